@@ -1,0 +1,68 @@
+"""Free-will privacy: everyone picks a mechanism, and the distribution is still reconstructed.
+
+>>> import numpy as np, freewill as fw
+>>> ages = fw.Linear(0, 99)
+>>> mechanism = fw.Geometric(ages, epsilon=0.1)
+>>> reports = mechanism.obfuscate(ages.encode([34, 71]), np.random.default_rng(0))
+>>> str(mechanism.guarantee())
+'0.1-geo-indistinguishability'
+"""
+
+from freewill.alphabets import Alphabet, Categorical, Grid, Linear, alphabet_from_spec, distances
+from freewill.calibration import calibrate
+from freewill.errors import (
+    AlphabetError,
+    EvidenceError,
+    FreewillError,
+    IdentifiabilityError,
+    LawError,
+    ParameterError,
+    SpecError,
+)
+from freewill.guarantees import Audit, Guarantee, audit
+from freewill.mechanisms import (
+    KRR,
+    RAPPOR,
+    Geometric,
+    Identity,
+    Matrix,
+    Mechanism,
+    PlanarGeometric,
+    from_spec,
+)
+from freewill.operators import Operator, dot_test
+from freewill.simplex import normalise, project
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "KRR",
+    "RAPPOR",
+    "Alphabet",
+    "AlphabetError",
+    "Audit",
+    "Categorical",
+    "EvidenceError",
+    "FreewillError",
+    "Geometric",
+    "Grid",
+    "Guarantee",
+    "IdentifiabilityError",
+    "Identity",
+    "LawError",
+    "Linear",
+    "Matrix",
+    "Mechanism",
+    "Operator",
+    "ParameterError",
+    "PlanarGeometric",
+    "SpecError",
+    "alphabet_from_spec",
+    "audit",
+    "calibrate",
+    "distances",
+    "dot_test",
+    "from_spec",
+    "normalise",
+    "project",
+]

@@ -1,0 +1,442 @@
+"""Alphabets: the values a person may have, their numbering and their distances.
+
+Users meet values (ages, labels, places); everything inside works on indices 0 .. size-1.
+`encode` leads in, `decode` leads out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from freewill.errors import AlphabetError, SpecError
+from freewill.types import BoolArray, FloatArray, IntArray, Spec
+
+EARTH_RADIUS_KM = 6378.137
+EARTH_ECCENTRICITY_SQUARED = 0.00669437999014
+
+
+@runtime_checkable
+class Alphabet(Protocol):
+    """The finite set of values that a person may have, with a distance."""
+
+    @property
+    def size(self) -> int:
+        """How many values there are, k."""
+
+    def encode(self, values: Any) -> IntArray:
+        """Turn values into indices; a value outside the alphabet is an error."""
+
+    def decode(self, indices: ArrayLike) -> NDArray[Any]:
+        """Turn indices back into values."""
+
+    def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Distance between the values at two (broadcast) arrays of indices."""
+
+    def total_distance(self) -> FloatArray:
+        """Sum of the distances from each value to all values, in O(k)."""
+
+    def spec(self) -> Spec:
+        """Portable description; `alphabet_from_spec` reads it back."""
+
+
+def distances(alphabet: Alphabet) -> FloatArray:
+    """Return the k x k matrix of distances: for small alphabets.
+
+    >>> distances(Linear(0, 2))
+    array([[0., 1., 2.],
+           [1., 0., 1.],
+           [2., 1., 0.]])
+    """
+    indices = np.arange(alphabet.size)
+    return alphabet.distance(indices[:, None], indices[None, :])
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """Labels without an order; two different labels are at distance 1.
+
+    >>> menu = Categorical(["yes", "no", "won't say"])
+    >>> menu.encode(["no", "yes"])
+    array([1, 0])
+    """
+
+    labels: tuple[str, ...]
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        if isinstance(labels, str):
+            raise AlphabetError(f"labels={labels!r}: expected a list of labels, not one text.")
+        labels = tuple(labels)
+        for label in labels:
+            if not isinstance(label, str):
+                raise AlphabetError(f"label {label!r}: labels are texts. For numbers, use Linear.")
+        if not labels:
+            raise AlphabetError("labels=[]: an alphabet needs at least one value.")
+        if len(set(labels)) != len(labels):
+            twice = next(label for label in labels if labels.count(label) > 1)
+            raise AlphabetError(f"label {twice!r} stands twice: labels must differ.")
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def size(self) -> int:
+        """How many labels there are, k."""
+        return len(self.labels)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {label: index for index, label in enumerate(self.labels)}
+
+    def encode(self, values: Any) -> IntArray:
+        """Turn labels into indices."""
+        if isinstance(values, str):
+            values = [values]
+        try:
+            return np.fromiter((self._index[value] for value in values), dtype=np.int64)
+        except KeyError as error:
+            shown = ", ".join(map(repr, self.labels[:5])) + (", ..." if self.size > 5 else "")
+            raise AlphabetError(
+                f"{error.args[0]!r} is not in the alphabet: expected one of {shown}."
+            ) from None
+
+    def decode(self, indices: ArrayLike) -> NDArray[Any]:
+        """Turn indices back into labels."""
+        return np.array(self.labels)[checked_indices(indices, self.size)]
+
+    def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return 0 for the same label and 1 for any other."""
+        return np.asarray(np.asarray(first) != np.asarray(second), dtype=np.float64)
+
+    def total_distance(self) -> FloatArray:
+        """Return k - 1 for every label."""
+        return np.full(self.size, self.size - 1.0)
+
+    def spec(self) -> Spec:
+        """Portable description."""
+        return {"kind": "categorical", "labels": list(self.labels)}
+
+    def __str__(self) -> str:
+        return f"{self.size} labels"
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The integers first, first + step, ..., last; distance is the difference.
+
+    >>> Linear(0, 99).size, Linear(1900, 2000, step=10).encode([1950])
+    (100, array([5]))
+    """
+
+    first: int
+    last: int
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("first", "last", "step"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or value != int(value):
+                raise AlphabetError(f"{name}={value!r}: must be an integer.")
+            object.__setattr__(self, name, int(value))
+        if self.step <= 0:
+            raise AlphabetError(f"step={self.step}: must be > 0.")
+        if self.last < self.first or (self.last - self.first) % self.step:
+            raise AlphabetError(
+                f"first={self.first}, last={self.last}, step={self.step}: "
+                f"last must be first plus a whole number of steps."
+            )
+
+    @property
+    def size(self) -> int:
+        """How many integers there are, k."""
+        return (self.last - self.first) // self.step + 1
+
+    @property
+    def positions(self) -> FloatArray:
+        """The integers themselves, as floats."""
+        return self.first + self.step * np.arange(self.size, dtype=np.float64)
+
+    def encode(self, values: Any) -> IntArray:
+        """Turn integers into indices."""
+        array = np.atleast_1d(np.asarray(values))
+        if array.dtype.kind not in "iuf":
+            raise AlphabetError(f"values of type {array.dtype}: expected integers.")
+        steps = (array - self.first) / self.step
+        inside = (steps >= 0) & (steps <= self.size - 1) & (steps == np.floor(steps))
+        if not inside.all():
+            wrong = array[~inside][0]
+            among = "" if self.step == 1 else f" in steps of {self.step}"
+            raise AlphabetError(
+                f"{wrong} is not in the alphabet ({int((~inside).sum())} such values): "
+                f"expected integers from {self.first} to {self.last}{among}."
+            )
+        return steps.astype(np.int64)
+
+    def decode(self, indices: ArrayLike) -> NDArray[Any]:
+        """Turn indices back into integers."""
+        return self.first + self.step * checked_indices(indices, self.size)
+
+    def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return step * |i - j|."""
+        gap = np.subtract(first, second, dtype=np.float64)
+        return np.asarray(self.step * np.abs(gap))
+
+    def total_distance(self) -> FloatArray:
+        """Return step * (i(i+1) + (k-1-i)(k-i)) / 2 for each index i."""
+        left = np.arange(self.size, dtype=np.float64)
+        right = left[::-1]
+        return np.asarray(self.step * (left * (left + 1) + right * (right + 1)) / 2)
+
+    def spec(self) -> Spec:
+        """Portable description."""
+        return {"kind": "linear", "first": self.first, "last": self.last, "step": self.step}
+
+    def __str__(self) -> str:
+        by = "" if self.step == 1 else f" by {self.step}"
+        return f"{self.first}..{self.last}{by}"
+
+
+class Inside(NamedTuple):
+    """Points that fell inside a grid: their cells, and which of the points they were."""
+
+    indices: IntArray
+    kept: BoolArray
+
+    @property
+    def dropped(self) -> int:
+        """How many points fell outside."""
+        return int((~self.kept).sum())
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of a plane, numbered row by row from the south-west corner.
+
+    The index of a cell is row * columns + column. `cell` is the side in kilometres, or
+    (width, height) where cells are not square. Without a box, points are (east, north) in
+    kilometres from the south-west corner; with one (`Grid.box`), they are (latitude, longitude).
+    Distance is Euclidean, between the centres, in kilometres.
+
+    >>> city = Grid(columns=24, rows=16, cell=0.5)
+    >>> city.size, city.encode([(0.1, 0.1), (0.6, 0.1), (0.1, 0.6)])
+    (384, array([ 0,  1, 24]))
+    """
+
+    columns: int
+    rows: int
+    cell: tuple[float, float]
+    bounds: tuple[float, float, float, float] | None = None
+
+    def __init__(
+        self,
+        columns: int,
+        rows: int,
+        cell: float | tuple[float, float],
+        bounds: tuple[float, float, float, float] | None = None,
+    ) -> None:
+        for name, count in (("columns", columns), ("rows", rows)):
+            if isinstance(count, bool) or count != int(count) or count < 1:
+                raise AlphabetError(f"{name}={count!r}: must be an integer >= 1.")
+        sides = (cell, cell) if isinstance(cell, int | float) else tuple(cell)
+        if len(sides) != 2 or not all(np.isfinite(side) and side > 0 for side in sides):
+            raise AlphabetError(f"cell={cell!r}: must be a side > 0, or (width, height), in km.")
+        object.__setattr__(self, "columns", int(columns))
+        object.__setattr__(self, "rows", int(rows))
+        object.__setattr__(self, "cell", (float(sides[0]), float(sides[1])))
+        object.__setattr__(self, "bounds", None if bounds is None else _checked_bounds(bounds))
+
+    @classmethod
+    def box(
+        cls,
+        south: float,
+        north: float,
+        west: float,
+        east: float,
+        columns: int,
+        rows: int,
+        cell: float | tuple[float, float] | None = None,
+    ) -> Self:
+        """Cut a latitude/longitude box into columns x rows cells.
+
+        The cells' size in kilometres comes from the WGS 84 ellipsoid at the middle of the box,
+        unless the caller gives one (the paper rounds its San Francisco cells to 0.5 km).
+
+        >>> city = Grid.box(37.7228, 37.7946, -122.5153, -122.3789, columns=24, rows=16)
+        >>> [round(side, 3) for side in city.cell]
+        [0.501, 0.498]
+        >>> city.encode([(37.76, -122.42)])
+        array([208])
+        """
+        bounds = _checked_bounds((south, north, west, east))
+        if cell is None:
+            north_km, east_km = kilometres_per_degree((bounds[0] + bounds[1]) / 2)
+            cell = (
+                (bounds[3] - bounds[2]) * east_km / columns,
+                (bounds[1] - bounds[0]) * north_km / rows,
+            )
+        return cls(columns, rows, cell, bounds)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are, k."""
+        return self.columns * self.rows
+
+    @property
+    def positions(self) -> FloatArray:
+        """Centres of the cells, (east, north) in kilometres from the south-west corner."""
+        row, column = np.divmod(np.arange(self.size), self.columns)
+        return np.column_stack([(column + 0.5) * self.cell[0], (row + 0.5) * self.cell[1]])
+
+    def encode(self, values: Any) -> IntArray:
+        """Turn points into the indices of their cells; a point outside is an error."""
+        indices, kept = self.encode_inside(values)
+        if not kept.all():
+            wrong = tuple(float(number) for number in np.atleast_2d(values)[~kept][0])
+            low, high = self._corners()
+            raise AlphabetError(
+                f"point {wrong} is outside the grid ({int((~kept).sum())} such points): expected "
+                f"({low[0]:g}..{high[0]:g}, {low[1]:g}..{high[1]:g}). "
+                f"To leave such points out, use encode_inside."
+            )
+        return indices
+
+    def encode_inside(self, values: Any) -> Inside:
+        """Turn points into cells and drop the points outside, telling which and how many.
+
+        >>> found = Grid(2, 2, cell=1).encode_inside([(0.5, 0.5), (7.0, 0.5)])
+        >>> found.indices, found.dropped
+        (array([0]), 1)
+        """
+        points = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        if points.ndim != 2 or points.shape[1] != 2:
+            raise AlphabetError(f"points have shape {points.shape}; expected pairs, (n, 2).")
+        low, high = self._corners()
+        kept = np.all((points >= low) & (points <= high), axis=1)
+        share = (points[kept] - low) / (np.asarray(high) - low)
+        if self.bounds is not None:
+            share = share[:, ::-1]
+        counts = np.array([self.columns, self.rows])
+        # A point on the last edge belongs to the last cell.
+        column, row = np.minimum((share * counts).astype(np.int64), counts - 1).T
+        return Inside(row * self.columns + column, kept)
+
+    def decode(self, indices: ArrayLike) -> NDArray[Any]:
+        """Turn indices into the centres of their cells, in the coordinates that encode takes."""
+        row, column = np.divmod(checked_indices(indices, self.size), self.columns)
+        share = np.stack([(column + 0.5) / self.columns, (row + 0.5) / self.rows], axis=-1)
+        low, high = self._corners()
+        if self.bounds is not None:
+            share = share[..., ::-1]
+        return np.asarray(low + share * (np.asarray(high) - low))
+
+    def _corners(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        if self.bounds is not None:
+            south, north, west, east = self.bounds
+            return (south, west), (north, east)
+        return (0.0, 0.0), (self.columns * self.cell[0], self.rows * self.cell[1])
+
+    def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Euclidean distance between the centres of cells, in kilometres."""
+        row, column = np.divmod(np.asarray(first), self.columns)
+        other_row, other_column = np.divmod(np.asarray(second), self.columns)
+        east = (column - other_column) * self.cell[0]
+        north = (row - other_row) * self.cell[1]
+        return np.asarray(np.hypot(east, north))
+
+    def total_distance(self) -> FloatArray:
+        """Sum of the distances from each cell to all cells, by quadrant prefix sums in O(k)."""
+        east, north = self.offsets()
+        table = np.hypot(east, north[:, None])
+        # A cell on an axis belongs to two quadrants, the cell itself (at distance 0) to four.
+        table[0, :] /= 2
+        table[:, 0] /= 2
+        quadrant = table.cumsum(axis=0).cumsum(axis=1)
+        by_row = quadrant + quadrant[::-1, :]
+        return np.asarray(by_row + by_row[:, ::-1]).ravel()
+
+    def offsets(self) -> tuple[FloatArray, FloatArray]:
+        """Kilometres to the next columns eastward, and to the next rows northward, from 0."""
+        east, north = (np.arange(count, dtype=np.float64) for count in (self.columns, self.rows))
+        return east * self.cell[0], north * self.cell[1]
+
+    def spec(self) -> Spec:
+        """Portable description."""
+        bounds = None if self.bounds is None else list(self.bounds)
+        return {
+            "kind": "grid",
+            "columns": self.columns,
+            "rows": self.rows,
+            "cell": list(self.cell),
+            "bounds": bounds,
+        }
+
+    def __str__(self) -> str:
+        width, height = self.cell
+        side = f"{width:.3g}" if width == height else f"{width:.3g} x {height:.3g}"
+        return f"{self.columns} x {self.rows} cells of {side} km"
+
+
+def kilometres_per_degree(latitude: float) -> tuple[float, float]:
+    """Length of a degree (northward, eastward) at a latitude, on the WGS 84 ellipsoid.
+
+    >>> [round(length, 3) for length in kilometres_per_degree(0.0)]
+    [110.574, 111.319]
+    """
+    phi = np.radians(latitude)
+    flattened = 1 - EARTH_ECCENTRICITY_SQUARED * np.sin(phi) ** 2
+    meridian = EARTH_RADIUS_KM * (1 - EARTH_ECCENTRICITY_SQUARED) / flattened**1.5
+    parallel = EARTH_RADIUS_KM / np.sqrt(flattened) * np.cos(phi)
+    return float(np.radians(meridian)), float(np.radians(parallel))
+
+
+def _checked_bounds(bounds: tuple[float, ...]) -> tuple[float, float, float, float]:
+    south, north, west, east = (float(edge) for edge in bounds)
+    if not (-90 <= south < north <= 90):
+        raise AlphabetError(f"south={south}, north={north}: expected -90 <= south < north <= 90.")
+    if not (-180 <= west < east <= 180):
+        raise AlphabetError(f"west={west}, east={east}: expected -180 <= west < east <= 180.")
+    return south, north, west, east
+
+
+def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntArray:
+    """Return indices as integers after checking that they lie in 0 .. size-1.
+
+    >>> checked_indices([0, 2], 3)
+    array([0, 2])
+    """
+    array = np.asarray(indices)
+    if array.dtype.kind not in "iu":
+        if array.size:
+            raise AlphabetError(
+                f"{what} of type {array.dtype}: expected integers from 0 to {size - 1}. "
+                f"For values, call the alphabet's encode first."
+            )
+        return array.astype(np.int64)
+    if array.size and (array.min() < 0 or array.max() >= size):
+        wrong = array[(array < 0) | (array >= size)].flat[0]
+        raise AlphabetError(
+            f"{what} {wrong} is outside the alphabet: expected 0 to {size - 1}. "
+            f"Does it belong to another alphabet?"
+        )
+    return array.astype(np.int64, copy=False)
+
+
+_KINDS: dict[str, type[Any]] = {"categorical": Categorical, "linear": Linear, "grid": Grid}
+
+
+def alphabet_from_spec(spec: Any) -> Alphabet:
+    """Rebuild an alphabet from its portable description.
+
+    >>> alphabet_from_spec(Linear(0, 9).spec()) == Linear(0, 9)
+    True
+    """
+    if not isinstance(spec, dict) or spec.get("kind") not in _KINDS:
+        kind = spec.get("kind") if isinstance(spec, dict) else spec
+        raise SpecError(f"alphabet kind {kind!r}: expected one of {', '.join(_KINDS)}.")
+    fields = {name: value for name, value in spec.items() if name != "kind"}
+    try:
+        alphabet: Alphabet = _KINDS[spec["kind"]](**fields)
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"damaged {spec['kind']} alphabet {fields}: {error}") from None
+    return alphabet
