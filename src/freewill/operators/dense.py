@@ -1,0 +1,50 @@
+"""Operator for laws without structure: an array."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from freewill.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class DenseOperator:
+    """Rows P(y | x) held as an array; every product costs O(outputs * k).
+
+    >>> operator = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
+    >>> operator.forward(np.array([0.5, 0.5]))
+    array([0.5, 0.5])
+    """
+
+    rows: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(outputs, values)."""
+        return self.rows.shape[0], self.rows.shape[1]
+
+    @property
+    def log_scale(self) -> FloatArray:
+        """Zero: the rows are probabilities."""
+        return np.zeros(self.rows.shape[0])
+
+    def forward(self, theta: FloatArray) -> FloatArray:
+        """Return rows @ theta."""
+        return np.asarray(self.rows @ theta)
+
+    def adjoint(self, weights: FloatArray) -> FloatArray:
+        """Return rows.T @ weights."""
+        return np.asarray(weights @ self.rows)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return rows.T @ diag(weights) @ rows."""
+        return np.asarray(self.rows.T @ (weights[:, None] * self.rows))
+
+    def dense(self, columns: IntArray | None = None) -> FloatArray:
+        """Return the rows."""
+        return self.rows if columns is None else self.rows[:, columns]
+
+    def log_dense(self) -> FloatArray:
+        """Return log P(y | x); an impossible output gives -inf."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.rows))

@@ -1,0 +1,85 @@
+"""Operator of the linear geometric mechanism, in O(k) by two recurrences."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import lfilter
+
+from freewill.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class GeometricOperator:
+    """P(y | x) = exp(log_constants[y]) * exp(-decay * |y - x|): eqs. 2 and 3 on observed outputs.
+
+    With a = exp(-decay), the sum over x <= y of a^(y-x) theta_x obeys s_y = a s_(y-1) + theta_y,
+    and likewise from the right: O(k) a product, all terms of one sign, nothing cancels.
+    """
+
+    outputs: IntArray
+    size: int
+    decay: float
+    log_constants: FloatArray
+    """log c_z of every output z of the alphabet (eq. 3)."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(outputs, values)."""
+        return self.outputs.size, self.size
+
+    @property
+    def log_scale(self) -> FloatArray:
+        """Zero: the rows are probabilities."""
+        return np.zeros(self.outputs.size)
+
+    @property
+    def _constants(self) -> FloatArray:
+        return np.asarray(np.exp(self.log_constants[self.outputs]))
+
+    def forward(self, theta: FloatArray) -> FloatArray:
+        """Return P theta at the observed outputs."""
+        return self._constants * self._smooth(theta)[self.outputs]
+
+    def adjoint(self, weights: FloatArray) -> FloatArray:
+        """Return P' weights."""
+        scattered = np.bincount(self.outputs, weights * self._constants, minlength=self.size)
+        return self._smooth(np.asarray(scattered, dtype=np.float64))
+
+    def _smooth(self, vector: FloatArray) -> FloatArray:
+        """Return sum over x of exp(-decay |y - x|) vector_x, for all y."""
+        ratio = np.exp(-self.decay)
+        left = lfilter([1.0], [1.0, -ratio], vector)
+        right = lfilter([0.0, ratio], [1.0, -ratio], vector[::-1])[::-1]
+        return np.asarray(left + right)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return P' diag(weights) P in O(k^2), whatever the number of outputs.
+
+        For x <= x' all outputs share the factor a^(x'-x): those left of x add a^(2(x-y)),
+        those right of x' add a^(2(y-x')), those between add 1.
+        """
+        square = np.exp(-2 * self.decay)
+        masses = np.bincount(self.outputs, weights * self._constants**2, minlength=self.size)
+        left = lfilter([1.0], [1.0, -square], masses)
+        right = lfilter([1.0], [1.0, -square], masses[::-1])[::-1]
+        until = np.cumsum(masses)
+        # Between x and x', both excluded, lies until[x' - 1] - until[x]; at x = x' the output
+        # x itself stands in both sums, and until[x' - 1] - until[x] = -masses[x] takes one back.
+        gram = np.add.outer(left - until, right + until - masses)
+        indices = np.arange(self.size)
+        gram = np.where(indices[:, None] <= indices[None, :], gram, gram.T)
+        powers = np.exp(-self.decay * indices)
+        return np.asarray(gram * powers[np.abs(np.subtract.outer(indices, indices))])
+
+    def dense(self, columns: IntArray | None = None) -> FloatArray:
+        """Return the rows as an array."""
+        return np.asarray(np.exp(self._log_rows(columns)))
+
+    def log_dense(self) -> FloatArray:
+        """Return log P(y | x), finite however far y is from x."""
+        return self._log_rows(None)
+
+    def _log_rows(self, columns: IntArray | None) -> FloatArray:
+        wanted = np.arange(self.size) if columns is None else columns
+        gaps = np.abs(np.subtract.outer(self.outputs, wanted))
+        return np.asarray(self.log_constants[self.outputs, None] - self.decay * gaps)

@@ -1,0 +1,68 @@
+"""Operators one above the other: the law of everything that was observed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from freewill.errors import AlphabetError
+from freewill.operators.base import Operator
+from freewill.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class StackOperator:
+    """Rows of several operators over the same alphabet, in the order given."""
+
+    parts: Sequence[Operator]
+
+    def __post_init__(self) -> None:
+        sizes = [part.shape[1] for part in self.parts]
+        if not sizes:
+            raise AlphabetError("no operators to stack: expected at least one.")
+        if len(set(sizes)) > 1:
+            raise AlphabetError(
+                f"operators over alphabets of sizes {sizes} cannot be stacked: "
+                f"they must share one alphabet."
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(outputs of all parts, values)."""
+        return int(self._ends[-1]), self.parts[0].shape[1]
+
+    @cached_property
+    def _ends(self) -> IntArray:
+        return np.cumsum([part.shape[0] for part in self.parts])
+
+    @cached_property
+    def log_scale(self) -> FloatArray:
+        """Logarithm of the factor of each row."""
+        return np.concatenate([part.log_scale for part in self.parts])
+
+    def split(self, weights: FloatArray) -> list[FloatArray]:
+        """Cut a vector over all outputs into one piece a part."""
+        return np.split(weights, self._ends[:-1])
+
+    def forward(self, theta: FloatArray) -> FloatArray:
+        """Return all parts' products, one after the other."""
+        return np.concatenate([part.forward(theta) for part in self.parts])
+
+    def adjoint(self, weights: FloatArray) -> FloatArray:
+        """Return the sum of all parts' products."""
+        pieces = zip(self.parts, self.split(weights), strict=True)
+        return np.asarray(sum(part.adjoint(piece) for part, piece in pieces))
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return the sum of all parts' gram matrices."""
+        pieces = zip(self.parts, self.split(weights), strict=True)
+        return np.asarray(sum(part.gram(piece) for part, piece in pieces))
+
+    def dense(self, columns: IntArray | None = None) -> FloatArray:
+        """Return all rows as an array."""
+        return np.concatenate([part.dense(columns) for part in self.parts])
+
+    def log_dense(self) -> FloatArray:
+        """Return log P(y | x) of all rows."""
+        return np.concatenate([part.log_dense() for part in self.parts])

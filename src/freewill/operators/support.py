@@ -1,0 +1,153 @@
+"""Operators of the form base + gain * [x in S_y]: k-RR, no privacy, and all bit reports."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from freewill.types import FloatArray, IntArray, PackedBits
+
+_BLOCK_BYTES = 1 << 20
+
+
+def _log_rows(base: float, gain: float, member: FloatArray, log_scale: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        levels = np.log(np.array([base, base + gain]))
+    return np.asarray(log_scale[:, None] + levels[member.astype(np.intp)])
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolOperator:
+    """Each output is a symbol and its support is that symbol alone; products in O(k + outputs).
+
+    P(y | x) = exp(log_scale[y]) * (base + gain * [x = y]).
+    """
+
+    symbols: IntArray
+    size: int
+    base: float
+    gain: float
+    log_scale: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(outputs, values)."""
+        return self.symbols.size, self.size
+
+    def forward(self, theta: FloatArray) -> FloatArray:
+        """Return base * sum(theta) + gain * theta[y]."""
+        return np.asarray(self.base * theta.sum() + self.gain * theta[self.symbols])
+
+    def adjoint(self, weights: FloatArray) -> FloatArray:
+        """Return base * sum(w) + gain * (weights added up by symbol)."""
+        return np.asarray(self.base * weights.sum() + self.gain * self.by_symbol(weights))
+
+    def by_symbol(self, weights: FloatArray) -> FloatArray:
+        """Add up the weights of the outputs that are each symbol."""
+        return np.bincount(self.symbols, weights, minlength=self.size).astype(
+            np.float64, copy=False
+        )
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return a diagonal plus rank two, written out in O(k^2)."""
+        own = self.base * self.gain * self.by_symbol(weights)
+        gram = np.add.outer(own, own)
+        gram += self.base**2 * weights.sum()
+        gram[np.diag_indices(self.size)] += self.gain**2 * self.by_symbol(weights)
+        return np.asarray(gram)
+
+    def dense(self, columns: IntArray | None = None) -> FloatArray:
+        """Return the rows as an array."""
+        return self.base + self.gain * self._member(columns)
+
+    def log_dense(self) -> FloatArray:
+        """Return log P(y | x)."""
+        return _log_rows(self.base, self.gain, self._member(None), self.log_scale)
+
+    def _member(self, columns: IntArray | None) -> FloatArray:
+        wanted = np.arange(self.size) if columns is None else columns
+        return np.equal.outer(self.symbols, wanted).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class BitOperator:
+    """Each output is a packed bit vector and its support the set bits; never unpacked whole.
+
+    P(y | x) = exp(log_scale[y]) * (base + gain * y_x). A product reads the packed bytes once:
+    256 partial sums a byte column, O(outputs * k / 8).
+    """
+
+    packed: PackedBits
+    size: int
+    base: float
+    gain: float
+    log_scale: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(outputs, values)."""
+        return self.packed.shape[0], self.size
+
+    def forward(self, theta: FloatArray) -> FloatArray:
+        """Return base * sum(theta) + gain * (sum of theta over the set bits)."""
+        tables = _PATTERNS @ _by_byte(theta, self.packed.shape[1])
+        ones = np.zeros(self.packed.shape[0])
+        for rows, block in self.blocks():
+            for table, column in zip(tables.T, block.T, strict=True):
+                ones[rows] += table[column]
+        return np.asarray(self.base * theta.sum() + self.gain * ones)
+
+    def adjoint(self, weights: FloatArray) -> FloatArray:
+        """Return base * sum(w) + gain * (weights added up by set bit)."""
+        return np.asarray(self.base * weights.sum() + self.gain * self.by_bit(weights))
+
+    def by_bit(self, weights: FloatArray) -> FloatArray:
+        """Add up the weights of the outputs in which each bit is set."""
+        tables = np.zeros((self.packed.shape[1], 256))
+        for rows, block in self.blocks():
+            for byte, column in enumerate(block.T):
+                tables[byte] += np.bincount(column, weights[rows], minlength=256)
+        return (tables @ _PATTERNS).ravel()[: self.size]
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return rows.T @ diag(weights) @ rows by unpacked blocks, O(outputs * k^2)."""
+        both = np.zeros((self.size, self.size))
+        for rows, block in self.blocks():
+            bits = self._unpack(block)
+            both += bits.T @ (weights[rows, None] * bits)
+        own = self.base * self.gain * both.diagonal()
+        return np.asarray(
+            self.gain**2 * both + np.add.outer(own, own) + self.base**2 * weights.sum()
+        )
+
+    def dense(self, columns: IntArray | None = None) -> FloatArray:
+        """Return the rows as an array: for small problems."""
+        bits = self._unpack(self.packed)
+        return self.base + self.gain * (bits if columns is None else bits[:, columns])
+
+    def log_dense(self) -> FloatArray:
+        """Return log P(y | x)."""
+        return _log_rows(self.base, self.gain, self._unpack(self.packed), self.log_scale)
+
+    def blocks(self) -> Iterator[tuple[slice, PackedBits]]:
+        """Yield the packed rows in pieces that stay in the processor's cache."""
+        height = max(1, _BLOCK_BYTES // max(1, self.packed.shape[1]))
+        for start in range(0, self.packed.shape[0], height):
+            rows = slice(start, start + height)
+            yield rows, self.packed[rows]
+
+    def _unpack(self, packed: PackedBits) -> FloatArray:
+        bits = np.unpackbits(packed, axis=1, count=self.size, bitorder="little")
+        return bits.astype(np.float64)
+
+
+_PATTERNS = np.unpackbits(
+    np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"
+).astype(np.float64)
+"""Row b: the eight bits of byte b."""
+
+
+def _by_byte(vector: FloatArray, columns: int) -> FloatArray:
+    padded = np.zeros(columns * 8)
+    padded[: vector.size] = vector
+    return padded.reshape(columns, 8).T
