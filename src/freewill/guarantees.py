@@ -1,0 +1,187 @@
+"""What a mechanism promises, and the audit that recomputes the promise from the law."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from freewill.alphabets import Alphabet, Linear
+from freewill.errors import LawError, ParameterError
+from freewill.operators import Operator
+from freewill.types import FloatArray, Reports
+
+_AUDIT_ENTRIES = 1 << 22
+_AUDIT_LIMIT = 2e10
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A promise about how well any output tells two values apart.
+
+    kind "ldp": P(y | x) <= e^epsilon P(y | x') for all x, x', y.
+    kind "geo": P(y | x) <= e^(epsilon d(x, x')) P(y | x'), epsilon per unit of distance.
+    """
+
+    kind: Literal["ldp", "geo"]
+    epsilon: float
+
+    @classmethod
+    def never_understated(cls, kind: Literal["ldp", "geo"], epsilon: float) -> "Guarantee":
+        """Promise slightly more than epsilon, to cover the rounding of the law's own numbers.
+
+        >>> Guarantee.never_understated("ldp", 1.0).epsilon
+        1.000000000002
+        """
+        return cls(kind, epsilon + 1e-12 * (1 + epsilon))
+
+    def __str__(self) -> str:
+        if math.isinf(self.epsilon):
+            return "none"
+        promise = {"ldp": "LDP", "geo": "geo-indistinguishability"}[self.kind]
+        # The padding of never_understated is below what is printed; anything else rounds up.
+        plain = self.epsilon - 2e-12 * (1 + self.epsilon)
+        digits = 3 - math.floor(math.log10(plain)) if plain > 0 else 12
+        shown = math.ceil(plain * 10**digits) / 10**digits
+        return f"{shown:g}-{promise}"
+
+
+class Auditable(Protocol):
+    """What the audit needs of a mechanism."""
+
+    @property
+    def alphabet(self) -> Any:
+        """The values that are told apart."""
+
+    def operator(self, outputs: Reports) -> Operator:
+        """Return the law of these outputs."""
+
+    def witnesses(self) -> Reports:
+        """Return outputs among which the worst one is sure to be."""
+
+    def guarantee(self) -> Guarantee:
+        """Return what is promised."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The outcome of an audit: what was claimed, what the law gives, and the worst case.
+
+    `epsilon` is the tightest that the law allows; `resolution` is how far rounding may have
+    moved it. `first` and `second` are the values that `output` tells apart best.
+    """
+
+    claim: Guarantee
+    epsilon: float
+    resolution: float
+    first: Any
+    second: Any
+    output: Any
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is true."""
+        return self.epsilon - self.resolution <= self.claim.epsilon
+
+    @property
+    def tight(self) -> bool:
+        """Whether no smaller epsilon could have been claimed (to a relative 1e-9)."""
+        if math.isinf(self.epsilon) or math.isinf(self.claim.epsilon):
+            return self.epsilon == self.claim.epsilon
+        return self.holds and self.claim.epsilon - self.epsilon <= 1e-9 * (1 + self.epsilon)
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "DOES NOT HOLD"
+        tight = ", and it is tight" if self.tight else ""
+        return (
+            f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}: {verdict}{tight}. "
+            f"The law gives {self.epsilon:.9g}, at output {self.output} "
+            f"between {self.first} and {self.second}."
+        )
+
+
+def audit(mechanism: Auditable, claim: Guarantee | None = None) -> Audit:
+    """Recompute the tightest epsilon from the law and compare it with the claim.
+
+    The claim is the mechanism's own unless another is given. Costs O(outputs * k) for an LDP
+    claim and on a line, O(outputs * k^2) for geo-indistinguishability elsewhere.
+
+    >>> import freewill as fw
+    >>> report = fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0))
+    >>> report.holds, report.tight
+    (True, True)
+    >>> fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0), fw.Guarantee("ldp", 0.5)).holds
+    False
+    """
+    claim = mechanism.guarantee() if claim is None else claim
+    if claim.kind not in ("ldp", "geo"):
+        raise ParameterError(f"guarantee of kind {claim.kind!r}: the audit knows ldp and geo.")
+    alphabet: Alphabet = mechanism.alphabet
+    outputs = mechanism.witnesses()
+    pairs = claim.kind == "geo" and not isinstance(alphabet, Linear)
+    work = float(len(outputs)) * alphabet.size ** (2 if pairs else 1)
+    if work > _AUDIT_LIMIT:
+        raise LawError(
+            f"an audit of {len(outputs)} outputs over {alphabet.size} values compares "
+            f"{work:.1g} numbers, more than {_AUDIT_LIMIT:.0g}. "
+            f"Audit the same mechanism on a smaller alphabet."
+        )
+    worst, found, largest = -math.inf, (0, 0, 0), 0.0
+    for start, rows in _log_rows(mechanism, outputs):
+        finite = np.isfinite(rows)
+        largest = max(largest, float(np.abs(rows[finite]).max(initial=0.0)))
+        search = _worst_pair if pairs else _worst_neighbours if claim.kind == "geo" else _worst_row
+        epsilon, row, first, second = search(rows, alphabet)
+        if epsilon > worst:
+            worst, found = epsilon, (start + row, first, second)
+    row, first, second = found
+    values = alphabet.decode([first, second])
+    nearest = 1.0 if claim.kind == "ldp" else float(alphabet.distance(0, [1]).min())
+    resolution = 8 * float(np.spacing(1 + largest)) / nearest
+    output = outputs[row].tolist()
+    return Audit(claim, worst, resolution, values[0].tolist(), values[1].tolist(), output)
+
+
+def _log_rows(mechanism: Auditable, outputs: Reports) -> Iterator[tuple[int, FloatArray]]:
+    height = max(1, _AUDIT_ENTRIES // mechanism.alphabet.size)
+    for start in range(0, len(outputs), height):
+        yield start, mechanism.operator(outputs[start : start + height]).log_dense()
+
+
+_Worst = tuple[float, int, int, int]
+
+
+def _worst_row(rows: FloatArray, alphabet: Alphabet) -> _Worst:
+    """Find max over y, x, x' of log P(y|x) - log P(y|x')."""
+    high, low = rows.max(axis=1), rows.min(axis=1)
+    spread = np.where(np.isneginf(high), 0.0, high) - np.where(np.isneginf(high), 0.0, low)
+    row = int(np.argmax(spread))
+    return float(spread[row]), row, int(np.argmax(rows[row])), int(np.argmin(rows[row]))
+
+
+def _worst_neighbours(rows: FloatArray, alphabet: Alphabet) -> _Worst:
+    """Compare neighbours only: on a line, distances add up along the way between two values."""
+    spread = _difference(rows[:, 1:], rows[:, :-1]) / alphabet.distance(0, 1)
+    row, first = np.unravel_index(int(np.argmax(spread)), spread.shape)
+    return float(spread[row, first]), int(row), int(first), int(first) + 1
+
+
+def _worst_pair(rows: FloatArray, alphabet: Alphabet) -> _Worst:
+    """Compare all pairs of values."""
+    worst: _Worst = (-math.inf, 0, 0, 0)
+    for first in range(alphabet.size - 1):
+        others = np.arange(first + 1, alphabet.size)
+        spread = _difference(rows[:, others], rows[:, first, None])
+        spread /= alphabet.distance(first, others)
+        row, second = np.unravel_index(int(np.argmax(spread)), spread.shape)
+        if spread[row, second] > worst[0]:
+            worst = (float(spread[row, second]), int(row), first, int(others[second]))
+    return worst
+
+
+def _difference(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return |left - right|, taking two impossible outputs as equal."""
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(left - right)
+    return np.where(np.isneginf(left) & np.isneginf(right), 0.0, gap)

@@ -1,0 +1,54 @@
+"""Mechanisms: one a file, each with its sampler, exact law, guarantee and portable description."""
+
+from typing import Any
+
+from freewill.alphabets import alphabet_from_spec
+from freewill.errors import FreewillError, SpecError
+from freewill.mechanisms.base import SPEC_VERSION, Mechanism
+from freewill.mechanisms.geometric import Geometric
+from freewill.mechanisms.identity import Identity
+from freewill.mechanisms.krr import KRR
+from freewill.mechanisms.matrix import Matrix
+from freewill.mechanisms.planar_geometric import PlanarGeometric
+from freewill.mechanisms.rappor import RAPPOR
+
+__all__ = [
+    "KRR",
+    "RAPPOR",
+    "Geometric",
+    "Identity",
+    "Matrix",
+    "Mechanism",
+    "PlanarGeometric",
+    "from_spec",
+]
+
+_KINDS: tuple[type[Mechanism], ...] = (KRR, Geometric, PlanarGeometric, RAPPOR, Matrix, Identity)
+_REGISTRY = {kind.name: kind for kind in _KINDS}
+
+
+def from_spec(spec: Any) -> Mechanism:
+    """Rebuild a mechanism from its portable description.
+
+    >>> import freewill as fw
+    >>> mechanism = fw.KRR(fw.Linear(0, 9), epsilon=1.0)
+    >>> from_spec(mechanism.spec()) == mechanism
+    True
+    """
+    if not isinstance(spec, dict):
+        raise SpecError(f"a spec of type {type(spec).__name__}: expected a dict, as spec() gives.")
+    fields = dict(spec)
+    name, version = fields.pop("mechanism", None), fields.pop("version", None)
+    if name not in _REGISTRY:
+        raise SpecError(f"mechanism {name!r}: expected one of {', '.join(sorted(_REGISTRY))}.")
+    if version != SPEC_VERSION:
+        raise SpecError(
+            f"spec version {version!r} of {name}: this release reads version {SPEC_VERSION}. "
+            f"Update freewill, or write the spec again."
+        )
+    alphabet = alphabet_from_spec(fields.pop("alphabet", None))
+    try:
+        return _REGISTRY[name].from_parameters(alphabet, fields)
+    except (TypeError, KeyError, FreewillError) as error:
+        shown = {key: value for key, value in fields.items() if key != "law"}
+        raise SpecError(f"damaged spec of {name} with {shown}: {error}") from None

@@ -1,0 +1,54 @@
+"""No privacy, for a person who wants none."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.alphabets import Alphabet, checked_indices
+from freewill.guarantees import Guarantee
+from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_symbols
+from freewill.operators import SymbolOperator
+from freewill.types import FloatArray, IntArray, Reports, Spec
+
+
+@dataclass(frozen=True)
+class Identity(Mechanism):
+    """Report the true value. Promises nothing: epsilon is infinite.
+
+    >>> import freewill as fw
+    >>> fw.Identity(fw.Linear(0, 9)).obfuscate([3, 1], np.random.default_rng(0))
+    array([3, 1])
+    """
+
+    alphabet: Alphabet
+    name: ClassVar[str] = "identity"
+
+    def __post_init__(self) -> None:
+        checked_alphabet(self.alphabet, Alphabet, self.name, least=1)
+
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+        """Return the values."""
+        return checked_indices(values, self.alphabet.size, "value").copy()
+
+    def operator(self, outputs: Reports) -> SymbolOperator:
+        """Return the law of these outputs: 1 where z = x."""
+        symbols = checked_symbols(outputs, self.alphabet.size, self.name)
+        return SymbolOperator(symbols, self.alphabet.size, 0.0, 1.0, np.zeros(symbols.size))
+
+    def witnesses(self) -> IntArray:
+        """One output: renaming the values carries it into any other."""
+        return np.zeros(1, dtype=np.int64)
+
+    def guarantee(self) -> Guarantee:
+        """No guarantee."""
+        return Guarantee("ldp", np.inf)
+
+    def losses(self) -> FloatArray:
+        """Zero."""
+        return np.zeros(self.alphabet.size)
+
+    def parameters(self) -> Spec:
+        """No parameters."""
+        return {}

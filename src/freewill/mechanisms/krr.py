@@ -1,0 +1,75 @@
+"""k-ary randomised response."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.alphabets import Alphabet, checked_indices
+from freewill.guarantees import Guarantee
+from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon, checked_symbols
+from freewill.operators import SymbolOperator
+from freewill.types import FloatArray, IntArray, Reports, Spec
+
+
+@dataclass(frozen=True)
+class KRR(Mechanism):
+    """Report the true value most of the time, any other value otherwise (k-RR, eq. 1).
+
+    P(z | x) = (e^epsilon if z = x else 1) / (k - 1 + e^epsilon).
+    Promises epsilon-LDP, tightly. Products cost O(k + outputs).
+
+    >>> menu = KRR(alphabet=__import__("freewill").Categorical(["a", "b"]), epsilon=np.log(3))
+    >>> menu.law().round(12)
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    name: ClassVar[str] = "k-rr"
+
+    def __post_init__(self) -> None:
+        checked_alphabet(self.alphabet, Alphabet, self.name)
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon, self.name))
+
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+        """Keep each value, or replace it by one drawn from the whole alphabet."""
+        size = self.alphabet.size
+        truth = checked_indices(values, size, "value")
+        others = (size - 1) * np.exp(-self.epsilon)
+        replaced = size * np.exp(-self.epsilon) / (1 + others)
+        drawn = rng.integers(0, size, size=truth.shape)
+        return np.where(rng.random(truth.shape) < replaced, drawn, truth)
+
+    def operator(self, outputs: Reports) -> SymbolOperator:
+        """Return the law of these outputs, scaled so that P(x | x) is 1."""
+        size = self.alphabet.size
+        symbols = checked_symbols(outputs, size, self.name)
+        log_scale = -np.log1p((size - 1) * np.exp(-self.epsilon))
+        return SymbolOperator(
+            symbols,
+            size,
+            base=float(np.exp(-self.epsilon)),
+            gain=float(-np.expm1(-self.epsilon)),
+            log_scale=np.full(symbols.size, log_scale),
+        )
+
+    def witnesses(self) -> IntArray:
+        """One output: renaming the values carries it into any other."""
+        return np.zeros(1, dtype=np.int64)
+
+    def guarantee(self) -> Guarantee:
+        """epsilon-LDP."""
+        return Guarantee.never_understated("ldp", self.epsilon)
+
+    def losses(self) -> FloatArray:
+        """Each other value is reported with probability 1 / (k - 1 + e^epsilon)."""
+        rare = np.exp(-self.epsilon)
+        other = rare / (1 + (self.alphabet.size - 1) * rare)
+        return np.asarray(other * self.alphabet.total_distance())
+
+    def parameters(self) -> Spec:
+        """Epsilon."""
+        return {"epsilon": self.epsilon}

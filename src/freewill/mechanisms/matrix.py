@@ -1,0 +1,143 @@
+"""Any law at all, given as a matrix."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.alphabets import Alphabet, Linear, alphabet_from_spec, checked_indices
+from freewill.errors import LawError
+from freewill.guarantees import Guarantee, audit
+from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_symbols
+from freewill.operators import DenseOperator
+from freewill.types import FloatArray, IntArray, Reports, Spec
+
+_ROW_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Matrix(Mechanism):
+    """The law that a row-stochastic matrix gives: P(z | x) = law[x, z].
+
+    The output alphabet is the alphabet itself for a square law, 0 .. m-1 for a rectangular one,
+    unless `outputs` names another. Promises the LDP epsilon that the law turns out to have,
+    which is infinite when some output excludes some value.
+
+    >>> import freewill as fw
+    >>> answer = fw.Matrix(fw.Categorical(["yes", "no"]), [[0.8, 0.2], [0.5, 0.5]])
+    >>> str(answer.guarantee())
+    '0.9163-LDP'
+    """
+
+    alphabet: Alphabet
+    matrix: FloatArray
+    output_alphabet: Alphabet
+    name: ClassVar[str] = "matrix"
+
+    def __init__(self, alphabet: Alphabet, law: ArrayLike, outputs: Alphabet | None = None) -> None:
+        checked_alphabet(alphabet, Alphabet, self.name, least=1)
+        matrix = _checked_law(law, alphabet.size)
+        if outputs is None:
+            square = matrix.shape[1] == alphabet.size
+            outputs = alphabet if square else Linear(0, matrix.shape[1] - 1)
+        if outputs.size != matrix.shape[1]:
+            raise LawError(
+                f"the law has {matrix.shape[1]} columns and the output alphabet {outputs.size} "
+                f"values: expected one column a value."
+            )
+        object.__setattr__(self, "alphabet", alphabet)
+        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "output_alphabet", outputs)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Matrix)
+            and self.alphabet == other.alphabet
+            and self.output_alphabet == other.output_alphabet
+            and np.array_equal(self.matrix, other.matrix)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.alphabet, self.output_alphabet, self.matrix.tobytes()))
+
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+        """Invert the cumulative law of each value, value by value."""
+        truth = checked_indices(values, self.alphabet.size, "value")
+        uniform = rng.random(truth.size)
+        drawn = np.empty(truth.size, dtype=np.int64)
+        order = np.argsort(truth, axis=None, kind="stable")
+        present, starts = np.unique(truth.ravel()[order], return_index=True)
+        for value, people in zip(present, np.split(order, starts[1:]), strict=True):
+            cumulative = np.cumsum(self.matrix[value])
+            # Dividing keeps the last possible output, never an impossible one, for u near 1.
+            cumulative /= cumulative[-1]
+            drawn[people] = np.searchsorted(cumulative, uniform[people], side="right")
+        return drawn.reshape(truth.shape)
+
+    def operator(self, outputs: Reports) -> DenseOperator:
+        """Return the law of these outputs, as an array."""
+        symbols = checked_symbols(outputs, self.output_alphabet.size, self.name)
+        return DenseOperator(np.ascontiguousarray(self.matrix.T[symbols]))
+
+    def outputs(self) -> IntArray:
+        """All columns of the law."""
+        return np.arange(self.output_alphabet.size)
+
+    def guarantee(self) -> Guarantee:
+        """Return the epsilon-LDP that the law itself gives."""
+        found = audit(self, Guarantee("ldp", np.inf))
+        return Guarantee.never_understated("ldp", found.epsilon)
+
+    def losses(self) -> FloatArray:
+        """Return expected distances, where outputs are values of the alphabet."""
+        if self.output_alphabet != self.alphabet:
+            raise LawError(
+                "the outputs of this matrix are not values of its alphabet: there is no distance "
+                "between them, hence no quality loss."
+            )
+        return Mechanism.losses(self)
+
+    def parameters(self) -> Spec:
+        """Return the law and, where it is not the alphabet, the output alphabet."""
+        outputs = None if self.output_alphabet == self.alphabet else self.output_alphabet.spec()
+        return {"law": self.matrix.tolist(), "outputs": outputs}
+
+    @classmethod
+    def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:
+        """Rebuild from the law and the description of the output alphabet."""
+        fields: dict[str, Any] = dict(parameters)
+        outputs = fields.pop("outputs")
+        return cls(
+            alphabet, **fields, outputs=None if outputs is None else alphabet_from_spec(outputs)
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.alphabet}, {self.matrix.shape[1]} outputs)"
+
+
+def _checked_law(law: ArrayLike, size: int) -> FloatArray:
+    """Check that a law is row-stochastic and make it read-only."""
+    try:
+        matrix = np.array(law, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise LawError(
+            "the law is not a matrix of numbers: expected rows of equal length."
+        ) from None
+    if matrix.ndim != 2 or matrix.shape[0] != size or matrix.shape[1] == 0:
+        raise LawError(f"law of shape {matrix.shape}: expected ({size}, outputs), one row a value.")
+    if not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
+        bad = ~np.isfinite(matrix) | (matrix < 0)
+        row, column = np.argwhere(bad)[0]
+        raise LawError(
+            f"law[{row}, {column}]={matrix[row, column]}: probabilities must be finite and >= 0."
+        )
+    excess = matrix.sum(axis=1) - 1
+    if np.any(np.abs(excess) > _ROW_TOLERANCE):
+        row = int(np.argmax(np.abs(excess)))
+        raise LawError(
+            f"row {row} of the law sums to {1 + excess[row]!r}, off by {excess[row]:+.3g}: "
+            f"each row must sum to 1."
+        )
+    matrix.flags.writeable = False
+    return matrix
