@@ -19,6 +19,8 @@ from freewill.errors import (
     ParameterError,
     SpecError,
 )
+from freewill.estimators import Estimate, Status
+from freewill.evidence import Evidence, Group, collect
 from freewill.guarantees import Audit, Guarantee, audit
 from freewill.mechanisms import (
     KRR,
@@ -42,10 +44,13 @@ __all__ = [
     "AlphabetError",
     "Audit",
     "Categorical",
+    "Estimate",
+    "Evidence",
     "EvidenceError",
     "FreewillError",
     "Geometric",
     "Grid",
+    "Group",
     "Guarantee",
     "IdentifiabilityError",
     "Identity",
@@ -57,9 +62,11 @@ __all__ = [
     "ParameterError",
     "PlanarGeometric",
     "SpecError",
+    "Status",
     "alphabet_from_spec",
     "audit",
     "calibrate",
+    "collect",
     "distances",
     "dot_test",
     "from_spec",

@@ -1,0 +1,84 @@
+"""Small convex quadratic programs over non-negative vectors: the inner step of Newton methods."""
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from freewill.types import FloatArray
+
+_MAX_STEPS = 60
+
+
+def nonnegative_quadratic(
+    hessian: FloatArray, linear: FloatArray, start: FloatArray, tolerance: float = 1e-13
+) -> FloatArray:
+    """Minimise y' H y / 2 + c' y over y >= 0, for a positive semidefinite H.
+
+    Primal-dual interior point (Mehrotra's predictor and corrector), then an exact solve on the
+    coordinates that stayed positive. O(m^3) a step, 10 to 20 steps.
+
+    >>> nonnegative_quadratic(np.eye(2), np.array([-1.0, 1.0]), np.ones(2)).round(9)
+    array([1., 0.])
+    """
+    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(float).tiny))
+    matrix = hessian * scale * scale[:, None]
+    cost = linear * scale
+    y = np.maximum(start / scale, 1e-3 * float(np.mean(start / scale)) + 1e-300)
+    s = np.maximum(matrix @ y + cost, 1e-2 * float(np.abs(cost).mean()) + 1e-300)
+    for _ in range(_MAX_STEPS):
+        residual = matrix @ y + cost - s
+        mu = float(y @ s) / y.size
+        if mu <= tolerance * (1 + abs(float(cost @ y))) and np.abs(residual).max() <= 1e-11:
+            break
+        factor = _factor(matrix, s / y)
+        step, dual = _direction(factor, y, s, residual, y * s)
+        ahead = (y + _reach(y, step) * step) @ (s + _reach(s, dual) * dual) / y.size
+        centre = mu * (max(float(ahead), 0.0) / mu) ** 3
+        step, dual = _direction(factor, y, s, residual, y * s + step * dual - centre)
+        fraction = 0.9995
+        length, dual_length = fraction * _reach(y, step), fraction * _reach(s, dual)
+        y, s = y + length * step, s + dual_length * dual
+    return _polish(matrix, cost, y, s) * scale
+
+
+def _factor(matrix: FloatArray, diagonal: FloatArray) -> tuple[FloatArray, bool]:
+    shifted = matrix.copy()
+    index = np.diag_indices_from(shifted)
+    shifted[index] += diagonal
+    ridge = 1e-15
+    while True:
+        try:
+            return cho_factor(shifted, lower=True, check_finite=False)
+        except LinAlgError:
+            shifted[index] += ridge
+            ridge *= 100
+
+
+def _direction(
+    factor: tuple[FloatArray, bool],
+    y: FloatArray,
+    s: FloatArray,
+    residual: FloatArray,
+    complement: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    step = cho_solve(factor, -residual - complement / y, check_finite=False)
+    return step, -(complement + s * step) / y
+
+
+def _reach(point: FloatArray, step: FloatArray) -> float:
+    """Return how far (at most 1) a step keeps the point non-negative."""
+    falling = step < 0
+    return min(1.0, float(np.min(-point[falling] / step[falling], initial=np.inf)))
+
+
+def _polish(matrix: FloatArray, cost: FloatArray, y: FloatArray, s: FloatArray) -> FloatArray:
+    """Solve exactly on the positive coordinates; keep the answer if it is a feasible one."""
+    free = y > s
+    if not free.any():
+        return y
+    factor = _factor(matrix[np.ix_(free, free)], np.zeros(int(free.sum())))
+    exact = cho_solve(factor, -cost[free], check_finite=False)
+    if np.all(exact >= 0):
+        polished = np.zeros_like(y)
+        polished[free] = exact
+        return polished
+    return np.where(free, y, 0.0)
