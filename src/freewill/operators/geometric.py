@@ -59,7 +59,7 @@ class GeometricOperator:
         those right of x' add a^(2(y-x')), those between add 1.
         """
         square = np.exp(-2 * self.decay)
-        masses = np.bincount(self.outputs, weights * self._constants**2, minlength=self.size)
+        masses = self.squared_masses(weights)
         left = lfilter([1.0], [1.0, -square], masses)
         right = lfilter([1.0], [1.0, -square], masses[::-1])[::-1]
         until = np.cumsum(masses)
@@ -70,6 +70,11 @@ class GeometricOperator:
         gram = np.where(indices[:, None] <= indices[None, :], gram, gram.T)
         powers = np.exp(-self.decay * indices)
         return np.asarray(gram * powers[np.abs(np.subtract.outer(indices, indices))])
+
+    def squared_masses(self, weights: FloatArray) -> FloatArray:
+        """Return the weights times c_z^2, added up by output z."""
+        masses = np.bincount(self.outputs, weights * self._constants**2, minlength=self.size)
+        return np.asarray(masses, dtype=np.float64)
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
