@@ -19,7 +19,18 @@ from freewill.errors import (
     ParameterError,
     SpecError,
 )
-from freewill.estimators import Estimate, Status
+from freewill.estimators import (
+    Estimate,
+    Status,
+    combine_mechanisms,
+    combine_results,
+    debias,
+    em,
+    gibu,
+    ibu,
+    inversion,
+    unresolved_directions,
+)
 from freewill.evidence import Evidence, Group, collect
 from freewill.guarantees import Audit, Guarantee, audit
 from freewill.mechanisms import (
@@ -32,8 +43,10 @@ from freewill.mechanisms import (
     PlanarGeometric,
     from_spec,
 )
+from freewill.metrics import emd, kl, l2, total_variation
 from freewill.operators import Operator, dot_test
 from freewill.simplex import normalise, project
+from freewill.theory import krr_error_bound, lower_bound, rappor_error_bound
 
 __version__ = "0.1.0"
 
@@ -67,9 +80,24 @@ __all__ = [
     "audit",
     "calibrate",
     "collect",
+    "combine_mechanisms",
+    "combine_results",
+    "debias",
     "distances",
     "dot_test",
+    "em",
+    "emd",
     "from_spec",
+    "gibu",
+    "ibu",
+    "inversion",
+    "kl",
+    "krr_error_bound",
+    "l2",
+    "lower_bound",
     "normalise",
     "project",
+    "rappor_error_bound",
+    "total_variation",
+    "unresolved_directions",
 ]

@@ -9,8 +9,10 @@ import numpy as np
 from freewill.errors import EvidenceError
 from freewill.estimators.estimate import Estimate, Status
 from freewill.evidence import Evidence
-from freewill.operators import Operator
+from freewill.operators import DenseOperator, Operator
 from freewill.types import FloatArray
+
+_COMPACT_ENTRIES = 1 << 22
 
 
 class Certificate(NamedTuple):
@@ -62,6 +64,15 @@ class Likelihood:
         return Certificate(value, slope, float(np.log1p(max(excess, 0.0))))
 
 
+def compact(likelihood: Likelihood) -> Likelihood:
+    """Hold the rows as one array where that is small, which makes repeated products faster."""
+    outputs, size = likelihood.operator.shape
+    if outputs * size > _COMPACT_ENTRIES:
+        return likelihood
+    operator = likelihood.operator
+    return Likelihood(DenseOperator(operator.dense(), operator.log_scale), likelihood.weights)
+
+
 def certified_estimate(
     evidence: Evidence,
     theta: FloatArray,
@@ -73,4 +84,6 @@ def certified_estimate(
     """Wrap the answer of any method with its likelihood and gap; `started` by `perf_counter`."""
     seconds = perf_counter() - started
     certificate = Likelihood.of(evidence).certify(theta)
-    return Estimate(theta, method, status, certificate.gap, certificate.value, steps, seconds)
+    # A vector with negative components is no distribution; no bound holds for it.
+    gap = certificate.gap if np.all(theta >= 0) else np.inf
+    return Estimate(theta, method, status, gap, certificate.value, steps, seconds)

@@ -1,7 +1,6 @@
 """The Newton systems (P' diag(d) P + diag(q)) x = r of the interior point, by structure."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -64,13 +63,13 @@ class LinearSystem:
     together. k-RR adds a diagonal and a matrix of rank two (Woodbury).
     """
 
-    def __init__(self, parts: Sequence[GeometricOperator | SymbolOperator]) -> None:
-        self.stack = StackOperator(parts)
-        self.geometric = [part for part in parts if isinstance(part, GeometricOperator)]
-        self.size = parts[0].shape[1]
+    def __init__(self, stack: StackOperator) -> None:
+        self.stack = stack
+        self.geometric = [part for part in stack.parts if isinstance(part, GeometricOperator)]
+        self.size = stack.shape[1]
 
     @staticmethod
-    def fits(operator: Operator) -> bool:
+    def fits(operator: Operator) -> TypeGuard[StackOperator]:
         """Whether all parts of an operator have the structure."""
         return isinstance(operator, StackOperator) and all(
             isinstance(part, GeometricOperator | SymbolOperator) for part in operator.parts

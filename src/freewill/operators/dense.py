@@ -9,7 +9,7 @@ from freewill.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class DenseOperator:
-    """Rows P(y | x) held as an array; every product costs O(outputs * k).
+    """Rows held as an array, probabilities unless a log_scale is given; O(outputs * k) a product.
 
     >>> operator = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> operator.forward(np.array([0.5, 0.5]))
@@ -17,16 +17,17 @@ class DenseOperator:
     """
 
     rows: FloatArray
+    log_scale: FloatArray
+
+    def __init__(self, rows: FloatArray, log_scale: FloatArray | None = None) -> None:
+        object.__setattr__(self, "rows", rows)
+        scale = np.zeros(rows.shape[0]) if log_scale is None else log_scale
+        object.__setattr__(self, "log_scale", scale)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(outputs, values)."""
         return self.rows.shape[0], self.rows.shape[1]
-
-    @property
-    def log_scale(self) -> FloatArray:
-        """Zero: the rows are probabilities."""
-        return np.zeros(self.rows.shape[0])
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return rows @ theta."""
@@ -47,4 +48,4 @@ class DenseOperator:
     def log_dense(self) -> FloatArray:
         """Return log P(y | x); an impossible output gives -inf."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.rows))
+            return np.asarray(np.log(self.rows) + self.log_scale[:, None])

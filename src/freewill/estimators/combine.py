@@ -1,0 +1,79 @@
+"""Two ways to use an estimator for one mechanism on many: combine results, or mechanisms."""
+
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from freewill.estimators.estimate import Estimate, Status
+from freewill.estimators.likelihood import Likelihood, certified_estimate
+from freewill.evidence import Evidence, collect
+from freewill.mechanisms.average import average
+
+
+class Estimator(Protocol):
+    """An estimator of the evidence of one mechanism."""
+
+    def __call__(self, evidence: Evidence, **options: Any) -> Estimate:
+        """Return the estimate."""
+
+
+def combine_results(evidence: Evidence, estimator: Estimator, **options: Any) -> Estimate:
+    """Estimate from each mechanism's reports alone and average the results ([e]R, eqs. 4 and 5).
+
+    theta = sum over mechanisms of (n^A / n) e(A, D^A). Options go to the estimator.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 1)
+    >>> parts = [(fw.KRR(line, 1.0), [0, 1], [60, 40]), (fw.KRR(line, 2.0), [0, 1], [70, 30])]
+    >>> fw.combine_results(fw.collect(parts), fw.inversion).theta.round(4)
+    array([0.7395, 0.2605])
+    """
+    started = perf_counter()
+    Likelihood.of(evidence)
+    results = [
+        estimator(Evidence(evidence.alphabet, (group,)), **options) for group in evidence.groups
+    ]
+    people = np.array([group.people for group in evidence.groups])
+    theta = people @ np.stack([result.theta for result in results]) / evidence.people
+    return certified_estimate(
+        evidence,
+        theta,
+        f"[{results[0].method}]R",
+        _worst(results),
+        started,
+        sum(result.steps for result in results),
+    )
+
+
+def combine_mechanisms(evidence: Evidence, estimator: Estimator, **options: Any) -> Estimate:
+    """Pretend that everyone used the average mechanism A[n], and estimate from that ([e]M).
+
+    [INV]M is eq. 7, for k-RR eqs. 8 and 9; [IBU]M is section V-C; [RAP]M is eqs. 13 and 14. The
+    mechanisms must share their outputs. Options go to the estimator.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 1)
+    >>> parts = [(fw.KRR(line, 1.0), [0, 1], [60, 40]), (fw.KRR(line, 2.0), [0, 1], [70, 30])]
+    >>> fw.combine_mechanisms(fw.collect(parts), fw.inversion).theta.round(4)
+    array([0.7452, 0.2548])
+    """
+    started = perf_counter()
+    result = estimator(compound(evidence), **options)
+    return certified_estimate(
+        evidence, result.theta, f"[{result.method}]M", result.status, started, result.steps
+    )
+
+
+def compound(evidence: Evidence) -> Evidence:
+    """Return all reports as if they came from the average mechanism A[n] (eqs. 6 and 7)."""
+    Likelihood.of(evidence)
+    groups = evidence.groups
+    mean = average([group.mechanism for group in groups], [group.people for group in groups])
+    return collect((mean, group.outputs, group.counts) for group in groups)
+
+
+def _worst(results: list[Estimate]) -> Status:
+    """Return the least successful status: one result that stopped early taints the average."""
+    order = list(Status)
+    return max((result.status for result in results), key=order.index)

@@ -1,0 +1,93 @@
+"""INV: matrix inversion, for one mechanism."""
+
+from time import perf_counter
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import LinAlgError, lu_factor, lu_solve
+from scipy.linalg.lapack import dgecon
+
+from freewill.errors import IdentifiabilityError, LawError, ParameterError
+from freewill.estimators.estimate import Estimate, Status
+from freewill.estimators.identifiability import SINGULAR, lost_directions
+from freewill.estimators.likelihood import certified_estimate
+from freewill.evidence import Evidence, Group
+from freewill.mechanisms import KRR, RAPPOR
+from freewill.simplex import normalise, project
+from freewill.types import FloatArray
+
+Post = Literal["project", "normalise", "none"]
+
+
+def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
+    """Solve theta A = q for the only mechanism A of the evidence, then make it a distribution.
+
+    q is the empirical distribution of the outputs (INV; eqs. 6 and 7 with one mechanism). The
+    solution may have negative components: `post` projects onto the simplex ("project"), clips
+    and rescales ("normalise"), or leaves it ("none"). A law with more outputs than values is
+    inverted by least squares. A singular A is refused with the number of directions it loses.
+    For several mechanisms, see `combine_mechanisms` and `combine_results`.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> fw.inversion(fw.collect([(coin, [0, 1], [60, 40])])).theta.round(4)
+    array([0.7164, 0.2836])
+    """
+    started = perf_counter()
+    group = only_group(evidence, "inversion")
+    if isinstance(group.mechanism, RAPPOR):
+        raise LawError("RAPPOR's law has 2^k outputs and is not inverted: use debias.")
+    solved = _invert(group)
+    return certified_estimate(
+        evidence, make_distribution(solved, post), "inversion", Status.DIRECT, started
+    )
+
+
+def only_group(evidence: Evidence, method: str) -> Group:
+    """Return the group of the only mechanism, or say how to bring several together."""
+    if len(evidence.groups) != 1:
+        raise ParameterError(
+            f"{method} takes one mechanism and the evidence has {len(evidence.groups)}. Use "
+            f"combine_results(evidence, {method}) or combine_mechanisms(evidence, {method})."
+        )
+    return evidence.groups[0]
+
+
+def make_distribution(solved: FloatArray, post: Post) -> FloatArray:
+    """Apply the post-processing of that name."""
+    if post == "none":
+        return solved
+    if post not in ("project", "normalise"):
+        raise ParameterError(f"post={post!r}: expected project, normalise or none.")
+    return project(solved) if post == "project" else normalise(solved)
+
+
+def _invert(group: Group) -> FloatArray:
+    mechanism = group.mechanism
+    shares = np.zeros(len(mechanism.outputs()))
+    shares[group.outputs] = group.counts / group.people
+    if isinstance(mechanism, KRR):
+        # Eq. 9: k-RR inverts in closed form, whatever the size.
+        advantage = np.expm1(mechanism.epsilon)
+        return np.asarray(((advantage + shares.size) * shares - 1) / advantage)
+    law = mechanism.law()
+    if law.shape[0] != law.shape[1]:
+        _refuse_singular(law, str(mechanism))
+        return np.asarray(np.linalg.lstsq(law.T, shares)[0])
+    try:
+        factors = lu_factor(law.T, check_finite=False)
+        reciprocal, _ = dgecon(factors[0], np.abs(law.T).sum(axis=0).max())
+    except LinAlgError:
+        reciprocal = 0.0
+    if reciprocal < SINGULAR:
+        _refuse_singular(law, str(mechanism))
+    return np.asarray(lu_solve(factors, shares, check_finite=False))
+
+
+def _refuse_singular(law: FloatArray, name: str) -> None:
+    lost = lost_directions(law)
+    if lost:
+        raise IdentifiabilityError(
+            f"the law of {name} cannot be inverted: {lost} of {law.shape[0]} directions of theta "
+            f"leave no trace in its outputs. Use gibu, which uses each mechanism's own law."
+        )

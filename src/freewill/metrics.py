@@ -1,0 +1,121 @@
+"""Distances between distributions."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, vstack
+
+from freewill.alphabets import Alphabet, Categorical, Linear
+from freewill.errors import ParameterError
+from freewill.types import FloatArray
+
+_PAIRS = 1 << 27
+
+
+def emd(theta: ArrayLike, other: ArrayLike, alphabet: Alphabet) -> float:
+    """Earth mover's distance: the least mass times distance that turns one into the other.
+
+    On a line the sum of |cumulative differences| times the step; without geometry the total
+    variation; in the plane exact optimal transport, by POT where it is installed and by
+    linprog (HiGHS), slower, where it is not. Both arguments are normalised first.
+
+    >>> import freewill as fw
+    >>> emd([1, 0, 0], [0, 0, 1], fw.Linear(0, 2))
+    2.0
+    """
+    first, second = _normal(theta, alphabet.size), _normal(other, alphabet.size)
+    if isinstance(alphabet, Linear):
+        return float(alphabet.step * np.abs(np.cumsum(first - second)[:-1]).sum())
+    if isinstance(alphabet, Categorical):
+        return total_variation(first, second)
+    # Mass that both have stays where it is, because distances obey the triangle inequality.
+    surplus, lack = np.maximum(first - second, 0), np.maximum(second - first, 0)
+    givers, takers = np.flatnonzero(surplus), np.flatnonzero(lack)
+    if not givers.size or not takers.size:
+        return 0.0
+    if givers.size * takers.size > _PAIRS:
+        raise ParameterError(
+            f"exact transport between {givers.size} and {takers.size} cells needs more than "
+            f"{_PAIRS:,} pairs. Compare on a coarser grid."
+        )
+    costs = alphabet.distance(givers[:, None], takers[None, :])
+    moved = float(surplus.sum())
+    return moved * _transport(surplus[givers] / moved, lack[takers] / lack.sum(), costs)
+
+
+def _transport(supply: FloatArray, demand: FloatArray, costs: FloatArray) -> float:
+    try:
+        import ot  # noqa: PLC0415
+    except ImportError:
+        return transport_by_linear_program(supply, demand, costs)
+    return float(ot.emd2(supply, demand, costs, numItermax=10_000_000))
+
+
+def transport_by_linear_program(supply: FloatArray, demand: FloatArray, costs: FloatArray) -> float:
+    """Solve the transport program with HiGHS: the fallback, and the oracle of the tests.
+
+    >>> transport_by_linear_program(np.array([1.0]), np.array([1.0]), np.array([[3.0]]))
+    3.0
+    """
+    rows, columns = costs.shape
+    pairs = np.arange(rows * columns)
+    one = np.ones(pairs.size)
+    leaving = csr_array((one, (pairs // columns, pairs)))
+    arriving = csr_array((one, (pairs % columns, pairs)))
+    # One of the equalities follows from the others; leaving it out keeps rounding harmless.
+    answer = linprog(  # type: ignore[call-overload]
+        costs.ravel(),
+        A_eq=vstack([leaving, arriving])[:-1],
+        b_eq=np.concatenate([supply, demand])[:-1],
+        method="highs",
+    )
+    if answer.status != 0:
+        raise ParameterError(f"the transport program was not solved: {answer.message}")
+    return float(answer.fun)
+
+
+def total_variation(theta: ArrayLike, other: ArrayLike) -> float:
+    """Half the l1 distance.
+
+    >>> total_variation([1, 0], [0, 1])
+    1.0
+    """
+    return float(np.abs(np.subtract(theta, other, dtype=np.float64)).sum() / 2)
+
+
+def l2(theta: ArrayLike, other: ArrayLike) -> float:
+    """Euclidean distance.
+
+    >>> l2([0, 3], [4, 0])
+    5.0
+    """
+    return float(np.linalg.norm(np.subtract(theta, other, dtype=np.float64)))
+
+
+def kl(theta: ArrayLike, other: ArrayLike) -> float:
+    """Kullback-Leibler divergence sum theta log(theta / other), infinite where other misses mass.
+
+    >>> kl([0.5, 0.5], [0.5, 0.5]), kl([1, 0], [0, 1])
+    (0.0, inf)
+    """
+    first = np.asarray(theta, dtype=np.float64)
+    second = np.asarray(other, dtype=np.float64)
+    mass = first > 0
+    if np.any(second[mass] <= 0):
+        return float("inf")
+    return float(first[mass] @ np.log(first[mass] / second[mass]))
+
+
+def _normal(theta: ArrayLike, size: int) -> FloatArray:
+    array = np.asarray(theta, dtype=np.float64)
+    if array.shape != (size,):
+        raise ParameterError(
+            f"a distribution of shape {array.shape}: expected one weight for each of the "
+            f"alphabet's {size} values."
+        )
+    if not np.all(np.isfinite(array)) or np.any(array < 0) or array.sum() <= 0:
+        raise ParameterError(
+            "a distribution with negative, infinite or no weights has no earth mover's distance. "
+            "Use project or normalise first."
+        )
+    return np.asarray(array / array.sum())

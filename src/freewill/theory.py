@@ -1,0 +1,78 @@
+"""The paper's error bounds: what accuracy the reports allow, before any is collected."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.errors import ParameterError
+from freewill.mechanisms.average import average_epsilon
+from freewill.types import FloatArray, distribution
+
+
+def lower_bound(theta: ArrayLike, people: int) -> float:
+    """Return (1 - sum theta^2) / n, the expected squared l2 error with no privacy at all.
+
+    No estimator does better in general, for this is the error of the empirical distribution of
+    the true values (section V-B).
+
+    >>> lower_bound([0.5, 0.5], 100)
+    0.005
+    """
+    truth = _truth(theta)
+    return float((1 - truth @ truth) / people)
+
+
+def krr_error_bound(
+    theta: ArrayLike, epsilons: ArrayLike, people: ArrayLike | None = None
+) -> float:
+    """Bound E ||theta^ - theta||^2 of [INV]M, before post-processing, under k-RR (proposition 2).
+
+    The bound is (1 - sum theta^2)/n + (k-1)/n (k + 2(e^eps[n] - 1)) / (e^eps[n] - 1)^2, with
+    eps[n] of eq. 8, and is exact when all epsilons are equal. `people` says how many chose each
+    epsilon (one each by default).
+
+    >>> round(krr_error_bound([0.5, 0.5], [1.0], [100]), 6)
+    0.023413
+    """
+    truth = _truth(theta)
+    counts = _people(epsilons, people)
+    size = truth.size
+    gain = np.expm1(_mean_epsilon(epsilons, counts, size))
+    extra = (size - 1) * (size + 2 * gain) / gain**2
+    return lower_bound(truth, int(counts.sum())) + float(extra / counts.sum())
+
+
+def rappor_error_bound(
+    theta: ArrayLike, epsilons: ArrayLike, people: ArrayLike | None = None
+) -> float:
+    """Bound E ||theta^ - theta||^2 of [RAP]M, before post-processing (proposition 3).
+
+    The bound is (1 - sum theta^2)/n + (1/n) k e^(eps[n]/2) / (e^(eps[n]/2) - 1)^2, with eps[n] of
+    eq. 13, and is exact when all epsilons are equal.
+
+    >>> round(rappor_error_bound([0.5, 0.5], [1.0], [100]), 6)
+    0.083354
+    """
+    truth = _truth(theta)
+    counts = _people(epsilons, people)
+    half = _mean_epsilon(np.asarray(epsilons, dtype=np.float64) / 2, counts, 2)
+    extra = truth.size * np.exp(half) / np.expm1(half) ** 2
+    return lower_bound(truth, int(counts.sum())) + float(extra / counts.sum())
+
+
+def _truth(theta: ArrayLike) -> FloatArray:
+    return distribution(theta, np.size(theta))
+
+
+def _people(epsilons: ArrayLike, people: ArrayLike | None) -> FloatArray:
+    levels = np.asarray(epsilons, dtype=np.float64)
+    if levels.ndim != 1 or not np.all((levels > 0) & np.isfinite(levels)):
+        raise ParameterError(f"epsilons={epsilons!r}: expected a list of numbers > 0.")
+    counts = np.ones(levels.size) if people is None else np.asarray(people, dtype=np.float64)
+    if counts.shape != levels.shape or np.any(counts < 0) or counts.sum() <= 0:
+        raise ParameterError(f"people={people!r}: expected one count >= 0 for each epsilon.")
+    return counts
+
+
+def _mean_epsilon(epsilons: ArrayLike, counts: FloatArray, size: int) -> float:
+    levels = np.asarray(epsilons, dtype=np.float64)
+    return average_epsilon(levels, counts / counts.sum(), size)
