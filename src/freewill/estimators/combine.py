@@ -40,7 +40,7 @@ def combine_results(evidence: Evidence, estimator: Estimator, **options: Any) ->
         evidence,
         theta,
         f"[{results[0].method}]R",
-        _worst(results),
+        _of_the_parts([result.status for result in results]),
         started,
         sum(result.steps for result in results),
     )
@@ -61,7 +61,12 @@ def combine_mechanisms(evidence: Evidence, estimator: Estimator, **options: Any)
     started = perf_counter()
     result = estimator(compound(evidence), **options)
     return certified_estimate(
-        evidence, result.theta, f"[{result.method}]M", result.status, started, result.steps
+        evidence,
+        result.theta,
+        f"[{result.method}]M",
+        _of_the_parts([result.status]),
+        started,
+        result.steps,
     )
 
 
@@ -73,7 +78,10 @@ def compound(evidence: Evidence) -> Evidence:
     return collect((mean, group.outputs, group.counts) for group in groups)
 
 
-def _worst(results: list[Estimate]) -> Status:
-    """Return the least successful status: one result that stopped early taints the average."""
+def _of_the_parts(statuses: list[Status]) -> Status:
+    """Return the least successful status: one part that stopped early taints the whole.
+
+    What certifies the parts does not certify the whole, which has only converged.
+    """
     order = list(Status)
-    return max((result.status for result in results), key=order.index)
+    return max([Status.CONVERGED, *statuses], key=order.index)

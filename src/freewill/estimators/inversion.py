@@ -4,8 +4,7 @@ from time import perf_counter
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import LinAlgError, lu_factor, lu_solve
-from scipy.linalg.lapack import dgecon
+from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 
 from freewill.errors import IdentifiabilityError, LawError, ParameterError
 from freewill.estimators.estimate import Estimate, Status
@@ -74,14 +73,13 @@ def _invert(group: Group) -> FloatArray:
     if law.shape[0] != law.shape[1]:
         _refuse_singular(law, str(mechanism))
         return np.asarray(np.linalg.lstsq(law.T, shares)[0])
-    try:
-        factors = lu_factor(law.T, check_finite=False)
-        reciprocal, _ = dgecon(factors[0], np.abs(law.T).sum(axis=0).max())
-    except LinAlgError:
-        reciprocal = 0.0
-    if reciprocal < SINGULAR:
+    factors, pivots, zero_pivot = dgetrf(law.T)
+    reciprocal_condition, _ = dgecon(factors, np.abs(law).sum(axis=1).max())
+    # The exact count of lost directions costs an SVD: only where the cheap test is alarmed.
+    if zero_pivot or reciprocal_condition < SINGULAR:
         _refuse_singular(law, str(mechanism))
-    return np.asarray(lu_solve(factors, shares, check_finite=False))
+    solved, _ = dgetrs(factors, pivots, shares)
+    return np.asarray(solved)
 
 
 def _refuse_singular(law: FloatArray, name: str) -> None:
