@@ -136,9 +136,7 @@ class Linear:
     def __post_init__(self) -> None:
         for name in ("first", "last", "step"):
             value = getattr(self, name)
-            if isinstance(value, bool) or value != int(value):
-                raise AlphabetError(f"{name}={value!r}: must be an integer.")
-            object.__setattr__(self, name, int(value))
+            object.__setattr__(self, name, _checked_integer(name, value))
         if self.step <= 0:
             raise AlphabetError(f"step={self.step}: must be > 0.")
         if self.last < self.first or (self.last - self.first) % self.step:
@@ -162,7 +160,9 @@ class Linear:
         array = np.atleast_1d(np.asarray(values))
         if array.dtype.kind not in "iuf":
             raise AlphabetError(f"values of type {array.dtype}: expected integers.")
-        steps = (array - self.first) / self.step
+        # In its own narrow type, array - first could wrap around.
+        wide = array.astype(np.int64 if array.dtype.kind == "i" else np.float64)
+        steps = (wide - self.first) / self.step
         inside = (steps >= 0) & (steps <= self.size - 1) & (steps == np.floor(steps))
         if not inside.all():
             wrong = array[~inside][0]
@@ -235,15 +235,9 @@ class Grid:
         cell: float | tuple[float, float],
         bounds: tuple[float, float, float, float] | None = None,
     ) -> None:
-        for name, count in (("columns", columns), ("rows", rows)):
-            if isinstance(count, bool) or count != int(count) or count < 1:
-                raise AlphabetError(f"{name}={count!r}: must be an integer >= 1.")
-        sides = (cell, cell) if isinstance(cell, int | float) else tuple(cell)
-        if len(sides) != 2 or not all(np.isfinite(side) and side > 0 for side in sides):
-            raise AlphabetError(f"cell={cell!r}: must be a side > 0, or (width, height), in km.")
-        object.__setattr__(self, "columns", int(columns))
-        object.__setattr__(self, "rows", int(rows))
-        object.__setattr__(self, "cell", (float(sides[0]), float(sides[1])))
+        object.__setattr__(self, "columns", _checked_integer("columns", columns, least=1))
+        object.__setattr__(self, "rows", _checked_integer("rows", rows, least=1))
+        object.__setattr__(self, "cell", _checked_cell(cell))
         object.__setattr__(self, "bounds", None if bounds is None else _checked_bounds(bounds))
 
     @classmethod
@@ -269,6 +263,8 @@ class Grid:
         array([208])
         """
         bounds = _checked_bounds((south, north, west, east))
+        columns = _checked_integer("columns", columns, least=1)
+        rows = _checked_integer("rows", rows, least=1)
         if cell is None:
             north_km, east_km = kilometres_per_degree((bounds[0] + bounds[1]) / 2)
             cell = (
@@ -308,7 +304,11 @@ class Grid:
         >>> found.indices, found.dropped
         (array([0]), 1)
         """
-        points = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        try:
+            points = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise AlphabetError(f"points: {error}; expected pairs of numbers, (n, 2).") from None
+        points = points.reshape(0, 2) if points.size == 0 else points
         if points.ndim != 2 or points.shape[1] != 2:
             raise AlphabetError(f"points have shape {points.shape}; expected pairs, (n, 2).")
         low, high = self._corners()
@@ -338,8 +338,8 @@ class Grid:
 
     def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
         """Euclidean distance between the centres of cells, in kilometres."""
-        row, column = np.divmod(np.asarray(first), self.columns)
-        other_row, other_column = np.divmod(np.asarray(second), self.columns)
+        row, column = np.divmod(np.asarray(first, dtype=np.int64), self.columns)
+        other_row, other_column = np.divmod(np.asarray(second, dtype=np.int64), self.columns)
         east = (column - other_column) * self.cell[0]
         north = (row - other_row) * self.cell[1]
         return np.asarray(np.hypot(east, north))
@@ -390,8 +390,35 @@ def kilometres_per_degree(latitude: float) -> tuple[float, float]:
     return float(np.radians(meridian)), float(np.radians(parallel))
 
 
-def _checked_bounds(bounds: tuple[float, ...]) -> tuple[float, float, float, float]:
-    south, north, west, east = (float(edge) for edge in bounds)
+def _checked_integer(name: str, value: Any, least: int | None = None) -> int:
+    try:
+        whole = not isinstance(value, bool) and int(value) == value
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole or (least is not None and value < least):
+        wanted = "an integer" if least is None else f"an integer >= {least}"
+        raise AlphabetError(f"{name}={value!r}: must be {wanted}.")
+    return int(value)
+
+
+def _checked_cell(cell: Any) -> tuple[float, float]:
+    try:
+        sides = np.asarray(cell, dtype=np.float64)
+    except (TypeError, ValueError):
+        sides = np.empty(0)
+    if sides.shape not in ((), (2,)) or not np.all(np.isfinite(sides) & (sides > 0)):
+        raise AlphabetError(f"cell={cell!r}: must be a side > 0, or (width, height), in km.")
+    width, height = np.broadcast_to(sides, 2).tolist()
+    return width, height
+
+
+def _checked_bounds(bounds: Any) -> tuple[float, float, float, float]:
+    try:
+        south, north, west, east = (float(edge) for edge in bounds)
+    except (TypeError, ValueError):
+        raise AlphabetError(
+            f"bounds={bounds!r}: expected (south, north, west, east), in degrees."
+        ) from None
     if not (-90 <= south < north <= 90):
         raise AlphabetError(f"south={south}, north={north}: expected -90 <= south < north <= 90.")
     if not (-180 <= west < east <= 180):
@@ -431,8 +458,8 @@ def alphabet_from_spec(spec: Any) -> Alphabet:
     >>> alphabet_from_spec(Linear(0, 9).spec()) == Linear(0, 9)
     True
     """
-    if not isinstance(spec, dict) or spec.get("kind") not in _KINDS:
-        kind = spec.get("kind") if isinstance(spec, dict) else spec
+    kind = spec.get("kind") if isinstance(spec, dict) else spec
+    if not (isinstance(spec, dict) and isinstance(kind, str) and kind in _KINDS):
         raise SpecError(f"alphabet kind {kind!r}: expected one of {', '.join(_KINDS)}.")
     fields = {name: value for name, value in spec.items() if name != "kind"}
     try:

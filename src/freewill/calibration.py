@@ -29,7 +29,12 @@ def calibrate(
     0.088
     """
     build: Any = kind
-    target = float(quality_loss)
+    if "epsilon" not in getattr(kind, "__dataclass_fields__", {}):
+        raise ParameterError(f"{kind.name} has no epsilon, hence nothing to calibrate.")
+    try:
+        target = float(quality_loss)
+    except (TypeError, ValueError):
+        target = np.nan
     if not (np.isfinite(target) and target > 0):
         raise ParameterError(
             f"quality_loss={quality_loss!r}: must be > 0 and finite. For no loss, use Identity."

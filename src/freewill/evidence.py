@@ -106,7 +106,7 @@ class Evidence:
     def load(cls, path: str | Path) -> "Evidence":
         """Read evidence written by `save`, checking all of it again."""
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 head = json.loads(str(arrays["head"]))
                 mechanisms = [from_spec(spec) for spec in head["mechanisms"]]
                 parts = [

@@ -41,7 +41,7 @@ class Guarantee:
             return "none"
         promise = {"ldp": "LDP", "geo": "geo-indistinguishability"}[self.kind]
         # The padding of never_understated is below what is printed; anything else rounds up.
-        plain = self.epsilon - 2e-12 * (1 + self.epsilon)
+        plain = max(self.epsilon - 2e-12 * (1 + self.epsilon), 0.0)
         digits = 3 - math.floor(math.log10(plain)) if plain > 0 else 12
         shown = math.ceil(plain * 10**digits) / 10**digits
         return f"{shown:g}-{promise}"
@@ -119,7 +119,8 @@ def audit(mechanism: Auditable, claim: Guarantee | None = None) -> Audit:
         raise ParameterError(f"guarantee of kind {claim.kind!r}: the audit knows ldp and geo.")
     alphabet: Alphabet = mechanism.alphabet
     outputs = mechanism.witnesses()
-    pairs = claim.kind == "geo" and not isinstance(alphabet, Linear)
+    geo = claim.kind == "geo" and alphabet.size > 1
+    pairs = geo and not isinstance(alphabet, Linear)
     work = float(len(outputs)) * alphabet.size ** (2 if pairs else 1)
     if work > _AUDIT_LIMIT:
         raise LawError(
@@ -131,13 +132,14 @@ def audit(mechanism: Auditable, claim: Guarantee | None = None) -> Audit:
     for start, rows in _log_rows(mechanism, outputs):
         finite = np.isfinite(rows)
         largest = max(largest, float(np.abs(rows[finite]).max(initial=0.0)))
-        search = _worst_pair if pairs else _worst_neighbours if claim.kind == "geo" else _worst_row
+        search = _worst_pair if pairs else _worst_neighbours if geo else _worst_row
         epsilon, row, first, second = search(rows, alphabet)
         if epsilon > worst:
             worst, found = epsilon, (start + row, first, second)
     row, first, second = found
     values = alphabet.decode([first, second])
-    nearest = 1.0 if claim.kind == "ldp" else float(alphabet.distance(0, [1]).min())
+    others = np.arange(1, alphabet.size)
+    nearest = float(alphabet.distance(0, others).min()) if geo else 1.0
     resolution = 8 * float(np.spacing(1 + largest)) / nearest
     output = outputs[row].tolist()
     return Audit(claim, worst, resolution, values[0].tolist(), values[1].tolist(), output)

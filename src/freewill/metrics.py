@@ -68,6 +68,7 @@ def transport_by_linear_program(supply: FloatArray, demand: FloatArray, costs: F
         A_eq=vstack([leaving, arriving])[:-1],
         b_eq=np.concatenate([supply, demand])[:-1],
         method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if answer.status != 0:
         raise ParameterError(f"the transport program was not solved: {answer.message}")

@@ -17,6 +17,8 @@ def project(vector: ArrayLike) -> FloatArray:
     array([0.5, 0.5, 0. ])
     """
     values = _finite(vector)
+    # The answer does not depend on a shift; without one, a large vector loses its 1.
+    values = values - values.max()
     falling = np.sort(values)[::-1]
     shifts = (np.cumsum(falling) - 1) / np.arange(1, values.size + 1)
     support = np.flatnonzero(falling > shifts)[-1]

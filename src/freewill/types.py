@@ -26,7 +26,10 @@ def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray
     >>> distribution([0.25, 0.75], 2)
     array([0.25, 0.75])
     """
-    array = np.asarray(theta, dtype=np.float64)
+    try:
+        array = np.asarray(theta, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name}={theta!r}: expected {size} numbers.") from None
     if array.shape != (size,):
         raise ParameterError(
             f"{name} has shape {array.shape}; expected one weight for each of "

@@ -9,6 +9,7 @@ from freewill.estimators.estimate import Estimate, Status
 from freewill.estimators.likelihood import Likelihood, certified_estimate
 from freewill.evidence import Evidence, collect
 from freewill.mechanisms.average import average
+from freewill.types import FloatArray
 
 
 class Estimator(Protocol):
@@ -36,14 +37,7 @@ def combine_results(evidence: Evidence, estimator: Estimator, **options: Any) ->
     ]
     people = np.array([group.people for group in evidence.groups])
     theta = people @ np.stack([result.theta for result in results]) / evidence.people
-    return certified_estimate(
-        evidence,
-        theta,
-        f"[{results[0].method}]R",
-        _of_the_parts([result.status for result in results]),
-        started,
-        sum(result.steps for result in results),
-    )
+    return _combined(evidence, f"[{results[0].method}]R", theta, results, started)
 
 
 def combine_mechanisms(evidence: Evidence, estimator: Estimator, **options: Any) -> Estimate:
@@ -60,14 +54,7 @@ def combine_mechanisms(evidence: Evidence, estimator: Estimator, **options: Any)
     """
     started = perf_counter()
     result = estimator(compound(evidence), **options)
-    return certified_estimate(
-        evidence,
-        result.theta,
-        f"[{result.method}]M",
-        _of_the_parts([result.status]),
-        started,
-        result.steps,
-    )
+    return _combined(evidence, f"[{result.method}]M", result.theta, [result], started)
 
 
 def compound(evidence: Evidence) -> Evidence:
@@ -78,10 +65,15 @@ def compound(evidence: Evidence) -> Evidence:
     return collect((mean, group.outputs, group.counts) for group in groups)
 
 
-def _of_the_parts(statuses: list[Status]) -> Status:
-    """Return the least successful status: one part that stopped early taints the whole.
+def _combined(
+    evidence: Evidence, method: str, theta: FloatArray, parts: list[Estimate], started: float
+) -> Estimate:
+    """Wrap a combination; it is as good as its worst part.
 
     What certifies the parts does not certify the whole, which has only converged.
     """
     order = list(Status)
-    return max([Status.CONVERGED, *statuses], key=order.index)
+    status = max([Status.CONVERGED, *(part.status for part in parts)], key=order.index)
+    steps = sum(part.steps for part in parts)
+    unresolved = max((part.unresolved or 0 for part in parts), default=0)
+    return certified_estimate(evidence, theta, method, status, started, steps, unresolved)

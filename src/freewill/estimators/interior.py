@@ -10,6 +10,7 @@ from freewill.types import FloatArray
 
 _FRACTION = 0.995
 _PATIENCE = 5
+_TINY = 1e-150
 
 
 def solve(likelihood: Likelihood, system: System, tolerance: float, max_steps: int) -> Solution:
@@ -57,7 +58,8 @@ def solve(likelihood: Likelihood, system: System, tolerance: float, max_steps: i
         theta = theta + length * move
         dual = dual + dual_length * dual_move
         slack = slack + dual_length * slack_move
-        theta /= theta.sum()
+        # Below that, slack / theta would overflow, and nothing depends on it.
+        theta = np.maximum(theta / theta.sum(), _TINY)
         fitted = operator.forward(theta)
         if not (np.all(fitted > 0) and np.all(np.isfinite(theta))):
             break

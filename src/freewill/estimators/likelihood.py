@@ -80,10 +80,20 @@ def certified_estimate(
     status: Status,
     started: float,
     steps: int = 0,
+    unresolved: int | None = None,
 ) -> Estimate:
     """Wrap the answer of any method with its likelihood and gap; `started` by `perf_counter`."""
     seconds = perf_counter() - started
     certificate = Likelihood.of(evidence).certify(theta)
     # A vector with negative components is no distribution; no bound holds for it.
     gap = certificate.gap if np.all(theta >= 0) else np.inf
-    return Estimate(theta, method, status, gap, certificate.value, steps, seconds)
+    return Estimate(
+        theta,
+        method,
+        status,
+        gap,
+        certificate.value,
+        steps,
+        seconds,
+        unresolved=unresolved,
+    )

@@ -3,9 +3,10 @@
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from freewill.types import FloatArray
+from freewill.types import BoolArray, FloatArray
 
 _MAX_STEPS = 60
+_PATIENCE = 5
 
 
 def nonnegative_quadratic(
@@ -38,6 +39,47 @@ def nonnegative_quadratic(
         length, dual_length = fraction * _reach(y, step), fraction * _reach(s, dual)
         y, s = y + length * step, s + dual_length * dual
     return _polish(matrix, cost, y, s) * scale
+
+
+def pivoted_quadratic(hessian: FloatArray, linear: FloatArray, free: BoolArray) -> FloatArray:
+    """Minimise y' H y / 2 + c' y over y >= 0, from a guess of which coordinates are positive.
+
+    Block principal pivoting: solve exactly on the free coordinates, then exchange all that have
+    the wrong sign (y < 0 while free, H y + c < 0 while fixed); when that stops helping, exchange
+    one at a time. From a good guess 3 to 6 solves of O(m^3), where the interior point, which
+    answers should the exchanges not end, needs 20. Portugal, Judice and Vicente, Mathematics of
+    Computation 63 (1994), 625-643.
+
+    >>> pivoted_quadratic(np.eye(2), np.array([-1.0, 1.0]), np.array([True, True]))
+    array([1., 0.])
+    """
+    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(float).tiny))
+    matrix = hessian * scale * scale[:, None]
+    cost = linear * scale
+    slack = 1e-13 * float(np.abs(cost).max(initial=0.0))
+    fewest, patience = cost.size + 1, _PATIENCE
+    for _ in range(_MAX_STEPS):
+        y = np.zeros_like(cost)
+        y[free] = _exact(matrix[np.ix_(free, free)], cost[free])
+        wrong = np.where(free, y < 0, matrix @ y + cost < -slack)
+        count = int(wrong.sum())
+        if count == 0:
+            return y * scale
+        patience = _PATIENCE if count < fewest else patience - 1
+        fewest = min(count, fewest)
+        if patience < 0:
+            wrong[: np.flatnonzero(wrong)[-1]] = False
+        free = free ^ wrong
+    return nonnegative_quadratic(hessian, linear, np.maximum(y, 0) * scale)
+
+
+def _exact(matrix: FloatArray, cost: FloatArray) -> FloatArray:
+    """Return the unconstrained minimiser, refined once: a ridge may have been needed."""
+    if not cost.size:
+        return cost
+    factor = _factor(matrix, np.zeros_like(cost))
+    y = cho_solve(factor, -cost, check_finite=False)
+    return np.asarray(y - cho_solve(factor, matrix @ y + cost, check_finite=False))
 
 
 def _factor(matrix: FloatArray, diagonal: FloatArray) -> tuple[FloatArray, bool]:

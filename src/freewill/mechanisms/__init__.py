@@ -39,7 +39,7 @@ def from_spec(spec: Any) -> Mechanism:
         raise SpecError(f"a spec of type {type(spec).__name__}: expected a dict, as spec() gives.")
     fields = dict(spec)
     name, version = fields.pop("mechanism", None), fields.pop("version", None)
-    if name not in _REGISTRY:
+    if not isinstance(name, str) or name not in _REGISTRY:
         raise SpecError(f"mechanism {name!r}: expected one of {', '.join(sorted(_REGISTRY))}.")
     if version != SPEC_VERSION:
         raise SpecError(

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from numbers import Real
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from freewill.operators import Operator, probabilities
 from freewill.types import FloatArray, IntArray, Reports, Spec, distribution
 
 SPEC_VERSION = 1
+LARGEST_LDP_EPSILON = 700.0
 _LAW_LIMIT = 1 << 28
 
 
@@ -91,19 +93,23 @@ class Mechanism(Protocol):
         return float(weights @ self.losses())
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{key}={value:g}" for key, value in self.parameters().items())
-        return f"{self.name}({self.alphabet}, {shown})"
+        shown = (f", {key}={value:g}" for key, value in self.parameters().items())
+        return f"{self.name}({self.alphabet}{''.join(shown)})"
 
 
-def checked_epsilon(epsilon: Any, name: str) -> float:
+def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float:
     """Return epsilon as a float after checking that it is positive and finite."""
-    try:
-        value = float(epsilon)
-    except (TypeError, ValueError):
-        raise ParameterError(f"epsilon={epsilon!r} for {name}: must be a number > 0.") from None
+    if isinstance(epsilon, bool) or not isinstance(epsilon, Real):
+        raise ParameterError(f"epsilon={epsilon!r} for {name}: must be a number > 0.")
+    value = float(epsilon)
     if not (math.isfinite(value) and value > 0):
         raise ParameterError(
             f"epsilon={epsilon!r} for {name}: must be > 0 and finite. For no privacy, use Identity."
+        )
+    if value > largest:
+        raise ParameterError(
+            f"epsilon={epsilon!r} for {name}: must be <= {largest:g}, beyond which e^-epsilon is 0 "
+            f"and the promise empty. For no privacy, use Identity."
         )
     return value
 

@@ -8,7 +8,13 @@ from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_indices
 from freewill.guarantees import Guarantee
-from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon, checked_symbols
+from freewill.mechanisms.base import (
+    LARGEST_LDP_EPSILON,
+    Mechanism,
+    checked_alphabet,
+    checked_epsilon,
+    checked_symbols,
+)
 from freewill.operators import SymbolOperator
 from freewill.types import FloatArray, IntArray, Reports, Spec
 
@@ -32,7 +38,8 @@ class KRR(Mechanism):
 
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Alphabet, self.name)
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon, self.name))
+        epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_LDP_EPSILON)
+        object.__setattr__(self, "epsilon", epsilon)
 
     def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
         """Keep each value, or replace it by one drawn from the whole alphabet."""

@@ -41,6 +41,7 @@ class Matrix(Mechanism):
         if outputs is None:
             square = matrix.shape[1] == alphabet.size
             outputs = alphabet if square else Linear(0, matrix.shape[1] - 1)
+        checked_alphabet(outputs, Alphabet, f"the outputs of {self.name}", least=1)
         if outputs.size != matrix.shape[1]:
             raise LawError(
                 f"the law has {matrix.shape[1]} columns and the output alphabet {outputs.size} "
@@ -68,7 +69,7 @@ class Matrix(Mechanism):
         drawn = np.empty(truth.size, dtype=np.int64)
         order = np.argsort(truth, axis=None, kind="stable")
         present, starts = np.unique(truth.ravel()[order], return_index=True)
-        for value, people in zip(present, np.split(order, starts[1:]), strict=True):
+        for value, people in zip(present, np.split(order, starts)[1:], strict=True):
             cumulative = np.cumsum(self.matrix[value])
             # Dividing keeps the last possible output, never an impossible one, for u near 1.
             cumulative /= cumulative[-1]
@@ -119,7 +120,8 @@ class Matrix(Mechanism):
 def _checked_law(law: ArrayLike, size: int) -> FloatArray:
     """Check that a law is row-stochastic and make it read-only."""
     try:
-        matrix = np.array(law, dtype=np.float64)
+        # Adding 0 turns -0.0, which equals 0.0 but has other bytes, into 0.0.
+        matrix = np.array(law, dtype=np.float64) + 0.0
     except (TypeError, ValueError):
         raise LawError(
             "the law is not a matrix of numbers: expected rows of equal length."

@@ -9,7 +9,12 @@ from numpy.typing import ArrayLike
 from freewill.alphabets import Alphabet, checked_indices
 from freewill.errors import AlphabetError, LawError
 from freewill.guarantees import Guarantee
-from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon
+from freewill.mechanisms.base import (
+    LARGEST_LDP_EPSILON,
+    Mechanism,
+    checked_alphabet,
+    checked_epsilon,
+)
 from freewill.operators import BitOperator
 from freewill.sampling import bernoulli_bits
 from freewill.types import FloatArray, PackedBits, Reports, Spec
@@ -37,7 +42,8 @@ class RAPPOR(Mechanism):
 
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Alphabet, self.name)
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon, self.name))
+        epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_LDP_EPSILON)
+        object.__setattr__(self, "epsilon", epsilon)
 
     @property
     def flip(self) -> float:

@@ -1,0 +1,301 @@
+"""What every mechanism is held to: one entry a mechanism, with an oracle for its law.
+
+An oracle writes the law down from the paper's formula, naively and without the library's own
+code. A new mechanism adds one `Entry` to `ENTRIES` and inherits all tests of
+`test_mechanism_contract.py`.
+"""
+
+import importlib.util
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+import freewill as fw
+
+_NEGLIGIBLE = 42.0
+"""e^-42 (1 + 42) < 1e-16: planar noise further out than 42 / epsilon is lost in the rounding."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mechanism, its oracle and what the paper says about its guarantee.
+
+    `build(size, epsilon)` gives the mechanism at a size from 2 to 10. `oracle(mechanism)` gives
+    its law, rows: alphabet, columns: `mechanism.outputs()`. `tight` says that no smaller epsilon
+    than the promised one is true. `oracle_from` is the least epsilon at which the oracle is
+    affordable; below, the law is held to its properties alone.
+    """
+
+    name: str
+    build: Callable[[int, float], Any]
+    oracle: Callable[[Any], np.ndarray]
+    tight: bool
+    oracle_from: float = 0.0
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# Alphabets -------------------------------------------------------------------------------------
+
+
+def line(size: int) -> fw.Linear:
+    return fw.Linear(-3, size - 4)
+
+
+def wide_line(size: int) -> fw.Linear:
+    return fw.Linear(10, 10 + 3 * (size - 1), step=3)
+
+
+def menu(size: int) -> fw.Categorical:
+    return fw.Categorical([f"label {number}" for number in range(size)])
+
+
+def city(size: int) -> fw.Grid:
+    return fw.Grid(columns=size + 1, rows=size, cell=0.5)
+
+
+def oblong_city(size: int) -> fw.Grid:
+    return fw.Grid(columns=size, rows=size + 1, cell=(0.7, 0.4))
+
+
+def naive_distance(alphabet: Any, first: int, second: int) -> float:
+    """Distance between the values at two indices, from the definition of each alphabet."""
+    if isinstance(alphabet, fw.Categorical):
+        return float(first != second)
+    if isinstance(alphabet, fw.Linear):
+        return float(abs(first - second) * alphabet.step)
+    rows = abs(first // alphabet.columns - second // alphabet.columns)
+    columns = abs(first % alphabet.columns - second % alphabet.columns)
+    return math.sqrt((columns * alphabet.cell[0]) ** 2 + (rows * alphabet.cell[1]) ** 2)
+
+
+# Oracles ---------------------------------------------------------------------------------------
+
+
+def krr_law(mechanism: Any) -> np.ndarray:
+    """Eq. 1."""
+    size, odds = mechanism.alphabet.size, math.exp(mechanism.epsilon)
+    law = np.empty((size, size))
+    for x in range(size):
+        for z in range(size):
+            law[x, z] = (odds if z == x else 1.0) / (size - 1 + odds)
+    return law
+
+
+def geometric_law(mechanism: Any) -> np.ndarray:
+    """Eqs. 2 and 3, with distances of step * |z - x|."""
+    size, step, epsilon = mechanism.alphabet.size, mechanism.alphabet.step, mechanism.epsilon
+    law = np.empty((size, size))
+    for x in range(size):
+        for z in range(size):
+            constant = 1 / (1 + math.exp(-epsilon * step))
+            if 0 < z < size - 1:
+                constant *= 1 - math.exp(-epsilon * step)
+            law[x, z] = constant * math.exp(-epsilon * step * abs(z - x))
+    return law
+
+
+def planar_law(mechanism: Any) -> np.ndarray:
+    """Section II-C: noise on a wide window of the infinite grid, each point clipped, added up."""
+    grid, epsilon = mechanism.alphabet, mechanism.epsilon
+    columns, rows = grid.columns, grid.rows
+    aside = _window(epsilon * grid.cell[0], columns)
+    up = _window(epsilon * grid.cell[1], rows)
+    east, north = np.meshgrid(aside * grid.cell[0], up * grid.cell[1])
+    noise = np.exp(-epsilon * np.sqrt(east**2 + north**2))
+    noise /= noise.sum()
+    law = np.empty((grid.size, grid.size))
+    for column in range(columns):
+        by_column = noise @ _lands_on(column + aside, columns)
+        for row in range(rows):
+            by_cell = _lands_on(up + row, rows).T @ by_column
+            law[row * columns + column] = by_cell.ravel()
+    return law
+
+
+def _window(decay: float, count: int) -> np.ndarray:
+    """Displacements along one axis that matter from any of `count` places."""
+    reach = math.ceil(_NEGLIGIBLE / decay) + count
+    return np.arange(-reach, reach + 1)
+
+
+def _lands_on(places: np.ndarray, count: int) -> np.ndarray:
+    """Entry [t, z] is 1 where the nearest of 0 .. count-1 to place t is z."""
+    return (np.clip(places, 0, count - 1)[:, None] == np.arange(count)).astype(float)
+
+
+def rappor_law(mechanism: Any) -> np.ndarray:
+    """Eq. 12, bit by bit: bit x of a report is bit x % 8 of its byte x // 8."""
+    size, half = mechanism.alphabet.size, math.exp(mechanism.epsilon / 2)
+    reports = mechanism.outputs().tolist()
+    law = np.empty((size, len(reports)))
+    for x in range(size):
+        for column, report in enumerate(reports):
+            probability = 1.0
+            for bit in range(size):
+                sent = report[bit // 8] >> (bit % 8) & 1
+                probability *= (half if sent == (bit == x) else 1.0) / (1 + half)
+            law[x, column] = probability
+    return law
+
+
+def identity_law(mechanism: Any) -> np.ndarray:
+    size = mechanism.alphabet.size
+    return np.array([[float(z == x) for z in range(size)] for x in range(size)])
+
+
+def given_law(mechanism: Any) -> np.ndarray:
+    """The matrix in the description; `test_mechanisms.py` checks that it is the caller's."""
+    return np.array(mechanism.spec()["law"])
+
+
+def exponential_law(mechanism: Any) -> np.ndarray:
+    """P(z | x) proportional to e^(-epsilon d(x, z) / 2)."""
+    size = mechanism.alphabet.size
+    law = np.empty((size, size))
+    for x in range(size):
+        terms = [
+            math.exp(-mechanism.epsilon * naive_distance(mechanism.alphabet, x, z) / 2)
+            for z in range(size)
+        ]
+        law[x] = [term / sum(terms) for term in terms]
+    return law
+
+
+# Laws without a formula ------------------------------------------------------------------------
+
+
+def _rows(weights: np.ndarray) -> np.ndarray:
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def square_matrix(size: int, epsilon: float) -> fw.Matrix:
+    """An asymmetric law: rows of uneven weights between 1 and e^epsilon."""
+    x, z = np.meshgrid(np.arange(size), np.arange(size), indexing="ij")
+    return fw.Matrix(line(size), _rows(np.exp(epsilon * ((2 * x + 3 * z) % 5) / 4)))
+
+
+def wide_matrix(size: int, epsilon: float) -> fw.Matrix:
+    """More outputs than values."""
+    x, z = np.meshgrid(np.arange(size), np.arange(size + 3), indexing="ij")
+    return fw.Matrix(menu(size), _rows(np.exp(epsilon * ((x + 2 * z) % 7) / 6)))
+
+
+def narrow_matrix(size: int, epsilon: float) -> fw.Matrix:
+    """Fewer outputs than values, and named ones."""
+    x, z = np.meshgrid(np.arange(size), np.arange(2), indexing="ij")
+    weights = np.exp(epsilon * ((x + z) % 3) / 2)
+    return fw.Matrix(line(size), _rows(weights), outputs=fw.Categorical(["low", "high"]))
+
+
+def sparse_matrix(size: int, epsilon: float) -> fw.Matrix:
+    """Each value reaches itself and the next one only; the last output is never seen."""
+    law = np.zeros((size, size + 1))
+    for x in range(size):
+        law[x, x] += 1 / (1 + math.exp(-epsilon))
+        law[x, (x + 1) % size] += 1 - 1 / (1 + math.exp(-epsilon))
+    return fw.Matrix(line(size), law)
+
+
+def load_skeleton() -> Any:
+    """The module docs/skeleton.py, which newcomers copy."""
+    path = Path(__file__).parent.parent / "docs" / "skeleton.py"
+    found = importlib.util.spec_from_file_location("copied_skeleton", path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+Exponential = load_skeleton().Exponential
+
+
+ENTRIES = (
+    Entry("k-rr on a line", lambda k, e: fw.KRR(line(k), e), krr_law, tight=True),
+    Entry("k-rr on labels", lambda k, e: fw.KRR(menu(k), e), krr_law, tight=True),
+    Entry("k-rr on a grid", lambda k, e: fw.KRR(oblong_city(k), e), krr_law, tight=True),
+    Entry("geometric", lambda k, e: fw.Geometric(line(k), e), geometric_law, tight=True),
+    Entry("geometric by 3", lambda k, e: fw.Geometric(wide_line(k), e), geometric_law, tight=True),
+    Entry(
+        "planar geometric",
+        lambda k, e: fw.PlanarGeometric(city(k), e),
+        planar_law,
+        tight=True,
+        oracle_from=0.1,
+    ),
+    Entry(
+        "planar geometric, oblong cells",
+        lambda k, e: fw.PlanarGeometric(oblong_city(k), e),
+        planar_law,
+        tight=True,
+        oracle_from=0.1,
+    ),
+    Entry("rappor on a line", lambda k, e: fw.RAPPOR(line(k), e), rappor_law, tight=True),
+    Entry("rappor on labels", lambda k, e: fw.RAPPOR(menu(k), e), rappor_law, tight=True),
+    Entry("square matrix", square_matrix, given_law, tight=True),
+    Entry("wide matrix", wide_matrix, given_law, tight=True),
+    Entry("narrow matrix", narrow_matrix, given_law, tight=True),
+    Entry("matrix with zeros", sparse_matrix, given_law, tight=True),
+    Entry("identity", lambda k, e: fw.Identity(city(k)), identity_law, tight=True),
+    Entry("skeleton on a line", lambda k, e: Exponential(line(k), e), exponential_law, tight=False),
+    Entry("skeleton on a grid", lambda k, e: Exponential(city(k), e), exponential_law, tight=False),
+)
+
+
+# Judges ----------------------------------------------------------------------------------------
+
+
+def naive_epsilon(law: np.ndarray, alphabet: Any, kind: str) -> float:
+    """The smallest true epsilon, over all outputs and all pairs of values."""
+    worst = 0.0
+    for first in range(len(law)):
+        for second in range(len(law)):
+            for left, right in zip(law[first], law[second], strict=True):
+                if first == second or left == 0:
+                    continue
+                ratio = math.inf if right == 0 else math.log(left / right)
+                apart = naive_distance(alphabet, first, second) if kind == "geo" else 1.0
+                worst = max(worst, ratio / apart)
+    return worst
+
+
+def naive_loss(law: np.ndarray, alphabet: Any, prior: np.ndarray) -> float:
+    """E d(x, z), term by term."""
+    return sum(
+        prior[x] * law[x, z] * naive_distance(alphabet, x, z)
+        for x in range(len(law))
+        for z in range(len(law))
+    )
+
+
+def count_reports(mechanism: Any, reports: np.ndarray) -> np.ndarray:
+    """How often each of `mechanism.outputs()` was reported."""
+    place = {output.tobytes(): index for index, output in enumerate(mechanism.outputs())}
+    counts = np.zeros(len(place))
+    for report, count in zip(*np.unique(reports, axis=0, return_counts=True), strict=True):
+        counts[place[report.tobytes()]] = count
+    return counts
+
+
+def g_test(counts: np.ndarray, law: np.ndarray, least: float = 10.0) -> float:
+    """p-value of the counts under the law, cells of small expectation merged.
+
+    1 where everything falls into one cell, so that there is nothing to test.
+    """
+    expected = counts.sum() * law
+    merged: list[tuple[float, float]] = [(0.0, 0.0)]
+    for cell in np.argsort(expected):
+        if merged[-1][1] >= least:
+            merged.append((0.0, 0.0))
+        merged[-1] = (merged[-1][0] + counts[cell], merged[-1][1] + expected[cell])
+    observed, wanted = np.array(merged).T
+    seen = observed > 0
+    statistic = 2 * float(np.sum(observed[seen] * np.log(observed[seen] / wanted[seen])))
+    return float(chi2.sf(statistic, len(merged) - 1)) if len(merged) > 1 else 1.0
