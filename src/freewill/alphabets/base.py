@@ -1,0 +1,85 @@
+"""What an alphabet is, and the checks that all alphabets share."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from freewill.errors import AlphabetError
+from freewill.types import FloatArray, IntArray, Spec
+
+
+@runtime_checkable
+class Alphabet(Protocol):
+    """The finite set of values that a person may have, with a distance."""
+
+    @property
+    def size(self) -> int:
+        """How many values there are, k."""
+
+    def encode(self, values: Any) -> IntArray:
+        """Turn values into indices; a value outside the alphabet is an error."""
+
+    def decode(self, indices: ArrayLike) -> NDArray[Any]:
+        """Turn indices back into values."""
+
+    def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Distance between the values at two (broadcast) arrays of indices."""
+
+    def total_distance(self) -> FloatArray:
+        """Sum of the distances from each value to all values, in O(k)."""
+
+    def spec(self) -> Spec:
+        """Portable description; `alphabet_from_spec` reads it back."""
+
+
+def distances(alphabet: Alphabet) -> FloatArray:
+    """Return the k x k matrix of distances: for small alphabets.
+
+    >>> import freewill as fw
+    >>> distances(fw.Linear(0, 2))
+    array([[0., 1., 2.],
+           [1., 0., 1.],
+           [2., 1., 0.]])
+    """
+    indices = np.arange(alphabet.size)
+    return alphabet.distance(indices[:, None], indices[None, :])
+
+
+def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntArray:
+    """Return indices as integers after checking that they lie in 0 .. size-1.
+
+    >>> checked_indices([0, 2], 3)
+    array([0, 2])
+    """
+    array = np.asarray(indices)
+    if array.dtype.kind not in "iu":
+        if array.size:
+            raise AlphabetError(
+                f"{what} of type {array.dtype}: expected integers from 0 to {size - 1}. "
+                f"For values, call the alphabet's encode first."
+            )
+        return array.astype(np.int64)
+    if array.size and (array.min() < 0 or array.max() >= size):
+        wrong = array[(array < 0) | (array >= size)].flat[0]
+        raise AlphabetError(
+            f"{what} {wrong} is outside the alphabet: expected 0 to {size - 1}. "
+            f"Does it belong to another alphabet?"
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def checked_integer(name: str, value: Any, least: int | None = None) -> int:
+    """Return a parameter as an integer after checking that it is one, and not too small.
+
+    >>> checked_integer("columns", 24.0)
+    24
+    """
+    try:
+        whole = not isinstance(value, bool) and int(value) == value
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole or (least is not None and value < least):
+        wanted = "an integer" if least is None else f"an integer >= {least}"
+        raise AlphabetError(f"{name}={value!r}: must be {wanted}.")
+    return int(value)

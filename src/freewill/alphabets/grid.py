@@ -1,0 +1,232 @@
+"""Cells of a plane, in kilometres or cut from a latitude/longitude box."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from freewill.alphabets.base import checked_indices, checked_integer
+from freewill.errors import AlphabetError
+from freewill.types import BoolArray, FloatArray, IntArray, Spec
+
+EARTH_RADIUS_KM = 6378.137
+EARTH_ECCENTRICITY_SQUARED = 0.00669437999014
+
+
+class Inside(NamedTuple):
+    """Points that fell inside a grid: their cells, and which of the points they were."""
+
+    indices: IntArray
+    kept: BoolArray
+
+    @property
+    def dropped(self) -> int:
+        """How many points fell outside."""
+        return int((~self.kept).sum())
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of a plane, numbered row by row from the south-west corner.
+
+    The index of a cell is row * columns + column. `cell` is the side in kilometres, or
+    (width, height) where cells are not square. Without a box, points are (east, north) in
+    kilometres from the south-west corner; with one (`Grid.box`), they are (latitude, longitude).
+    Distance is Euclidean, between the centres, in kilometres.
+
+    >>> city = Grid(columns=24, rows=16, cell=0.5)
+    >>> city.size, city.encode([(0.1, 0.1), (0.6, 0.1), (0.1, 0.6)])
+    (384, array([ 0,  1, 24]))
+    """
+
+    columns: int
+    rows: int
+    cell: tuple[float, float]
+    bounds: tuple[float, float, float, float] | None = None
+
+    def __init__(
+        self,
+        columns: int,
+        rows: int,
+        cell: float | tuple[float, float],
+        bounds: tuple[float, float, float, float] | None = None,
+    ) -> None:
+        object.__setattr__(self, "columns", checked_integer("columns", columns, least=1))
+        object.__setattr__(self, "rows", checked_integer("rows", rows, least=1))
+        object.__setattr__(self, "cell", _checked_cell(cell))
+        object.__setattr__(self, "bounds", None if bounds is None else _checked_bounds(bounds))
+
+    @classmethod
+    def box(
+        cls,
+        south: float,
+        north: float,
+        west: float,
+        east: float,
+        columns: int,
+        rows: int,
+        cell: float | tuple[float, float] | None = None,
+    ) -> Self:
+        """Cut a latitude/longitude box into columns x rows cells.
+
+        The cells' size in kilometres comes from the WGS 84 ellipsoid at the middle of the box,
+        unless the caller gives one (the paper rounds its San Francisco cells to 0.5 km).
+
+        >>> city = Grid.box(37.7228, 37.7946, -122.5153, -122.3789, columns=24, rows=16)
+        >>> [round(side, 3) for side in city.cell]
+        [0.501, 0.498]
+        >>> city.encode([(37.76, -122.42)])
+        array([208])
+        """
+        bounds = _checked_bounds((south, north, west, east))
+        columns = checked_integer("columns", columns, least=1)
+        rows = checked_integer("rows", rows, least=1)
+        if cell is None:
+            north_km, east_km = kilometres_per_degree((bounds[0] + bounds[1]) / 2)
+            cell = (
+                (bounds[3] - bounds[2]) * east_km / columns,
+                (bounds[1] - bounds[0]) * north_km / rows,
+            )
+        return cls(columns, rows, cell, bounds)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are, k."""
+        return self.columns * self.rows
+
+    @property
+    def positions(self) -> FloatArray:
+        """Centres of the cells, (east, north) in kilometres from the south-west corner."""
+        row, column = np.divmod(np.arange(self.size), self.columns)
+        return np.column_stack([(column + 0.5) * self.cell[0], (row + 0.5) * self.cell[1]])
+
+    def encode(self, values: Any) -> IntArray:
+        """Turn points into the indices of their cells; a point outside is an error."""
+        indices, kept = self.encode_inside(values)
+        if not kept.all():
+            wrong = tuple(float(number) for number in np.atleast_2d(values)[~kept][0])
+            low, high = self._corners()
+            raise AlphabetError(
+                f"point {wrong} is outside the grid ({int((~kept).sum())} such points): expected "
+                f"({low[0]:g}..{high[0]:g}, {low[1]:g}..{high[1]:g}). "
+                f"To leave such points out, use encode_inside."
+            )
+        return indices
+
+    def encode_inside(self, values: Any) -> Inside:
+        """Turn points into cells and drop the points outside, telling which and how many.
+
+        >>> found = Grid(2, 2, cell=1).encode_inside([(0.5, 0.5), (7.0, 0.5)])
+        >>> found.indices, found.dropped
+        (array([0]), 1)
+        """
+        try:
+            points = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise AlphabetError(f"points: {error}; expected pairs of numbers, (n, 2).") from None
+        points = points.reshape(0, 2) if points.size == 0 else points
+        if points.ndim != 2 or points.shape[1] != 2:
+            raise AlphabetError(f"points have shape {points.shape}; expected pairs, (n, 2).")
+        low, high = self._corners()
+        kept = np.all((points >= low) & (points <= high), axis=1)
+        share = (points[kept] - low) / (np.asarray(high) - low)
+        if self.bounds is not None:
+            share = share[:, ::-1]
+        counts = np.array([self.columns, self.rows])
+        # A point on the last edge belongs to the last cell.
+        column, row = np.minimum((share * counts).astype(np.int64), counts - 1).T
+        return Inside(row * self.columns + column, kept)
+
+    def decode(self, indices: ArrayLike) -> NDArray[Any]:
+        """Turn indices into the centres of their cells, in the coordinates that encode takes."""
+        row, column = np.divmod(checked_indices(indices, self.size), self.columns)
+        share = np.stack([(column + 0.5) / self.columns, (row + 0.5) / self.rows], axis=-1)
+        low, high = self._corners()
+        if self.bounds is not None:
+            share = share[..., ::-1]
+        return np.asarray(low + share * (np.asarray(high) - low))
+
+    def _corners(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        if self.bounds is not None:
+            south, north, west, east = self.bounds
+            return (south, west), (north, east)
+        return (0.0, 0.0), (self.columns * self.cell[0], self.rows * self.cell[1])
+
+    def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Euclidean distance between the centres of cells, in kilometres."""
+        row, column = np.divmod(np.asarray(first, dtype=np.int64), self.columns)
+        other_row, other_column = np.divmod(np.asarray(second, dtype=np.int64), self.columns)
+        east = (column - other_column) * self.cell[0]
+        north = (row - other_row) * self.cell[1]
+        return np.asarray(np.hypot(east, north))
+
+    def total_distance(self) -> FloatArray:
+        """Sum of the distances from each cell to all cells, by quadrant prefix sums in O(k)."""
+        east, north = self.offsets()
+        table = np.hypot(east, north[:, None])
+        # A cell on an axis belongs to two quadrants, the cell itself (at distance 0) to four.
+        table[0, :] /= 2
+        table[:, 0] /= 2
+        quadrant = table.cumsum(axis=0).cumsum(axis=1)
+        by_row = quadrant + quadrant[::-1, :]
+        return np.asarray(by_row + by_row[:, ::-1]).ravel()
+
+    def offsets(self) -> tuple[FloatArray, FloatArray]:
+        """Kilometres to the next columns eastward, and to the next rows northward, from 0."""
+        east, north = (np.arange(count, dtype=np.float64) for count in (self.columns, self.rows))
+        return east * self.cell[0], north * self.cell[1]
+
+    def spec(self) -> Spec:
+        """Portable description."""
+        bounds = None if self.bounds is None else list(self.bounds)
+        return {
+            "kind": "grid",
+            "columns": self.columns,
+            "rows": self.rows,
+            "cell": list(self.cell),
+            "bounds": bounds,
+        }
+
+    def __str__(self) -> str:
+        width, height = self.cell
+        side = f"{width:.3g}" if width == height else f"{width:.3g} x {height:.3g}"
+        return f"{self.columns} x {self.rows} cells of {side} km"
+
+
+def kilometres_per_degree(latitude: float) -> tuple[float, float]:
+    """Length of a degree (northward, eastward) at a latitude, on the WGS 84 ellipsoid.
+
+    >>> [round(length, 3) for length in kilometres_per_degree(0.0)]
+    [110.574, 111.319]
+    """
+    phi = np.radians(latitude)
+    flattened = 1 - EARTH_ECCENTRICITY_SQUARED * np.sin(phi) ** 2
+    meridian = EARTH_RADIUS_KM * (1 - EARTH_ECCENTRICITY_SQUARED) / flattened**1.5
+    parallel = EARTH_RADIUS_KM / np.sqrt(flattened) * np.cos(phi)
+    return float(np.radians(meridian)), float(np.radians(parallel))
+
+
+def _checked_cell(cell: Any) -> tuple[float, float]:
+    try:
+        sides = np.asarray(cell, dtype=np.float64)
+    except (TypeError, ValueError):
+        sides = np.empty(0)
+    if sides.shape not in ((), (2,)) or not np.all(np.isfinite(sides) & (sides > 0)):
+        raise AlphabetError(f"cell={cell!r}: must be a side > 0, or (width, height), in km.")
+    width, height = np.broadcast_to(sides, 2).tolist()
+    return width, height
+
+
+def _checked_bounds(bounds: Any) -> tuple[float, float, float, float]:
+    try:
+        south, north, west, east = (float(edge) for edge in bounds)
+    except (TypeError, ValueError):
+        raise AlphabetError(
+            f"bounds={bounds!r}: expected (south, north, west, east), in degrees."
+        ) from None
+    if not (-90 <= south < north <= 90):
+        raise AlphabetError(f"south={south}, north={north}: expected -90 <= south < north <= 90.")
+    if not (-180 <= west < east <= 180):
+        raise AlphabetError(f"west={west}, east={east}: expected -180 <= west < east <= 180.")
+    return south, north, west, east

@@ -1,0 +1,87 @@
+"""Integers on a line."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from freewill.alphabets.base import checked_indices, checked_integer
+from freewill.errors import AlphabetError
+from freewill.types import FloatArray, IntArray, Spec
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The integers first, first + step, ..., last; distance is the difference.
+
+    >>> Linear(0, 99).size, Linear(1900, 2000, step=10).encode([1950])
+    (100, array([5]))
+    """
+
+    first: int
+    last: int
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("first", "last", "step"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, checked_integer(name, value))
+        if self.step <= 0:
+            raise AlphabetError(f"step={self.step}: must be > 0.")
+        if self.last < self.first or (self.last - self.first) % self.step:
+            raise AlphabetError(
+                f"first={self.first}, last={self.last}, step={self.step}: "
+                f"last must be first plus a whole number of steps."
+            )
+
+    @property
+    def size(self) -> int:
+        """How many integers there are, k."""
+        return (self.last - self.first) // self.step + 1
+
+    @property
+    def positions(self) -> FloatArray:
+        """The integers themselves, as floats."""
+        return self.first + self.step * np.arange(self.size, dtype=np.float64)
+
+    def encode(self, values: Any) -> IntArray:
+        """Turn integers into indices."""
+        array = np.atleast_1d(np.asarray(values))
+        if array.dtype.kind not in "iuf":
+            raise AlphabetError(f"values of type {array.dtype}: expected integers.")
+        # In its own narrow type, array - first could wrap around.
+        wide = array.astype(np.int64 if array.dtype.kind == "i" else np.float64)
+        steps = (wide - self.first) / self.step
+        inside = (steps >= 0) & (steps <= self.size - 1) & (steps == np.floor(steps))
+        if not inside.all():
+            wrong = array[~inside][0]
+            among = "" if self.step == 1 else f" in steps of {self.step}"
+            raise AlphabetError(
+                f"{wrong} is not in the alphabet ({int((~inside).sum())} such values): "
+                f"expected integers from {self.first} to {self.last}{among}."
+            )
+        return steps.astype(np.int64)
+
+    def decode(self, indices: ArrayLike) -> NDArray[Any]:
+        """Turn indices back into integers."""
+        return self.first + self.step * checked_indices(indices, self.size)
+
+    def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return step * |i - j|."""
+        gap = np.subtract(first, second, dtype=np.float64)
+        return np.asarray(self.step * np.abs(gap))
+
+    def total_distance(self) -> FloatArray:
+        """Return step * (i(i+1) + (k-1-i)(k-i)) / 2 for each index i."""
+        left = np.arange(self.size, dtype=np.float64)
+        right = left[::-1]
+        return np.asarray(self.step * (left * (left + 1) + right * (right + 1)) / 2)
+
+    def spec(self) -> Spec:
+        """Portable description."""
+        return {"kind": "linear", "first": self.first, "last": self.last, "step": self.step}
+
+    def __str__(self) -> str:
+        by = "" if self.step == 1 else f" by {self.step}"
+        return f"{self.first}..{self.last}{by}"
