@@ -48,7 +48,10 @@ EPSILONS = [
         (fw.PlanarGeometric, CITY),
         (fw.RAPPOR, LINE),
     )
-    for epsilon in (0, 0.0, -1.0, -math.inf, math.inf, math.nan, "much", None, [1.0, 2.0], 1j)
+    for epsilon in (0, 0.0, -1.0, -math.inf, math.inf, math.nan, "1.0", True, None, [1.0, 2.0], 1j)
+] + [
+    bad(lambda kind=kind: kind(LINE, epsilon=701.0), ParameterError, "epsilon=701.0", "<= 700")
+    for kind in (fw.KRR, fw.RAPPOR)
 ]
 
 ALPHABETS = [
