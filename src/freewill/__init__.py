@@ -32,7 +32,7 @@ from freewill.estimators import (
     unresolved_directions,
 )
 from freewill.evidence import Evidence, Group, collect
-from freewill.guarantees import Audit, Guarantee, audit
+from freewill.guarantees import AdversaryLoss, Audit, Guarantee, LossAudit, audit
 from freewill.mechanisms import (
     KRR,
     RAPPOR,
@@ -41,6 +41,7 @@ from freewill.mechanisms import (
     Matrix,
     Mechanism,
     PlanarGeometric,
+    Shokri,
     from_spec,
 )
 from freewill.metrics import emd, kl, l2, total_variation
@@ -53,6 +54,7 @@ __version__ = "0.1.0"
 __all__ = [
     "KRR",
     "RAPPOR",
+    "AdversaryLoss",
     "Alphabet",
     "AlphabetError",
     "Audit",
@@ -69,11 +71,13 @@ __all__ = [
     "Identity",
     "LawError",
     "Linear",
+    "LossAudit",
     "Matrix",
     "Mechanism",
     "Operator",
     "ParameterError",
     "PlanarGeometric",
+    "Shokri",
     "SpecError",
     "Status",
     "alphabet_from_spec",

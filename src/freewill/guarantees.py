@@ -47,6 +47,70 @@ class Guarantee:
         return f"{shown:g}-{promise}"
 
 
+@dataclass(frozen=True)
+class AdversaryLoss:
+    """A promise about averages: what the best guesser loses, in the units of the loss.
+
+    `user_loss` is what the user pays for it, and `entropy` how many bits of the value remain
+    unknown to whoever sees the output. It bounds no ratio of probabilities, hence no epsilon.
+    """
+
+    adversary_loss: float
+    user_loss: float
+    entropy: float
+
+    def __str__(self) -> str:
+        return (
+            f"adversary's expected loss {self.adversary_loss:.4g} "
+            f"(user's {self.user_loss:.4g}, {self.entropy:.3g} bits remain unknown)"
+        )
+
+
+@dataclass(frozen=True)
+class LossAudit:
+    """The outcome of an audit of an adversary's loss.
+
+    `adversary_loss` and `user_loss` come from the law, `optimum` is the most that any law within
+    the user's `threshold` could give.
+    """
+
+    claim: AdversaryLoss
+    adversary_loss: float
+    user_loss: float
+    threshold: float
+    optimum: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the adversary loses as much as claimed and the user no more than allowed."""
+        return self.adversary_loss >= self.claim.adversary_loss - 1e-9 * (
+            1 + abs(self.optimum)
+        ) and self.user_loss <= self.threshold * (1 + 1e-12)
+
+    @property
+    def tight(self) -> bool:
+        """Whether no law could make the adversary lose more (to a relative 1e-8)."""
+        return self.holds and self.optimum - self.adversary_loss <= 1e-8 * abs(self.optimum)
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "DOES NOT HOLD"
+        tight = ", and it is the optimum" if self.tight else f", of an optimum {self.optimum:.9g}"
+        return (
+            f"claimed adversary's loss {self.claim.adversary_loss:.9g}: {verdict}. The law gives "
+            f"{self.adversary_loss:.9g}{tight}; the user loses {self.user_loss:.9g} "
+            f"of at most {self.threshold:.9g}."
+        )
+
+
+def _audit_loss(mechanism: Any, claim: AdversaryLoss) -> LossAudit:
+    """Find the adversary's best guess on each output, by its definition."""
+    law, problem = mechanism.law(), mechanism.problem
+    joint = law * problem.prior[:, None]
+    best = sum(float((joint[:, y] @ problem.privacy).min()) for y in range(law.shape[1]))
+    cost = float((joint * problem.quality).sum())
+    return LossAudit(claim, best, cost, mechanism.threshold, mechanism.optimum)
+
+
 class Auditable(Protocol):
     """What the audit needs of a mechanism."""
 
@@ -59,9 +123,6 @@ class Auditable(Protocol):
 
     def witnesses(self) -> Reports:
         """Return outputs among which the worst one is sure to be."""
-
-    def guarantee(self) -> Guarantee:
-        """Return what is promised."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +162,13 @@ class Audit:
         )
 
 
-def audit(mechanism: Auditable, claim: Guarantee | None = None) -> Audit:
-    """Recompute the tightest epsilon from the law and compare it with the claim.
+def audit(mechanism: Any, claim: "Guarantee | AdversaryLoss | None" = None) -> "Audit | LossAudit":
+    """Recompute from the law what a mechanism really gives, and compare it with the claim.
 
-    The claim is the mechanism's own unless another is given. Costs O(outputs * k) for an LDP
-    claim and on a line, O(outputs * k^2) for geo-indistinguishability elsewhere.
+    The claim is the mechanism's own unless another is given. For an epsilon the tightest one is
+    computed, in O(outputs * k) for LDP and on a line, O(outputs * k^2) for
+    geo-indistinguishability elsewhere. For an adversary's loss the best guess on each output is
+    found and the value compared with the optimum.
 
     >>> import freewill as fw
     >>> report = fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0))
@@ -115,6 +178,13 @@ def audit(mechanism: Auditable, claim: Guarantee | None = None) -> Audit:
     False
     """
     claim = mechanism.guarantee() if claim is None else claim
+    if isinstance(claim, AdversaryLoss):
+        return _audit_loss(mechanism, claim)
+    return audit_epsilon(mechanism, claim)
+
+
+def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:
+    """Find the pair of values that some output tells apart best."""
     if claim.kind not in ("ldp", "geo"):
         raise ParameterError(f"guarantee of kind {claim.kind!r}: the audit knows ldp and geo.")
     alphabet: Alphabet = mechanism.alphabet

@@ -3,11 +3,12 @@
 from freewill.estimators.combine import combine_mechanisms, combine_results
 from freewill.estimators.debias import debias
 from freewill.estimators.em import em
-from freewill.estimators.estimate import Estimate, Status
+from freewill.estimators.estimate import Estimate
 from freewill.estimators.gibu import gibu
 from freewill.estimators.ibu import ibu
 from freewill.estimators.identifiability import unresolved_directions
 from freewill.estimators.inversion import inversion
+from freewill.solvers import Status
 
 __all__ = [
     "Estimate",

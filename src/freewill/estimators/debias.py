@@ -5,12 +5,13 @@ from time import perf_counter
 import numpy as np
 
 from freewill.errors import ParameterError
-from freewill.estimators.estimate import Estimate, Status
+from freewill.estimators.estimate import Estimate
 from freewill.estimators.inversion import Post, make_distribution, only_group
 from freewill.estimators.likelihood import certified_estimate
 from freewill.evidence import Evidence
 from freewill.mechanisms import RAPPOR
 from freewill.operators import BitOperator
+from freewill.solvers import Status
 
 
 def debias(evidence: Evidence, post: Post = "project") -> Estimate:

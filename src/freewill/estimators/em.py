@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.errors import ParameterError
-from freewill.estimators.estimate import Estimate, Status
-from freewill.estimators.likelihood import Likelihood, certified_estimate, compact
+from freewill.estimators.estimate import Estimate
+from freewill.estimators.likelihood import certified_estimate, likelihood_of
 from freewill.evidence import Evidence
+from freewill.solvers import Status
+from freewill.solvers.likelihood import compact
 from freewill.types import FloatArray, distribution
 
 _DENORMAL = 1e-150
@@ -38,7 +40,7 @@ def em(
     if not delta > 0:
         raise ParameterError(f"delta={delta!r}: must be > 0.")
     started = perf_counter()
-    likelihood = compact(Likelihood.of(evidence))
+    likelihood = compact(likelihood_of(evidence))
     theta = full_support(start, likelihood.size)
     operator, weights = likelihood.operator, likelihood.weights
     fitted = operator.forward(theta)

@@ -5,14 +5,13 @@ from typing import Literal, get_args
 
 from freewill.alphabets import Grid
 from freewill.errors import ParameterError
-from freewill.estimators import interior
 from freewill.estimators.estimate import Estimate
 from freewill.estimators.identifiability import unresolved_directions
-from freewill.estimators.likelihood import Likelihood
-from freewill.estimators.solution import Solution
-from freewill.estimators.systems import DenseSystem, LinearSystem
+from freewill.estimators.likelihood import likelihood_of
 from freewill.evidence import Evidence
 from freewill.operators import BitOperator, DenseOperator
+from freewill.solvers import Likelihood, Solution, interior
+from freewill.solvers.systems import DenseSystem, LinearSystem
 
 Solver = Literal["interior", "linear", "columns", "passes"]
 
@@ -47,7 +46,7 @@ def gibu(
     (array([0.7164, 0.2836]), 'certified', 'interior')
     """
     started = perf_counter()
-    likelihood = Likelihood.of(evidence)
+    likelihood = likelihood_of(evidence)
     tolerance = 0.01 / evidence.people if tol is None else float(tol)
     if not tolerance > 0:
         raise ParameterError(f"tol={tol!r}: must be > 0.")

@@ -7,12 +7,13 @@ import numpy as np
 from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 
 from freewill.errors import IdentifiabilityError, LawError, ParameterError
-from freewill.estimators.estimate import Estimate, Status
+from freewill.estimators.estimate import Estimate
 from freewill.estimators.identifiability import SINGULAR, lost_directions
 from freewill.estimators.likelihood import certified_estimate
 from freewill.evidence import Evidence, Group
 from freewill.mechanisms import KRR, RAPPOR
 from freewill.simplex import normalise, project
+from freewill.solvers import Status
 from freewill.types import FloatArray
 
 Post = Literal["project", "normalise", "none"]

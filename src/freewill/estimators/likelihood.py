@@ -1,76 +1,21 @@
-"""The log-likelihood of evidence and the certificate that bounds its distance to the optimum."""
+"""The likelihood of evidence, and estimates that carry its certificate."""
 
-from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 
 from freewill.errors import EvidenceError
-from freewill.estimators.estimate import Estimate, Status
+from freewill.estimators.estimate import Estimate
 from freewill.evidence import Evidence
-from freewill.operators import DenseOperator, Operator
+from freewill.solvers import Certificate, Likelihood, Status
 from freewill.types import FloatArray
 
-_COMPACT_ENTRIES = 1 << 22
 
-
-class Certificate(NamedTuple):
-    """The value at some theta, its gradient g, and the bound L* - L <= gap."""
-
-    value: float
-    slope: FloatArray
-    gap: float
-
-
-@dataclass(frozen=True, eq=False)
-class Likelihood:
-    """L(theta) = sum_j w_j log (P theta)_j, concave in theta; j runs over observed outputs.
-
-    With g = P'(w / p) and p = P theta, theta . g = 1 and L* - L(theta) <= log max_x g_x: the
-    maximum is over *all* values, for one outside the support may be the one to gain.
-    """
-
-    operator: Operator
-    weights: FloatArray
-
-    @classmethod
-    def of(cls, evidence: Evidence) -> "Likelihood":
-        """Take the likelihood of evidence, which must have people in it."""
-        if evidence.people == 0:
-            raise EvidenceError("the evidence has no people: there is nothing to estimate from.")
-        return cls(evidence.operator, evidence.weights)
-
-    @property
-    def size(self) -> int:
-        """Size of the alphabet, k."""
-        return self.operator.shape[1]
-
-    def value(self, fitted: FloatArray) -> float:
-        """Return L from p = P theta (scaled rows), the rows' own factors included."""
-        if np.any(fitted <= 0):
-            return -np.inf
-        return float(self.weights @ (np.log(fitted) + self.operator.log_scale))
-
-    def certify(self, theta: FloatArray, fitted: FloatArray | None = None) -> Certificate:
-        """Return value, gradient and gap at theta: one forward and one adjoint product."""
-        fitted = self.operator.forward(theta) if fitted is None else fitted
-        value = self.value(fitted)
-        if np.isneginf(value):
-            return Certificate(value, np.full(self.size, np.inf), np.inf)
-        slope = self.operator.adjoint(self.weights / fitted)
-        # Scale-invariant: theta and the weights need not sum to 1 to the last digit.
-        excess = float(slope.max()) * float(theta.sum()) / float(self.weights.sum()) - 1
-        return Certificate(value, slope, float(np.log1p(max(excess, 0.0))))
-
-
-def compact(likelihood: Likelihood) -> Likelihood:
-    """Hold the rows as one array where that is small, which makes repeated products faster."""
-    outputs, size = likelihood.operator.shape
-    if outputs * size > _COMPACT_ENTRIES:
-        return likelihood
-    operator = likelihood.operator
-    return Likelihood(DenseOperator(operator.dense(), operator.log_scale), likelihood.weights)
+def likelihood_of(evidence: Evidence) -> Likelihood:
+    """Return the likelihood of evidence, which must have people in it."""
+    if evidence.people == 0:
+        raise EvidenceError("the evidence has no people: there is nothing to estimate from.")
+    return Likelihood(evidence.operator, evidence.weights)
 
 
 def certified_estimate(
@@ -84,7 +29,7 @@ def certified_estimate(
 ) -> Estimate:
     """Wrap the answer of any method with its likelihood and gap; `started` by `perf_counter`."""
     seconds = perf_counter() - started
-    certificate = Likelihood.of(evidence).certify(theta)
+    certificate = likelihood_of(evidence).certify(theta)
     # A vector with negative components is no distribution; no bound holds for it.
     gap = certificate.gap if np.all(theta >= 0) else np.inf
     return Estimate(
@@ -97,3 +42,7 @@ def certified_estimate(
         seconds,
         unresolved=unresolved,
     )
+
+
+Likelihood.of = likelihood_of
+_ = Certificate

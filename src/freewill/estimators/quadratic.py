@@ -25,10 +25,11 @@ def nonnegative_quadratic(
     cost = linear * scale
     y = np.maximum(start / scale, 1e-3 * float(np.mean(start / scale)) + 1e-300)
     s = np.maximum(matrix @ y + cost, 1e-2 * float(np.abs(cost).mean()) + 1e-300)
+    exact = 1e-11 * (1 + float(np.abs(cost).max()))
     for _ in range(_MAX_STEPS):
         residual = matrix @ y + cost - s
         mu = float(y @ s) / y.size
-        if mu <= tolerance * (1 + abs(float(cost @ y))) and np.abs(residual).max() <= 1e-11:
+        if mu <= tolerance * (1 + abs(float(cost @ y))) and np.abs(residual).max() <= exact:
             break
         factor = _factor(matrix, s / y)
         step, dual = _direction(factor, y, s, residual, y * s)
@@ -53,15 +54,17 @@ def pivoted_quadratic(hessian: FloatArray, linear: FloatArray, free: BoolArray) 
     >>> pivoted_quadratic(np.eye(2), np.array([-1.0, 1.0]), np.array([True, True]))
     array([1., 0.])
     """
-    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(float).tiny))
+    curved = hessian.diagonal() > 0
+    scale = 1 / np.sqrt(np.where(curved, hessian.diagonal(), 1.0))
     matrix = hessian * scale * scale[:, None]
     cost = linear * scale
-    slack = 1e-13 * float(np.abs(cost).max(initial=0.0))
+    slack = 1e-13 * np.abs(cost)
+    free = free & curved
     fewest, patience = cost.size + 1, _PATIENCE
     for _ in range(_MAX_STEPS):
         y = np.zeros_like(cost)
         y[free] = _exact(matrix[np.ix_(free, free)], cost[free])
-        wrong = np.where(free, y < 0, matrix @ y + cost < -slack)
+        wrong = np.where(free, y < 0, (matrix @ y + cost < -slack) & curved)
         count = int(wrong.sum())
         if count == 0:
             return y * scale
@@ -70,7 +73,10 @@ def pivoted_quadratic(hessian: FloatArray, linear: FloatArray, free: BoolArray) 
         if patience < 0:
             wrong[: np.flatnonzero(wrong)[-1]] = False
         free = free ^ wrong
-    return nonnegative_quadratic(hessian, linear, np.maximum(y, 0) * scale)
+    y = np.zeros_like(cost)
+    block = matrix[np.ix_(curved, curved)]
+    y[curved] = nonnegative_quadratic(block, cost[curved], np.ones(len(block)))
+    return y * scale
 
 
 def _exact(matrix: FloatArray, cost: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from freewill.mechanisms.krr import KRR
 from freewill.mechanisms.matrix import Matrix
 from freewill.mechanisms.planar_geometric import PlanarGeometric
 from freewill.mechanisms.rappor import RAPPOR
+from freewill.mechanisms.shokri import Shokri
 
 __all__ = [
     "KRR",
@@ -20,10 +21,19 @@ __all__ = [
     "Matrix",
     "Mechanism",
     "PlanarGeometric",
+    "Shokri",
     "from_spec",
 ]
 
-_KINDS: tuple[type[Mechanism], ...] = (KRR, Geometric, PlanarGeometric, RAPPOR, Matrix, Identity)
+_KINDS: tuple[type[Mechanism], ...] = (
+    KRR,
+    Geometric,
+    PlanarGeometric,
+    RAPPOR,
+    Shokri,
+    Matrix,
+    Identity,
+)
 _REGISTRY = {kind.name: kind for kind in _KINDS}
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, Grid, Linear, checked_indices, distances
 from freewill.errors import AlphabetError, LawError, ParameterError
-from freewill.guarantees import Guarantee
+from freewill.guarantees import AdversaryLoss, Guarantee
 from freewill.operators import Operator, probabilities
 from freewill.types import FloatArray, IntArray, Reports, Spec, distribution
 
@@ -46,7 +46,7 @@ class Mechanism(Protocol):
         """Return outputs among which the least private one is sure to be: all, by default."""
         return self.outputs()
 
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> Guarantee | AdversaryLoss:
         """Return what the mechanism promises, never understated."""
         ...
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, Linear, alphabet_from_spec, checked_indices
 from freewill.errors import LawError
-from freewill.guarantees import Guarantee, audit
+from freewill.guarantees import Guarantee, audit_epsilon
 from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_symbols
 from freewill.operators import DenseOperator
 from freewill.types import FloatArray, IntArray, Reports, Spec
@@ -87,7 +87,7 @@ class Matrix(Mechanism):
 
     def guarantee(self) -> Guarantee:
         """Return the epsilon-LDP that the law itself gives."""
-        found = audit(self, Guarantee("ldp", np.inf))
+        found = audit_epsilon(self, Guarantee("ldp", np.inf))
         return Guarantee.never_understated("ldp", found.epsilon)
 
     def losses(self) -> FloatArray:

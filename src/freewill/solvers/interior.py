@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from freewill.estimators.estimate import Status
-from freewill.estimators.likelihood import Likelihood
-from freewill.estimators.solution import Solution
-from freewill.estimators.systems import System
+from freewill.solvers.likelihood import Likelihood
+from freewill.solvers.solution import Solution, Status
+from freewill.solvers.systems import System
 from freewill.types import FloatArray
 
 _FRACTION = 0.995

@@ -1,0 +1,280 @@
+"""The mechanism of Shokri et al.: the most an adversary can be made to lose at a given cost."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill import cache
+from freewill.alphabets import Alphabet, Linear, distances
+from freewill.errors import LawError, ParameterError
+from freewill.guarantees import AdversaryLoss
+from freewill.mechanisms.base import Mechanism, checked_alphabet
+from freewill.mechanisms.matrix import Matrix
+from freewill.operators import DenseOperator
+from freewill.progress import progress
+from freewill.shokri import centre, coin, max_entropy, program, vertex
+from freewill.shokri.problem import Problem, fill_free_rows, symmetries
+from freewill.types import FloatArray, IntArray, Reports, Spec, distribution
+
+Selection = Literal["max-entropy", "centre", "vertex", "coin"]
+
+_LARGEST_ALPHABET = 2048
+_STOCHASTIC = 1e-12
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Shokri(Mechanism):
+    """Maximise the adversary's expected loss while the user's stays within `quality_loss` = Q.
+
+    The program of section VIII-B4 (Shokri et al. 2012):
+
+        maximise sum_y min_z sum_x pi_x A_xy l_p(x,z)  subject to  sum pi_x A_xz l_q(x,z) <= Q.
+
+    With one loss for both (the alphabet's distance by default) its value is min(Q, Qmax) in closed
+    form, Qmax being what an adversary who sees nothing loses, and *many* laws reach it. Which one
+    is taken decides how much the collector can learn, so that it must be named:
+
+    - "max-entropy" (default): the law with the least mutual information. Smooth, symmetric, a
+      sensible mechanism. Take this one.
+    - "centre": the analytic centre of all optimal laws: every output possible from every value.
+    - "vertex": a corner, as a linear programming solver returns it. Few outputs, a singular law:
+      the collector cannot recover the distribution from it. For comparison with the literature.
+    - "coin": the truth, or the same blind answer for all. Optimal by this criterion, and a poor
+      mechanism: it shows why the criterion alone is not enough.
+
+    Different losses (`quality`, `privacy`: k x k matrices, [value, other value]) have no closed
+    form: the program itself is solved, and `gap` bounds the distance to its optimum. Where
+    `quality_loss` is Qmax or more the law is constant. A value of prior 0 has a free row and gets
+    that of the nearest value with a prior. Laws are kept on disk (see `freewill.cache`).
+
+    >>> import freewill as fw
+    >>> mechanism = fw.Shokri(fw.Linear(0, 9), quality_loss=1.5)
+    >>> print(mechanism.guarantee())
+    adversary's expected loss 1.5 (user's 1.5, 2.83 bits remain unknown)
+    """
+
+    alphabet: Alphabet
+    threshold: float
+    prior: FloatArray | None
+    selection: Selection
+    quality: FloatArray | None
+    privacy: FloatArray | None
+    name: ClassVar[str] = "shokri"
+
+    def __init__(
+        self,
+        alphabet: Alphabet,
+        quality_loss: float,
+        prior: ArrayLike | None = None,
+        selection: Selection = "max-entropy",
+        quality: ArrayLike | None = None,
+        privacy: ArrayLike | None = None,
+    ) -> None:
+        checked_alphabet(alphabet, Alphabet, self.name)
+        if alphabet.size > _LARGEST_ALPHABET:
+            raise LawError(
+                f"{self.name} on {alphabet.size} values: its law is a matrix without structure, "
+                f"for at most {_LARGEST_ALPHABET} values. Use a coarser alphabet."
+            )
+        if selection not in get_args(Selection):
+            raise ParameterError(
+                f"selection={selection!r}: expected one of {', '.join(get_args(Selection))}."
+            )
+        fields = {
+            "alphabet": alphabet,
+            "threshold": _checked_threshold(quality_loss),
+            "prior": None
+            if prior is None
+            else _frozen(distribution(prior, alphabet.size, "prior")),
+            "selection": selection,
+            "quality": _checked_loss(quality, alphabet.size, "quality"),
+            "privacy": _checked_loss(privacy, alphabet.size, "privacy"),
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+        if self._closed_form and np.any(self.problem.quality.diagonal() != 0):
+            where = int(np.flatnonzero(self.problem.quality.diagonal())[0])
+            raise ParameterError(
+                f"quality[{where}, {where}]={self.problem.quality[where, where]:g}: with one loss "
+                f"for user and adversary, telling the truth must cost nothing (a zero diagonal)."
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shokri) and self.spec() == other.spec()
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    @property
+    def _closed_form(self) -> bool:
+        return self.quality is self.privacy or np.array_equal(
+            self.problem.quality, self.problem.privacy
+        )
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The prior, both losses and the symmetries."""
+        size = self.alphabet.size
+        prior = np.full(size, 1 / size) if self.prior is None else self.prior
+        distance = distances(self.alphabet)
+        quality = distance if self.quality is None else self.quality
+        privacy = distance if self.privacy is None else self.privacy
+        return Problem(
+            prior,
+            quality,
+            privacy,
+            symmetries(self.alphabet, prior, quality, privacy),
+            near=2 if isinstance(self.alphabet, Linear) else 8,
+        )
+
+    @property
+    def constant(self) -> bool:
+        """Whether the law is the same for all values, because `quality_loss` allows that."""
+        return self._closed_form and self.threshold >= self.problem.largest_loss
+
+    @cached_property
+    def _solved(self) -> cache.Arrays:
+        """The law and the value of the optimum, solved when first asked for."""
+        if self.constant:
+            law = np.zeros((self.alphabet.size, self.alphabet.size))
+            law[:, self.problem.best_blind_guess] = 1.0
+            return {"law": law, "optimum": np.array(self.problem.largest_loss)}
+        return cache.remembered(self.id, self._solve, self._valid)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The law, read-only."""
+        return _frozen(self._solved["law"])
+
+    @property
+    def optimum(self) -> float:
+        """The most that any law could make the adversary lose: min(Q, Qmax), or an upper bound."""
+        return float(self._solved["optimum"])
+
+    @property
+    def gap(self) -> float:
+        """How much more than this law any law could make the adversary lose."""
+        return max(self.optimum - self.problem.adversary_loss(self.matrix), 0.0)
+
+    def _solve(self) -> cache.Arrays:
+        problem, threshold = self.problem, self.threshold
+        optimum = min(threshold, problem.largest_loss)
+        with progress(f"solving {self}") as show:
+            if not self._closed_form:
+                law, optimum = program.solve(
+                    problem, threshold, on_step=lambda gap: show(_towards(gap, 1e-8))
+                )
+            elif self.selection == "centre":
+                law = centre.solve(
+                    problem, threshold, lambda distance: show(_towards(distance, 1e-16))
+                )
+            else:
+                solve = {"max-entropy": max_entropy, "vertex": vertex, "coin": coin}
+                law = solve[self.selection].solve(problem, threshold)
+        law = self._within_threshold(law)
+        free = problem.prior == 0
+        if free.any():
+            law = fill_free_rows(law, free, distances(self.alphabet))
+        return {"law": law, "optimum": np.array(optimum)}
+
+    def _within_threshold(self, law: FloatArray) -> FloatArray:
+        """Take back what rounding spent beyond Q, by telling the cheapest answer a little more."""
+        excess = self.problem.user_loss(law) - self.threshold
+        if excess <= 0:
+            return law
+        cheapest = np.zeros_like(law)
+        cheapest[np.arange(len(law)), self.problem.quality.argmin(axis=1)] = 1.0
+        saved = self.problem.user_loss(law) - self.problem.user_loss(cheapest)
+        if saved <= excess:
+            raise ParameterError(
+                f"quality_loss={self.threshold:g}: even the cheapest law costs "
+                f"{self.problem.user_loss(cheapest):g}."
+            )
+        share = excess / saved
+        return np.asarray((1 - share) * law + share * cheapest)
+
+    def _valid(self, solved: cache.Arrays) -> bool:
+        law, optimum = solved["law"], solved["optimum"]
+        size = self.alphabet.size
+        return (
+            law.shape == (size, size)
+            and optimum.shape == ()
+            and bool(np.all(law >= 0))
+            and bool(np.all(np.abs(law.sum(axis=1) - 1) < _STOCHASTIC))
+            and self.problem.user_loss(law) <= self.threshold * (1 + 1e-12)
+            and self.problem.adversary_loss(law) <= float(optimum) * (1 + 1e-9)
+        )
+
+    def law(self) -> FloatArray:
+        """Return the law, rows: alphabet, columns: outputs."""
+        return self.matrix
+
+    def as_matrix(self) -> Matrix:
+        """Return the solved law as a `Matrix`, to be sent to clients that do not solve."""
+        return Matrix(self.alphabet, self.matrix, self.alphabet)
+
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+        """Draw from the row of each value."""
+        return self.as_matrix().obfuscate(values, rng)
+
+    def operator(self, outputs: Reports) -> DenseOperator:
+        """Return the law of these outputs, as an array."""
+        return self.as_matrix().operator(outputs)
+
+    def guarantee(self) -> AdversaryLoss:
+        """Return what the adversary is sure to lose on average, whatever the guesses."""
+        problem = self.problem
+        return AdversaryLoss(
+            problem.adversary_loss(self.matrix),
+            problem.user_loss(self.matrix),
+            problem.entropy(self.matrix),
+        )
+
+    def parameters(self) -> Spec:
+        """Return Q, the selection and, where they are not the default, prior and losses."""
+        arrays = {"prior": self.prior, "quality": self.quality, "privacy": self.privacy}
+        given = {name: array.tolist() for name, array in arrays.items() if array is not None}
+        return {"quality_loss": self.threshold, "selection": self.selection, **given}
+
+    def __str__(self) -> str:
+        constant = ", constant" if self.constant else ""
+        chosen = self.selection if self._closed_form else "its own losses"
+        return f"{self.name}({self.alphabet}, Q={self.threshold:g}, {chosen}{constant})"
+
+
+def _checked_threshold(quality_loss: Any) -> float:
+    try:
+        value = float(quality_loss)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ParameterError(
+            f"quality_loss={quality_loss!r}: must be a number > 0. For no loss, use Identity."
+        )
+    return value
+
+
+def _checked_loss(loss: ArrayLike | None, size: int, name: str) -> FloatArray | None:
+    if loss is None:
+        return None
+    matrix = np.array(loss, dtype=np.float64)
+    if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
+        raise ParameterError(
+            f"{name} of shape {matrix.shape}: expected a {size} x {size} matrix of finite losses "
+            f">= 0, [value, other value]."
+        )
+    return _frozen(matrix)
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.flags.writeable = False
+    return array
+
+
+def _towards(now: float, goal: float) -> float:
+    """Return the share done of a quantity that falls from about 10^4 to the goal."""
+    return (4 - math.log10(max(now, goal))) / (4 - math.log10(goal))

@@ -1,0 +1,1 @@
+"""The optimal laws of Shokri et al.: one way of choosing among them a file."""

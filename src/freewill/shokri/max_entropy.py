@@ -1,0 +1,57 @@
+"""The optimal law that tells least: the rate-distortion law."""
+
+import numpy as np
+from scipy.optimize import brentq
+
+from freewill.operators import DenseOperator
+from freewill.shokri.problem import Problem
+from freewill.solvers import interior
+from freewill.solvers.likelihood import Likelihood
+from freewill.solvers.systems import DenseSystem
+from freewill.types import FloatArray
+
+_TOLERANCE = 1e-13
+
+
+def solve(problem: Problem, threshold: float) -> FloatArray:
+    """Return A_xy = q_y e^(-beta l(x,y)) / normaliser, with beta such that E l = Q.
+
+    Among all laws with E l <= Q it has the least mutual information, that is the largest
+    conditional entropy of the value given the output. It is optimal for the adversary's loss too:
+    were some guess z better than y on seeing y, sending z instead of y would lower E l at no more
+    information.
+
+    For a given beta the output distribution q maximises sum_x pi_x log sum_y q_y e^(-beta l(x,y)):
+    a mixture likelihood, so that our own interior point finds it with a certificate, where the
+    usual Blahut-Arimoto iteration (EM) crawls. Symmetries shrink the problem to orbits.
+    """
+    loss, reps = problem.quality[problem.representatives], problem.representatives
+    weights = np.bincount(problem.labels, problem.prior)
+    seen = weights > 0
+
+    def output(beta: float) -> FloatArray:
+        rows = (np.exp(-beta * loss) @ problem.averaging)[seen]
+        likelihood = Likelihood(DenseOperator(rows), weights[seen])
+        found = interior.solve(likelihood, DenseSystem(rows), _TOLERANCE, 100).theta
+        return np.asarray(found[problem.labels] / problem.multiplicity[problem.labels])
+
+    def excess(log_beta: float) -> float:
+        beta = float(np.exp(log_beta))
+        law = _channel(output(beta), beta, loss)
+        return float(np.log(weights @ (law * loss).sum(axis=1) / threshold))
+
+    low, high = np.log(0.5 / threshold), np.log(3 / threshold)
+    while excess(low) < 0:
+        low -= 1.0
+    while excess(high) > 0:
+        high += 1.0
+    beta = float(np.exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-15)))
+    law = _channel(output(beta), beta, problem.quality)
+    assert reps.size == weights.size
+    return law
+
+
+def _channel(output: FloatArray, beta: float, loss: FloatArray) -> FloatArray:
+    # Subtracting each row's least loss keeps a row from underflowing as a whole.
+    law = output * np.exp(-beta * (loss - loss.min(axis=1, keepdims=True)))
+    return np.asarray(law / law.sum(axis=1, keepdims=True))

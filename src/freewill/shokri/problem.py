@@ -1,0 +1,122 @@
+"""The privacy problem of Shokri et al.: who guesses, what a guess costs, what symmetry there is."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from freewill.alphabets import Alphabet, Grid, Linear
+from freewill.types import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A prior pi, the user's loss l_q and the adversary's loss l_p, both as [value, other value].
+
+    maximise   sum_y min_z sum_x pi_x A_xy l_p(x, z)     the adversary's expected loss
+    subject to sum_xz pi_x A_xz l_q(x, z) <= Q           the user's expected loss
+    over row-stochastic A.
+
+    `images` are the renamings of the values (the identity first) that change neither prior nor
+    losses; the law that is sought shares them.
+    """
+
+    prior: FloatArray
+    quality: FloatArray
+    privacy: FloatArray
+    images: IntArray
+    near: int = 8
+    """How many of the nearest values to consider as guesses before looking at all of them."""
+
+    @property
+    def size(self) -> int:
+        """Number of values, k."""
+        return self.prior.size
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """The orbit of each value under the renamings."""
+        return np.unique(self.images.min(axis=0), return_inverse=True)[1]
+
+    @cached_property
+    def representatives(self) -> IntArray:
+        """The first value of each orbit."""
+        return np.unique(self.images.min(axis=0))
+
+    @cached_property
+    def multiplicity(self) -> FloatArray:
+        """How many values each orbit has."""
+        return np.bincount(self.labels).astype(np.float64)
+
+    @cached_property
+    def averaging(self) -> FloatArray:
+        """A (k, orbits) matrix whose columns average over an orbit."""
+        matrix = np.zeros((self.size, self.representatives.size))
+        matrix[np.arange(self.size), self.labels] = 1 / self.multiplicity[self.labels]
+        return matrix
+
+    def unfold(self, columns: FloatArray) -> FloatArray:
+        """Return the whole law from its columns at the representatives, rows summing to 1."""
+        law = np.zeros((self.size, self.size))
+        for image in self.images:
+            law[np.ix_(image, image[self.representatives])] = columns
+        return np.asarray(law / law.sum(axis=1, keepdims=True))
+
+    def user_loss(self, law: FloatArray) -> float:
+        """Return the user's expected loss under a law."""
+        return float(self.prior @ (law * self.quality).sum(axis=1))
+
+    def guesses(self, law: FloatArray) -> FloatArray:
+        """Return the adversary's expected loss [output y, guess z], prior included."""
+        return np.asarray((law * self.prior[:, None]).T @ self.privacy)
+
+    def adversary_loss(self, law: FloatArray) -> float:
+        """Return the adversary's expected loss with the best guess for each output."""
+        return float(self.guesses(law).min(axis=1).sum())
+
+    def entropy(self, law: FloatArray) -> float:
+        """Return the conditional entropy of the value given the output, in bits."""
+        joint = law * self.prior[:, None]
+        share = np.divide(joint, joint.sum(axis=0), out=np.ones_like(joint), where=joint > 0)
+        return float(-(joint * np.log2(share)).sum())
+
+    @cached_property
+    def best_blind_guess(self) -> int:
+        """The guess z* of an adversary who sees nothing."""
+        return int(np.argmin(self.prior @ self.privacy))
+
+    @property
+    def largest_loss(self) -> float:
+        """Qmax: what an adversary who sees nothing loses with the best guess."""
+        return float((self.prior @ self.privacy).min())
+
+
+def symmetries(alphabet: Alphabet, prior: FloatArray, *losses: FloatArray) -> IntArray:
+    """Return the reflections of a line or grid that change neither the prior nor any loss.
+
+    >>> symmetries(Linear(0, 2), np.array([0.25, 0.5, 0.25]))
+    array([[0, 1, 2],
+           [2, 1, 0]])
+    """
+    indices = np.arange(alphabet.size)
+    candidates = [indices]
+    if isinstance(alphabet, Linear):
+        candidates.append(indices[::-1])
+    elif isinstance(alphabet, Grid):
+        cells = indices.reshape(alphabet.rows, alphabet.columns)
+        candidates += [cells[::-1].ravel(), cells[:, ::-1].ravel(), cells[::-1, ::-1].ravel()]
+    kept = [
+        image
+        for image in candidates
+        if np.array_equal(prior, prior[image])
+        and all(np.array_equal(loss, loss[np.ix_(image, image)]) for loss in losses)
+    ]
+    return np.unique(kept, axis=0)
+
+
+def fill_free_rows(law: FloatArray, free: BoolArray, distance: FloatArray) -> FloatArray:
+    """Give values of prior 0, whose rows are free, the row of the nearest value that has one."""
+    filled = law.copy()
+    bound = np.flatnonzero(~free)
+    filled[free] = law[bound[np.argmin(distance[np.ix_(free, bound)], axis=1)]]
+    return filled

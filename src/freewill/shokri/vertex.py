@@ -1,0 +1,50 @@
+"""An optimal law at a corner: what a call to a linear programming solver returns."""
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, vstack
+
+from freewill.errors import LawError
+from freewill.shokri.centre import Guesses
+from freewill.shokri.problem import Problem
+from freewill.types import FloatArray
+
+_ROUNDS = 30
+
+
+def solve(problem: Problem, threshold: float) -> FloatArray:
+    """Return a basic solution of the optimal face, by the dual simplex method (HiGHS).
+
+    The face is E l = Q, rows that sum to 1 and, on every output y, no guess better than y; guesses
+    are added as they turn out better. Most entries are 0, few outputs are used, and the law is
+    usually singular: equally private by the criterion, and much less useful to the collector.
+    """
+    guesses = Guesses.near(problem)
+    reps, many, size = problem.representatives, problem.multiplicity, problem.size
+    # Unknowns: columns[y, x] of the representatives, flattened.
+    rows = csr_array(np.hstack([times * problem.averaging.T for times in many]))
+    cost = (problem.quality[:, reps].T * problem.prior * many[:, None]).ravel()
+    equal = vstack([rows, csr_array(cost[None, :])])
+    for _ in range(_ROUNDS):
+        which, number = np.nonzero(guesses.used)
+        columns_of = which[:, None] * size + np.arange(size)
+        rows_of = np.repeat(np.arange(which.size), size)
+        forms = guesses.forms[which, number].ravel()
+        worse = csr_array((-forms, (rows_of, columns_of.ravel())), (which.size, cost.size))
+        answer = linprog(  # type: ignore[call-overload]
+            np.zeros(cost.size),
+            A_ub=worse,
+            b_ub=np.zeros(which.size),
+            A_eq=equal,
+            b_eq=np.append(np.ones(reps.size), threshold),
+            method="highs-ds",
+            options={"primal_feasibility_tolerance": 1e-10},
+        )
+        if answer.status != 0:
+            raise LawError(f"the linear program at quality_loss={threshold:g}: {answer.message}")
+        columns = np.maximum(answer.x, 0).reshape(reps.size, size)
+        better = guesses.better_than_truth(problem, columns)
+        if not better.size:
+            return problem.unfold(columns.T)
+        guesses = guesses.add(problem, better)
+    raise LawError(f"no vertex at quality_loss={threshold:g}: guesses kept turning out better.")
