@@ -203,6 +203,34 @@ def sparse_matrix(size: int, epsilon: float) -> fw.Matrix:
     return fw.Matrix(line(size), law)
 
 
+def shokri(alphabet: Any, epsilon: float, selection: str) -> fw.Shokri:
+    """Some threshold for each epsilon: close to Qmax for small ones, to 0 for large ones."""
+    size = alphabet.size
+    blind = min(
+        sum(naive_distance(alphabet, x, z) for x in range(size)) / size for z in range(size)
+    )
+    return fw.Shokri(alphabet, blind / (1 + epsilon), selection=selection)
+
+
+def coin_law(mechanism: Any) -> np.ndarray:
+    """The truth, or one of the best blind guesses."""
+    alphabet = mechanism.alphabet
+    size = alphabet.size
+    blind = [sum(naive_distance(alphabet, x, z) for x in range(size)) / size for z in range(size)]
+    best = [z for z in range(size) if blind[z] < min(blind) * (1 + 1e-12)]
+    share = mechanism.threshold / min(blind)
+    law = np.zeros((size, size))
+    for x in range(size):
+        law[x, x] += 1 - share
+        law[x, best] += share / len(best)
+    return law
+
+
+def solved_law(mechanism: Any) -> np.ndarray:
+    """The law as solved; `test_shokri.py` holds it against other solvers."""
+    return np.array(mechanism.as_matrix().spec()["law"])
+
+
 def load_skeleton() -> Any:
     """The module docs/skeleton.py, which newcomers copy."""
     path = Path(__file__).parent.parent / "docs" / "skeleton.py"
@@ -244,6 +272,10 @@ ENTRIES = (
     Entry("narrow matrix", narrow_matrix, given_law, tight=True),
     Entry("matrix with zeros", sparse_matrix, given_law, tight=True),
     Entry("identity", lambda k, e: fw.Identity(city(k)), identity_law, tight=True),
+    Entry("shokri", lambda k, e: shokri(line(k), e, "max-entropy"), solved_law, tight=True),
+    Entry("shokri, centre", lambda k, e: shokri(wide_line(k), e, "centre"), solved_law, tight=True),
+    Entry("shokri, vertex", lambda k, e: shokri(line(k), e, "vertex"), solved_law, tight=True),
+    Entry("shokri, coin", lambda k, e: shokri(line(k), e, "coin"), coin_law, tight=True),
     Entry("skeleton on a line", lambda k, e: Exponential(line(k), e), exponential_law, tight=False),
     Entry("skeleton on a grid", lambda k, e: Exponential(city(k), e), exponential_law, tight=False),
 )
@@ -264,6 +296,18 @@ def naive_epsilon(law: np.ndarray, alphabet: Any, kind: str) -> float:
                 apart = naive_distance(alphabet, first, second) if kind == "geo" else 1.0
                 worst = max(worst, ratio / apart)
     return worst
+
+
+def naive_adversary_loss(law: np.ndarray, alphabet: Any) -> float:
+    """What the best guess on each output loses under a uniform prior."""
+    size = len(law)
+    return sum(
+        min(
+            sum(law[x, y] * naive_distance(alphabet, x, z) for x in range(size)) / size
+            for z in range(size)
+        )
+        for y in range(law.shape[1])
+    )
 
 
 def naive_loss(law: np.ndarray, alphabet: Any, prior: np.ndarray) -> float:

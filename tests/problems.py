@@ -7,7 +7,7 @@ import cvxpy
 import numpy as np
 
 import freewill as fw
-from freewill.estimators.likelihood import Likelihood
+from freewill.estimators.likelihood import likelihood_of
 from freewill.operators import probabilities
 
 LINE = fw.Linear(0, 11)
@@ -49,7 +49,7 @@ def best_log_likelihood(evidence: fw.Evidence) -> float:
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         program.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     found = np.maximum(theta.value, 0)
-    return Likelihood.of(evidence).certify(found / found.sum()).value
+    return likelihood_of(evidence).certify(found / found.sum()).value
 
 
 def random_truth(size: int, seed: int) -> np.ndarray:

@@ -40,9 +40,9 @@ def remembered(name: str, solve: Callable[[], Arrays], valid: Callable[[Arrays],
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Written aside and renamed, so that a reader never sees half a file.
-        with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-        Path(file.name).replace(path)
+        with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
+            np.savez_compressed(part, **arrays)  # type: ignore[arg-type]
+        Path(part.name).replace(path)
     except OSError:
         pass
     return arrays

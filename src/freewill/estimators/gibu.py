@@ -3,20 +3,30 @@
 from time import perf_counter
 from typing import Literal, get_args
 
-from freewill.alphabets import Grid
+from freewill.alphabets import Alphabet, Grid, Linear
 from freewill.errors import ParameterError
 from freewill.estimators.estimate import Estimate
 from freewill.estimators.identifiability import unresolved_directions
 from freewill.estimators.likelihood import likelihood_of
 from freewill.evidence import Evidence
-from freewill.operators import BitOperator, DenseOperator
-from freewill.solvers import Likelihood, Solution, interior
+from freewill.operators import (
+    BitOperator,
+    ConvolutionOperator,
+    DenseOperator,
+    GeometricOperator,
+    StackOperator,
+)
+from freewill.solvers import Likelihood, Solution, Status, columns, interior, passes
 from freewill.solvers.systems import DenseSystem, LinearSystem
 
 Solver = Literal["interior", "linear", "columns", "passes"]
 
 _DENSE_VALUES = 1200
 _DENSE_ENTRIES = 3e7
+_SPARSE_VALUES = 250
+"""Size from which the optimum under geometric noise is so sparse that columns win."""
+_FEW_REPORTS = 20
+"""Bit reports a value up to which they may as well be held as dense rows."""
 
 
 def gibu(
@@ -54,6 +64,12 @@ def gibu(
         raise ParameterError(f"max_steps={max_steps!r}: must be at least 1.")
     chosen = solver or choose_solver(likelihood)
     solution = _solve(chosen, evidence, likelihood, tolerance, max_steps)
+    if solver is None and chosen == "columns" and solution.status != Status.CERTIFIED:
+        # The optimum was not sparse after all.
+        second = _without_sparsity(likelihood)
+        if second is not None:
+            chosen = second
+            solution = _solve(chosen, evidence, likelihood, tolerance, max_steps)
     theta, certificate, steps, status = solution
     return Estimate(
         theta,
@@ -71,14 +87,23 @@ def gibu(
 def choose_solver(likelihood: Likelihood) -> Solver:
     """Pick a solver by size and structure."""
     outputs, size = likelihood.operator.shape
-    parts = getattr(likelihood.operator, "parts", ())
-    if outputs * size <= _DENSE_ENTRIES and size <= _DENSE_VALUES and outputs <= 50 * size:
+    parts = likelihood.operator.parts if isinstance(likelihood.operator, StackOperator) else ()
+    smooth = all(isinstance(part, ConvolutionOperator | GeometricOperator) for part in parts)
+    if parts and smooth and size >= _SPARSE_VALUES:
+        return "columns"
+    if any(isinstance(part, BitOperator) for part in parts) and outputs > _FEW_REPORTS * size:
+        return "passes"
+    return _without_sparsity(likelihood) or "columns"
+
+
+def _without_sparsity(likelihood: Likelihood) -> Solver | None:
+    """Pick among the solvers that do not count on a sparse optimum."""
+    outputs, size = likelihood.operator.shape
+    if size <= _DENSE_VALUES and outputs * size <= _DENSE_ENTRIES:
         return "interior"
     if LinearSystem.fits(likelihood.operator):
         return "linear"
-    if any(isinstance(part, BitOperator) for part in parts) or size <= _DENSE_VALUES:
-        return "passes"
-    return "columns"
+    return "passes" if size <= _DENSE_VALUES else None
 
 
 def _solve(
@@ -97,13 +122,13 @@ def _solve(
         system = LinearSystem(likelihood.operator)
         return interior.solve(likelihood, system, tolerance, max_steps)
     if solver == "columns":
-        grid = evidence.alphabet if isinstance(evidence.alphabet, Grid) else None
-        plane = None if grid is None else (grid.rows, grid.columns)
-        from freewill.estimators import columns
-
-        return columns.solve(likelihood, tolerance, max_steps, plane=plane)
+        return columns.solve(likelihood, tolerance, max_steps, plane=_plane(evidence.alphabet))
     if solver == "passes":
-        from freewill.estimators import passes
-
         return passes.solve(likelihood, tolerance, max_steps)
     raise ParameterError(f"solver={solver!r}: expected one of {', '.join(get_args(Solver))}.")
+
+
+def _plane(alphabet: Alphabet) -> tuple[int, int] | None:
+    if isinstance(alphabet, Grid):
+        return alphabet.rows, alphabet.columns
+    return (1, alphabet.size) if isinstance(alphabet, Linear) else None

@@ -7,7 +7,7 @@ import numpy as np
 from freewill.errors import EvidenceError
 from freewill.estimators.estimate import Estimate
 from freewill.evidence import Evidence
-from freewill.solvers import Certificate, Likelihood, Status
+from freewill.solvers import Likelihood, Status
 from freewill.types import FloatArray
 
 
@@ -42,7 +42,3 @@ def certified_estimate(
         seconds,
         unresolved=unresolved,
     )
-
-
-Likelihood.of = likelihood_of
-_ = Certificate

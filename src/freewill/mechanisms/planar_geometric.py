@@ -25,7 +25,8 @@ class PlanarGeometric(Mechanism):
 
     P(z | x) = lambda e^(-epsilon d(x, z)) over all of Z x Z, each z outside the alphabet
     remapped to its nearest cell. The mass that falls on the border is summed to infinity.
-    Promises epsilon-geo-indistinguishability per kilometre, tightly on any grid beyond 2 x 2. Products cost O(k log k).
+    Promises epsilon-geo-indistinguishability per kilometre, tightly on any grid beyond 2 x 2.
+    Products cost O(k log k).
 
     >>> import freewill as fw
     >>> city = fw.PlanarGeometric(fw.Grid(24, 16, cell=0.5), epsilon=0.19)

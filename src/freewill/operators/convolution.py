@@ -13,6 +13,8 @@ from scipy import fft
 
 from freewill.types import FloatArray, IntArray
 
+_BLOCK = 1 << 14
+
 
 @dataclass(frozen=True, eq=False)
 class FoldedKernel:
@@ -42,6 +44,11 @@ class FoldedKernel:
     def stacked(self) -> FloatArray:
         """The four tables, [2 * (output on a row edge) + (output on a column edge), j, i]."""
         return np.stack([self.inner, self.side, self.end, self.corner])
+
+    @cached_property
+    def flat(self) -> FloatArray:
+        """The tables themselves, not their logarithms, end to end: for looking entries up."""
+        return np.exp(self.stacked).ravel()
 
     @cached_property
     def quarter(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -186,18 +193,34 @@ class ConvolutionOperator:
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array, looked up in the tables."""
-        return np.asarray(np.exp(self._log_rows(columns)))
+        return self._look_up(self.kernel.flat, columns)
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x), finite however far y is from x."""
-        return self._log_rows(None)
+        return self._look_up(self.kernel.stacked.ravel(), None)
 
-    def _log_rows(self, columns: IntArray | None) -> FloatArray:
+    def _look_up(self, tables: FloatArray, columns: IntArray | None) -> FloatArray:
+        """Read each entry off the tables, a few cells at a time so that all stays in cache.
+
+        The array is laid out cell by cell: a column generator asks for few cells of many outputs.
+        """
         wide, tall = self.kernel.columns, self.kernel.rows
         cells = np.arange(self.shape[1]) if columns is None else columns
-        row, column = np.divmod(self.outputs, wide)
-        cell_row, cell_column = np.divmod(cells, wide)
+        row, column = np.divmod(self.outputs.astype(np.int32), np.int32(wide))
+        cell_row, cell_column = np.divmod(cells.astype(np.int32)[:, None], np.int32(wide))
         table = 2 * ((row == 0) | (row == tall - 1)) + ((column == 0) | (column == wide - 1))
-        down = np.abs(np.subtract.outer(row, cell_row))
-        aside = np.abs(np.subtract.outer(column, cell_column))
-        return np.asarray(self.kernel.stacked[table[:, None], down, aside])
+        first = (table * (wide * tall)).astype(np.int32)
+        entries = np.empty((cells.size, self.outputs.size))
+        height = max(1, _BLOCK // max(1, self.outputs.size))
+        places, aside = np.empty((2, height, self.outputs.size), dtype=np.int32)
+        for start in range(0, cells.size, height):
+            some = slice(start, start + height)
+            here = slice(0, len(cells[some]))
+            np.abs(np.subtract(cell_row[some], row, out=places[here]), out=places[here])
+            np.abs(np.subtract(cell_column[some], column, out=aside[here]), out=aside[here])
+            places *= np.int32(wide)
+            places += aside
+            places += first
+            # Places are within the tables; any mode but "raise" writes without a second copy.
+            np.take(tables, places[here], out=entries[some], mode="clip")
+        return np.asarray(entries.T)

@@ -31,7 +31,7 @@ def solve(
         columns = _centre(problem, threshold, guesses, columns, on_step)
         better = guesses.better_than_truth(problem, columns)
         if not better.size:
-            return problem.unfold(columns.T)
+            return problem.unfold(columns, problem.possible)
         guesses = guesses.add(problem, better)
     raise LawError(
         f"no centre of the optimal laws at quality_loss={threshold:g}: "
@@ -41,7 +41,7 @@ def solve(
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Which guesses the law must make no better than y, one row a representative y.
+    """Which guesses the law must make no better than y, one row a possible output y.
 
     `lists` is padded with -1; `forms[y, g]` is the linear form of s for guess g.
     """
@@ -52,7 +52,7 @@ class Guesses:
     @classmethod
     def near(cls, problem: Problem) -> "Guesses":
         """Start with the values that lose least when guessed for y."""
-        reps = problem.representatives
+        reps = problem.possible
         order = np.argsort(problem.privacy[reps], axis=1, kind="stable")
         others = order[order != reps[:, None]].reshape(reps.size, -1)
         return cls.of(problem, others[:, : problem.near])
@@ -60,7 +60,7 @@ class Guesses:
     @classmethod
     def of(cls, problem: Problem, lists: IntArray) -> "Guesses":
         """Tabulate the forms of these guesses."""
-        loss, reps = problem.privacy, problem.representatives
+        loss, reps = problem.privacy, problem.possible
         forms = (loss[:, lists] - loss[:, reps][:, :, None]).transpose(1, 2, 0)
         return cls(lists, np.where(lists[:, :, None] >= 0, forms * problem.prior, 0.0))
 
@@ -72,7 +72,7 @@ class Guesses:
     def better_than_truth(self, problem: Problem, columns: FloatArray) -> IntArray:
         """Return for each y the best guess where it beats y, as (row, guess) pairs."""
         expected = (columns * problem.prior) @ problem.privacy
-        own = expected[np.arange(len(columns)), problem.representatives]
+        own = expected[np.arange(len(columns)), problem.possible]
         best = expected.argmin(axis=1)
         rows = np.flatnonzero(expected.min(axis=1) < own - _VIOLATION * expected.sum())
         return np.column_stack([rows, best[rows]]) if rows.size else np.empty((0, 2), np.int64)
@@ -86,7 +86,7 @@ class Guesses:
 
 def _start(problem: Problem, threshold: float) -> FloatArray:
     """Return positive columns near the centre: 1 / (nu + mu l), with about the right loss."""
-    loss = problem.quality[:, problem.representatives].T
+    loss = problem.quality[:, problem.possible].T
     tilt = 1.0 / threshold
     for _ in range(60):
         weights = 1 / (1e-3 * tilt * threshold + tilt * loss)
@@ -130,8 +130,9 @@ def _newton(
     slacks: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the Newton step of columns and slacks, by elimination column after column."""
-    forms, used, many = guesses.forms, guesses.used, problem.multiplicity
-    cost = problem.quality[:, problem.representatives].T * problem.prior
+    forms, used = guesses.forms, guesses.used
+    many = problem.times(problem.possible)
+    cost = problem.quality[:, problem.possible].T * problem.prior
     missing = np.where(used, np.einsum("ygx,yx->yg", forms, columns) - slacks, 0.0)
     pull = np.where(used, 1 / slacks - missing / slacks**2, 0.0)
     right = 1 / columns + np.einsum("ygx,yg->yx", forms, pull)

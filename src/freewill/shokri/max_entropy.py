@@ -25,8 +25,8 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
     a mixture likelihood, so that our own interior point finds it with a certificate, where the
     usual Blahut-Arimoto iteration (EM) crawls. Symmetries shrink the problem to orbits.
     """
-    loss, reps = problem.quality[problem.representatives], problem.representatives
-    weights = np.bincount(problem.labels, problem.prior)
+    loss = problem.quality[problem.representatives]
+    weights = np.bincount(problem.labels, problem.prior).astype(np.float64)
     seen = weights > 0
 
     def output(beta: float) -> FloatArray:
@@ -46,9 +46,7 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
     while excess(high) > 0:
         high += 1.0
     beta = float(np.exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-15)))
-    law = _channel(output(beta), beta, problem.quality)
-    assert reps.size == weights.size
-    return law
+    return _channel(output(beta), beta, problem.quality)
 
 
 def _channel(output: FloatArray, beta: float, loss: FloatArray) -> FloatArray:

@@ -55,11 +55,22 @@ class Problem:
         matrix[np.arange(self.size), self.labels] = 1 / self.multiplicity[self.labels]
         return matrix
 
-    def unfold(self, columns: FloatArray) -> FloatArray:
-        """Return the whole law from its columns at the representatives, rows summing to 1."""
+    @cached_property
+    def possible(self) -> IntArray:
+        """The representatives that someone has: an output y must be a best guess for some x."""
+        return self.representatives[self.prior[self.representatives] > 0]
+
+    def times(self, outputs: IntArray) -> FloatArray:
+        """Return how many values the orbit of each of these has."""
+        return np.asarray(self.multiplicity[self.labels[outputs]])
+
+    def unfold(self, columns: FloatArray, outputs: IntArray) -> FloatArray:
+        """Return the whole law from its columns [output, value] at some representatives."""
         law = np.zeros((self.size, self.size))
+        # An output that some images leave in place gets the average of what they make of it.
         for image in self.images:
-            law[np.ix_(image, image[self.representatives])] = columns
+            law[np.ix_(image, image[outputs])] += columns.T
+        law *= self.multiplicity[self.labels] / len(self.images)
         return np.asarray(law / law.sum(axis=1, keepdims=True))
 
     def user_loss(self, law: FloatArray) -> float:

@@ -25,15 +25,16 @@ def solve(
     best reply to the law that it returns is a lower bound. Guesses are added until the two meet
     (or for 200 rounds). Returns the best law and the least upper bound.
     """
-    reps, many = problem.representatives, problem.multiplicity
-    near = np.argsort(problem.quality[reps], axis=1, kind="stable")[:, : problem.near + 1]
+    near = np.argsort(problem.quality[problem.representatives], axis=1, kind="stable")[
+        :, : problem.near + 1
+    ]
     pairs = _pairs(near)
     best, reached, bound = np.eye(problem.size), -np.inf, np.inf
     for _ in range(_ROUNDS):
         columns, upper = _relaxed(problem, threshold, pairs)
         replies = (columns * problem.prior) @ problem.privacy
-        law = problem.unfold(columns.T)
-        value = float(many @ replies.min(axis=1))
+        law = problem.unfold(columns, problem.representatives)
+        value = problem.adversary_loss(law)
         if value > reached:
             best, reached = law, value
         bound = min(bound, upper)
@@ -57,7 +58,7 @@ def _relaxed(problem: Problem, threshold: float, pairs: IntArray) -> tuple[Float
     outputs, guesses = pairs.T
     unknowns = reps.size * size
     number, value = np.arange(len(pairs)), np.arange(size)
-    # v_y - sum_x pi_x A_xy l_p(x, z) <= 0; the unknowns are the columns, one after the other, and v.
+    # v_y - sum_x pi_x A_xy l_p(x, z) <= 0; unknowns: the columns, one after the other, then v.
     replies = csr_array(
         (
             np.concatenate(

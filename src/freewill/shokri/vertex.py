@@ -20,10 +20,11 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
     usually singular: equally private by the criterion, and much less useful to the collector.
     """
     guesses = Guesses.near(problem)
-    reps, many, size = problem.representatives, problem.multiplicity, problem.size
-    # Unknowns: columns[y, x] of the representatives, flattened.
+    outputs, size = problem.possible, problem.size
+    many = problem.times(outputs)
+    # Unknowns: columns[y, x] of the possible outputs, flattened.
     rows = csr_array(np.hstack([times * problem.averaging.T for times in many]))
-    cost = (problem.quality[:, reps].T * problem.prior * many[:, None]).ravel()
+    cost = (problem.quality[:, outputs].T * problem.prior * many[:, None]).ravel()
     equal = vstack([rows, csr_array(cost[None, :])])
     for _ in range(_ROUNDS):
         which, number = np.nonzero(guesses.used)
@@ -36,15 +37,15 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
             A_ub=worse,
             b_ub=np.zeros(which.size),
             A_eq=equal,
-            b_eq=np.append(np.ones(reps.size), threshold),
+            b_eq=np.append(np.ones(rows.shape[0]), threshold),
             method="highs-ds",
             options={"primal_feasibility_tolerance": 1e-10},
         )
         if answer.status != 0:
             raise LawError(f"the linear program at quality_loss={threshold:g}: {answer.message}")
-        columns = np.maximum(answer.x, 0).reshape(reps.size, size)
+        columns = np.maximum(answer.x, 0).reshape(outputs.size, size)
         better = guesses.better_than_truth(problem, columns)
         if not better.size:
-            return problem.unfold(columns.T)
+            return problem.unfold(columns, outputs)
         guesses = guesses.add(problem, better)
     raise LawError(f"no vertex at quality_loss={threshold:g}: guesses kept turning out better.")

@@ -1,3 +1,0 @@
-from freewill.solvers.solution import Solution
-
-__all__ = ["Solution"]

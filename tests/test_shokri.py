@@ -1,0 +1,242 @@
+"""The mechanism of Shokri et al. against the whole linear program, and its own promises."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import freewill as fw
+from freewill import cache
+from freewill.shokri import max_entropy
+
+LINE = fw.Linear(0, 11)
+CITY = fw.Grid(4, 3, cell=0.5)
+MENU = fw.Categorical(list("abcde"))
+SELECTIONS = ["max-entropy", "centre", "vertex", "coin"]
+
+
+def whole_program(prior, quality, privacy, threshold) -> float:
+    """The value of the program of the paper, every guess written out, by HiGHS."""
+    k = len(prior)
+    guesses = np.zeros((k * k, k * k + k))
+    for y in range(k):
+        for z in range(k):
+            guesses[y * k + z, y : k * k : k] = -prior * privacy[:, z]
+            guesses[y * k + z, k * k + y] = 1
+    cost = np.append((prior[:, None] * quality).ravel(), np.zeros(k))
+    rows = np.hstack([np.kron(np.eye(k), np.ones((1, k))), np.zeros((k, k))])
+    answer = linprog(
+        np.append(np.zeros(k * k), -np.ones(k)),
+        A_ub=np.vstack([guesses, cost]),
+        b_ub=np.append(np.zeros(k * k), threshold),
+        A_eq=rows,
+        b_eq=np.ones(k),
+        bounds=[(0, None)] * (k * k) + [(None, None)] * k,
+        method="highs",
+    )
+    assert answer.status == 0
+    return -answer.fun
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("alphabet", [LINE, CITY, MENU], ids=str)
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_every_selection_reaches_the_value_of_the_whole_program(selection, alphabet, share, seed):
+    k = alphabet.size
+    rng = np.random.default_rng(seed)
+    prior = np.full(k, 1 / k) if seed is None else rng.dirichlet(np.full(k, 2.0))
+    distance = fw.distances(alphabet)
+    threshold = share * (prior @ distance).min()
+    mechanism = fw.Shokri(alphabet, threshold, prior=prior, selection=selection)
+    law = mechanism.law()
+    assert np.all(law >= 0)
+    np.testing.assert_allclose(law.sum(axis=1), 1, rtol=0, atol=1e-12)
+    value = whole_program(prior, distance, distance, threshold)
+    assert mechanism.guarantee().adversary_loss == pytest.approx(value, rel=1e-8)
+    assert value == pytest.approx(threshold, rel=1e-8)
+    assert mechanism.guarantee().user_loss <= threshold * (1 + 1e-12)
+    assert fw.audit(mechanism).tight
+
+
+@pytest.mark.parametrize("alphabet", [LINE, CITY], ids=str)
+def test_max_entropy_is_the_rate_distortion_law(alphabet):
+    threshold = 0.6 * (np.full(12, 1 / 12) @ fw.distances(alphabet)).min()
+    law = fw.Shokri(alphabet, threshold).law()
+    output = law.mean(axis=0)
+    used = output > 1e-8
+    ratio = np.log(law[:, used] / output[used])
+    # log(A_xy / q_y) = -beta l(x, y) - log Z_x: the same beta for all pairs of outputs.
+    distance = fw.distances(alphabet)[:, used]
+    slopes = np.diff(ratio, axis=1) / np.where(
+        np.diff(distance, axis=1) == 0, np.nan, -np.diff(distance, axis=1)
+    )
+    np.testing.assert_allclose(slopes[np.isfinite(slopes)], np.nanmean(slopes), rtol=1e-6)
+
+
+@pytest.mark.parametrize("alphabet", [LINE, CITY], ids=str)
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_max_entropy_leaves_the_most_unknown(alphabet, share):
+    threshold = share * (np.full(12, 1 / 12) @ fw.distances(alphabet)).min()
+    entropies = {
+        selection: fw.Shokri(alphabet, threshold, selection=selection).guarantee().entropy
+        for selection in SELECTIONS
+    }
+    assert entropies["max-entropy"] == max(entropies.values())
+
+
+def test_the_centre_uses_every_output_and_the_vertex_few():
+    line = fw.Linear(0, 29)
+    centre = fw.Shokri(line, 4.0, selection="centre").law()
+    vertex = fw.Shokri(line, 4.0, selection="vertex").law()
+    assert centre.min() > 0
+    assert np.linalg.matrix_rank(centre) == 30
+    assert np.linalg.matrix_rank(vertex) < 30
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("alphabet", [LINE, CITY, fw.Linear(0, 8), fw.Grid(5, 3, 1.0)], ids=str)
+def test_symmetric_problems_have_symmetric_laws(selection, alphabet):
+    mechanism = fw.Shokri(alphabet, 0.3, selection=selection)
+    law = mechanism.law()
+    assert len(mechanism.problem.images) == (2 if isinstance(alphabet, fw.Linear) else 4)
+    for image in mechanism.problem.images:
+        np.testing.assert_allclose(law, law[np.ix_(image, image)], atol=1e-12)
+
+
+def test_a_lopsided_prior_breaks_the_symmetry():
+    prior = np.arange(1.0, 13) / 78
+    assert len(fw.Shokri(LINE, 1.0, prior=prior).problem.images) == 1
+
+
+@pytest.mark.parametrize(
+    ("quality", "privacy"),
+    [
+        ("squared", "distance"),
+        ("distance", "squared"),
+        ("squared", "wrong or right"),
+        ("distance", "random"),
+    ],
+)
+@pytest.mark.parametrize("alphabet", [fw.Linear(0, 7), CITY], ids=str)
+def test_different_losses_are_solved_to_a_certified_gap(quality, privacy, alphabet):
+    k = alphabet.size
+    distance = fw.distances(alphabet)
+    losses = {
+        "distance": distance,
+        "squared": distance**2,
+        "wrong or right": 1 - np.eye(k),
+        "random": np.random.default_rng(1).random((k, k)),
+    }
+    mechanism = fw.Shokri(alphabet, 0.4, quality=losses[quality], privacy=losses[privacy])
+    value = whole_program(np.full(k, 1 / k), losses[quality], losses[privacy], 0.4)
+    assert 0 <= mechanism.gap <= 1e-7
+    assert mechanism.guarantee().adversary_loss == pytest.approx(value, abs=1e-6)
+    assert mechanism.guarantee().user_loss <= 0.4 * (1 + 1e-12)
+    assert fw.audit(mechanism).holds
+
+
+def test_a_generous_threshold_gives_a_constant_law():
+    mechanism = fw.Shokri(LINE, 5.0)
+    assert mechanism.constant
+    assert "constant" in str(mechanism)
+    assert np.ptp(mechanism.law(), axis=0).max() == 0
+    assert mechanism.guarantee().adversary_loss == pytest.approx(3.0)
+    assert not fw.Shokri(LINE, 2.9).constant
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_values_that_nobody_has_get_the_row_of_the_nearest(selection):
+    prior = np.array([0.3, 0.0, 0.3, 0.4, 0.0])
+    mechanism = fw.Shokri(fw.Linear(0, 4), 0.4, prior=prior, selection=selection)
+    law = mechanism.law()
+    np.testing.assert_array_equal(law[1], law[0])
+    np.testing.assert_array_equal(law[4], law[3])
+    assert fw.audit(mechanism).tight
+
+
+def test_the_solved_law_travels_as_a_matrix():
+    mechanism = fw.Shokri(LINE, 1.0)
+    matrix = fw.from_spec(json.loads(json.dumps(mechanism.as_matrix().spec())))
+    np.testing.assert_array_equal(matrix.law(), mechanism.law())
+    assert matrix.id == mechanism.as_matrix().id
+
+
+def test_selections_and_thresholds_have_ids_of_their_own():
+    ids = {fw.Shokri(LINE, 1.0, selection=selection).id for selection in SELECTIONS}
+    ids |= {fw.Shokri(LINE, 1.5).id, fw.Shokri(LINE, 1.0, prior=np.arange(1.0, 13) / 78).id}
+    assert len(ids) == 6
+
+
+class TestCache:
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("FREEWILL_CACHE", str(tmp_path))
+        self.folder = tmp_path
+
+    def test_a_law_is_solved_once(self, monkeypatch):
+        law = fw.Shokri(LINE, 1.25).law()
+        monkeypatch.setattr(max_entropy, "solve", None)
+        np.testing.assert_array_equal(fw.Shokri(LINE, 1.25).law(), law)
+
+    @pytest.mark.parametrize("damage", [b"", b"rubbish", b"PK\x03\x04rubbish"])
+    def test_a_damaged_file_is_solved_and_written_anew(self, damage):
+        law = fw.Shokri(LINE, 1.25).law()
+        (file,) = self.folder.iterdir()
+        whole = file.read_bytes()
+        file.write_bytes(damage or whole[: len(whole) // 2])
+        np.testing.assert_array_equal(fw.Shokri(LINE, 1.25).law(), law)
+        assert len(file.read_bytes()) == len(whole)
+
+    def test_a_law_that_costs_too_much_is_not_believed(self):
+        mechanism = fw.Shokri(LINE, 1.25)
+        law = mechanism.law()
+        (file,) = self.folder.iterdir()
+        np.savez(file, law=np.full((12, 12), 1 / 12), optimum=np.array(1.25))
+        np.testing.assert_array_equal(fw.Shokri(LINE, 1.25).law(), law)
+
+    def test_a_folder_that_cannot_be_written_costs_only_time(self, monkeypatch):
+        (self.folder / "file").write_text("not a folder")
+        monkeypatch.setenv("FREEWILL_CACHE", str(self.folder / "file"))
+        assert fw.audit(fw.Shokri(LINE, 1.25)).holds
+
+    def test_the_default_folder_follows_the_desktop_standard(self, monkeypatch):
+        monkeypatch.delenv("FREEWILL_CACHE")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(self.folder))
+        assert cache.folder() == self.folder / "freewill"
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        assert cache.folder().parts[-2:] == (".cache", "freewill")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"quality_loss": -1.0}, "quality_loss=-1.0"),
+        ({"quality_loss": 0}, "use Identity"),
+        ({"quality_loss": "little"}, "quality_loss='little'"),
+        ({"quality_loss": 1.0, "selection": "best"}, "selection='best'"),
+        ({"quality_loss": 1.0, "prior": np.full(12, 0.1)}, "sums to 1.2"),
+        ({"quality_loss": 1.0, "quality": np.ones((3, 3))}, "12 x 12"),
+        (
+            {"quality_loss": 1.0, "quality": np.ones((12, 12)), "privacy": np.ones((12, 12))},
+            "zero diagonal",
+        ),
+        ({"quality_loss": 1.0, "privacy": -np.ones((12, 12))}, "privacy"),
+    ],
+)
+def test_bad_input(arguments, words):
+    with pytest.raises(fw.ParameterError, match=words):
+        fw.Shokri(LINE, **arguments)
+
+
+def test_a_threshold_below_the_cheapest_law_is_refused():
+    quality = fw.distances(LINE) + 2.0
+    mechanism = fw.Shokri(LINE, 1.0, quality=quality)
+    with pytest.raises((fw.ParameterError, fw.LawError)):
+        mechanism.law()
+
+
+def test_alphabets_without_structure_have_a_limit():
+    with pytest.raises(fw.LawError, match="coarser"):
+        fw.Shokri(fw.Linear(0, 5000), 10.0)
