@@ -11,6 +11,8 @@ from freewill.shokri.problem import Problem
 from freewill.types import FloatArray, IntArray
 
 _ROUNDS = 200
+_ALL_AT_ONCE = 20_000
+"""Pairs of output and guess up to which none is left out."""
 
 
 def solve(
@@ -25,10 +27,9 @@ def solve(
     best reply to the law that it returns is a lower bound. Guesses are added until the two meet
     (or for 200 rounds). Returns the best law and the least upper bound.
     """
-    near = np.argsort(problem.quality[problem.representatives], axis=1, kind="stable")[
-        :, : problem.near + 1
-    ]
-    pairs = _pairs(near)
+    nearest = np.argsort(problem.quality[problem.representatives], axis=1, kind="stable")
+    few = nearest.size <= _ALL_AT_ONCE
+    pairs = _pairs(nearest if few else nearest[:, : problem.near + 1])
     best, reached, bound = np.eye(problem.size), -np.inf, np.inf
     for _ in range(_ROUNDS):
         columns, upper = _relaxed(problem, threshold, pairs)
@@ -81,7 +82,7 @@ def _relaxed(problem: Problem, threshold: float, pairs: IntArray) -> tuple[Float
         A_eq=csr_array(rows),
         b_eq=np.ones(reps.size),
         bounds=[(0, None)] * unknowns + [(None, None)] * reps.size,
-        method="highs-ipm",
+        method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if answer.status != 0:
