@@ -11,6 +11,7 @@ from freewill.solvers.systems import DenseSystem
 from freewill.types import FloatArray
 
 _TOLERANCE = 1e-13
+_UNUSED = 1e-11
 
 
 def solve(problem: Problem, threshold: float) -> FloatArray:
@@ -33,6 +34,8 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
         rows = (np.exp(-beta * loss) @ problem.averaging)[seen]
         likelihood = Likelihood(DenseOperator(rows), weights[seen])
         found = interior.solve(likelihood, DenseSystem(rows), _TOLERANCE, 100).theta
+        # What the interior point leaves on outputs that the optimum does not use.
+        found = np.where(found < _UNUSED, 0.0, found)
         return np.asarray(found[problem.labels] / problem.multiplicity[problem.labels])
 
     def excess(log_beta: float) -> float:

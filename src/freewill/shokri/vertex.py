@@ -10,14 +10,15 @@ from freewill.shokri.problem import Problem
 from freewill.types import FloatArray
 
 _ROUNDS = 30
+_GOLDEN = 0.6180339887498949
 
 
 def solve(problem: Problem, threshold: float) -> FloatArray:
     """Return a basic solution of the optimal face, by the dual simplex method (HiGHS).
 
     The face is E l = Q, rows that sum to 1 and, on every output y, no guess better than y; guesses
-    are added as they turn out better. Most entries are 0, few outputs are used, and the law is
-    usually singular: equally private by the criterion, and much less useful to the collector.
+    are added as they turn out better. Most entries are 0, some outputs are never used, and the law
+    is singular: equally private by the criterion, and much less useful to the collector.
     """
     guesses = Guesses.near(problem)
     outputs, size = problem.possible, problem.size
@@ -26,6 +27,8 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
     rows = csr_array(np.hstack([times * problem.averaging.T for times in many]))
     cost = (problem.quality[:, outputs].T * problem.prior * many[:, None]).ravel()
     equal = vstack([rows, csr_array(cost[None, :])])
+    # All corners are optimal. Weights without pattern single one out, the same for every solver.
+    taste = np.arange(cost.size) * _GOLDEN % 1
     for _ in range(_ROUNDS):
         which, number = np.nonzero(guesses.used)
         columns_of = which[:, None] * size + np.arange(size)
@@ -33,7 +36,7 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
         forms = guesses.forms[which, number].ravel()
         worse = csr_array((-forms, (rows_of, columns_of.ravel())), (which.size, cost.size))
         answer = linprog(  # type: ignore[call-overload]
-            np.zeros(cost.size),
+            taste,
             A_ub=worse,
             b_ub=np.zeros(which.size),
             A_eq=equal,
