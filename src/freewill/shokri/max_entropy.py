@@ -1,5 +1,7 @@
 """The optimal law that tells least: the rate-distortion law."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import brentq
 
@@ -43,13 +45,22 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
         law = _channel(output(beta), beta, loss)
         return float(np.log(weights @ (law * loss).sum(axis=1) / threshold))
 
-    low, high = np.log(0.5 / threshold), np.log(3 / threshold)
-    while excess(low) < 0:
-        low -= 1.0
-    while excess(high) > 0:
-        high += 1.0
-    beta = float(np.exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-15)))
+    beta = float(np.exp(_root(excess, -np.log(threshold))))
     return _channel(output(beta), beta, problem.quality)
+
+
+def _root(excess: Callable[[float], float], guess: float) -> float:
+    """Find the root of a falling function whose slope is about -1 in most places."""
+    last, here = guess, guess
+    off = excess(guess)
+    direction = np.sign(off)
+    while off * direction > 0:
+        # A little beyond where the slope points, so that the root is soon between two points.
+        last, here = here, here + direction * min(1.0, 1.3 * abs(off) + 1e-3)
+        off = excess(here)
+    if last == here:
+        return here
+    return float(brentq(excess, last, here, xtol=1e-15, rtol=1e-15))
 
 
 def _channel(output: FloatArray, beta: float, loss: FloatArray) -> FloatArray:
