@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench spark clean
 
 help:
 	@echo "make demo   simulate free-will privacy on a line and on a city grid"
 	@echo "make test   style, types, layering, tests and doctests"
 	@echo "make check  style, types and layering only"
 	@echo "make bench  speed and accuracy beside the rivals"
+	@echo "make spark  add Spark to .venv (its tests and commands also need Java 17)"
 
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Freewill needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11 ...")'
@@ -30,6 +31,9 @@ check: $(READY)
 
 test: check
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+spark: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/spark.txt
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
