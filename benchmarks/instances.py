@@ -1,0 +1,215 @@
+"""The problems that estimators are measured on: the paper's mixtures, and larger ones."""
+
+import csv
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import freewill as fw
+
+GOWALLA = "FREEWILL_GOWALLA_COUNTS"
+"""Environment variable: a csv file `col,row,count` of check-ins on the city's 24 x 16 cells."""
+
+# The paper's appendix, calibrated to expected losses of 28, 25, ..., 1 on the line and of
+# 5.0, 4.5, ..., 0.5 km in the city.
+LINE_GEOMETRIC = (0.020, 0.025, 0.031, 0.039, 0.050, 0.065, 0.088, 0.131, 0.236, 0.869)
+LINE_KRR = (3.00, 3.54, 3.96, 4.34, 4.69, 5.06, 5.46, 5.93, 6.60, 8.08)
+CITY_GEOMETRIC = (0.190, 0.244, 0.310, 0.390, 0.493, 0.632, 0.835, 1.159, 1.762, 3.124)
+CITY_KRR = (3.05, 4.19, 4.81, 5.27, 5.67, 6.05, 6.44, 6.87, 7.40, 8.20)
+RAPPOR_HIGH = tuple(np.linspace(0.1, 1.0, 10).round(1).tolist())
+RAPPOR_LOW = tuple(np.linspace(1.0, 10.0, 10).tolist())
+
+LINE = fw.Linear(0, 99)
+CITY = fw.Grid(24, 16, cell=0.5)
+FINE_CITY = fw.Grid(240, 160, cell=0.05)
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """People with values from `truth`, shared out evenly among the mechanisms."""
+
+    name: str
+    mechanisms: Sequence[fw.Mechanism]
+    truth: np.ndarray
+    people: int = 100_000
+    seed: int = 0
+
+    @property
+    def alphabet(self) -> fw.Alphabet:
+        """The values."""
+        return self.mechanisms[0].alphabet
+
+    def seeded(self, seed: int) -> "Instance":
+        """Return the same problem with other people."""
+        return replace(self, seed=seed)
+
+    def values(self) -> np.ndarray:
+        """Draw the true values, person by person."""
+        return np.random.default_rng([self.seed, 0]).choice(
+            self.truth.size, self.people, p=self.truth
+        )
+
+    def evidence(self) -> fw.Evidence:
+        """Draw the values and their reports, and count."""
+        rng = np.random.default_rng([self.seed, 1])
+        shares = np.array_split(self.values(), len(self.mechanisms))
+        pairs = zip(self.mechanisms, shares, strict=True)
+        return fw.collect([(m, m.obfuscate(values, rng)) for m, values in pairs])
+
+
+def mixture(
+    kind: Callable[..., fw.Mechanism], alphabet: fw.Alphabet, epsilons: Sequence[float]
+) -> list[fw.Mechanism]:
+    """Return one mechanism of a kind for each epsilon."""
+    return [kind(alphabet, epsilon=float(epsilon)) for epsilon in epsilons]
+
+
+def binomial(size: int) -> np.ndarray:
+    """Return the distribution of the heads in size - 1 tosses of a fair coin."""
+    heads = np.arange(1, size)
+    logs = np.append(0.0, np.cumsum(np.log((size - heads) / heads)))
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
+def smooth_city(grid: fw.Grid) -> np.ndarray:
+    """Return a city of five districts around their centres, a park's hole and open land."""
+    east, north = _relative(grid)
+    density = np.full(grid.size, 0.02)
+    for x, y, width, height, weight in _DISTRICTS:
+        density += weight * np.exp(-((east - x) ** 2) / width - (north - y) ** 2 / height)
+    density *= 1 - 0.9 * np.exp(-((east - 0.2) ** 2) / 0.02 - (north - 0.62) ** 2 / 0.002)
+    return density / density.sum()
+
+
+def rough_city(grid: fw.Grid) -> np.ndarray:
+    """Return a city whose cells differ from their neighbours as check-ins do, with empty ones."""
+    rng = np.random.default_rng(24)
+    density = smooth_city(grid) * np.exp(1.2 * rng.standard_normal(grid.size))
+    density[rng.random(grid.size) < 0.13] = 0.0
+    return density / density.sum()
+
+
+def spiky_city(grid: fw.Grid) -> np.ndarray:
+    """Return a city whose people are at 300 places, a few of them crowded, and some anywhere."""
+    rng = np.random.default_rng(300)
+    smooth = smooth_city(grid)
+    places = rng.choice(grid.size, 300, replace=False, p=smooth)
+    crowds = np.zeros(grid.size)
+    crowds[places] = rng.pareto(1.2, places.size) + 0.1
+    return 0.1 * smooth + 0.9 * crowds / crowds.sum()
+
+
+# Centre east and north, squared widths, all in city widths and heights; weight.
+_DISTRICTS = (
+    (0.78, 0.80, 0.008, 0.020, 5.0),
+    (0.62, 0.55, 0.010, 0.030, 3.0),
+    (0.45, 0.75, 0.030, 0.010, 1.5),
+    (0.60, 0.20, 0.020, 0.020, 1.0),
+    (0.15, 0.35, 0.030, 0.060, 0.6),
+)
+
+
+def _relative(grid: fw.Grid) -> tuple[np.ndarray, np.ndarray]:
+    rows, columns = np.divmod(np.arange(grid.size), grid.columns)
+    return (columns + 0.5) / grid.columns, (rows + 0.5) / grid.rows
+
+
+def city() -> tuple[str, np.ndarray]:
+    """Return the name and the truth of the 24 x 16 city: check-ins where a file is given."""
+    path = os.environ.get(GOWALLA)
+    if path is None:
+        return "synthetic city", rough_city(CITY)
+    counts = np.zeros((CITY.rows, CITY.columns))
+    with open(path, newline="") as file:
+        for line in csv.DictReader(file):
+            counts[int(line["row"]), int(line["col"])] = float(line["count"])
+    return "Gowalla San Francisco", counts.ravel() / counts.sum()
+
+
+def linear_geometric() -> Instance:
+    """Ten geometric mechanisms on the line."""
+    return Instance(
+        "ten linear geometric, k=100", mixture(fw.Geometric, LINE, LINE_GEOMETRIC), binomial(100)
+    )
+
+
+def linear_krr() -> Instance:
+    """Ten k-RR mechanisms on the line."""
+    return Instance("ten k-RR, k=100", mixture(fw.KRR, LINE, LINE_KRR), binomial(100))
+
+
+def linear_both() -> Instance:
+    """Five geometric and five k-RR mechanisms on the line."""
+    both = mixture(fw.Geometric, LINE, LINE_GEOMETRIC[5:]) + mixture(fw.KRR, LINE, LINE_KRR[:5])
+    return Instance("5 linear geometric + 5 k-RR, k=100", both, binomial(100))
+
+
+def planar_geometric() -> Instance:
+    """Ten planar geometric mechanisms in the city."""
+    name, truth = city()
+    return Instance(
+        f"ten planar geometric, 24 x 16, {name}",
+        mixture(fw.PlanarGeometric, CITY, CITY_GEOMETRIC),
+        truth,
+    )
+
+
+def planar_krr() -> Instance:
+    """Ten k-RR mechanisms in the city."""
+    name, truth = city()
+    return Instance(f"ten k-RR, 24 x 16, {name}", mixture(fw.KRR, CITY, CITY_KRR), truth)
+
+
+def planar_both() -> Instance:
+    """Five planar geometric and five k-RR mechanisms in the city."""
+    name, truth = city()
+    both = mixture(fw.PlanarGeometric, CITY, CITY_GEOMETRIC[5:])
+    both += mixture(fw.KRR, CITY, CITY_KRR[:5])
+    return Instance(f"5 planar geometric + 5 k-RR, 24 x 16, {name}", both, truth)
+
+
+def large_krr(size: int, epsilons: Sequence[float] = (12.0,)) -> Instance:
+    """k-RR on a long line with as many people as values."""
+    count = "k-RR" if len(epsilons) == 1 else "ten k-RR"
+    line = fw.Linear(0, size - 1)
+    return Instance(f"{count}, k={size:,}", mixture(fw.KRR, line, epsilons), binomial(size), size)
+
+
+LARGE_KRR_TEN = tuple(np.linspace(6.0, 15.0, 10).tolist())
+
+
+def long_geometric() -> Instance:
+    """Four geometric mechanisms on a long line."""
+    line = fw.Linear(0, 4999)
+    epsilons = (0.002, 0.01, 0.05, 0.3)
+    return Instance(
+        "four geometric, k=5,000", mixture(fw.Geometric, line, epsilons), binomial(5000)
+    )
+
+
+def rappor(epsilons: Sequence[float], regime: str) -> Instance:
+    """Ten RAPPOR mechanisms on 20 values."""
+    line = fw.Linear(0, 19)
+    return Instance(
+        f"ten RAPPOR, k=20, {regime} privacy", mixture(fw.RAPPOR, line, epsilons), binomial(20)
+    )
+
+
+def large_rappor() -> Instance:
+    """Ten RAPPOR mechanisms on a thousand values, a million people."""
+    line = fw.Linear(0, 999)
+    mechanisms = mixture(fw.RAPPOR, line, np.linspace(1, 5, 10).tolist())
+    return Instance("ten RAPPOR, k=1,000, n=10^6", mechanisms, binomial(1000), 1_000_000)
+
+
+def fine_planar(truth: str, people: int, scale: float = 1.0) -> Instance:
+    """Ten planar geometric mechanisms in the city of 50 m cells; `scale` multiplies epsilon."""
+    made = {"smooth": smooth_city, "spiky": spiky_city}[truth](FINE_CITY)
+    epsilons = [scale * epsilon for epsilon in CITY_GEOMETRIC]
+    name = f"ten planar geometric, 240 x 160, {truth}, n=10^{round(np.log10(people))}"
+    if scale != 1:
+        name += f", epsilons x {scale:g}"
+    return Instance(name, mixture(fw.PlanarGeometric, FINE_CITY, epsilons), made, people)
