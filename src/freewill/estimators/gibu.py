@@ -15,9 +15,11 @@ from freewill.operators import (
     DenseOperator,
     GeometricOperator,
     StackOperator,
+    SymbolOperator,
 )
 from freewill.solvers import Likelihood, Solution, Status, columns, interior, passes
-from freewill.solvers.systems import DenseSystem, LinearSystem
+from freewill.solvers.likelihood import compact
+from freewill.solvers.systems import DenseSystem, LinearSystem, LineParts, ToeplitzSystem
 
 Solver = Literal["interior", "linear", "columns", "passes"]
 
@@ -25,6 +27,8 @@ _DENSE_VALUES = 1200
 _DENSE_ENTRIES = 3e7
 _SPARSE_VALUES = 250
 """Size from which the optimum under geometric noise is so sparse that columns win."""
+_SMALL = 1 << 18
+"""Entries of a law up to which products with an array are the fastest."""
 _FEW_REPORTS = 20
 """Bit reports a value up to which they may as well be held as dense rows."""
 
@@ -45,7 +49,7 @@ def gibu(
     Four solvers, chosen by size and structure unless one is named:
 
     - "interior": primal-dual interior point on dense rows, for alphabets up to some 1,200 values;
-    - "linear": the same steps in O(k), for geometric mechanisms, k-RR and Identity on large lines;
+    - "linear": the same steps in O(k), for k-RR and Identity, and geometric noise on long lines;
     - "columns": column generation, for large grids, whose optimum is sparse;
     - "passes": Newton steps from passes over the reports, for bit reports that do not repeat.
 
@@ -53,7 +57,7 @@ def gibu(
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> estimate = fw.gibu(fw.collect([(coin, [0], [60]), (coin, [1], [40])]))
     >>> estimate.theta.round(4), str(estimate.status), estimate.solver
-    (array([0.7164, 0.2836]), 'certified', 'interior')
+    (array([0.7164, 0.2836]), 'certified', 'linear')
     """
     started = perf_counter()
     likelihood = likelihood_of(evidence)
@@ -98,10 +102,13 @@ def choose_solver(likelihood: Likelihood) -> Solver:
 
 def _without_sparsity(likelihood: Likelihood) -> Solver | None:
     """Pick among the solvers that do not count on a sparse optimum."""
-    outputs, size = likelihood.operator.shape
+    operator = likelihood.operator
+    outputs, size = operator.shape
+    if LineParts.fit(operator) and all(isinstance(p, SymbolOperator) for p in operator.parts):
+        return "linear"
     if size <= _DENSE_VALUES and outputs * size <= _DENSE_ENTRIES:
         return "interior"
-    if LinearSystem.fits(likelihood.operator):
+    if LineParts.fit(operator):
         return "linear"
     return "passes" if size <= _DENSE_VALUES else None
 
@@ -110,17 +117,20 @@ def _solve(
     solver: Solver, evidence: Evidence, likelihood: Likelihood, tolerance: float, max_steps: int
 ) -> Solution:
     if solver == "interior":
-        rows = likelihood.operator.dense()
-        dense = DenseOperator(rows, likelihood.operator.log_scale)
-        likelihood = Likelihood(dense, likelihood.weights)
-        return interior.solve(likelihood, DenseSystem(rows), tolerance, max_steps)
+        operator = likelihood.operator
+        rows = operator.dense()
+        dense = Likelihood(DenseOperator(rows, operator.log_scale), likelihood.weights)
+        if ToeplitzSystem.fits(operator):
+            return interior.solve(dense, ToeplitzSystem(operator), tolerance, max_steps)
+        return interior.solve(dense, DenseSystem(rows), tolerance, max_steps)
     if solver == "linear":
-        if not LinearSystem.fits(likelihood.operator):
+        if not LineParts.fit(likelihood.operator):
             raise ParameterError(
                 'solver="linear" takes geometric mechanisms, k-RR and Identity on a line only.'
             )
-        system = LinearSystem(likelihood.operator)
-        return interior.solve(likelihood, system, tolerance, max_steps)
+        return interior.solve(
+            compact(likelihood, _SMALL), LinearSystem(likelihood.operator), tolerance, max_steps
+        )
     if solver == "columns":
         return columns.solve(likelihood, tolerance, max_steps, plane=_plane(evidence.alphabet))
     if solver == "passes":

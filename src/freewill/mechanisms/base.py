@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Protocol, Self
 
@@ -65,7 +66,7 @@ class Mechanism(Protocol):
         build: Any = cls
         return build(alphabet, **parameters)  # type: ignore[no-any-return]
 
-    @property
+    @cached_property
     def id(self) -> str:
         """A short name, the same on every machine: a hash of the canonical spec."""
         canonical = json.dumps(self.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -71,20 +71,24 @@ class GeometricOperator:
         powers = np.exp(-self.decay * indices)
         return np.asarray(gram * powers[np.abs(np.subtract.outer(indices, indices))])
 
+    def squared_constants(self) -> FloatArray:
+        """Return c_y^2 of each observed output."""
+        return np.asarray(self._constants**2)
+
     def squared_masses(self, weights: FloatArray) -> FloatArray:
         """Return the weights times c_z^2, added up by output z."""
-        masses = np.bincount(self.outputs, weights * self._constants**2, minlength=self.size)
+        masses = np.bincount(self.outputs, weights * self.squared_constants(), minlength=self.size)
         return np.asarray(masses, dtype=np.float64)
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
-        return np.asarray(np.exp(self._log_rows(columns)))
+        powers = np.exp(-self.decay * np.arange(self.size))
+        return np.asarray(self._constants[:, None] * powers[self._gaps(columns)])
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x), finite however far y is from x."""
-        return self._log_rows(None)
+        return np.asarray(self.log_constants[self.outputs, None] - self.decay * self._gaps(None))
 
-    def _log_rows(self, columns: IntArray | None) -> FloatArray:
+    def _gaps(self, columns: IntArray | None) -> IntArray:
         wanted = np.arange(self.size) if columns is None else columns
-        gaps = np.abs(np.subtract.outer(self.outputs, wanted))
-        return np.asarray(self.log_constants[self.outputs, None] - self.decay * gaps)
+        return np.asarray(np.abs(np.subtract.outer(self.outputs, wanted)))

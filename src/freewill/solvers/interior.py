@@ -9,6 +9,8 @@ from freewill.types import FloatArray
 
 _FRACTION = 0.995
 _PATIENCE = 5
+_TO_THE_WALL = 1e-8
+"""What a step leaves at least of the way to zero: exact zeros would divide by zero."""
 _TINY = 1e-150
 
 
@@ -24,61 +26,59 @@ def solve(likelihood: Likelihood, system: System, tolerance: float, max_steps: i
     size = likelihood.size
     theta = np.full(size, 1 / size)
     fitted = operator.forward(theta)
-    certificate = likelihood.certify(theta, fitted)
-    best = Solution(theta, certificate, 0, Status.MAX_STEPS)
-    dual = weights / (1.02 * fitted * certificate.slope.max())
+    slope = operator.adjoint(weights / fitted)
+    best = (likelihood.gap(theta, slope), theta, 0)
+    dual = weights / (1.02 * fitted * slope.max())
     slack = 1 - operator.adjoint(dual)
-    waiting = 0
-    for step in range(1, max_steps + 1):
-        if best.certificate.gap <= tolerance:
-            break
+    step = 0
+    while best[0] > tolerance and step < max_steps and step - best[2] < _PATIENCE:
+        step += 1
         solver = system.factor(dual / fitted, slack / theta)
-        slope = certificate.slope
         move = solver(slope - 1)
         fitted_move = operator.forward(move)
-        dual_move = (weights - fitted * dual - dual * fitted_move) / fitted
+        lack = weights - fitted * dual
+        dual_move = (lack - dual * fitted_move) / fitted
         slack_move = -slack - slack * move / theta
 
         mu = float(theta @ slack) / size
-        ahead = (theta + _reach(theta, move) * move) @ (
-            slack + _reach(slack, slack_move) * slack_move
-        )
-        target = mu * min(1.0, max(float(ahead) / size / mu, 0.0)) ** 3
+        ahead = theta + _reach(theta, move) * move
+        ahead_slack = slack + _reach(slack, slack_move) * slack_move
+        target = mu * min(1.0, max(float(ahead @ ahead_slack) / size / mu, 0.0)) ** 3
         second = fitted_move * dual_move
         corner = target - move * slack_move
         move = solver(slope - 1 + corner / theta - operator.adjoint(second / fitted))
         fitted_move = operator.forward(move)
-        dual_move = (weights - fitted * dual - second - dual * fitted_move) / fitted
-        slack_move = (corner - theta * slack - slack * move) / theta
+        dual_move = (lack - second - dual * fitted_move) / fitted
+        slack_move = (corner - slack * move) / theta - slack
 
-        fraction = max(_FRACTION, 1 - mu)
+        fraction = max(_FRACTION, 1 - max(mu, _TO_THE_WALL))
         length = fraction * min(_reach(theta, move), _reach(fitted, fitted_move))
         dual_length = fraction * min(_reach(slack, slack_move), _reach(dual, dual_move))
         theta = theta + length * move
         dual = dual + dual_length * dual_move
         slack = slack + dual_length * slack_move
+        total = float(theta.sum())
         # Below that, slack / theta would overflow, and nothing depends on it.
-        theta = np.maximum(theta / theta.sum(), _TINY)
-        fitted = operator.forward(theta)
-        if not (np.all(fitted > 0) and np.all(np.isfinite(theta))):
+        theta = np.maximum(theta / total, _TINY)
+        fitted = (fitted + length * fitted_move) / total
+        if not (fitted.min() > 0 and np.isfinite(total)):
             break
-        certificate = likelihood.certify(theta, fitted)
-        waiting = waiting + 1
-        if certificate.gap < best.certificate.gap:
-            best, waiting = Solution(theta, certificate, step, Status.MAX_STEPS), 0
-        if waiting >= _PATIENCE:
-            break
-    return _ended(best, tolerance, step, max_steps)
-
-
-def _ended(best: Solution, tolerance: float, steps: int, max_steps: int) -> Solution:
-    if best.certificate.gap <= tolerance:
-        return best._replace(status=Status.CERTIFIED)
-    status = Status.MAX_STEPS if steps >= max_steps else Status.STALLED
-    return best._replace(steps=steps, status=status)
+        slope = operator.adjoint(weights / fitted)
+        gap = likelihood.gap(theta, slope)
+        if gap <= tolerance:
+            # P theta was carried along; what counts is computed from theta.
+            fitted = operator.forward(theta)
+            slope = operator.adjoint(weights / fitted)
+            gap = likelihood.gap(theta, slope)
+        if gap < best[0]:
+            best = (gap, theta, step)
+    certificate = likelihood.certify(best[1])
+    if certificate.gap <= tolerance:
+        return Solution(best[1], certificate, best[2], Status.CERTIFIED)
+    status = Status.MAX_STEPS if step >= max_steps else Status.STALLED
+    return Solution(best[1], certificate, step, status)
 
 
 def _reach(point: FloatArray, step: FloatArray) -> float:
-    """Return how far (at most 1) a step keeps the point non-negative."""
-    falling = step < 0
-    return min(1.0, float(np.min(-point[falling] / step[falling], initial=np.inf)))
+    """Return how far (at most 1) a step keeps the positive point non-negative."""
+    return 1 / max(1.0, -float((step / point).min()))

@@ -1,5 +1,6 @@
 """The log-likelihood of a mixture and the certificate that bounds its distance to the optimum."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -7,8 +8,6 @@ import numpy as np
 
 from freewill.operators import DenseOperator, Operator
 from freewill.types import FloatArray
-
-_COMPACT_ENTRIES = 1 << 22
 
 
 class Certificate(NamedTuple):
@@ -48,15 +47,19 @@ class Likelihood:
         if np.isneginf(value):
             return Certificate(value, np.full(self.size, np.inf), np.inf)
         slope = self.operator.adjoint(self.weights / fitted)
+        return Certificate(value, slope, self.gap(theta, slope))
+
+    def gap(self, theta: FloatArray, slope: FloatArray) -> float:
+        """Return log max g, which bounds L* - L(theta), from the gradient g at theta."""
         # Scale-invariant: theta and the weights need not sum to 1 to the last digit.
         excess = float(slope.max()) * float(theta.sum()) / float(self.weights.sum()) - 1
-        return Certificate(value, slope, float(np.log1p(max(excess, 0.0))))
+        return math.log1p(max(excess, 0.0))
 
 
-def compact(likelihood: Likelihood) -> Likelihood:
+def compact(likelihood: Likelihood, entries: int = 1 << 22) -> Likelihood:
     """Hold the rows as one array where that is small, which makes repeated products faster."""
     outputs, size = likelihood.operator.shape
-    if outputs * size > _COMPACT_ENTRIES:
+    if outputs * size > entries:
         return likelihood
     operator = likelihood.operator
     return Likelihood(DenseOperator(operator.dense(), operator.log_scale), likelihood.weights)
