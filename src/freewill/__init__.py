@@ -46,6 +46,7 @@ from freewill.mechanisms import (
 )
 from freewill.metrics import emd, kl, l2, total_variation
 from freewill.operators import Operator, dot_test
+from freewill.reports import Survey, read_reports
 from freewill.simplex import normalise, project
 from freewill.theory import krr_error_bound, lower_bound, rappor_error_bound
 
@@ -80,6 +81,7 @@ __all__ = [
     "Shokri",
     "SpecError",
     "Status",
+    "Survey",
     "alphabet_from_spec",
     "audit",
     "calibrate",
@@ -102,6 +104,7 @@ __all__ = [
     "normalise",
     "project",
     "rappor_error_bound",
+    "read_reports",
     "total_variation",
     "unresolved_directions",
 ]

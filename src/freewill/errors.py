@@ -27,3 +27,11 @@ class EvidenceError(FreewillError, ValueError):
 
 class IdentifiabilityError(FreewillError, ValueError):
     """Evidence that cannot tell some directions of theta apart."""
+
+
+class SurveyError(FreewillError, ValueError):
+    """A survey that is damaged, names a mechanism twice, or does not offer what was asked for."""
+
+
+class ReportError(FreewillError, ValueError):
+    """Reports that cannot be read or written: a damaged file, wrong columns, invalid rows."""

@@ -4,7 +4,7 @@ A pass returns (L, g, H) summed over blocks and keeps nothing about single repor
 blocks may lie in memory, on other machines or on a GPU. A small quadratic program does the rest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ _PATIENCE = 4
 
 
 def solve(
-    likelihood: Likelihood,
+    likelihood: "Likelihood | Passes",
     tolerance: float,
     max_steps: int,
     start: FloatArray | None = None,
@@ -39,6 +39,7 @@ def solve(
 ) -> Solution:
     """Maximise L(theta) over the simplex; `steps` counts the passes over the reports.
 
+    The reports are a likelihood in memory, or `Passes` over reports that lie elsewhere.
     A step minimises y'Hy/2 + c'y over y >= 0, c = 1 - g - H theta: the second-order model of
     -L + sum(theta), at whose minimum theta sums to 1. H is taken from one bit report in `stride`
     (at least 10 a value; by default so many that it costs as much as a pass, but 100), is taken
@@ -47,7 +48,10 @@ def solve(
     start costs two passes; a step costs one, which the next step needs anyhow, and another each
     time it must be shortened. O(k^2) memory beside the reports, O(k^3) time a step.
     """
-    passes = _Passes.over(likelihood, stride)
+    if isinstance(likelihood, Passes):
+        passes = likelihood if stride is None else replace(likelihood, stride=max(1, stride))
+    else:
+        passes = Passes.over(likelihood, stride)
     theta, steps = (passes.start(), 1) if start is None else (start / start.sum(), 0)
     here, steps = passes.sums(theta, curved=True), steps + 1
     best = Solution(theta, passes.certificate(theta, here), steps, Status.MAX_STEPS)
@@ -102,7 +106,7 @@ def _targets(
 
 
 def _search(
-    passes: "_Passes",
+    passes: "Passes",
     theta: FloatArray,
     here: Sums,
     targets: list[FloatArray],
@@ -169,8 +173,11 @@ def _secant(hessian: FloatArray, move: FloatArray, change: FloatArray) -> FloatA
 
 
 @dataclass(frozen=True, eq=False)
-class _Passes:
-    """The parts of a likelihood with their weights, and what a pass over them returns."""
+class Passes:
+    """The parts of a likelihood with their weights, and what a pass over them returns.
+
+    Where some of the reports lie elsewhere, a subclass adds theirs in `all_sums` and `bit_sums`.
+    """
 
     parts: Sequence[tuple[Operator, FloatArray]]
     size: int
@@ -180,16 +187,16 @@ class _Passes:
     log_scale: float
 
     @classmethod
-    def over(cls, likelihood: Likelihood, stride: int | None) -> "_Passes":
+    def over(cls, likelihood: Likelihood, stride: int | None) -> "Passes":
+        """Return the passes over a likelihood in memory."""
         operator, weights, size = likelihood.operator, likelihood.weights, likelihood.size
         parts = [(operator, weights)]
         if isinstance(operator, StackOperator):
             parts = list(zip(operator.parts, operator.split(weights), strict=True))
         rows = sum(part.shape[0] for part, _ in parts if isinstance(part, BitOperator))
-        wanted = max(_ROWS_A_VALUE * size, _CHEAP_VALUES * rows // size)
-        stride = rows // wanted if stride is None else min(stride, rows // (_LEAST_ROWS * size))
+        stride = stride_for(rows, size, stride)
         scale = float(weights @ operator.log_scale)
-        return cls(parts, size, rows, max(1, stride), float(weights.sum()), scale)
+        return cls(parts, size, rows, stride, float(weights.sum()), scale)
 
     @property
     def noise(self) -> float:
@@ -202,19 +209,24 @@ class _Passes:
         ahead = np.log(ratio) / -np.log(min(max(self.noise, 0.05), 0.5))
         return bool(np.log(ratio) > max(rate, 0.0) * (1 + cost + ahead))
 
-    def sums(self, theta: FloatArray, curved: bool) -> Sums:
+    def all_sums(self, theta: FloatArray, stride: int) -> Sums:
+        """Return L, g and, unless `stride` is 0, H, from about one bit report in `stride`."""
         value, slope = 0.0, np.zeros(self.size)
         hessian = np.zeros((self.size, self.size))
         for part, weights in self.parts:
             if isinstance(part, BitOperator):
-                stride = self.stride if curved else 0
                 some = kernel(part.packed, weights, theta, part.base, part.gain, stride)
             else:
-                some = _other_sums(part, weights, theta, curved)
+                some = _other_sums(part, weights, theta, stride > 0)
             value, slope = value + some.value, slope + some.slope
             if some.hessian is not None:
                 hessian += some.hessian
-        if not curved or np.isinf(value):
+        return Sums(value, slope, hessian if stride else None)
+
+    def sums(self, theta: FloatArray, curved: bool) -> Sums:
+        """Make a pass; H, where it comes from a sample, is made safe to step by."""
+        value, slope, hessian = self.all_sums(theta, self.stride if curved else 0)
+        if hessian is None or np.isinf(value):
             return Sums(value, slope, None)
         if self.stride > 1:
             # H - gg' is a covariance. Shrunk towards its diagonal, as the size of the sample
@@ -225,6 +237,7 @@ class _Passes:
         return Sums(value, slope, hessian)
 
     def certificate(self, theta: FloatArray, sums: Sums) -> Certificate:
+        """Return value, gradient and gap at theta."""
         excess = float(sums.slope.max()) * float(theta.sum()) / self.people - 1
         gap = float(np.log1p(max(excess, 0.0)))
         return Certificate(sums.value + self.log_scale, sums.slope, gap)
@@ -236,18 +249,29 @@ class _Passes:
         For bits that are not symmetric this is only a worse place to start from.
         """
         total, precisions = np.zeros(self.size), 0.0
-        for part, weights in self.parts:
-            if isinstance(part, BitOperator) and part.gain > 0:
-                odds = np.sqrt(part.base / (part.base + part.gain))
-                flip, sharpness = odds / (1 + odds), (1 - odds) / (1 + odds)
-                people = float(weights.sum())
-                precision = people * sharpness**2 / (flip * (1 - flip) + 1 / self.size)
-                total += precision * (part.by_bit(weights) / people - flip) / sharpness
-                precisions += precision
+        for base, gain, people, ones in self.bit_sums():
+            odds = np.sqrt(base / (base + gain))
+            flip, sharpness = odds / (1 + odds), (1 - odds) / (1 + odds)
+            precision = people * sharpness**2 / (flip * (1 - flip) + 1 / self.size)
+            total += precision * (ones / people - flip) / sharpness
+            precisions += precision
         uniform = np.full(self.size, 1 / self.size)
         if precisions == 0:
             return uniform
         return np.asarray((1 - _INSIDE) * project(total / precisions) + _INSIDE * uniform)
+
+    def bit_sums(self) -> Iterator[tuple[float, float, float, FloatArray]]:
+        """Yield base, gain, weight and weight by set bit of each part that is bits."""
+        for part, weights in self.parts:
+            if isinstance(part, BitOperator) and part.gain > 0:
+                yield part.base, part.gain, float(weights.sum()), part.by_bit(weights)
+
+
+def stride_for(rows: int, size: int, stride: int | None = None) -> int:
+    """Return one in how many bit reports H is taken from: as asked for, but from enough."""
+    wanted = max(_ROWS_A_VALUE * size, _CHEAP_VALUES * rows // size)
+    stride = rows // wanted if stride is None else min(stride, rows // (_LEAST_ROWS * size))
+    return max(1, stride)
 
 
 def _other_sums(part: Operator, weights: FloatArray, theta: FloatArray, curved: bool) -> Sums:

@@ -1,0 +1,254 @@
+"""Reports into evidence: beside bare DuckDB queries, on Spark, and through to an estimate."""
+
+import importlib.util
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+import freewill as fw
+from benchmarks.harness import Figure, Row, best, clock, compared, isolated, limited
+from freewill.reports import read, write_reports
+
+_LINE = fw.Linear(0, 99)
+_SIZES = (1_000_000, 10_000_000, 100_000_000)
+_MANY = 10_000_000
+_GROUP = "SELECT mechanism, report, count(*) FROM '{}' GROUP BY ALL"
+
+
+def ten_mechanisms() -> fw.Survey:
+    """Five k-RR and five geometric mechanisms on a line."""
+    some: dict[str, fw.Mechanism] = {}
+    for number in range(5):
+        some[f"k-rr-{number}"] = fw.KRR(_LINE, 2.0 + number)
+        some[f"geometric-{number}"] = fw.Geometric(_LINE, 0.05 * (number + 1))
+    return fw.Survey(_LINE, some)
+
+
+def write_symbols(path: str, people: int) -> None:
+    """Write reports by DuckDB: ten names and two sums of hashes, the same every time."""
+    names = ", ".join(f"'{name}'" for name in ten_mechanisms().mechanisms)
+    with duckdb.connect() as connection:
+        connection.execute("SET preserve_insertion_order = false")
+        connection.execute(
+            f"COPY (SELECT [{names}][1 + range % 10] AS mechanism, "
+            f"(hash(range) % 50 + hash(range + {people}) % 51)::INTEGER AS report "
+            f"FROM range({people})) TO '{path}' (FORMAT parquet)"
+        )
+
+
+def write_bits(path: str, size: int, people: int) -> None:
+    """Write RAPPOR reports, a million at a time; and, if they are few bits, as integers too."""
+    rng = np.random.default_rng(0)
+    survey = bit_survey(size)
+    mechanism = survey.find("bits")
+
+    def drawn() -> Iterator[tuple[str, Any]]:
+        for _ in range(people // 1_000_000):
+            yield "bits", mechanism.obfuscate(rng.integers(size, size=1_000_000), rng)
+
+    write_reports(path, drawn(), survey=survey)
+
+
+def bit_survey(size: int) -> fw.Survey:
+    """One RAPPOR mechanism."""
+    line = fw.Linear(0, size - 1)
+    return fw.Survey(line, {"bits": fw.RAPPOR(line, 1.0)})
+
+
+def read_symbols(path: str) -> int:
+    """Read the reports of ten mechanisms: all that the memory row measures."""
+    return read(path, ten_mechanisms(), strict=True).evidence.people
+
+
+def read_bits(path: str, size: int) -> int:
+    """Read bit reports: all that the memory row measures."""
+    return read(path, bit_survey(size), strict=True).evidence.people
+
+
+def bare(query: str) -> Callable[[], Any]:
+    """Return a call that runs a query and fetches its rows, with nothing of ours."""
+
+    def run() -> Any:
+        with duckdb.connect() as connection:
+            return connection.sql(query).fetchall()
+
+    return run
+
+
+def symbols() -> Iterator[Row]:
+    """Symbol reports of ten mechanisms in Parquet."""
+    seconds: dict[int, Figure] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/reports.parquet"
+        for people in _SIZES:
+            write_symbols(path, people)
+            ours, theirs = best(
+                clock(lambda: read_symbols(path)), clock(bare(_GROUP.format(path))), repeats=5
+            )
+            seconds[people] = ours
+            least = 1 / 1.5 if people == _SIZES[-1] else None
+            what = f"evidence of {people:,} symbol reports"
+            yield compared(what, ours, "bare DuckDB query", theirs, least)
+        memory = isolated(read_symbols, path).memory
+        yield limited(f"evidence of {people:,} symbol reports: peak memory", memory, 400e6)
+    small, large = (Figure(seconds[people].value / people, "s") for people in _SIZES[1:])
+    ratio = small.value / large.value
+    what = f"time a report, {_SIZES[2]:,} symbol reports"
+    yield Row(what, large, f"{_SIZES[1]:,}", small, ratio, "linear: ratio > 1/1.5", ratio > 1 / 1.5)
+    first = Figure(seconds[_SIZES[0]].value / _SIZES[0], "s")
+    yield Row(what, large, f"{_SIZES[0]:,}", first, first.value / large.value)
+
+
+def narrow_bits() -> Iterator[Row]:
+    """RAPPOR reports of 20 bits, whose patterns repeat."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, integers = f"{folder}/reports.parquet", f"{folder}/integers.parquet"
+        write_bits(path, 20, _MANY)
+        write_as_integers(path, integers)
+        ours, theirs = best(
+            clock(lambda: read_bits(path, 20)), clock(bare_table(integers)), repeats=5
+        )
+        what = f"evidence of {_MANY:,} RAPPOR reports, k=20"
+        yield compared(what, ours, "DuckDB on integers", theirs, 1 / 2)
+        yield limited(f"{what}: peak memory", isolated(read_bits, path, 20).memory)
+
+
+def write_as_integers(path: str, target: str) -> None:
+    """Write packed bits of three bytes again, as integers."""
+    schema = pa.schema([("mechanism", pa.string()), ("report", pa.int32())])
+    with parquet.ParquetFile(path) as file, parquet.ParquetWriter(target, schema) as writer:
+        for batch in file.iter_batches(1 << 20):
+            packed = np.frombuffer(b"".join(batch.column("report").to_pylist()), np.uint8)
+            wide = np.zeros((batch.num_rows, 4), dtype=np.uint8)
+            wide[:, :3] = packed.reshape(-1, 3)
+            columns = [batch.column("mechanism"), pa.array(wide.view("<i4").ravel())]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+
+
+def bare_table(path: str) -> Callable[[], Any]:
+    """Return a call that groups and fetches a table, for answers of a million rows."""
+
+    def run() -> Any:
+        with duckdb.connect() as connection:
+            return connection.sql(_GROUP.format(path)).to_arrow_table()
+
+    return run
+
+
+def wide_bits() -> Iterator[Row]:
+    """RAPPOR reports of 256 bits, which do not repeat."""
+    mechanism = bit_survey(256).find("bits")
+    rng = np.random.default_rng(0)
+    packed = np.empty((_MANY, 32), dtype=np.uint8)
+    for first in range(0, _MANY, 1_000_000):
+        values = rng.integers(256, size=1_000_000)
+        packed[first : first + 1_000_000] = mechanism.obfuscate(values, rng)
+    operator: Any = mechanism.operator(packed)
+    (sums,) = best(clock(lambda: operator.by_bit(np.ones(_MANY))), repeats=3)
+    yield limited(f"per-bit sums of {_MANY:,} RAPPOR reports, k=256, one core", sums, 2.5)
+    del packed, operator
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/reports.parquet"
+        write_bits(path, 256, _MANY)
+        done = isolated(read_bits, path, 256)
+        what = f"evidence of {_MANY:,} RAPPOR reports, k=256"
+        yield limited(what, done.seconds)
+        yield limited(f"{what}: peak memory", done.memory)
+
+
+def estimate_symbols(path: str) -> dict[str, Any]:
+    """Go from a file to a certified estimate."""
+    estimate = fw.gibu(fw.read_reports(path, ten_mechanisms()))
+    return {"status": str(estimate.status), "gap": estimate.gap}
+
+
+def end_to_end() -> Iterator[Row]:
+    """From Parquet to a certified estimate."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/reports.parquet"
+        write_symbols(path, _MANY)
+        done = isolated(estimate_symbols, path)
+        what = f"{_MANY:,} k-RR and geometric reports to an estimate"
+        yield limited(f"{what}, {done.result['status']}", done.seconds, 10)
+        yield limited(f"{what}: gap", Figure(done.result["gap"], ""), 0.01 / _MANY)
+
+
+def on_spark(path: str) -> dict[str, Any]:
+    """Read and solve on Spark with two threads, and on this machine alone."""
+    from pyspark.sql import SparkSession
+
+    from freewill.reports.cluster import cluster_evidence
+
+    survey = bit_survey(256)
+    here = read(path, survey).evidence
+    alone = fw.gibu(here)
+    # The session that `read` finds; as for itself, but with a fixed number of threads.
+    builder: Any = SparkSession.builder
+    builder.master("local[2]").config("spark.driver.memory", "4g").config(
+        "spark.driver.maxResultSize", "2g"
+    ).config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+    there = read(path, survey, engine="spark").evidence
+    solution, seconds = None, 0.0
+    with cluster_evidence(path, survey) as evidence:
+
+        def solve() -> None:
+            nonlocal solution
+            solution = evidence.solve()
+
+        (figure,) = best(clock_once(solve), repeats=1)
+        seconds = figure.value
+    assert solution is not None
+    return {
+        "same": there == here,
+        "gap": solution.certificate.gap,
+        "difference": abs(solution.certificate.value - alone.log_likelihood),
+        "passes": solution.steps,
+        "seconds": seconds,
+        "alone": alone.seconds,
+        "status": str(solution.status),
+    }
+
+
+def clock_once(call: Callable[[], Any]) -> Callable[[], float]:
+    """Return a clock that runs a call once, without a trial."""
+    import time
+
+    def tick() -> float:
+        begin = time.perf_counter()
+        call()
+        return time.perf_counter() - begin
+
+    return tick
+
+
+def spark() -> Iterator[Row]:
+    """RAPPOR reports of 256 bits on Spark, local[2]."""
+    people = 1_000_000
+    if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
+        yield Row("Spark", Figure(0, ""), "not measured: PySpark or Java is missing")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "reports.parquet"))
+        write_bits(path, 256, people)
+        found = isolated(on_spark, path).result
+    what = f"{people:,} RAPPOR reports, k=256, on Spark"
+    yield Row(
+        f"{what}: same evidence", Figure(float(found["same"]), ""), asked="= 1", met=found["same"]
+    )
+    tolerance = 0.01 / people
+    yield limited(f"{what}: gap, {found['status']}", Figure(found["gap"], ""), tolerance)
+    difference = Figure(found["difference"], "")
+    yield limited(f"{what}: log-likelihood beside one machine's", difference, 2 * tolerance)
+    yield limited(f"{what}: passes", Figure(found["passes"], ""), 16)
+    alone = Figure(found["alone"], "s")
+    yield compared(f"{what}: estimate", Figure(found["seconds"], "s"), "in memory", alone)
+
+
+BENCHMARKS = (symbols, narrow_bits, wide_bits, end_to_end, spark)

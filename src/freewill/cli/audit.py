@@ -1,0 +1,93 @@
+"""`freewill audit`: recompute what mechanisms promise, from their laws."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from freewill.cli.options import AsJson, load_mechanisms
+from freewill.cli.show import FAILED, promise, say_json, short, table, working
+from freewill.errors import ParameterError
+from freewill.guarantees import Audit, Guarantee, LossAudit
+from freewill.guarantees import audit as recompute
+
+_CLAIM = re.compile(r"([\d.eE+-]+)-(ldp|geo)(?:-.*)?", re.IGNORECASE)
+
+
+def audit(
+    source: Annotated[Path, typer.Argument(help="A survey, or the JSON spec of one mechanism.")],
+    claim: Annotated[
+        str | None,
+        typer.Option(
+            help="What to hold each law to, e.g. 1.5-ldp or 0.1-geo (a unit of distance)."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hold every mechanism of a survey to its promise, recomputed from its law.
+
+    Each mechanism is held to its own promise unless `--claim` names another. The exit code is 1
+    if any claim does not hold.
+
+    Example:
+
+        freewill audit survey.json --claim 4-ldp
+    """
+    held = None if claim is None else parse_claim(claim)
+    with working("auditing"):
+        found = {
+            name: recompute(mechanism, held) for name, mechanism in load_mechanisms(source).items()
+        }
+    holds = all(result.holds for result in found.values())
+    if as_json:
+        say_json({"holds": holds, "audits": {name: describe(a) for name, a in found.items()}})
+    else:
+        table(
+            ["name", "claimed", "the law gives", "verdict", "worst case"],
+            [[name, *_row(result)] for name, result in found.items()],
+        )
+    if not holds:
+        raise typer.Exit(FAILED)
+
+
+def parse_claim(text: str) -> Guarantee:
+    """Read a claim such as 1.5-ldp.
+
+    >>> parse_claim("0.1-geo")
+    Guarantee(kind='geo', epsilon=0.1)
+    """
+    found = _CLAIM.fullmatch(text)
+    try:
+        epsilon = -1.0 if found is None else float(found[1])
+    except ValueError:
+        epsilon = -1.0
+    if found is None or not epsilon >= 0:
+        raise ParameterError(f"--claim {text}: expected a number and a kind: 1.5-ldp or 0.1-geo.")
+    return Guarantee("geo" if found[2].lower() == "geo" else "ldp", epsilon)
+
+
+def describe(result: Audit | LossAudit) -> dict[str, Any]:
+    """Describe an audit for JSON; an infinite epsilon is null."""
+    head = {"claim": promise(result.claim), "holds": result.holds, "tight": result.tight}
+    if isinstance(result, LossAudit):
+        return {
+            **head,
+            "adversary_loss": result.adversary_loss,
+            "user_loss": result.user_loss,
+            "threshold": result.threshold,
+            "optimum": result.optimum,
+        }
+    worst = {"output": result.output, "first": result.first, "second": result.second}
+    return {**head, "epsilon": result.epsilon, "worst": worst}
+
+
+def _row(result: Audit | LossAudit) -> list[str]:
+    verdict = "DOES NOT HOLD" if not result.holds else "holds, tight" if result.tight else "holds"
+    if isinstance(result, LossAudit):
+        worst = f"user loses {result.user_loss:.6g} of {result.threshold:.6g}"
+        return [short(result.claim), f"loses {result.adversary_loss:.6g}", verdict, worst]
+    found = Guarantee(result.claim.kind, result.epsilon)
+    by = "" if isinstance(result.output, list) else f", output {result.output}"
+    worst = f"{result.first} or {result.second}{by}"
+    return [short(result.claim), short(found), verdict, worst]

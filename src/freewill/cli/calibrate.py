@@ -1,0 +1,101 @@
+"""`freewill calibrate`: the epsilon at which a mechanism costs a given quality."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from freewill.calibration import calibrate as find
+from freewill.cli.options import AsJson, load_json, parse_alphabet
+from freewill.cli.show import promise, say, say_json, table, working
+from freewill.errors import SpecError
+from freewill.mechanisms import KRR, Geometric, PlanarGeometric
+from freewill.types import FloatArray, distribution
+
+
+class Kind(StrEnum):
+    """Mechanisms whose epsilon can be found from a loss."""
+
+    KRR = "k-rr"
+    GEOMETRIC = "geometric"
+    PLANAR_GEOMETRIC = "planar-geometric"
+
+
+_KINDS: dict[Kind, type[KRR | Geometric | PlanarGeometric]] = {
+    Kind.KRR: KRR,
+    Kind.GEOMETRIC: Geometric,
+    Kind.PLANAR_GEOMETRIC: PlanarGeometric,
+}
+
+
+def calibrate(
+    kind: Annotated[Kind, typer.Argument(help="The mechanism.")],
+    alphabet: Annotated[
+        str,
+        typer.Option(
+            "--alphabet",
+            "-a",
+            help="A line 0..99, a grid 24x16x0.5 (columns, rows, km), labels yes,no or a survey.",
+            show_default=False,
+        ),
+    ],
+    loss: Annotated[
+        list[float],
+        typer.Option(
+            "--loss",
+            "-l",
+            help="Expected distance between value and report; may be given many times.",
+            show_default=False,
+        ),
+    ],
+    prior: Annotated[
+        Path | None,
+        typer.Option(help="The distribution to expect, as `estimate --json` writes it."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the epsilon at which a mechanism costs a given quality.
+
+    The loss is the expected distance between a value and its report: years on a line of ages,
+    kilometres on a grid. The prior is uniform unless one is given.
+
+    Example:
+
+        freewill calibrate geometric --alphabet 0..99 --loss 10 --loss 4
+    """
+    values = parse_alphabet(alphabet)
+    expected = None if prior is None else load_prior(prior, values.size)
+    with working("calibrating"):
+        found = [find(_KINDS[kind], values, quality_loss=target, prior=expected) for target in loss]
+    if as_json:
+        rows = [
+            {
+                "loss": target,
+                "epsilon": mechanism.epsilon,
+                "promise": promise(mechanism.guarantee()),
+                "id": mechanism.id,
+                "spec": mechanism.spec(),
+            }
+            for target, mechanism in zip(loss, found, strict=True)
+        ]
+        say_json({"mechanisms": rows})
+        return
+    say(f"{kind} on {values}\n")
+    table(
+        ["loss", "epsilon", "promise", "id"],
+        [
+            [f"{target:g}", f"{mechanism.epsilon:.9g}", str(mechanism.guarantee()), mechanism.id]
+            for target, mechanism in zip(loss, found, strict=True)
+        ],
+        numbers=(0, 1),
+    )
+
+
+def load_prior(path: Path, size: int) -> FloatArray:
+    """Read theta from a JSON file: a list of weights, or an object with one under "theta"."""
+    content = load_json(path)
+    theta = content.get("theta") if isinstance(content, dict) else content
+    if not isinstance(theta, list):
+        raise SpecError(f'{path}: expected a list of {size} weights, or {{"theta": [...]}}.')
+    return distribution(theta, size, f"the prior in {path}")

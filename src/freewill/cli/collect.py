@@ -1,0 +1,95 @@
+"""`freewill collect`: count reports into evidence."""
+
+from typing import Annotated, Any
+
+import typer
+
+from freewill.cli.options import (
+    AsJson,
+    Engine,
+    EngineName,
+    EvidencePath,
+    Strict,
+    SurveyPath,
+    checked_target,
+    names_of,
+)
+from freewill.cli.show import evidence_table, groups, remark, say, say_json, table
+from freewill.progress import progress
+from freewill.reports import Reading, Survey, read, save_evidence
+
+
+def collect(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Reports: files, folders, or patterns in quotes ('day-*.csv').", show_default=False
+        ),
+    ],
+    survey: SurveyPath,
+    out: EvidencePath,
+    engine: EngineName = Engine.DUCKDB,
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count reports into evidence, which is all that an estimate needs.
+
+    Rows that cannot be right are left out, counted by reason and shown; `--strict` refuses the
+    source instead. A `report_id` that comes twice is counted once.
+
+    Example:
+
+        freewill collect 'reports/*.parquet' --survey survey.json --out monday.parquet
+    """
+    checked_target(out, (".parquet",), "evidence")
+    offered = Survey.load(survey)
+    reading = read_with_progress(sources, offered, engine, strict=strict)
+    save_evidence(reading.evidence, out)
+    names = names_of(offered)
+    if as_json:
+        people, mechanisms = reading.evidence.people, groups(reading.evidence, names)
+        head = {"out": str(out), "people": people, "mechanisms": mechanisms}
+        say_json({**head, **losses(reading)})
+        return
+    evidence_table(reading.evidence, names)
+    show_losses(reading)
+    say(f"\nevidence written to {out}")
+
+
+def read_with_progress(
+    sources: list[str], survey: Survey, engine: Engine, *, strict: bool
+) -> Reading:
+    """Read reports, showing how far it got."""
+    with progress("reading reports") as show:
+        # A folder alone keeps its partitions, which are columns; in a list it is just files.
+        source = sources[0] if len(sources) == 1 else sources
+        return read(source, survey, engine=engine.value, strict=strict, show=show)
+
+
+def losses(reading: Reading) -> dict[str, Any]:
+    """Describe what was left out, for JSON."""
+    return {
+        "rows": reading.rows,
+        "duplicates": reading.duplicates,
+        "invalid": [
+            {"reason": kind.reason, "count": kind.count, "examples": list(kind.examples)}
+            for kind in reading.invalid
+        ],
+    }
+
+
+def show_losses(reading: Reading) -> None:
+    """Print the rows that were left out, by reason, to standard error."""
+    if reading.duplicates:
+        remark(f"{reading.duplicates:,} rows repeat a report_id and were counted once.")
+    if reading.invalid:
+        remark(f"{reading.refused:,} of {reading.rows:,} rows are invalid and were left out:")
+        table(
+            ["invalid rows", "reason", "examples"],
+            [
+                [f"{kind.count:,}", kind.reason, "; ".join(kind.examples)]
+                for kind in reading.invalid
+            ],
+            numbers=(0,),
+            stderr=True,
+        )

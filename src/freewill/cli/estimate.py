@@ -1,0 +1,222 @@
+"""`freewill estimate`: from reports or evidence to the distribution of the true values."""
+
+import csv
+import io
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from freewill import plots
+from freewill.alphabets import Alphabet, Grid
+from freewill.cli.collect import losses, read_with_progress, show_losses
+from freewill.cli.merge import merged
+from freewill.cli.methods import Method
+from freewill.cli.options import AsJson, Engine, EngineName, Strict, checked_target
+from freewill.cli.show import FAILED, remark, say, say_json, table, working
+from freewill.errors import ParameterError
+from freewill.estimators import Estimate, Status
+from freewill.evidence import Evidence
+from freewill.reports import Survey, is_evidence
+
+_BAR = 30
+
+
+class Post(StrEnum):
+    """How a solution with negative components becomes a distribution."""
+
+    PROJECT = "project"
+    NORMALISE = "normalise"
+    NONE = "none"
+
+
+def estimate(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Evidence; or reports, when --survey says how to read them.", show_default=False
+        ),
+    ],
+    survey: Annotated[
+        Path | None, typer.Option("--survey", "-s", help="The survey that the reports belong to.")
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help="gibu, em, inversion, ibu, debias; over many mechanisms inversion-m, inversion-r, "
+            "ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, [IBU]R, [RAP]M ... work too).",
+        ),
+    ] = "gibu",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Use only mechanisms of this kind (k-rr), name or id; many times."),
+    ] = None,
+    post: Annotated[
+        Post | None, typer.Option(help="For inversion and debias; project by default.")
+    ] = None,
+    tol: Annotated[
+        float | None, typer.Option(help="The gap to certify: 0.01 / people by default.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Where em stops, and ibu as an iteration.")
+    ] = None,
+    max_steps: Annotated[int | None, typer.Option(min=1, help="The most steps to take.")] = None,
+    engine: EngineName = Engine.DUCKDB,
+    strict: Strict = False,
+    rows: Annotated[
+        int, typer.Option(min=0, help="Values to print, the likeliest; 0 prints all.")
+    ] = 20,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: value, share.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw a picture: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Reconstruct the distribution of the true values, with a certificate.
+
+    The gap bounds how much more likely, per person and as a logarithm, the best distribution
+    could be. The exit code is 1 where the method did not arrive: it ran out of steps, stalled, or
+    the mechanisms do not allow what it asks for.
+
+    Example:
+
+        freewill estimate week.parquet --plot ages.png
+        freewill estimate reports.csv -s survey.json --only k-rr -m inversion-m
+    """
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv were both given: take one of them.")
+    if plot is not None:
+        plots.require_matplotlib()
+        checked_target(plot, (".png", ".svg", ".pdf"), "a picture")
+    chosen = Method.parse(method)
+    evidence, lost = load(sources, survey, engine, strict=strict)
+    evidence = keep(evidence, only or [], survey)
+    with working(f"estimating by {chosen.estimator}"):
+        found = chosen.run(
+            evidence,
+            post=None if post is None else post.value,
+            tol=tol,
+            delta=delta,
+            max_steps=max_steps,
+        )
+    if as_json:
+        say_json({**describe(found, evidence), **lost})
+    elif as_csv:
+        typer.echo(as_rows(found, evidence.alphabet), nl=False)
+    else:
+        show(found, evidence, rows)
+    if plot is not None:
+        title = f"{found.method}: {evidence.people:,} people"
+        plots.picture(evidence.alphabet, {found.method: found.theta}, path=plot, title=title)
+        remark(f"picture written to {plot}")
+    if found.unresolved:
+        remark(
+            f"{found.unresolved} directions of the distribution leave no trace in these reports: "
+            f"other distributions explain them as well."
+        )
+    if found.status in (Status.MAX_STEPS, Status.STALLED):
+        remark(f"{found.method} did not arrive: {found.status}, with a gap of {found.gap:.2g}.")
+        raise typer.Exit(FAILED)
+
+
+def load(
+    sources: list[str], survey: Path | None, engine: Engine, *, strict: bool
+) -> tuple[Evidence, dict[str, Any]]:
+    """Read evidence, or reports by their survey, and describe what was left out of these."""
+    if survey is None:
+        for source in sources:
+            if Path(source).exists() and not is_evidence(source):
+                raise ParameterError(
+                    f"{source} is not evidence. If these are reports, say by --survey which "
+                    f"survey they belong to."
+                )
+        return merged(sources), {}
+    reading = read_with_progress(sources, Survey.load(survey), engine, strict=strict)
+    show_losses(reading)
+    return reading.evidence, losses(reading)
+
+
+def keep(evidence: Evidence, only: list[str], survey: Path | None) -> Evidence:
+    """Keep the mechanisms that were asked for, by kind, id or their name in the survey."""
+    if not only:
+        return evidence
+    offered = {} if survey is None else Survey.load(survey).mechanisms
+    wanted = {*only, *(offered[name].id for name in only if name in offered)}
+    groups = [
+        group
+        for group in evidence.groups
+        if group.mechanism.id in wanted or group.mechanism.name in wanted
+    ]
+    if not groups:
+        kinds = sorted({group.mechanism.name for group in evidence.groups})
+        raise ParameterError(
+            f"--only {' '.join(only)}: no such mechanism in the evidence, "
+            f"which has {', '.join(kinds)}."
+        )
+    return Evidence(evidence.alphabet, tuple(groups))
+
+
+def describe(found: Estimate, evidence: Evidence) -> dict[str, Any]:
+    """Describe an estimate for JSON; an infinite gap is null."""
+    alphabet = evidence.alphabet
+    return {
+        "method": found.method,
+        "status": str(found.status),
+        "gap": found.gap,
+        "log_likelihood": found.log_likelihood,
+        "steps": found.steps,
+        "seconds": found.seconds,
+        "solver": found.solver,
+        "unresolved": found.unresolved,
+        "people": evidence.people,
+        "alphabet": alphabet.spec(),
+        "values": alphabet.decode(np.arange(alphabet.size)).tolist(),
+        "theta": found.theta.tolist(),
+    }
+
+
+def as_rows(found: Estimate, alphabet: Alphabet) -> str:
+    """Return CSV: one row a value, with its coordinates on a grid, and its share."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    values = alphabet.decode(np.arange(alphabet.size)).tolist()
+    writer.writerow([*_heads(alphabet), "share"])
+    for value, share in zip(values, found.theta.tolist(), strict=True):
+        writer.writerow([*(value if isinstance(value, list) else [value]), share])
+    return text.getvalue()
+
+
+def _heads(alphabet: Alphabet) -> list[str]:
+    if not isinstance(alphabet, Grid):
+        return ["value"]
+    return ["east_km", "north_km"] if alphabet.bounds is None else ["lat", "lon"]
+
+
+def show(found: Estimate, evidence: Evidence, rows: int) -> None:
+    """Print the certificate and the likeliest values, in the alphabet's order."""
+    alphabet, theta = evidence.alphabet, found.theta
+    say(f"{evidence.people:,} people, {alphabet}")
+    say(f"{found}\n")
+    many = theta.size if rows == 0 else min(rows, theta.size)
+    likeliest = np.sort(np.argsort(-theta, kind="stable")[:many])
+    largest = max(float(theta.max()), np.finfo(float).tiny)
+    lines = [
+        [*_cells(value), f"{share:8.4%}", "█" * round(_BAR * max(share, 0.0) / largest)]
+        for value, share in zip(
+            alphabet.decode(likeliest).tolist(), theta[likeliest].tolist(), strict=True
+        )
+    ]
+    heads = _heads(alphabet)
+    table([*heads, "share", ""], lines, numbers=range(len(heads) + 1))
+    if many < theta.size:
+        covered = float(theta[likeliest].sum())
+        say(
+            f"\nThese {many} values hold {covered:.1%}; {theta.size - many} more with --rows 0, "
+            f"--csv or --json."
+        )
+
+
+def _cells(value: Any) -> list[str]:
+    return [f"{number:.7g}" for number in value] if isinstance(value, list) else [str(value)]

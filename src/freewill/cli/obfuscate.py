@@ -1,0 +1,133 @@
+"""`freewill obfuscate`: play the part of people's devices, on a file of true values."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from freewill.cli.options import AsJson, SurveyPath, checked_target
+from freewill.cli.show import brief, remark, say, say_json, short, table, working
+from freewill.cli.values import encode, read_columns
+from freewill.errors import ParameterError
+from freewill.reports import Survey, write_reports
+from freewill.types import IntArray
+
+
+def obfuscate(
+    values: Annotated[Path, typer.Argument(help="True values: .csv, .parquet or .ndjson.")],
+    survey: SurveyPath,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Where the reports go: .parquet, .csv or .ndjson.",
+            show_default=False,
+        ),
+    ],
+    column: Annotated[
+        list[str],
+        typer.Option(
+            "--column",
+            "-c",
+            help="The column of the values; for a grid give it twice: lat, lon, or km east, north.",
+            show_default=False,
+        ),
+    ],
+    choice: Annotated[
+        str | None,
+        typer.Option(help="The column that names the mechanism each person chose."),
+    ] = None,
+    share: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=WEIGHT: what share of people choose a mechanism; may be given many times. "
+            "Equal shares unless given."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Draw the same reports every time.")
+    ] = None,
+    drop_outside: Annotated[
+        bool, typer.Option("--drop-outside", help="Leave out people outside the grid.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    r"""Turn true values into noisy reports, as people's devices would: for trials and tests.
+
+    Each person applies one mechanism of the survey: the one named in the column `--choice`, or one
+    drawn with the given shares. With a seed the reports can be drawn again, and so can the noise:
+    protect real people without one.
+
+    Example:
+
+        freewill obfuscate ages.csv --survey survey.json --column age \
+            --share careful=3 --share relaxed=1 --seed 7 --out reports.parquet
+    """
+    offered = Survey.load(survey)
+    checked_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
+    rng = np.random.default_rng(seed)
+    names = list(offered.mechanisms)
+    given = read_columns(values, [*column, *([] if choice is None else [choice])])
+    indices, kept = encode(
+        offered.alphabet, given[: len(column)], column, drop_outside=drop_outside
+    )
+    if choice is not None:
+        if share:
+            raise ParameterError("--choice and --share were both given: take one of them.")
+        chosen = _named(given[-1][kept], offered)
+    else:
+        chosen = rng.choice(len(names), size=len(indices), p=parse_shares(share or [], offered))
+    with working("obfuscating"):
+        parts = [
+            (name, offered.mechanisms[name].obfuscate(indices[chosen == number], rng))
+            for number, name in enumerate(names)
+        ]
+        write_reports(out, parts)
+    dropped = int((~kept).sum())
+    people = {name: len(reports) for name, reports in parts}
+    if as_json:
+        say_json({"out": str(out), "people": people, "dropped": dropped, "seed": seed})
+        return
+    table(
+        ["name", "mechanism", "people", "promise"],
+        [
+            [name, brief(mechanism), f"{people[name]:,}", short(mechanism.guarantee())]
+            for name, mechanism in offered.mechanisms.items()
+        ],
+        numbers=(2,),
+    )
+    say(f"\n{len(indices):,} reports written to {out}")
+    if dropped:
+        remark(f"{dropped:,} people are outside the grid and were left out.")
+
+
+def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:
+    """Read NAME=WEIGHT texts into one share for each mechanism; none given means equal shares."""
+    names = list(survey.mechanisms)
+    weights = np.zeros(len(names)) if texts else np.ones(len(names))
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = np.nan
+        if not (equals and np.isfinite(weight) and weight >= 0):
+            raise ParameterError(f"--share {text}: expected NAME=WEIGHT, such as {names[0]}=0.5.")
+        weights[_place(name, survey)] += weight
+    if not weights.sum() > 0:
+        raise ParameterError("--share: all weights are 0; someone must choose something.")
+    return np.asarray(weights / weights.sum())
+
+
+def _place(name: str, survey: Survey) -> int:
+    wanted: Any = survey.find(name)
+    return [mechanism.id for mechanism in survey.mechanisms.values()].index(wanted.id)
+
+
+def _named(choices: NDArray[Any], survey: Survey) -> IntArray:
+    """Turn the names that people chose into places in the survey."""
+    present, where = np.unique(choices.astype(str), return_inverse=True)
+    return np.array([_place(name, survey) for name in present], dtype=np.int64)[where]

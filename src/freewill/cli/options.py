@@ -1,0 +1,93 @@
+"""Options that several commands share, and how their texts are read."""
+
+import json
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from freewill.alphabets import Alphabet, Categorical, Grid, Linear
+from freewill.errors import FreewillError, ParameterError, SpecError
+from freewill.mechanisms import Mechanism, from_spec
+from freewill.reports import Survey
+
+
+class Engine(StrEnum):
+    """What counts the reports."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+
+
+SurveyPath = Annotated[
+    Path, typer.Option("--survey", "-s", help="The survey, .json or .toml.", show_default=False)
+]
+EvidencePath = Annotated[
+    Path, typer.Option("--out", "-o", help="Where the evidence goes, .parquet.", show_default=False)
+]
+EngineName = Annotated[Engine, typer.Option(help="What counts the reports.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse the source if any row is invalid.")]
+
+_LINE = re.compile(r"(-?\d+)\.\.(-?\d+)(?::(\d+))?")
+_GRID = re.compile(r"(\d+)x(\d+)x([\d.eE+-]+)")
+
+
+def parse_alphabet(text: str) -> Alphabet:
+    """Read an alphabet: a survey's file, a line 0..99, a grid 24x16x0.5, or labels yes,no.
+
+    >>> print(parse_alphabet("0..99"), "|", parse_alphabet("24x16x0.5"), "|", parse_alphabet("a,b"))
+    0..99 | 24 x 16 cells of 0.5 km | 2 labels
+    """
+    if text.endswith((".json", ".toml")):
+        alphabet: Alphabet = Survey.load(Path(text)).alphabet
+        return alphabet
+    if found := _LINE.fullmatch(text):
+        first, last, step = found.groups()
+        return Linear(int(first), int(last), int(step or 1))
+    if found := _GRID.fullmatch(text):
+        try:
+            return Grid(int(found[1]), int(found[2]), float(found[3]))
+        except ValueError as error:
+            raise ParameterError(f"--alphabet {text}: {error}") from None
+    if "," in text:
+        return Categorical([label.strip() for label in text.split(",")])
+    raise ParameterError(
+        f"--alphabet {text}: expected a line such as 0..99 (or 1900..2020:10), a grid such as "
+        f"24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a survey's file."
+    )
+
+
+def load_mechanisms(path: Path) -> dict[str, Mechanism]:
+    """Read the mechanisms of a survey, or the one that a mechanism's spec describes."""
+    if path.suffix.lower() != ".toml":
+        spec = load_json(path)
+        if isinstance(spec, dict) and "mechanism" in spec:
+            return {path.stem: from_spec(spec)}
+    return dict(Survey.load(path).mechanisms)
+
+
+def load_json(path: Path) -> Any:
+    """Read a JSON file, or say why it cannot be read."""
+    try:
+        return json.loads(path.read_bytes())
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise SpecError(f"{path} is not JSON: {error}.") from None
+
+
+def names_of(survey: Survey) -> dict[str, str]:
+    """Return the names of a survey's mechanisms by their ids."""
+    return {mechanism.id: name for name, mechanism in survey.mechanisms.items()}
+
+
+def checked_target(path: Path, endings: tuple[str, ...], what: str) -> Path:
+    """Refuse, before any work is done, a file that could not be written in the end."""
+    if path.suffix.lower() not in endings:
+        raise ParameterError(
+            f"{path}: {what} is written as {' or '.join(endings)}; choose such an ending."
+        )
+    if not path.parent.is_dir():
+        raise FreewillError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+    return path

@@ -1,0 +1,142 @@
+"""`freewill reproduce`: the paper's figures and tables, run again."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from freewill import experiments
+from freewill.cli.show import console, remark, say, table
+from freewill.errors import ParameterError
+
+
+def reproduce(
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FIGURE]...",
+            help="2 to 14, with a or b for one panel; table1, table2; em, selections. All if none.",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and seeds.")] = False,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Check-ins (latitude, longitude; or SNAP's Gowalla file) for the city, or values "
+            "for the line 0..99; may be given twice. The city is synthetic if none.",
+        ),
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch SNAP's Gowalla check-ins for the city, once.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The folder for the report and all results.")
+    ] = Path("reproduction"),
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; one a core by default.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the figures and stop.")] = False,
+) -> None:
+    """Run the paper's figures and tables again, and write a report.
+
+    Results are kept in the folder: a run that was stopped goes on where it was, and a larger one
+    builds on a smaller one. The report is one HTML page with everything inside.
+
+    Example:
+
+        freewill reproduce --quick
+        freewill reproduce 7 11b table2 --data checkins.csv.gz --out san-francisco
+    """
+    if listed:
+        _list()
+        return
+    plan = experiments.plan(figures or (), experiments.QUICK if quick else experiments.FULL)
+    paths = [*(data or ()), *([experiments.download()] if download else ())]
+    city, line = _places(paths)
+    command = shlex.join(["freewill", *sys.argv[1:]])
+    with _progress() as show:
+        outcome = experiments.reproduce(plan, out, city, line, command, workers, show)
+    if outcome.judgements:
+        _verdicts(outcome.judgements)
+    say(f"report: {outcome.page}\nresults: {outcome.table}")
+
+
+def _list() -> None:
+    rows = [
+        [panel.figure, panel.mixture.title, ", ".join(method.label for method in panel.methods)]
+        for panel in experiments.PANELS
+    ]
+    rows += [[name, text, ""] for name, text in experiments.STUDIES.items()]
+    table(["figure", "shows", "methods"], rows)
+
+
+def _places(paths: list[Path]) -> tuple[experiments.City | None, experiments.Line | None]:
+    """Read the data files: at most one of points, and one of values."""
+    city: experiments.City | None = None
+    line: experiments.Line | None = None
+    for path in paths:
+        found = experiments.load(path)
+        if (city if isinstance(found, experiments.City) else line) is not None:
+            kind = "points" if isinstance(found, experiments.City) else "values"
+            raise ParameterError(f"{path}: a second file of {kind} was given. Take one of them.")
+        remark("; ".join((str(found), *found.notes)))
+        if isinstance(found, experiments.City):
+            city = found
+        else:
+            line = found
+    if city is None:
+        remark(f"{experiments.synthetic_city()}; give real points with --data or --download")
+    return city, line
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[float, float], None]]:
+    """Show a bar with the time left, on standard error."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+        console=console(stderr=True),
+        speed_estimate_period=120,
+    )
+    task = bar.add_task("reproducing")
+
+    def show(done: float, total: float) -> None:
+        bar.start()  # with the first news only: solving Shokri's laws has a bar of its own
+        what = "reproducing" if done < total else "drawing"
+        bar.update(task, description=what, completed=done, total=max(total, 1e-9))
+
+    try:
+        yield show
+    finally:
+        bar.stop()
+
+
+def _verdicts(judgements: tuple[experiments.Judgement, ...]) -> None:
+    rows = [
+        [
+            f"{judged.entry.table}: {judged.entry.row}",
+            judged.entry.column,
+            judged.entry.paper,
+            judged.word,
+            "yes" if judged.agrees else "NO",
+            ", ".join("-" if r.refused else f"{r.value:.2f}" for r in judged.ratios),
+        ]
+        for judged in judgements
+    ]
+    table(["table", "method", "paper", "here", "agree", "EMD / GIBU, each panel"], rows)

@@ -1,0 +1,163 @@
+"""What commands print: tables, JSON, complaints, and a spinner while work lasts."""
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Timer
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from freewill.evidence import Evidence
+from freewill.guarantees import AdversaryLoss, Guarantee
+from freewill.mechanisms import Mechanism
+
+FAILED, BAD_INPUT, BUG = 1, 2, 3
+"""Exit codes: a claim or an estimate failed; bad usage or bad input; a fault of our own."""
+
+_PIPE_WIDTH = 120
+_PATIENCE_SECONDS = 1.0
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return an output: as wide as the terminal, and wide enough for tables in a pipe."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _PIPE_WIDTH
+    return Console(stderr=stderr, width=width, highlight=False)
+
+
+def complain(message: str) -> None:
+    """Print one error message to standard error."""
+    _note("error: ", "bold red", message)
+
+
+def remark(message: str) -> None:
+    """Print something the user should know, to standard error."""
+    _note("note: ", "bold yellow", message)
+
+
+def _note(head: str, style: str, message: str) -> None:
+    console(stderr=True).print(Text.assemble((head, style), message), soft_wrap=True)
+
+
+def say(message: str) -> None:
+    """Print one line of text as it is."""
+    console().print(Text(message), soft_wrap=True)
+
+
+def say_json(content: Mapping[str, Any]) -> None:
+    """Print JSON; numbers that JSON does not have become null."""
+    typer.echo(json.dumps(_portable(content), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _portable(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {key: _portable(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_portable(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
+
+
+def table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Sequence[int] = (),
+    *,
+    stderr: bool = False,
+) -> None:
+    """Print a table; the columns in `numbers` are aligned to the right."""
+    drawn = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for place, head in enumerate(heads):
+        drawn.add_column(head, justify="right" if place in numbers else "left", overflow="fold")
+    for row in rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    console(stderr=stderr).print(drawn)
+
+
+def groups(evidence: Evidence, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Describe each group of the evidence; `names` maps the ids of mechanisms to their names."""
+    return [
+        {
+            "name": names.get(group.mechanism.id, group.mechanism.id),
+            "mechanism": brief(group.mechanism),
+            "people": group.people,
+            "outputs": len(group.counts),
+            "promise": promise(group.mechanism.guarantee()),
+        }
+        for group in evidence.groups
+    ]
+
+
+def evidence_table(evidence: Evidence, names: Mapping[str, str]) -> None:
+    """Print how many people chose what."""
+    many = len(evidence.groups)
+    say(f"{evidence.people:,} people, {many} mechanism{'s' * (many != 1)}, {evidence.alphabet}\n")
+    table(
+        ["name", "mechanism", "people", "outputs", "promise"],
+        [
+            [
+                names.get(group.mechanism.id, group.mechanism.id),
+                brief(group.mechanism),
+                f"{group.people:,}",
+                f"{len(group.counts):,}",
+                short(group.mechanism.guarantee()),
+            ]
+            for group in evidence.groups
+        ],
+        numbers=(2, 3),
+    )
+
+
+def brief(mechanism: Mechanism) -> str:
+    """Return a mechanism in a few words: without its alphabet, which all of a survey share.
+
+    >>> from freewill import KRR, Identity, Linear
+    >>> brief(KRR(Linear(0, 9), epsilon=1.5)), brief(Identity(Linear(0, 9)))
+    ('k-rr(epsilon=1.5)', 'identity')
+    """
+    alphabet = str(mechanism.alphabet)
+    return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
+
+
+def short(guarantee: Guarantee | AdversaryLoss) -> str:
+    """Return a guarantee in a few words, for a column of a table.
+
+    >>> short(Guarantee("geo", 0.1))
+    '0.1-geo'
+    """
+    if isinstance(guarantee, AdversaryLoss):
+        return f"adversary loses {guarantee.adversary_loss:.4g}"
+    return str(guarantee).replace("geo-indistinguishability", "geo")
+
+
+def promise(guarantee: Guarantee | AdversaryLoss) -> dict[str, Any]:
+    """Describe a guarantee for JSON."""
+    if isinstance(guarantee, AdversaryLoss):
+        return {"kind": "adversary-loss", "adversary_loss": guarantee.adversary_loss}
+    return {"kind": guarantee.kind, "epsilon": guarantee.epsilon}
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show a spinner on work that turns out to take longer than a second, on terminals only."""
+    errors = console(stderr=True)
+    if not errors.is_terminal:
+        yield
+        return
+    spinner = errors.status(f"{what} ...")
+    timer = Timer(_PATIENCE_SECONDS, spinner.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        spinner.stop()

@@ -1,0 +1,36 @@
+"""The paper's figures and tables as data, one runner, one plotter, and the report.
+
+>>> from freewill.experiments import plan
+>>> [panel.figure for panel in plan(["7"]).panels]
+['7a', '7b']
+"""
+
+from freewill.experiments.gowalla import download
+from freewill.experiments.panels import FIGURES, FULL, PANELS, QUICK, STUDIES, Panel, Plan, plan
+from freewill.experiments.places import City, Line, load, synthetic_city
+from freewill.experiments.reproduce import Outcome, reproduce
+from freewill.experiments.results import Results, Row
+from freewill.experiments.verdicts import Judgement, judge, verdict
+
+__all__ = [
+    "FIGURES",
+    "FULL",
+    "PANELS",
+    "QUICK",
+    "STUDIES",
+    "City",
+    "Judgement",
+    "Line",
+    "Outcome",
+    "Panel",
+    "Plan",
+    "Results",
+    "Row",
+    "download",
+    "judge",
+    "load",
+    "plan",
+    "reproduce",
+    "synthetic_city",
+    "verdict",
+]

@@ -1,0 +1,200 @@
+"""The plotter: errors against people on logarithmic axes, and the pictures of the studies."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from freewill import plots
+from freewill.experiments.methods import EM, GIBU, Method
+from freewill.experiments.mixtures import Mixture, Setting
+from freewill.experiments.results import Results
+from freewill.theory import lower_bound
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_KIND_COLOURS = {
+    "krr": "#E69F00",
+    "geometric": "#0072B2",
+    "mixed": "#009E73",
+    "shokri": "#CC79A7",
+    "high": "#D55E00",
+    "low": "#56B4E9",
+}
+_KIND_MARKERS = {"krr": "s", "geometric": "o", "mixed": "^", "shokri": "D", "high": "v", "low": "P"}
+_WIDTH, _HEIGHT = 4.7, 3.7
+
+
+def errors(
+    panels: Sequence[tuple[str, Mixture, Sequence[Method]]],
+    results: Results,
+    city: str,
+    path: Path,
+    *,
+    same_scale: bool = False,
+) -> Path:
+    """Draw the mean EMD of methods against the number of people, a panel a mixture.
+
+    The band is one standard deviation over seeds to each side of the mean.
+    """
+    figure = plots._figure(_WIDTH * max(len(panels), 1) + 0.3, _HEIGHT)
+    figure.get_layout_engine().set(wspace=0.08)  # type: ignore[union-attr, call-arg]
+    grid = figure.subplots(1, len(panels), squeeze=False, sharey=same_scale)
+    for axes, (title, mixture, methods) in zip(grid.flat, panels, strict=True):
+        for method in methods:
+            _curve(axes, method, results, mixture.name)
+        plots._finish(axes, title, "people", f"EMD ({_unit(mixture)})")
+        _log(axes)
+        if mixture.place == "city":
+            _note(axes, city)
+        axes.legend(fontsize=9, frameon=False, loc="lower left", labelcolor="#22272E")
+    return plots._save(figure, path)
+
+
+def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None:
+    curve = results.curve(mixture, method.name)
+    people = np.array([*curve])
+    mean = np.array([summary.mean for summary in curve.values()])
+    spread = np.array([summary.spread for summary in curve.values()])
+    pen: dict[str, Any] = {"color": method.colour, "linestyle": method.dash}
+    top = 3 if method == GIBU else 2
+    hollow = "white" if method.post == "normalise" else method.colour
+    axes.plot(
+        people,
+        mean,
+        marker=method.marker,
+        markersize=5.5,
+        markerfacecolor=hollow,
+        linewidth=2.2 if method == GIBU else 1.6,
+        label=method.label,
+        zorder=top,
+        **pen,
+    )
+    # A logarithmic axis has no place for a band that reaches 0.
+    low = np.maximum(mean - spread, mean / 5)
+    axes.fill_between(people, low, mean + spread, color=method.colour, alpha=0.15, linewidth=0)
+
+
+def _unit(mixture: Mixture) -> str:
+    return "km" if mixture.place == "city" else "steps of the line"
+
+
+def _note(axes: "Axes", text: str) -> None:
+    """Say in a corner which city it is, so that no picture can pass for another."""
+    axes.text(
+        0.985,
+        0.97,
+        text,
+        transform=axes.transAxes,
+        ha="right",
+        va="top",
+        fontsize=8.5,
+        color="#5B6675",
+    )
+
+
+def _log(axes: "Axes") -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
+
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    low, high = axes.get_ylim()
+    steps = (1.0,) if high / low > 200 else (1.0, 2.0, 5.0)
+    axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=20))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.grid(color="#E4E7EB", linewidth=0.8)
+
+
+def _pen(mixture: Mixture) -> dict[str, Any]:
+    kind = mixture.name.split("-")[1]
+    city = mixture.place == "city"
+    return {
+        "color": _KIND_COLOURS[kind],
+        "marker": _KIND_MARKERS[kind],
+        "markerfacecolor": "white" if city else _KIND_COLOURS[kind],
+        "markersize": 5.5,
+        "linestyle": "--" if city else "-",
+        "linewidth": 1.6,
+        "label": mixture.title,
+    }
+
+
+def stopping(mixtures: Iterable[Mixture], results: Results, people: int, path: Path) -> Path:
+    """Draw what algorithm 1 leaves at each delta: the gap, and the EMD beside the optimum's."""
+    figure = plots._figure(11.6, 4.2)
+    left, right = figure.subplots(1, 2)
+    shown: set[float] = set()
+    for mixture in mixtures:
+        gaps, ratios = stopped(mixture.name, results, people)
+        shown.update(gaps)
+        if gaps:
+            left.plot([*gaps], [*gaps.values()], **_pen(mixture))
+            right.plot([*ratios], [*ratios.values()], **_pen(mixture))
+    right.axhline(1.0, color="#22272E", linewidth=1.0, zorder=1)
+    plots._finish(left, "How far from the optimum", "delta", "gap (log-likelihood a person)")
+    plots._finish(right, "What that does to the error", "delta", "EMD / EMD of the optimum")
+    for axes in (left, right):
+        _log(axes)
+        axes.xaxis.set_major_formatter("{x:.0e}")
+        axes.set_xticks(sorted(shown))
+        axes.tick_params(axis="x", labelrotation=40)
+        axes.invert_xaxis()
+    left.yaxis.set_major_formatter("{x:.0e}")
+    right.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return plots._save(figure, path)
+
+
+def stopped(
+    mixture: str, results: Results, people: int
+) -> tuple[dict[float, float], dict[float, float]]:
+    """Return, by delta, the mean gap of algorithm 1 and the ratio of its mean EMD to GIBU's."""
+    gaps, ratios = {}, {}
+    for method in EM:
+        gap = results.by_seed(mixture, method.name, people, "gap")
+        own = results.by_seed(mixture, method.name, people)
+        best = results.by_seed(mixture, GIBU.name, people)
+        if own and method.delta is not None:
+            gaps[method.delta] = float(np.mean([*gap.values()]))
+            ratios[method.delta] = sum(own.values()) / sum(best[seed] for seed in own)
+    return gaps, ratios
+
+
+def bounds(settings: Iterable[Setting], results: Results, path: Path) -> Path:
+    """Draw GIBU's mean squared l2 error over (1 - sum theta^2) / n, the error without privacy."""
+    figure = plots._figure(9.4, 4.2)
+    axes = figure.add_subplot()
+    for setting in settings:
+        factors = price(setting, results)
+        axes.plot([*factors], [*factors.values()], **_pen(setting.mixture))
+    axes.axhline(1.0, color="#22272E", linewidth=1.2, zorder=1)
+    up = "squared l2 error / lower bound"
+    plots._finish(axes, "What privacy costs: GIBU over the error without privacy", "people", up)
+    _log(axes)
+    axes.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return plots._save(figure, path)
+
+
+def price(setting: Setting, results: Results) -> dict[int, float]:
+    """Return, by the number of people, GIBU's mean squared l2 error over the lower bound."""
+    name = setting.mixture.name
+    found = {}
+    for people in results.curve(name, GIBU.name):
+        squares = [x**2 for x in results.by_seed(name, GIBU.name, people, "l2").values()]
+        found[people] = float(np.mean(squares)) / lower_bound(setting.truth, people)
+    return found
+
+
+def reconstructions(
+    setting: Setting, thetas: Mapping[str, Any], label: str, people: int, path: Path
+) -> Path:
+    """Draw the truth beside what methods make of one draw."""
+    head = f"{label}: {people:,} people, {setting.mixture.title.rsplit(',', 1)[0]}"
+    if setting.mixture.place == "city":
+        shown = {"truth": setting.truth, **thetas}
+        return plots.maps(setting.alphabet, shown, path=path, title=head)  # type: ignore[arg-type]
+    return plots.line(setting.alphabet, thetas, setting.truth, path=path, title=head, unit="value")

@@ -1,0 +1,189 @@
+"""The mixtures of mechanisms that the paper evaluates, each with the truth it is tried on."""
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from freewill.alphabets import Alphabet
+from freewill.evidence import Evidence, collect
+from freewill.experiments import parameters as paper
+from freewill.experiments.places import City, Line
+from freewill.mechanisms import KRR, RAPPOR, Geometric, Mechanism, PlanarGeometric, Shokri
+from freewill.types import FloatArray, IntArray
+
+Place = Literal["line", "short line", "city"]
+Kind = Literal["k-rr", "geometric", "rappor", "shokri"]
+
+RESULTS_VERSION = 1
+"""Raise it when the same mixture, size and seed would give another number."""
+SELECTIONS = ("max-entropy", "centre", "vertex", "coin")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Mechanisms of one kind: their epsilons, or for Shokri's their quality losses."""
+
+    kind: Kind
+    levels: tuple[float, ...]
+    selection: str = "max-entropy"
+
+    def mechanisms(self, alphabet: Any) -> list[Mechanism]:
+        """Build the mechanisms on an alphabet."""
+        if self.kind == "shokri":
+            chosen: Any = self.selection
+            return [Shokri(alphabet, level, selection=chosen) for level in self.levels]
+        if self.kind == "rappor":
+            return [RAPPOR(alphabet, level) for level in self.levels]
+        if self.kind == "k-rr":
+            return [KRR(alphabet, level) for level in self.levels]
+        if hasattr(alphabet, "columns"):
+            return [PlanarGeometric(alphabet, level) for level in self.levels]
+        return [Geometric(alphabet, level) for level in self.levels]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What the people of an experiment choose from, each mechanism with the same probability."""
+
+    name: str
+    title: str
+    place: Place
+    table: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A mixture at its place: ready to draw people, and to name its results by their cause."""
+
+    mixture: Mixture
+    alphabet: Alphabet
+    truth: FloatArray
+
+    @cached_property
+    def mechanisms(self) -> list[Mechanism]:
+        """The mechanisms on offer."""
+        return [m for part in self.mixture.parts for m in part.mechanisms(self.alphabet)]
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of all that decides the numbers: alphabet, mechanisms and truth."""
+        cause = {
+            "results": RESULTS_VERSION,
+            "alphabet": self.alphabet.spec(),
+            "mechanisms": [mechanism.spec() for mechanism in self.mechanisms],
+            "truth": hashlib.sha256(np.round(self.truth, 15).tobytes()).hexdigest(),
+        }
+        text = json.dumps(cause, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def draw(self, people: int, seed: int) -> tuple[Evidence, IntArray]:
+        """Let people draw a value and choose a mechanism; return the evidence and their values.
+
+        >>> setting = settings([MIXTURES["line-krr"]])[0]
+        >>> evidence, values = setting.draw(1000, seed=0)
+        >>> evidence.people, len(evidence.groups), len(values)
+        (1000, 10, 1000)
+        """
+        name = int.from_bytes(hashlib.sha256(self.mixture.name.encode()).digest()[:4], "big")
+        rng = np.random.default_rng([seed, people, name])
+        values = rng.choice(self.truth.size, size=people, p=self.truth)
+        choices = rng.integers(len(self.mechanisms), size=people)
+        parts = [
+            (mechanism, mechanism.obfuscate(values[choices == number], rng))
+            for number, mechanism in enumerate(self.mechanisms)
+        ]
+        return collect(parts), values
+
+
+def binomial(size: int) -> FloatArray:
+    """Return the paper's truth on a line, the binomial distribution with alpha = 0.5.
+
+    >>> binomial(3)
+    array([0.25, 0.5 , 0.25])
+    """
+    return np.array([math.comb(size - 1, value) / 2 ** (size - 1) for value in range(size)])
+
+
+def settings(
+    mixtures: Sequence[Mixture], city: City | None = None, line: Line | None = None
+) -> list[Setting]:
+    """Put mixtures at their places: the paper's lines, and a city (synthetic by default)."""
+    from freewill.experiments.places import synthetic_city  # noqa: PLC0415
+
+    truth = binomial(paper.LINE.size) if line is None else line.truth
+    town = synthetic_city() if city is None else city
+    where: dict[Place, tuple[Alphabet, FloatArray]] = {
+        "line": (paper.LINE, truth),
+        "short line": (paper.SHORT_LINE, binomial(paper.SHORT_LINE.size)),
+        "city": (town.grid, town.truth),
+    }
+    return [Setting(mixture, *where[mixture.place]) for mixture in mixtures]
+
+
+def shokri(place: Place, selection: str = SELECTIONS[0]) -> Mixture:
+    """Return ten mechanisms of Shokri et al. under a selection rule."""
+    suffix = "" if selection == SELECTIONS[0] else f"-{selection}"
+    levels = paper.SHOKRI_CITY if place == "city" else paper.SHOKRI_LINE
+    title = f"ten Shokri ({selection}), {place}"
+    part = Part("shokri", levels, selection)
+    return Mixture(f"{place}-shokri{suffix}", title, place, "VIII", (part,))
+
+
+_LISTED = (
+    Mixture(
+        "rappor-high",
+        "ten RAPPOR, high privacy",
+        "short line",
+        "IV",
+        (Part("rappor", paper.RAPPOR_HIGH_PRIVACY),),
+    ),
+    Mixture(
+        "rappor-low",
+        "ten RAPPOR, low privacy",
+        "short line",
+        "IV",
+        (Part("rappor", paper.RAPPOR_LOW_PRIVACY),),
+    ),
+    Mixture("line-krr", "ten k-RR, line", "line", "V", (Part("k-rr", paper.KRR_LINE),)),
+    Mixture("city-krr", "ten k-RR, city", "city", "V", (Part("k-rr", paper.KRR_CITY),)),
+    Mixture(
+        "line-geometric",
+        "ten geometric, line",
+        "line",
+        "VI",
+        (Part("geometric", paper.GEOMETRIC_LINE),),
+    ),
+    Mixture(
+        "city-geometric",
+        "ten planar geometric, city",
+        "city",
+        "VI",
+        (Part("geometric", paper.GEOMETRIC_CITY),),
+    ),
+    Mixture(
+        "line-mixed",
+        "five geometric and five k-RR, line",
+        "line",
+        "VII",
+        (Part("geometric", paper.MIXED_LINE_GEOMETRIC), Part("k-rr", paper.MIXED_LINE_KRR)),
+    ),
+    Mixture(
+        "city-mixed",
+        "five planar geometric and five k-RR, city",
+        "city",
+        "VII",
+        (Part("geometric", paper.MIXED_CITY_GEOMETRIC), Part("k-rr", paper.MIXED_CITY_KRR)),
+    ),
+    shokri("line"),
+    shokri("city"),
+    *(shokri("line", selection) for selection in SELECTIONS[1:]),
+    *(shokri("city", selection) for selection in SELECTIONS[1:]),
+)
+MIXTURES = {mixture.name: mixture for mixture in _LISTED}

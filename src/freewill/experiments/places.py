@@ -1,0 +1,218 @@
+"""Where the true values come from: a city of check-ins, one of our own making, or a line."""
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from freewill.alphabets import Grid
+from freewill.alphabets.grid import kilometres_per_degree
+from freewill.errors import FreewillError
+from freewill.experiments.parameters import CITY, LINE
+from freewill.types import FloatArray
+
+_LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
+_COUNT = ("count", "counts", "people", "n")
+_SNAP_COLUMNS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class City:
+    """How many people there are in each cell of a grid, and what to call the place."""
+
+    grid: Grid
+    counts: FloatArray
+    label: str
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def truth(self) -> FloatArray:
+        """The distribution over cells."""
+        return np.asarray(self.counts / self.counts.sum())
+
+    def __str__(self) -> str:
+        people, cells = int(self.counts.sum()), int((self.counts > 0).sum())
+        return f"{self.label}: {people:,} points in {cells} of {self.grid.size} cells"
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """How many people have each value of the line 0..99."""
+
+    counts: FloatArray
+    label: str
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def truth(self) -> FloatArray:
+        """The distribution over values."""
+        return np.asarray(self.counts / self.counts.sum())
+
+    def __str__(self) -> str:
+        return f"{self.label}: {int(self.counts.sum()):,} values"
+
+
+def synthetic_city() -> City:
+    """Return the city that ships with the project, on the paper's grid.
+
+    A centre and nine quarters, main streets, lumpy blocks, a park and a bay where nobody is: of
+    much the same shape as real check-ins (the fullest cell holds 5 %), and invented.
+
+    >>> print(synthetic_city())
+    synthetic city: 123,000 points in 339 of 384 cells
+    """
+    rng = np.random.default_rng(20250)
+    east, north = CITY.positions.T
+    crowd = np.full(CITY.size, 0.02)
+    quarters = rng.uniform((1.0, 0.8), (11.0, 7.2), size=(9, 2))
+    heights, widths = rng.uniform(0.2, 1.0, size=9), rng.uniform(0.4, 1.2, size=9)
+    places = [((9.2, 5.8), 6.0, 0.75), *zip(quarters, heights, widths, strict=True)]
+    for (x, y), height, width in places:
+        crowd += height * np.exp(-((east - x) ** 2 + (north - y) ** 2) / (2 * width**2))
+    street = np.abs(north - 0.55 * east - 0.8) < 0.3
+    crowd[street] *= 1.8
+    crowd *= rng.lognormal(sigma=0.7, size=CITY.size)
+    park = (np.abs(east - 2.6) < 1.6) & (np.abs(north - 5.6) < 0.4)
+    bay = np.hypot(east - 12.6, north - 1.0) < 3.1
+    crowd[park | bay] = 0.0
+    counts = np.floor(123_000 * crowd / crowd.sum())
+    counts[np.argmax(counts)] += 123_000 - counts.sum()
+    return City(CITY, counts, "synthetic city")
+
+
+def load(path: str | Path) -> City | Line:
+    """Read a data file of the user's: points of a city, or values of the line 0..99.
+
+    A CSV (plain or .gz) with columns latitude and longitude holds points; with one column of
+    integers, or a column of integers and one named count, it holds values. The tab-separated file
+    of SNAP's Gowalla check-ins is known by its five columns without names.
+    """
+    target = Path(path)
+    try:
+        with _opened(target) as file:
+            first = file.readline()
+            if first.count("\t") == _SNAP_COLUMNS - 1:
+                return _city(target, *_gowalla_points(io.StringIO(first), file))
+            heads = [head.strip().strip('"').lower() for head in first.split(",")]
+            latitude, longitude = _find(heads, _LATITUDE), _find(heads, _LONGITUDE)
+            if latitude is not None and longitude is not None:
+                return _city(target, *_read_columns(target, file, latitude, longitude))
+            if len(heads) == 1:
+                rest = _with_first(first, file) if _is_number(heads[0]) else file
+                return _line(target, *_read_columns(target, rest, 0))
+            count = _find(heads, _COUNT)
+            if len(heads) == 2 and count is not None:
+                return _line(target, *_read_columns(target, file, 1 - count, count))
+            raise FreewillError(
+                f"{target} has the columns {', '.join(heads)}: expected latitude and longitude, "
+                f"or one column of values, with or without one named count."
+            )
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+        raise FreewillError(f"{target} cannot be read as CSV: {error}.") from None
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    if path.suffix == ".gz":
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as packed:
+            yield packed
+    else:
+        with path.open(encoding="utf-8", newline="") as plain:
+            yield plain
+
+
+def _with_first(first: str, file: TextIO) -> TextIO:
+    return io.StringIO(first + file.read())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _find(heads: list[str], names: tuple[str, ...]) -> int | None:
+    return next((heads.index(name) for name in names if name in heads), None)
+
+
+def _read_columns(path: Path, file: TextIO, *places: int) -> list[FloatArray]:
+    """Read columns of numbers; a row without them is an error that names its line."""
+    found = []
+    for number, row in enumerate(csv.reader(file), start=2):
+        if not row:
+            continue
+        try:
+            found.append([float(row[place]) for place in places])
+        except (ValueError, IndexError):
+            raise FreewillError(
+                f"{path}, line {number}: {','.join(row)!r}: expected numbers in "
+                f"column{'s' * (len(places) > 1)} {', '.join(str(place + 1) for place in places)}."
+            ) from None
+    if not found:
+        raise FreewillError(f"{path} has no rows: there is nobody to draw.")
+    return list(np.array(found).T)
+
+
+def _gowalla_points(*files: TextIO) -> list[FloatArray]:
+    """Read latitudes and longitudes of SNAP's file: user, time, latitude, longitude, place."""
+    points = [
+        (float(row[2]), float(row[3]))
+        for file in files
+        for row in csv.reader(file, delimiter="\t")
+        if len(row) == _SNAP_COLUMNS
+    ]
+    return list(np.array(points).T)
+
+
+def _city(path: Path, latitudes: FloatArray, longitudes: FloatArray) -> City:
+    """Count points on the paper's grid, or on one of its size around points from elsewhere."""
+    points = np.column_stack([latitudes, longitudes])
+    grid, label, notes = CITY, "San Francisco", []
+    inside = grid.encode_inside(points)
+    if not inside.indices.size:
+        grid, label = _around(points), path.name.split(".")[0]
+        inside = grid.encode_inside(points)
+        notes.append(f"no point of {path.name} is in San Francisco: same grid, moved to the points")
+    if inside.dropped:
+        notes.append(f"{inside.dropped:,} of {len(points):,} points outside the grid were left out")
+    if not inside.indices.size:
+        raise FreewillError(f"{path}: no point falls into a grid of 12 x 8 km around their middle.")
+    counts = np.bincount(inside.indices, minlength=grid.size).astype(np.float64)
+    return City(grid, counts, f"{label} ({path.name})", tuple(notes))
+
+
+def _around(points: FloatArray) -> Grid:
+    latitude, longitude = np.median(points, axis=0)
+    north_km, east_km = kilometres_per_degree(float(latitude))
+    half_height = CITY.rows * CITY.cell[1] / 2 / north_km
+    half_width = CITY.columns * CITY.cell[0] / 2 / east_km
+    return Grid.box(
+        latitude - half_height,
+        latitude + half_height,
+        longitude - half_width,
+        longitude + half_width,
+        CITY.columns,
+        CITY.rows,
+        CITY.cell,
+    )
+
+
+def _line(path: Path, values: FloatArray, people: FloatArray | None = None) -> Line:
+    people = np.ones(values.size) if people is None else people
+    kept = (values >= LINE.first) & (values <= LINE.last) & (values == np.floor(values))
+    if not people[kept].sum() > 0 or np.any(people < 0):
+        raise FreewillError(f"{path}: expected whole values from 0 to 99, and counts >= 0.")
+    notes = []
+    if not kept.all():
+        notes.append(f"{int((~kept).sum()):,} rows of {path.name} are not in 0..99: left out")
+    counts = np.zeros(LINE.size)
+    np.add.at(counts, LINE.encode(values[kept]), people[kept])
+    return Line(counts, f"values of {path.name}", tuple(notes))

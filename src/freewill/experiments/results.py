@@ -1,0 +1,139 @@
+"""Results: one row a method, size and seed, kept as lines of JSON and written as a tidy CSV."""
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, astuple, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from freewill.experiments.mixtures import Setting
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one method made of one draw of people.
+
+    `emd` is the distance to the distribution that people were drawn from, `emd_people` that to
+    the people who were drawn; `failed` says why there is no estimate.
+    """
+
+    mixture: str
+    method: str
+    people: int
+    seed: int
+    emd: float
+    emd_people: float
+    l2: float
+    gap: float
+    steps: int
+    status: str
+    seconds: float
+    failed: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean and standard deviation over seeds."""
+
+    mean: float
+    spread: float
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Summary":
+        """Summarise.
+
+        >>> Summary.of([1.0, 3.0]).mean
+        2.0
+        """
+        spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+        return cls(float(np.mean(values)), spread, len(values))
+
+
+class Store:
+    """Rows on disk, one file a setting; a run that stops leaves all finished rows behind."""
+
+    def __init__(self, folder: Path, settings: Iterable[Setting]) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.paths = {
+            setting.mixture.name: folder / f"{setting.mixture.name}-{setting.key}.jsonl"
+            for setting in settings
+        }
+        self.rows: dict[tuple[str, int, int, str], Row] = {}
+        for path in self.paths.values():
+            self._read(path)
+
+    def _read(self, path: Path) -> None:
+        if not path.exists():
+            return
+        text = path.read_text(encoding="utf-8")
+        for line in text.splitlines():
+            try:
+                row = Row(**json.loads(line))
+            except (ValueError, TypeError):
+                continue  # the last line of a run that was stopped while writing
+            self._keep(row)
+        if text and not text.endswith("\n"):
+            path.write_text(text + "\n", encoding="utf-8")
+
+    def _keep(self, row: Row) -> None:
+        self.rows[row.mixture, row.people, row.seed, row.method] = row
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Keep rows, here and on disk."""
+        for row in rows:
+            self._keep(row)
+            with self.paths[row.mixture].open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(row)) + "\n")
+
+    def __contains__(self, key: tuple[str, int, int, str]) -> bool:
+        return key in self.rows
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of a plan, with the few questions that tables and pictures ask."""
+
+    rows: tuple[Row, ...]
+
+    def by_seed(
+        self, mixture: str, method: str, people: int, field: str = "emd"
+    ) -> dict[int, float]:
+        """Return a column of the rows of one method and size, by seed; failures left out."""
+        return {
+            row.seed: float(getattr(row, field))
+            for row in self._grouped.get((mixture, method, people), ())
+            if not row.failed
+        }
+
+    @cached_property
+    def _grouped(self) -> dict[tuple[str, str, int], list[Row]]:
+        grouped = defaultdict(list)
+        for row in self.rows:
+            grouped[row.mixture, row.method, row.people].append(row)
+        return grouped
+
+    def failure(self, mixture: str, method: str) -> str:
+        """Return why a method has no estimate on a mixture, or nothing."""
+        why = (r.failed for r in self.rows if (r.mixture, r.method) == (mixture, method))
+        return next((text for text in why if text), "")
+
+    def curve(self, mixture: str, method: str, field: str = "emd") -> dict[int, Summary]:
+        """Return the summary at each size."""
+        sizes = sorted({row.people for row in self.rows if row.mixture == mixture})
+        found = {people: self.by_seed(mixture, method, people, field) for people in sizes}
+        return {people: Summary.of([*v.values()]) for people, v in found.items() if v}
+
+    def write_csv(self, path: Path) -> Path:
+        """Write all rows, tidy: one observation a row."""
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([field.name for field in fields(Row)])
+            ordered = sorted(self.rows, key=lambda r: (r.mixture, r.method, r.people, r.seed))
+            writer.writerows(astuple(row) for row in ordered)
+        return path

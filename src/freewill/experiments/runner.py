@@ -1,0 +1,154 @@
+"""The runner: every cell of a plan once, on all cores, resumed where it stopped."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+import numpy as np
+
+from freewill.alphabets import Alphabet
+from freewill.errors import FreewillError
+from freewill.experiments.methods import Method, Sample
+from freewill.experiments.mixtures import Setting
+from freewill.experiments.panels import Plan
+from freewill.experiments.results import Results, Row, Store
+from freewill.metrics import emd, l2
+from freewill.types import FloatArray
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_WAITING = 4
+"""Cells handed out ahead, for each worker."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One draw of people from a setting, and the methods that are to look at it."""
+
+    mixture: str
+    people: int
+    seed: int
+    methods: tuple[Method, ...]
+
+    @property
+    def weight(self) -> float:
+        """Roughly how long it takes, in seconds: for the time left, and to start with the long."""
+        city = self.mixture.startswith("city")
+        iterations = sum(0.8 for method in self.methods if method.delta is not None)
+        limits = sum(method.seconds or 0.0 for method in self.methods)
+        return (1.6 if city else 0.25) + iterations + limits / 2
+
+
+def run_cell(setting: Setting, cell: Cell) -> list[Row]:
+    """Draw the people of a cell and run its methods on the same reports."""
+    evidence, values = setting.draw(cell.people, cell.seed)
+    drawn = np.bincount(values, minlength=setting.truth.size) / cell.people
+    sample = Sample(evidence)
+    return [_row(setting, cell, method, sample, drawn) for method in cell.methods]
+
+
+def _row(setting: Setting, cell: Cell, method: Method, sample: Sample, drawn: FloatArray) -> Row:
+    alphabet: Alphabet = setting.alphabet
+    head = (cell.mixture, method.name, cell.people, cell.seed)
+    try:
+        found = method.run(sample)
+        theta = found.theta / found.theta.sum()
+    except FreewillError as error:
+        nothing = float("nan")
+        return Row(*head, nothing, nothing, nothing, nothing, 0, "failed", 0.0, str(error))
+    return Row(
+        *head,
+        emd(theta, setting.truth, alphabet),
+        emd(theta, drawn, alphabet),
+        l2(theta, setting.truth),
+        float(found.gap),
+        found.steps,
+        str(found.status),
+        found.seconds,
+    )
+
+
+def run(
+    plan: Plan,
+    settings: Sequence[Setting],
+    store: Store,
+    workers: int | None = None,
+    show: Callable[[float, float], None] = lambda done, total: None,
+) -> Results:
+    """Run what the store does not hold yet; `show(done, total)` in seconds of expected work.
+
+    Each worker is a process of its own with single-threaded linear algebra: the problems are
+    small, and threads would only get in each other's way.
+    """
+    by_name = {setting.mixture.name: setting for setting in settings}
+    wanted = plan.cells()
+    cells = []
+    for (mixture, people, seed), methods in wanted.items():
+        missing = [m for m in methods if (mixture, people, seed, m.name) not in store]
+        if missing:
+            cells.append(Cell(mixture, people, seed, tuple(missing)))
+    cells.sort(key=lambda cell: -cell.weight)
+    total, done = sum(cell.weight for cell in cells), 0.0
+    show(done, total)
+    for cell, rows in _finished(cells, by_name, workers or os.cpu_count() or 1):
+        store.add(rows)
+        done += cell.weight
+        show(done, total)
+    keys = [(*where, method.name) for where, methods in wanted.items() for method in methods]
+    return Results(tuple(store.rows[key] for key in keys))
+
+
+def _finished(
+    cells: Sequence[Cell], settings: dict[str, Setting], workers: int
+) -> Iterator[tuple[Cell, list[Row]]]:
+    """Yield cells as they are finished."""
+    if workers == 1 or len(cells) < 2:
+        for cell in cells:
+            yield cell, run_cell(settings[cell.mixture], cell)
+        return
+    with (
+        _single_threads(),
+        ProcessPoolExecutor(
+            workers, get_context("spawn"), initializer=_start, initargs=(settings,)
+        ) as pool,
+    ):
+        waiting, running = list(reversed(cells)), dict[Future[list[Row]], Cell]()
+        try:
+            while waiting or running:
+                while waiting and len(running) < _WAITING * workers:
+                    cell = waiting.pop()
+                    running[pool.submit(_work, cell)] = cell
+                ready, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    yield running.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _single_threads() -> Iterator[None]:
+    """Let processes that start in here use one thread each for linear algebra."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+_SETTINGS: dict[str, Setting] = {}
+"""What a worker process was started with; empty everywhere else."""
+
+
+def _start(settings: dict[str, Setting]) -> None:
+    _SETTINGS.update(settings)
+
+
+def _work(cell: Cell) -> list[Row]:
+    return run_cell(_SETTINGS[cell.mixture], cell)

@@ -1,0 +1,216 @@
+"""The report's tables as HTML: verdicts beside the paper's, algorithm 1, costs, parameters."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import numpy as np
+
+from freewill.experiments.figures import stopped
+from freewill.experiments.methods import EM, GIBU, IBU_M, IBU_M_STOPPED, INV_M, Method
+from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Mixture, Setting, shokri
+from freewill.experiments.results import Results
+from freewill.experiments.verdicts import Judgement, Ratio, ratio_of
+
+_NOTHING = "&ndash;"
+_MEASURED = {"line": "line", "city": "city", "short line": "line 0..19"}
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: bool = True) -> str:
+    """Return a table of cells that are HTML already; all columns but the first are numbers."""
+    kind = ' class="number"' if numbers else ""
+    top = "".join(f"<th{kind if i else ''}>{head}</th>" for i, head in enumerate(heads))
+    body = "".join(
+        "<tr>" + "".join(f"<td{kind if i else ''}>{c}</td>" for i, c in enumerate(row)) + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def verdicts(judgements: Sequence[Judgement], name: str) -> str:
+    """Return table I or II: our word, the ratios behind it, and the paper's word."""
+    chosen = [judgement for judgement in judgements if judgement.entry.table == name]
+    if not chosen:
+        return ""
+    columns = list(dict.fromkeys(judgement.entry.column for judgement in chosen))
+    rows = list(dict.fromkeys(judgement.entry.row for judgement in chosen))
+    cells = {(j.entry.row, j.entry.column): _verdict(j) for j in chosen}
+    reference = f'{chip("Excellent")}<div class="detail">the reference</div>'
+    listed = [
+        [f"<b>{row}</b>", *(cells.get((row, column), "") for column in columns), reference]
+        for row in rows
+    ]
+    return table(["mechanisms", *columns, "GIBU"], listed, numbers=False)
+
+
+def _verdict(judgement: Judgement) -> str:
+    mark = (
+        '<span class="mark yes" title="agrees">✓</span>'
+        if judgement.agrees
+        else '<span class="mark no" title="differs">✗</span>'
+    )
+    details = "<br>".join(_ratio(ratio) for ratio in judgement.ratios)
+    said = f"paper: {judgement.entry.paper}"
+    return f'{chip(judgement.word)}{mark}<div class="detail">{said}<br>{details}</div>'
+
+
+def _ratio(ratio: Ratio) -> str:
+    place = _MEASURED[MIXTURES[ratio.mixture].place]
+    if ratio.refused:
+        return f"{place}: cannot be inverted"
+    return f"{place}: {ratio.value:.2f} ± {ratio.error:.2f}"
+
+
+def chip(word: str) -> str:
+    """Return a verdict in its colour."""
+    return f'<span class="chip {word}">{word}</span>'
+
+
+def differences(judgements: Sequence[Judgement], results: Results) -> str:
+    """Return each panel whose own word is not the paper's, with what speaks for and against."""
+    rows = []
+    for judgement in judgements:
+        for ratio in judgement.differing:
+            mixture = MIXTURES[ratio.mixture]
+            chosen = [m for m in judgement.entry.methods if m.name == ratio.method]
+            rows.append(
+                [
+                    f"{judgement.entry.column}, {mixture.title}",
+                    chip(judgement.entry.paper),
+                    chip(ratio.word) + (" (close)" if ratio.close else ""),
+                    _NOTHING if ratio.refused else f"{ratio.value:.2f} ± {ratio.error:.2f}",
+                    _NOTHING if ratio.refused else f"{ratio.wins} of {ratio.seeds}",
+                    _at_fewest(results, ratio.mixture, tuple(chosen)),
+                    _people(results, ratio.mixture, tuple(chosen)),
+                    _stopped_both(results, ratio),
+                ]
+            )
+    if not rows:
+        return "<p>Every panel has the paper's word.</p>"
+    heads = [
+        "method and panel",
+        "paper",
+        "here",
+        "EMD / GIBU",
+        "seeds that GIBU wins",
+        "at the fewest people",
+        "to the people drawn",
+        "both stopped at delta 1e-06",
+    ]
+    return table(heads, rows, numbers=False)
+
+
+def _at_fewest(results: Results, mixture: str, methods: tuple[Method, ...]) -> str:
+    people = min(row.people for row in results.rows if row.mixture == mixture)
+    ratio = ratio_of(results, mixture, methods, people)
+    return _NOTHING if ratio is None or ratio.refused else f"{ratio.value:.2f}"
+
+
+def _people(results: Results, mixture: str, methods: tuple[Method, ...]) -> str:
+    ratio = ratio_of(results, mixture, methods, field="emd_people")
+    return _NOTHING if ratio is None or ratio.refused else f"{ratio.value:.2f}"
+
+
+def _stopped_both(results: Results, ratio: Ratio) -> str:
+    if ratio.method != IBU_M.name:
+        return _NOTHING
+    found = ratio_of(
+        results, ratio.mixture, (IBU_M_STOPPED[2],), ratio.people, reference=EM[2].name
+    )
+    return _NOTHING if found is None or found.refused else f"{found.value:.2f}"
+
+
+def stops(mixtures: Iterable[Mixture], results: Results, people: int) -> str:
+    """Return, for algorithm 1 at each delta, its EMD over the optimum's and the gap it left."""
+    used = [m for m in EM if any(row.method == m.name for row in results.rows)]
+    rows = []
+    for mixture in mixtures:
+        gaps, ratios = stopped(mixture.name, results, people)
+        cells = [
+            f'{ratios[m.delta]:.2f}<div class="detail">{gaps[m.delta]:.0e}</div>'
+            if m.delta in ratios
+            else ""
+            for m in used
+            if m.delta is not None
+        ]
+        rows.append([mixture.title, *cells])
+    return table(["EMD / EMD of the optimum", *(f"delta {m.delta:.0e}" for m in used)], rows)
+
+
+def race(mixtures: Iterable[Mixture], results: Results, people: int) -> str:
+    """Return the time of algorithm 1 to GIBU's certificate beside GIBU's own, on one draw each."""
+    rows, ours, theirs, all_arrived = [], 0.0, 0.0, True
+    for mixture in mixtures:
+        own = results.by_seed(mixture.name, GIBU.name, people, "seconds")
+        for row in results.rows:
+            if (row.mixture, row.people) != (mixture.name, people) or not row.method.endswith("s"):
+                continue
+            best, arrived = float(np.median([*own.values()])), row.status == "certified"
+            ours, theirs, all_arrived = ours + best, theirs + row.seconds, all_arrived and arrived
+            steps, gap = f"{row.steps:,}", f"{row.gap:.1e}"
+            rows.append([mixture.title, *_times(best, row.seconds, arrived), steps, gap])
+    if not rows:
+        return ""
+    rows.append(["<b>together</b>", *_times(ours, theirs, all_arrived), "", ""])
+    return table(["", "GIBU", "algorithm 1", "slower", "its steps", "gap it reached"], rows)
+
+
+def _times(ours: float, theirs: float, arrived: bool) -> list[str]:
+    least = "" if arrived else "&gt; "
+    return [f"{ours:.3f} s", f"{least}{theirs:.2f} s", f"{least}{theirs / ours:,.0f} times"]
+
+
+def selections(results: Results, people: int) -> str:
+    """Return what each selection rule leaves to GIBU, and what [IBU]M and [INV]M make of it."""
+    rows = []
+    for place in ("line", "city"):
+        for rule in SELECTIONS:
+            mixture = shokri(place, rule)
+            own = results.curve(mixture.name, GIBU.name).get(people)
+            if own is None:
+                continue
+            cells = [_short(ratio_of(results, mixture.name, m, people)) for m in ((IBU_M,), INV_M)]
+            unit = "km" if place == "city" else "steps"
+            rows.append([mixture.title, f"{own.mean:.3f} ± {own.spread:.3f} {unit}", *cells])
+    return table(["", "EMD of GIBU", "[IBU]M / GIBU", "[INV]M / GIBU"], rows)
+
+
+def _short(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return _NOTHING
+    number = "refused" if ratio.refused else f"{ratio.value:.2f} ± {ratio.error:.2f}"
+    return f"{number} {chip(ratio.word)}"
+
+
+def costs(settings: Iterable[Setting], results: Results, people: int) -> str:
+    """Return the median seconds of each method on each mixture."""
+    from freewill.experiments.panels import PANELS  # noqa: PLC0415
+
+    methods = list(dict.fromkeys(m for panel in PANELS for m in panel.methods))
+    methods.sort(key=lambda method: method != GIBU)
+    rows = []
+    for setting in settings:
+        cells = []
+        for method in methods:
+            own = results.by_seed(setting.mixture.name, method.name, people, "seconds")
+            cells.append(f"{1000 * float(np.median([*own.values()])):.1f}" if own else "")
+        rows.append([setting.mixture.title, *cells])
+    return table(["milliseconds", *(escape(method.label) for method in methods)], rows)
+
+
+def parameters(settings: Iterable[Setting]) -> str:
+    """Return what each mixture is made of."""
+    names = {
+        "k-rr": "k-RR, epsilon",
+        "geometric": "geometric, epsilon",
+        "rappor": "RAPPOR, epsilon",
+    }
+    rows = []
+    for setting in settings:
+        mixture = setting.mixture
+        for part in mixture.parts:
+            kind = names.get(part.kind, f"Shokri ({part.selection}), Q")
+            levels = ", ".join(f"{level:g}" for level in part.levels)
+            rows.append([mixture.title, mixture.table, f"{kind} = {levels}", f"{setting.key}"])
+    return table(["mixture", "paper's table", "mechanisms", "key of its results"], rows, False)

@@ -1,0 +1,307 @@
+"""Pictures from values: estimates on a line, map beside map, law beside law.
+
+Every function writes one file, its format told by the suffix (.png, .svg, .pdf), and returns the
+path. Figures are drawn on canvases of their own: no window opens and no global setting changes.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.alphabets import Alphabet, Grid, Linear
+from freewill.errors import FreewillError, ParameterError
+from freewill.types import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# The palette of Okabe and Ito, which people with any colour vision tell apart; each colour comes
+# with a dash pattern of its own, for prints without colour.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_DASHES = ("solid", (0, (6, 2)), (0, (2, 1.5)), (0, (8, 2, 2, 2)), (0, (1, 1)), (0, (12, 3)))
+_TRUTH, _INK, _FAINT = "#C9CDD3", "#22272E", "#E4E7EB"
+_SMALL, _NORMAL, _LARGE = 9.0, 10.5, 12.5
+_FORMATS = (".png", ".svg", ".pdf")
+_DPI = 160
+_ROW = 4
+"""Panels in a row of maps or laws before a new row begins."""
+
+
+def require_matplotlib() -> None:
+    """Say how to get matplotlib where it is missing, before any work is done."""
+    try:
+        import matplotlib  # noqa: F401, PLC0415
+    except ImportError:
+        raise FreewillError(
+            "pictures need matplotlib, which is not installed. "
+            "Install the extra: pip install 'freewill[plot]'"
+        ) from None
+
+
+def picture(
+    alphabet: Alphabet,
+    thetas: Mapping[str, ArrayLike],
+    truth: ArrayLike | None = None,
+    *,
+    path: str | Path,
+    title: str = "",
+    unit: str = "",
+) -> Path:
+    """Draw distributions the way their alphabet asks for: a line, maps or bars."""
+    if isinstance(alphabet, Grid):
+        shown = thetas if truth is None else {"truth": truth, **thetas}
+        return maps(alphabet, shown, path=path, title=title)
+    draw = line if isinstance(alphabet, Linear) else bars
+    return draw(alphabet, thetas, truth, path=path, title=title, unit=unit)
+
+
+def line(
+    alphabet: Alphabet,
+    thetas: Mapping[str, ArrayLike],
+    truth: ArrayLike | None = None,
+    *,
+    path: str | Path,
+    title: str = "",
+    unit: str = "",
+) -> Path:
+    """Draw estimates on a line over the truth, which is the grey area behind them.
+
+    `unit` names what the line measures ("age in years").
+
+    >>> import freewill as fw, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> theta = np.full(10, 0.1)
+    >>> line(fw.Linear(0, 9), {"estimate": theta}, path=folder / "ages.png").name
+    'ages.png'
+    """
+    if not isinstance(alphabet, Linear):
+        raise ParameterError(f"a line of {alphabet}: expected a Linear alphabet. Use picture.")
+    weights, area = _weights(thetas, truth, alphabet)
+    figure = _figure(8.4, 4.4)
+    axes = figure.add_subplot()
+    edges = np.append(alphabet.positions, alphabet.last + alphabet.step) - alphabet.step / 2
+    if area is not None:
+        axes.stairs(100 * area, edges, fill=True, color=_TRUTH, label="truth")
+    for number, (name, theta) in enumerate(weights.items()):
+        # The first estimate lies on top: it is the one the picture is about.
+        pen = {**_pen(number), "linewidth": 1.9, "zorder": 3 - number / len(weights)}
+        axes.plot(alphabet.positions, 100 * theta, label=name, **pen)
+    axes.set_xlim(edges[0], edges[-1])
+    axes.margins(y=0.06)
+    if all(theta.min() >= 0 for theta in weights.values()):
+        axes.set_ylim(bottom=0)
+    _finish(axes, title, unit or "value", "share of people (%)")
+    axes.grid(axis="y", color=_FAINT, linewidth=0.8)
+    if area is not None or len(weights) > 1:
+        _legend(axes)
+    return _save(figure, path)
+
+
+def bars(
+    alphabet: Alphabet,
+    thetas: Mapping[str, ArrayLike],
+    truth: ArrayLike | None = None,
+    *,
+    path: str | Path,
+    title: str = "",
+    unit: str = "",
+) -> Path:
+    """Draw distributions over labels as bars beside each other, the truth in grey."""
+    weights, area = _weights(thetas, truth, alphabet)
+    series = weights if area is None else {"truth": area, **weights}
+    labels = [str(label) for label in alphabet.decode(np.arange(alphabet.size))]
+    figure = _figure(6.8, float(np.clip(1.2 + 0.3 * alphabet.size * len(series) ** 0.5, 2.6, 60)))
+    axes = figure.add_subplot()
+    places, height = np.arange(alphabet.size), 0.8 / len(series)
+    first = 0 if area is None else -1
+    for number, (name, theta) in enumerate(series.items(), start=first):
+        offset = (number - first - (len(series) - 1) / 2) * height
+        colour = _TRUTH if number < 0 else _COLOURS[number % len(_COLOURS)]
+        axes.barh(places + offset, 100 * theta, height * 0.92, color=colour, label=name)
+    axes.set_yticks(places, labels)
+    axes.invert_yaxis()
+    _finish(axes, title, "share of people (%)", unit)
+    axes.grid(axis="x", color=_FAINT, linewidth=0.8)
+    if len(series) > 1:
+        _legend(axes)
+    return _save(figure, path)
+
+
+def maps(grid: Grid, thetas: Mapping[str, ArrayLike], *, path: str | Path, title: str = "") -> Path:
+    """Draw map beside map on one colour scale, kilometres east and north along the axes.
+
+    >>> import freewill as fw, tempfile, pathlib
+    >>> city, folder = fw.Grid(3, 2, cell=1.0), pathlib.Path(tempfile.mkdtemp())
+    >>> maps(city, {"a": np.eye(6)[0], "b": np.full(6, 1 / 6)}, path=folder / "city.png").name
+    'city.png'
+    """
+    if not isinstance(grid, Grid):
+        raise ParameterError(f"a map of {grid}: expected a Grid. Use picture.")
+    weights, _ = _weights(thetas, None, grid)
+    width, height = grid.columns * grid.cell[0], grid.rows * grid.cell[1]
+    shape = np.clip(height / width, 0.35, 1.6)
+    figure, panels = _panels(len(weights), shape, title if len(weights) > 1 else "")
+    low = min(0.0, *(100 * float(theta.min()) for theta in weights.values()))
+    high = max(100 * float(theta.max()) for theta in weights.values())
+    for axes, (name, theta) in zip(panels, weights.items(), strict=True):
+        image = axes.imshow(
+            100 * theta.reshape(grid.rows, grid.columns),
+            origin="lower",
+            extent=(0, width, 0, height),
+            vmin=low,
+            vmax=high,
+            cmap="magma_r",
+            interpolation="nearest",
+        )
+        outer = axes.get_subplotspec().is_first_col()  # type: ignore[union-attr]
+        _finish(axes, name if len(weights) > 1 else title, "km east", "km north" if outer else "")
+    _scale(figure, image, panels, "share of people in a cell (%)")
+    return _save(figure, path)
+
+
+def laws(
+    matrices: Sequence[ArrayLike],
+    alphabet: Alphabet | None = None,
+    *,
+    titles: Sequence[str],
+    path: str | Path,
+    title: str = "",
+    unit: str = "",
+    smallest: float = 1e-4,
+) -> Path:
+    """Draw laws side by side as heat maps, one row a true value, on one logarithmic scale.
+
+    White is impossible; what is possible but rarer than `smallest` has the lightest colour. With
+    an `alphabet` (Linear) the axes carry its values, otherwise indices.
+
+    >>> import freewill as fw, tempfile, pathlib
+    >>> law, folder = fw.KRR(fw.Linear(0, 4), 1.0).law(), pathlib.Path(tempfile.mkdtemp())
+    >>> laws([law, np.eye(5)], titles=["k-RR", "Identity"], path=folder / "laws.png").name
+    'laws.png'
+    """
+    if not 0 < smallest < 1:
+        raise ParameterError(f"smallest={smallest!r}: must lie between 0 and 1.")
+    given = [np.asarray(law, dtype=np.float64) for law in matrices]
+    if not given or len(given) != len(titles):
+        raise ParameterError(f"{len(given)} laws and {len(titles)} titles: expected one each.")
+    for name, law in zip(titles, given, strict=True):
+        if law.ndim != 2:
+            raise ParameterError(f"law {name!r} has shape {law.shape}; expected a matrix.")
+    figure, panels = _panels(len(given), 1.0, title)
+    from matplotlib.colors import LogNorm  # noqa: PLC0415
+
+    scale = LogNorm(smallest, 1.0)
+    for axes, name, law in zip(panels, titles, given, strict=True):
+        shown = np.ma.masked_equal(np.where(law > 0, np.maximum(law, smallest), 0.0), 0.0)
+        image = axes.imshow(
+            shown,
+            norm=scale,
+            cmap="viridis_r",
+            interpolation="nearest",
+            aspect="equal" if law.shape[0] == law.shape[1] else "auto",
+            origin="lower",
+            extent=_law_extent(law, alphabet),
+        )
+        outer = axes.get_subplotspec().is_first_col()  # type: ignore[union-attr]
+        value = f"true {unit or 'value'}"
+        _finish(axes, name, f"reported {unit}" if unit else "report", value if outer else "")
+    _scale(figure, image, panels, "P(report | true value)", extend="min")
+    return _save(figure, path)
+
+
+def _law_extent(law: FloatArray, alphabet: Alphabet | None) -> tuple[float, float, float, float]:
+    rows, columns = law.shape
+    if isinstance(alphabet, Linear) and rows == alphabet.size:
+        half = alphabet.step / 2
+        low, high = alphabet.first - half, alphabet.last + half
+        square = columns == rows
+        return (low, high, low, high) if square else (-0.5, columns - 0.5, low, high)
+    return (-0.5, columns - 0.5, -0.5, rows - 0.5)
+
+
+def _weights(
+    thetas: Mapping[str, ArrayLike], truth: ArrayLike | None, alphabet: Alphabet
+) -> tuple[dict[str, FloatArray], FloatArray | None]:
+    """Check that every distribution has a weight for each value."""
+    if not thetas:
+        raise ParameterError("nothing to draw: expected at least one name with its distribution.")
+    given = dict(thetas) if truth is None else {**thetas, "truth": truth}
+    checked = {name: np.asarray(theta, dtype=np.float64) for name, theta in given.items()}
+    for name, theta in checked.items():
+        if theta.shape != (alphabet.size,) or not np.all(np.isfinite(theta)):
+            raise ParameterError(
+                f"{name!r} has shape {theta.shape}; expected one finite weight for each of the "
+                f"alphabet's {alphabet.size} values."
+            )
+    area = None if truth is None else checked.pop("truth")
+    return checked, area
+
+
+def _figure(
+    width: float, height: float, layout: Literal["constrained", "compressed"] = "constrained"
+) -> "Figure":
+    """Return a figure that draws to files, whatever the session's own backend is."""
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _panels(count: int, shape: float, title: str) -> tuple["Figure", list["Axes"]]:
+    """Return a titled figure of equal panels, `shape` being a panel's height over its width."""
+    columns = min(count, _ROW)
+    rows = -(-count // columns)
+    panel = {1: 6.0, 2: 5.0}.get(columns, 3.6)
+    figure = _figure(panel * columns + 1.2, (panel * shape + 0.7) * rows + 0.5, "compressed")
+    if title:
+        figure.suptitle(title, fontsize=_LARGE, color=_INK)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for unused in grid.flat[count:]:
+        unused.set_visible(False)
+    return figure, list(grid.flat[:count])
+
+
+def _pen(number: int) -> dict[str, Any]:
+    return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _DASHES[number % len(_DASHES)]}
+
+
+def _finish(axes: "Axes", title: str, across: str, up: str) -> None:
+    axes.set_title(title, fontsize=_LARGE, color=_INK, loc="left", pad=8)
+    axes.set_xlabel(across, fontsize=_NORMAL, color=_INK)
+    axes.set_ylabel(up, fontsize=_NORMAL, color=_INK)
+    axes.tick_params(labelsize=_SMALL, color=_INK, labelcolor=_INK)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(_INK)
+
+
+def _scale(
+    figure: "Figure", image: Any, panels: list["Axes"], label: str, extend: str = "neither"
+) -> None:
+    """Put one colour scale beside all panels."""
+    bar: Any = figure.colorbar(image, ax=panels, label=label, pad=0.015, aspect=28, extend=extend)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=_SMALL, color=_INK, labelcolor=_INK)
+    bar.ax.yaxis.label.set(fontsize=_NORMAL, color=_INK)
+
+
+def _legend(axes: "Axes") -> None:
+    axes.legend(fontsize=_NORMAL, frameon=False, labelcolor=_INK)
+
+
+def _save(figure: "Figure", path: str | Path) -> Path:
+    target = Path(path)
+    if target.suffix.lower() not in _FORMATS:
+        raise ParameterError(
+            f"{target}: pictures are written as {', '.join(_FORMATS)}; choose one of these endings."
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=_DPI, bbox_inches="tight", pad_inches=0.12)
+    return target

@@ -1,0 +1,142 @@
+"""Where reports lie: paths, globs and folders into one list of files, of one format, unchanged."""
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from freewill.errors import ReportError
+
+FORMATS = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+"""Suffixes of files of reports; .csv and .ndjson may be compressed (.gz, .zst)."""
+_COMPRESSED = {".gz", ".zst"}
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of reports, all of one format, as they were when they were listed."""
+
+    paths: tuple[str, ...]
+    format: str
+    root: str | None = None
+    """The folder from which on names such as `mechanism=careful` are columns."""
+    states: tuple[tuple[int, int], ...] = ()
+    """Size and time of each file; none for addresses such as s3://."""
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Check on leaving that no file grew, shrank or was written anew meanwhile."""
+        yield
+        for path, (size, time) in zip(self.paths, self.states, strict=False):
+            now_size, now_time = _state(path)
+            if (now_size, now_time) != (size, time):
+                raise ReportError(
+                    f"{path} changed while it was read ({size:,} bytes at first, {now_size:,} "
+                    f"now). Read it again when nothing writes to it, or read a copy."
+                )
+
+    def __str__(self) -> str:
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return f"{self.paths[0]}{more}"
+
+
+def files_of(source: Any) -> Files:
+    """List the files of a path, a glob, a folder (also partitioned) or a list of those."""
+    given = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if not given:
+        raise ReportError("no files of reports: the list is empty.")
+    root, paths = None, []
+    for one in given:
+        text = os.fspath(one)
+        if not isinstance(text, str):
+            raise ReportError(f"source {one!r}: expected a path as text.")
+        if "://" in text:
+            paths.append(text)
+        elif Path(text).is_dir():
+            root = text if len(given) == 1 else None
+            paths += _inside(Path(text))
+        elif Path(text).is_file():
+            paths.append(text)
+        else:
+            paths += _matching(text)
+    paths = list(dict.fromkeys(paths))
+    formats = {format_of(path): path for path in paths}
+    if len(formats) > 1:
+        (one, first), (other, second), *_ = formats.items()
+        raise ReportError(
+            f"{first} is {one} and {second} is {other}: read files of one format at a time and "
+            f"merge their evidence with +."
+        )
+    local = [path for path in paths if "://" not in path]
+    states = tuple(_state(path) for path in local) if len(local) == len(paths) else ()
+    for path, (size, _) in zip(paths, states, strict=False):
+        if size == 0:
+            raise ReportError(
+                f"{path} is empty, 0 bytes: expected reports. Was it written completely?"
+            )
+    return Files(tuple(paths), next(iter(formats)), root, states)
+
+
+def format_of(path: str) -> str:
+    """Return the format of a file by its suffix.
+
+    >>> format_of("monday/reports.csv.gz")
+    'csv'
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    packed = bool(suffixes) and suffixes[-1] in _COMPRESSED
+    suffix = (suffixes[:-1] if packed else suffixes)[-1:] or [""]
+    if suffix == [""] and "://" in path:
+        return "parquet"
+    found = FORMATS.get(suffix[0])
+    if found is None or (packed and found not in {"csv", "ndjson"}):
+        raise ReportError(
+            f"{path}: no file of reports has this suffix; expected one of {', '.join(FORMATS)}. "
+            f"In a folder with other files, name those to read: folder/*.parquet."
+        )
+    return found
+
+
+def _inside(folder: Path) -> list[str]:
+    """List the files in a folder and below, but for hidden ones and marks such as _SUCCESS."""
+    found = sorted(
+        str(path)
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(folder).parts)
+    )
+    if not found:
+        raise ReportError(f"{folder}: there are no files in this folder; expected reports.")
+    return found
+
+
+def _matching(pattern: str) -> list[str]:
+    found = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())
+    if found:
+        return found
+    if glob.has_magic(pattern):
+        raise ReportError(f"{pattern}: no file matches this pattern.")
+    raise ReportError(f"{pattern}: there is no such file or folder.")
+
+
+def _state(path: str) -> tuple[int, int]:
+    try:
+        state = os.stat(path)
+    except FileNotFoundError:
+        return -1, -1
+    return state.st_size, state.st_mtime_ns
+
+
+def partition_columns(files: Files) -> Iterable[str]:
+    """Return the columns that names of folders give, as in mechanism=careful/part.parquet."""
+    parts = Path(files.paths[0]).parent.parts
+    return [part.split("=", 1)[0] for part in parts if "=" in part]

@@ -1,0 +1,203 @@
+"""A survey: an alphabet and the mechanisms on offer, by name; in a file, JSON or TOML."""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from freewill.alphabets import Alphabet, alphabet_from_spec
+from freewill.errors import FreewillError, SurveyError
+from freewill.mechanisms import Mechanism, from_spec
+from freewill.mechanisms.base import SPEC_VERSION
+from freewill.types import Spec
+
+SURVEY_VERSION = 1
+_HEAD = "freewill survey"
+_SHOWN = 8
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """What a survey file holds; docs/reports.md describes it."""
+
+    version: int = msgspec.field(name=_HEAD)
+    alphabet: dict[str, Any]
+    mechanisms: dict[str, dict[str, Any]] | list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """An alphabet and the mechanisms that people choose from, each under a name.
+
+    A report names its mechanism by this name or by the mechanism's `id`.
+
+    >>> import freewill as fw
+    >>> ages = fw.Linear(0, 99)
+    >>> survey = fw.Survey(ages, {"careful": fw.Geometric(ages, 0.05), "relaxed": fw.KRR(ages, 5)})
+    >>> print(survey.find("careful"))
+    geometric(0..99, epsilon=0.05)
+    >>> survey.find(survey.mechanisms["relaxed"].id) == survey.mechanisms["relaxed"]
+    True
+    """
+
+    alphabet: Alphabet
+    mechanisms: Mapping[str, Mechanism]
+
+    def __post_init__(self) -> None:
+        offered = dict(self.mechanisms)
+        if not offered:
+            raise SurveyError("mechanisms={}: a survey offers at least one mechanism.")
+        by_id: dict[str, str] = {}
+        for name, mechanism in offered.items():
+            if not isinstance(name, str) or not name:
+                raise SurveyError(f"mechanism name {name!r}: expected a text that is not empty.")
+            if mechanism.alphabet != self.alphabet:
+                raise SurveyError(
+                    f"mechanism {name!r} is over {mechanism.alphabet} and the survey over "
+                    f"{self.alphabet}: one survey has one alphabet."
+                )
+            if mechanism.id in by_id:
+                raise SurveyError(
+                    f"{name!r} and {by_id[mechanism.id]!r} name the same mechanism, {mechanism}: "
+                    f"list it once."
+                )
+            by_id[mechanism.id] = name
+        for name in offered:
+            if by_id.get(name, name) != name:
+                raise SurveyError(
+                    f"{name!r} is the name of one mechanism and the id of another: rename it."
+                )
+        object.__setattr__(self, "mechanisms", MappingProxyType(offered))
+
+    def __hash__(self) -> int:
+        return hash(tuple((name, mechanism.id) for name, mechanism in self.mechanisms.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Survey, (self.alphabet, dict(self.mechanisms))
+
+    def find(self, name: str) -> Mechanism:
+        """Return the mechanism of this name or id."""
+        if name in self.mechanisms:
+            return self.mechanisms[name]
+        for mechanism in self.mechanisms.values():
+            if mechanism.id == name:
+                return mechanism
+        raise SurveyError(
+            f"mechanism {name!r} is not on offer: expected {listed(self.mechanisms)} (or an id)."
+        )
+
+    def spec(self) -> Spec:
+        """Return the portable description, ready for JSON."""
+        mechanisms = {}
+        for name, mechanism in self.mechanisms.items():
+            spec = mechanism.spec()
+            del spec["alphabet"]
+            mechanisms[name] = spec
+        return {_HEAD: SURVEY_VERSION, "alphabet": self.alphabet.spec(), "mechanisms": mechanisms}
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> "Survey":
+        """Rebuild a survey from its portable description.
+
+        A mechanism may leave out its `version` and its `alphabet`, which are the survey's.
+        Mechanisms in a list are named by their field `name` or, without one, by their id.
+
+        >>> import freewill as fw
+        >>> survey = fw.Survey(fw.Linear(0, 9), {"all": fw.KRR(fw.Linear(0, 9), epsilon=1.0)})
+        >>> Survey.from_spec(survey.spec()) == survey
+        True
+        """
+        try:
+            file = msgspec.convert(spec, _File)
+        except msgspec.ValidationError as error:
+            raise SurveyError(
+                f'{error}: expected {{"{_HEAD}": {SURVEY_VERSION}, "alphabet": ..., '
+                f'"mechanisms": ...}}. See docs/reports.md.'
+            ) from None
+        if file.version != SURVEY_VERSION:
+            raise SurveyError(
+                f"survey version {file.version}: this release reads version {SURVEY_VERSION}. "
+                f"Update freewill, or write the survey again."
+            )
+        try:
+            return cls(alphabet_from_spec(file.alphabet), _named(file))
+        except SurveyError:
+            raise
+        except FreewillError as error:
+            raise SurveyError(str(error)) from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Survey":
+        """Read a survey from a .json or .toml file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise SurveyError(f"{path}: there is no such survey file.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise SurveyError(f"{path} cannot be read: {error}.") from None
+        try:
+            return cls.from_spec(_parsed(text, Path(path).suffix))
+        except FreewillError as error:
+            raise SurveyError(f"survey {path}: {error}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write the survey to a .json file."""
+        if Path(path).suffix != ".json":
+            raise SurveyError(f"{path}: surveys are written as .json.")
+        Path(path).write_text(json.dumps(self.spec(), indent=2) + "\n", encoding="utf-8")
+
+
+def _named(file: _File) -> dict[str, Mechanism]:
+    """Rebuild the mechanisms, each with the survey's alphabet unless it brings its own."""
+    entries = file.mechanisms
+    pairs = entries.items() if isinstance(entries, dict) else ((None, entry) for entry in entries)
+    named: dict[str, Mechanism] = {}
+    for key, entry in pairs:
+        spec = {"version": SPEC_VERSION, "alphabet": file.alphabet, **entry}
+        given = spec.pop("name", None) if key is None else key
+        try:
+            mechanism = from_spec(spec)
+        except FreewillError as error:
+            raise SurveyError(f"mechanism {given or len(named) + 1!r}: {error}") from None
+        name = given or mechanism.id
+        if name in named:
+            raise SurveyError(f"mechanism {name!r} is named twice: names must differ.")
+        named[name] = mechanism
+    return named
+
+
+def _parsed(text: str, suffix: str) -> Any:
+    if suffix not in {".json", ".toml"}:
+        raise SurveyError(f"suffix {suffix!r}: expected .json or .toml.")
+    if not text.strip():
+        raise SurveyError("the file is empty. See docs/reports.md for what a survey holds.")
+    try:
+        if suffix == ".toml":
+            return tomllib.loads(text)
+        return json.loads(text, object_pairs_hook=_once)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SurveyError(f"not valid {suffix[1:].upper()}: {error}.") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a JSON object with the same key twice, of which parsers keep only the last."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise SurveyError(f"{key!r} is named twice in one object: names must differ.")
+        found[key] = value
+    return found
+
+
+def listed(names: Iterable[str]) -> str:
+    """Show a few of the names.
+
+    >>> listed(["a", "b"])
+    "one of 'a', 'b'"
+    """
+    some = list(names)
+    return f"one of {', '.join(map(repr, some[:_SHOWN]))}{', ...' if len(some) > _SHOWN else ''}"

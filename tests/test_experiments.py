@@ -1,0 +1,273 @@
+"""The paper's configs, the runner, the verdicts, the data files and the page."""
+
+import gzip
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import freewill as fw
+from freewill import experiments
+from freewill.cli import app
+from freewill.experiments import gowalla, parameters, verdicts
+from freewill.experiments.methods import EM, GIBU, IBU_M, INV_M, RAP_M, Sample, to_certificate
+from freewill.experiments.mixtures import MIXTURES, binomial, settings
+from freewill.experiments.panels import QUICK, Scale
+from freewill.experiments.results import Results, Row, Store
+
+TINY = Scale("tiny", (100, 200), 2, 1, 2, 0.2, city_selections=False)
+
+
+def row(method: str, seed: int, emd: float, mixture: str = "rappor-low", failed: str = "") -> Row:
+    return Row(mixture, method, 1000, seed, emd, emd, emd, 0.0, 1, "certified", 0.1, failed)
+
+
+def test_the_appendix_tables_are_the_calibrated_losses() -> None:
+    losses = np.arange(28.0, 0.0, -3.0)
+    for listed, kind in (
+        (parameters.KRR_LINE, fw.KRR),
+        (parameters.GEOMETRIC_LINE, fw.Geometric),
+    ):
+        found = [kind(parameters.LINE, epsilon).quality_loss() for epsilon in listed]
+        assert np.allclose(found, losses, rtol=0.02)
+    found = [fw.KRR(parameters.CITY, e).quality_loss() for e in parameters.KRR_CITY]
+    assert np.allclose(found, np.arange(5.0, 0.0, -0.5), rtol=0.02)
+
+
+def test_the_mixed_tables_are_halves_of_the_others() -> None:
+    assert parameters.GEOMETRIC_LINE[5:] == parameters.MIXED_LINE_GEOMETRIC
+    assert parameters.GEOMETRIC_CITY[5:] == parameters.MIXED_CITY_GEOMETRIC
+    assert parameters.KRR_LINE[:5] == parameters.MIXED_LINE_KRR
+    assert parameters.KRR_CITY[:5] == parameters.MIXED_CITY_KRR
+
+
+def test_every_mixture_has_ten_mechanisms_and_every_panel_has_gibu() -> None:
+    assert [len(setting.mechanisms) for setting in settings([*MIXTURES.values()])] == [10] * 16
+    assert [figure.number for figure in experiments.FIGURES] == list(range(2, 15))
+    assert len(experiments.PANELS) == 22
+    assert all(GIBU in panel.methods for panel in experiments.PANELS)
+    for panel in experiments.PANELS:
+        posts = {m.post for m in panel.methods if m.estimator in ("INV", "RAP")}
+        assert posts in (set(), {"project", "normalise"})
+
+
+def test_the_paper_scale_is_what_was_asked_for() -> None:
+    full = experiments.FULL
+    assert full.sizes[0] == 1_000
+    assert full.sizes[-1] == 100_000
+    assert full.seeds >= 10
+
+
+def test_a_plan_names_figures_tables_and_studies() -> None:
+    assert [p.figure for p in experiments.plan(["table2"]).panels] == ["2a", "2b", "14a", "14b"]
+    assert experiments.plan(["em"]).panels == ()
+    assert experiments.plan(["em"]).studies == ("em",)
+    with pytest.raises(fw.ParameterError, match="'99' is not a figure"):
+        experiments.plan(["99"])
+
+
+def test_a_tiny_run_draws_writes_and_resumes(tmp_path: Path) -> None:
+    plan = experiments.plan(["2a", "14a", "6", "selections"], TINY)
+    shown: list[tuple[float, float]] = []
+    first = experiments.reproduce(
+        plan, tmp_path, command="freewill reproduce", workers=1, show=lambda *now: shown.append(now)
+    )
+    assert first.computed == len(first.results.rows) > 0
+    assert shown[-1][0] == pytest.approx(shown[-1][1])
+    assert {row.mixture for row in first.results.rows} >= {"rappor-high", "line-shokri-coin"}
+    again = experiments.reproduce(plan, tmp_path, workers=1)
+    assert again.computed == 0
+    assert str(again.results) == str(first.results)  # nan is not nan
+    larger = experiments.reproduce(replace(plan, scale=replace(TINY, seeds=3)), tmp_path, workers=1)
+    assert 0 < larger.computed < len(larger.results.rows)
+    page = first.page.read_text()
+    assert len(re.findall("data:image/(?:svg|png)", page)) >= 4
+    table = first.table.read_text().splitlines()
+    assert table[0].startswith("mixture,method,people,seed,emd,")
+    assert len(table) == len(larger.results.rows) + 1
+
+
+def test_the_page_refers_to_nothing_outside(tmp_path: Path) -> None:
+    plan = experiments.plan(["7b", "10b"], replace(TINY, sizes=(200,)))
+    page = experiments.reproduce(plan, tmp_path, workers=2).page.read_text()
+    without_pictures = re.sub(r"data:image/[^\"]+", "", page)
+    assert not re.findall(r"https?:|//|<script|<link|@import|url\(", without_pictures)
+    assert "synthetic" in page
+
+
+def test_half_a_line_does_not_spoil_a_store(tmp_path: Path) -> None:
+    setting = settings([MIXTURES["rappor-low"]])[0]
+    store = Store(tmp_path, [setting])
+    store.add([row("gibu", 0, 0.5), row("gibu", 1, 0.6)])
+    path = store.paths["rappor-low"]
+    path.write_text(path.read_text()[:-20])
+    again = Store(tmp_path, [setting])
+    assert [*again.rows] == [("rappor-low", 1000, 0, "gibu")]
+    again.add([row("gibu", 1, 0.6)])
+    assert len(Store(tmp_path, [setting]).rows) == 2
+
+
+def test_the_key_of_results_changes_with_their_cause() -> None:
+    mixture = MIXTURES["city-krr"]
+    one = settings([mixture])[0]
+    truth = np.full(384, 1 / 384)
+    city = experiments.City(parameters.CITY, truth, "flat")
+    assert one.key == settings([mixture])[0].key
+    assert one.key != settings([mixture], city)[0].key
+    part = replace(mixture.parts[0], levels=(1.0,))
+    assert one.key != settings([replace(mixture, parts=(part,))])[0].key
+
+
+def test_draws_are_the_same_for_the_same_seed() -> None:
+    setting = settings([MIXTURES["line-krr"]])[0]
+    assert setting.draw(50, 3)[0] == setting.draw(50, 3)[0]
+    assert setting.draw(50, 3)[0] != setting.draw(50, 4)[0]
+
+
+def test_methods_are_the_library_s_own() -> None:
+    sample = Sample(settings([MIXTURES["line-mixed"]])[0].draw(2000, 0)[0])
+    expected = fw.combine_mechanisms(sample.evidence, fw.inversion, post="normalise")
+    assert np.allclose(INV_M[1].run(sample).theta, expected.theta)
+    assert IBU_M.run(sample).theta == pytest.approx(
+        fw.combine_mechanisms(sample.evidence, fw.ibu).theta, abs=1e-6
+    )
+    assert EM[0].run(sample).steps == fw.em(sample.evidence, delta=1e-4).steps
+
+
+def test_algorithm_1_goes_on_to_the_certificate() -> None:
+    sample = Sample(settings([MIXTURES["line-krr"]])[0].draw(1000, 0)[0])
+    found = to_certificate(20.0).run(sample)
+    assert str(found.status) == "certified"
+    assert found.gap <= 1e-5
+    assert found.log_likelihood == pytest.approx(GIBU.run(sample).log_likelihood, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"), [(1.0, "Excellent"), (1.25, "Excellent"), (1.9, "Good"), (2.1, "Bad")]
+)
+def test_the_rule_of_the_verdicts(factor: float, word: str) -> None:
+    rows = [row("gibu", seed, 1.0 + seed) for seed in range(3)]
+    rows += [row("rap-m-project", seed, factor * (1.0 + seed)) for seed in range(3)]
+    rows += [row("rap-m-normalise", seed, 9.0) for seed in range(3)]
+    ratio = verdicts.ratio_of(Results(tuple(rows)), "rappor-low", RAP_M)
+    assert ratio is not None
+    assert (ratio.word, ratio.method) == (word, "rap-m-project")
+    assert ratio.value == pytest.approx(factor)
+    assert ratio.error == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_worse_panel_decides_and_a_refusal_is_na() -> None:
+    rows = [row("gibu", 0, 1.0, name) for name in ("line-krr", "city-krr")]
+    rows += [row("ibu-m", 0, 1.5, "line-krr"), row("ibu-m", 0, 3.0, "city-krr")]
+    rows += [row("gibu", 0, 1.0, "line-shokri"), row("gibu", 0, 1.0, "city-shokri")]
+    for name in ("line-shokri", "city-shokri"):
+        rows += [row(method.name, 0, np.nan, name, "cannot be inverted") for method in INV_M]
+    found = {(j.entry.row, j.entry.column): j for j in verdicts.judge(Results(tuple(rows)))}
+    krr = found["k-RR + k-RR", "[IBU]M"]
+    assert (krr.word, krr.agrees, [r.mixture for r in krr.differing]) == (
+        "Bad",
+        False,
+        ["city-krr"],
+    )
+    assert found["Shokri + Shokri", "[INV]M"].word == "NA"
+    assert found["Shokri + Shokri", "[INV]M"].agrees
+
+
+def test_the_synthetic_city_is_lumpy_and_has_empty_cells() -> None:
+    city = experiments.synthetic_city()
+    assert "synthetic" in city.label
+    assert city.truth.sum() == pytest.approx(1.0)
+    assert 300 < (city.counts > 0).sum() < 384
+    assert 0.03 < city.truth.max() < 0.1
+    assert binomial(100).argmax() in (49, 50)
+
+
+def test_points_are_cut_to_the_box(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv.gz"
+    with gzip.open(path, "wt") as file:
+        file.write("longitude,latitude\n-122.42,37.76\n-122.42,37.76\n2.35,48.85\n")
+    city = experiments.load(path)
+    assert isinstance(city, experiments.City)
+    assert city.counts[208] == city.counts.sum() == 2
+    assert "1 of 3 points outside" in city.notes[0]
+
+
+def test_points_from_elsewhere_move_the_grid(tmp_path: Path) -> None:
+    path = tmp_path / "paris.csv"
+    path.write_text("lat,lon\n48.85,2.35\n48.86,2.36\n48.84,2.34\n")
+    city = experiments.load(path)
+    assert isinstance(city, experiments.City)
+    assert city.counts.sum() == 3
+    assert city.grid.cell == (0.5, 0.5)
+    assert "moved to the points" in city.notes[0]
+
+
+def test_the_file_of_snap_is_known_by_its_columns(tmp_path: Path) -> None:
+    path = tmp_path / "loc-gowalla_totalCheckins.txt.gz"
+    lines = ["0\t2010-10-19T23:55:27Z\t30.2359091167\t-97.7951395833\t22847"]
+    lines += ["1\t2010-10-18T22:17:43Z\t37.7615082532\t-122.4257665873\t420315"] * 3
+    with gzip.open(path, "wt") as file:
+        file.write("\n".join(lines))
+    city = experiments.load(path)
+    assert isinstance(city, experiments.City)
+    assert city.counts.sum() == 3
+    assert city.label.startswith("San Francisco")
+
+
+@pytest.mark.parametrize("text", ["age\n3\n3\n7\n200\n", "3\n3\n7\n", "count,age\n2,3\n1,7\n"])
+def test_values_make_a_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "ages.csv"
+    path.write_text(text)
+    line = experiments.load(path)
+    assert isinstance(line, experiments.Line)
+    assert (line.counts[3], line.counts[7], line.counts.sum()) == (2, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b,c\n1,2,3\n", "has the columns a, b, c"),
+        ("lat,lon\n1,x\n", "line 2: '1,x': expected numbers"),
+        ("lat,lon\n", "has no rows"),
+        ("age\n300\n", "whole values from 0 to 99"),
+    ],
+)
+def test_files_that_cannot_be_right_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "wrong.csv"
+    path.write_text(text)
+    with pytest.raises(fw.FreewillError, match=re.escape(message)):
+        experiments.load(path)
+
+
+def test_a_download_is_checked_and_kept(tmp_path: Path) -> None:
+    source, target = tmp_path / "there.gz", tmp_path / "cache" / "here.gz"
+    source.write_bytes(b"check-ins")
+    with pytest.raises(fw.FreewillError, match="expected 00"):
+        gowalla.download(source.as_uri(), target, sha256="00")
+    assert not list(target.parent.iterdir())
+    assert gowalla.download(source.as_uri(), target).read_bytes() == b"check-ins"
+    source.unlink()
+    assert gowalla.download(source.as_uri(), target) == target
+    with pytest.raises(fw.FreewillError, match="cannot be fetched"):
+        gowalla.download(source.as_uri(), tmp_path / "other.gz")
+
+
+def test_the_command_lists_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "QUICK", replace(TINY, sizes=(100,)))
+    runner = CliRunner()
+    listed = runner.invoke(app, ["reproduce", "--list"])
+    assert listed.exit_code == 0, listed.output
+    assert "[RAP]M, projected" in listed.output
+    out = tmp_path / "out"
+    arguments = ["reproduce", "table2", "--quick", "--workers", "1", "--out", str(out)]
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "report.html" in done.output
+    assert "II: Low privacy" in done.output
+    assert json.loads(next((out / "rows").iterdir()).read_text().splitlines()[0])["people"] == 100
+    assert runner.invoke(app, ["reproduce", "99"]).exit_code == 2
+    assert QUICK.sizes == (1_000, 10_000, 100_000)

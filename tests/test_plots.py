@@ -1,0 +1,157 @@
+"""Pictures are written, say what they show, and leave the session's settings alone."""
+
+import struct
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import freewill as fw
+from freewill import plots
+
+AGES = fw.Linear(0, 99)
+CITY = fw.Grid(columns=24, rows=16, cell=0.5)
+MENU = fw.Categorical(["yes", "no", "won't say"])
+
+
+def uniform(alphabet):
+    return np.full(alphabet.size, 1 / alphabet.size)
+
+
+def size_of(path):
+    """Width and height of a PNG file, from its header."""
+    head = path.read_bytes()[:24]
+    assert head.startswith(b"\x89PNG")
+    return struct.unpack(">II", head[16:24])
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures as they are saved, to look into."""
+    figures = []
+    save = plots._save
+    monkeypatch.setattr(
+        plots, "_save", lambda figure, path: figures.append(figure) or save(figure, path)
+    )
+    return figures
+
+
+@pytest.mark.parametrize("alphabet", [AGES, CITY, MENU], ids=str)
+@pytest.mark.parametrize("with_truth", [True, False])
+def test_every_alphabet_has_a_picture(alphabet, with_truth, tmp_path):
+    theta = uniform(alphabet)
+    truth = np.roll(np.linspace(1, 2, alphabet.size), 1) if with_truth else None
+    path = plots.picture(alphabet, {"GIBU": theta}, truth, path=tmp_path / "new" / "a.png")
+    width, height = size_of(path)
+    assert 600 < width < 3000
+    assert 300 < height < 2000
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+def test_formats_go_by_the_ending(ending, tmp_path):
+    path = plots.line(AGES, {"GIBU": uniform(AGES)}, path=tmp_path / f"a{ending}")
+    start = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[ending]
+    assert path.read_bytes().startswith(start)
+
+
+def test_axes_are_labelled_with_units(tmp_path, drawn):
+    plots.line(AGES, {"GIBU": uniform(AGES)}, path=tmp_path / "a.png", unit="age (years)")
+    axes = drawn[0].axes[0]
+    assert axes.get_xlabel() == "age (years)"
+    assert axes.get_ylabel() == "share of people (%)"
+
+
+def test_a_line_shows_percentages_over_the_truth(tmp_path, drawn):
+    theta = np.linspace(0, 2, 100) / 100
+    plots.line(AGES, {"a": theta, "b": theta[::-1]}, uniform(AGES), path=tmp_path / "a.png")
+    axes = drawn[0].axes[0]
+    first, second = axes.get_lines()
+    np.testing.assert_allclose(first.get_ydata(), 100 * theta)
+    assert first.get_color() != second.get_color()
+    assert first.get_linestyle() != second.get_linestyle()
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["truth", "a", "b"]
+
+
+def test_maps_share_one_scale_and_stand_upright(tmp_path, drawn):
+    corner = np.eye(CITY.size)[0]
+    plots.maps(CITY, {"truth": corner, "estimate": uniform(CITY)}, path=tmp_path / "a.png")
+    left, right, scale = drawn[0].axes
+    assert [left.get_title(loc="left"), right.get_title(loc="left")] == ["truth", "estimate"]
+    assert left.images[0].get_clim() == right.images[0].get_clim() == (0, 100)
+    assert left.images[0].origin == "lower"
+    assert left.images[0].get_extent() == [0, 12, 0, 8]
+    assert left.images[0].get_array()[0, 0] == 100
+    assert (left.get_xlabel(), left.get_ylabel()) == ("km east", "km north")
+    assert "%" in scale.get_ylabel()
+
+
+def test_laws_side_by_side(tmp_path, drawn):
+    mechanisms = [fw.KRR(AGES, 2.0), fw.Identity(AGES)]
+    matrices = [mechanism.law() for mechanism in mechanisms]
+    path = plots.laws(matrices, AGES, titles=["k-RR", "Identity"], path=tmp_path / "a.png")
+    width, height = size_of(path)
+    assert width > 1.5 * height
+    left, right, _ = drawn[0].axes
+    assert right.get_title(loc="left") == "Identity"
+    assert left.images[0].get_extent() == [-0.5, 99.5, -0.5, 99.5]
+    # What is impossible stays white.
+    assert right.images[0].get_array().mask.sum() == 99 * 100
+    assert not np.any(left.images[0].get_array().mask)
+
+
+def test_a_rectangular_law_and_many_rows_of_laws(tmp_path):
+    law = np.tile([0.5, 0.5], (100, 1))
+    path = plots.laws([law] * 5, AGES, titles=list("abcde"), path=tmp_path / "a.png")
+    assert size_of(path)[1] > 800
+
+
+def test_many_labels_still_make_a_picture(tmp_path):
+    many = fw.Categorical([f"label {number}" for number in range(300)])
+    path = plots.bars(many, {"a": uniform(many), "b": uniform(many)}, path=tmp_path / "a.svg")
+    assert path.stat().st_size > 0
+
+
+def test_nothing_global_changes(tmp_path):
+    before = (mpl.rcParams.copy(), "matplotlib.pyplot" in sys.modules)
+    plots.maps(CITY, {"a": uniform(CITY)}, path=tmp_path / "a.png", title="one map")
+    assert (mpl.rcParams.copy(), "matplotlib.pyplot" in sys.modules) == before
+
+
+def test_what_cannot_be_drawn_is_refused(tmp_path):
+    theta = uniform(AGES)
+    with pytest.raises(fw.ParameterError, match="endings"):
+        plots.line(AGES, {"a": theta}, path=tmp_path / "a.txt")
+    with pytest.raises(fw.ParameterError, match="expected one finite weight for each"):
+        plots.line(AGES, {"a": theta[1:]}, path=tmp_path / "a.png")
+    with pytest.raises(fw.ParameterError, match="nothing to draw"):
+        plots.line(AGES, {}, path=tmp_path / "a.png")
+    with pytest.raises(fw.ParameterError, match="expected a Linear"):
+        plots.line(MENU, {"a": uniform(MENU)}, path=tmp_path / "a.png")
+    with pytest.raises(fw.ParameterError, match="expected a Grid"):
+        plots.maps(AGES, {"a": theta}, path=tmp_path / "a.png")
+    with pytest.raises(fw.ParameterError, match="1 laws and 2 titles"):
+        plots.laws([np.eye(2)], titles=["a", "b"], path=tmp_path / "a.png")
+    with pytest.raises(fw.ParameterError, match="expected a matrix"):
+        plots.laws([np.ones(3)], titles=["a"], path=tmp_path / "a.png")
+    with pytest.raises(fw.ParameterError, match="between 0 and 1"):
+        plots.laws([np.eye(2)], titles=["a"], path=tmp_path / "a.png", smallest=0)
+
+
+def test_without_matplotlib_the_message_names_the_extra(tmp_path):
+    script = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import freewill as fw; from freewill import plots\n"
+        "try:\n"
+        f"    plots.line(fw.Linear(0, 1), {{'a': [0.5, 0.5]}}, path={str(tmp_path / 'a.png')!r})\n"
+        "except fw.FreewillError as error: print(error)\n"
+        "try:\n"
+        f"    plots.laws([[[1.0]]], titles=['a'], path={str(tmp_path / 'a.png')!r})\n"
+        "except fw.FreewillError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("freewill[plot]") == 2, done.stderr
