@@ -26,15 +26,22 @@ class Contest:
     Times, steps and the ratio are those of the mean: EM's time varies tenfold between seeds.
     """
 
-    def __init__(self, instance: Instance, tol: float, seeds: int = 1, repeats: int = 5) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        tol: float,
+        seeds: int = 1,
+        repeats: int = 5,
+        solver: str | None = None,
+    ) -> None:
         self.evidences = [instance.seeded(seed).evidence() for seed in range(seeds)]
         self.tol = tol
         self.name = f"{instance.name}: to gap {tol:g}"
         if seeds > 1:
             self.name += f", mean of {seeds} seeds"
-        self.estimates = [fw.gibu(each, tol=tol) for each in self.evidences]
+        self.estimates = [fw.gibu(each, tol=tol, solver=solver) for each in self.evidences]
         times = [
-            cpu_seconds(lambda each=each: fw.gibu(each, tol=tol), repeats)
+            cpu_seconds(lambda each=each: fw.gibu(each, tol=tol, solver=solver), repeats)
             for each in self.evidences
         ]
         self.ours = Figure(float(np.mean(times)), "s")
@@ -138,7 +145,9 @@ def large_krr() -> Iterator[Row]:
     yield contest.against_em()
 
 
-def solved(make: str, arguments: list[Any], tol: float) -> dict[str, Any]:
+def solved(
+    make: str, arguments: list[Any], tol: float, solver: str | None = None
+) -> dict[str, Any]:
     """Draw an instance of `instances` by its name and solve it, in a process of its own."""
     instance = getattr(instances, make)(*arguments)
     evidence = instance.evidence()
@@ -146,7 +155,7 @@ def solved(make: str, arguments: list[Any], tol: float) -> dict[str, Any]:
     # Fresh groups, so that making the operators counts as well.
     fresh = fw.Evidence(evidence.alphabet, tuple(groups))
     start = time.process_time()
-    estimate = fw.gibu(fresh, tol=tol)
+    estimate = fw.gibu(fresh, tol=tol, solver=solver)
     seconds = time.process_time() - start
     outcome = f"{estimate.status}, gap {estimate.gap:.1e}, {estimate.steps} steps"
     return {
@@ -158,10 +167,15 @@ def solved(make: str, arguments: list[Any], tol: float) -> dict[str, Any]:
 
 
 def resources(
-    make: str, arguments: list[Any], tol: float, cpu: float | None, memory: float | None
+    make: str,
+    arguments: list[Any],
+    tol: float,
+    cpu: float | None,
+    memory: float | None,
+    solver: str | None = None,
 ) -> Iterator[Row]:
     """Yield CPU seconds and peak memory of a solve; the memory of drawing is in the peak."""
-    run = isolated(solved, make, arguments, tol)
+    run = isolated(solved, make, arguments, tol, solver)
     result = run.result
     figures = (("CPU", Figure(result["cpu"], "s"), cpu), ("peak memory", run.memory, memory))
     for what, figure, limit in figures:
@@ -172,10 +186,11 @@ def resources(
 
 def long_geometric() -> Iterator[Row]:
     """Four geometric mechanisms on 5,000 values."""
-    contest = Contest(instances.long_geometric(), _TIGHT)
-    yield contest.steps(20)
+    for solver, fewer_than in (("linear", 20), ("columns", None)):
+        contest = Contest(instances.long_geometric(), _TIGHT, solver=solver)
+        yield contest.steps(fewer_than)
+        yield from resources("long_geometric", [], _TIGHT, None, 200e6, solver)
     yield contest.against_em()
-    yield from resources("long_geometric", [], _TIGHT, None, 200e6)
 
 
 def rappor() -> Iterator[Row]:
