@@ -1,7 +1,7 @@
 """GIBU: certified maximum likelihood over any mixture of mechanisms."""
 
 from time import perf_counter
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from freewill.alphabets import Alphabet, Grid, Linear
 from freewill.errors import ParameterError
@@ -19,6 +19,7 @@ from freewill.operators import (
 )
 from freewill.solvers import Likelihood, Solution, Status, columns, interior, passes
 from freewill.solvers.likelihood import compact
+from freewill.solvers.passes import Passes
 from freewill.solvers.systems import DenseSystem, LinearSystem, LineParts, ToeplitzSystem
 
 Solver = Literal["interior", "linear", "columns", "passes"]
@@ -33,8 +34,19 @@ _FEW_REPORTS = 20
 """Bit reports a value up to which they may as well be held as dense rows."""
 
 
+class RemoteEvidence(Protocol):
+    """Evidence whose reports lie elsewhere, such as on a cluster: a solver passes over them."""
+
+    @property
+    def people(self) -> int:
+        """How many people reported, n."""
+
+    def passes(self) -> Passes:
+        """Return what a pass goes over."""
+
+
 def gibu(
-    evidence: Evidence,
+    evidence: Evidence | RemoteEvidence,
     tol: float | None = None,
     max_steps: int = 100,
     solver: Solver | None = None,
@@ -51,7 +63,8 @@ def gibu(
     - "interior": primal-dual interior point on dense rows, for alphabets up to some 1,200 values;
     - "linear": the same steps in O(k), for k-RR and Identity, and geometric noise on long lines;
     - "columns": column generation, for large grids, whose optimum is sparse;
-    - "passes": Newton steps from passes over the reports, for bit reports that do not repeat.
+    - "passes": Newton steps from passes over the reports, for bit reports that do not repeat, and
+      for reports that stay on a cluster (`freewill.reports.cluster`).
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -60,12 +73,15 @@ def gibu(
     (array([0.7164, 0.2836]), 'certified', 'linear')
     """
     started = perf_counter()
-    likelihood = likelihood_of(evidence)
-    tolerance = 0.01 / evidence.people if tol is None else float(tol)
+    tolerance = 0.01 / max(evidence.people, 1) if tol is None else float(tol)
     if not tolerance > 0:
         raise ParameterError(f"tol={tol!r}: must be > 0.")
     if max_steps < 1:
         raise ParameterError(f"max_steps={max_steps!r}: must be at least 1.")
+    if not isinstance(evidence, Evidence):
+        found = passes.solve(evidence.passes(), tolerance, max_steps)
+        return _estimate(found, "passes", started, None)
+    likelihood = likelihood_of(evidence)
     chosen = solver or choose_solver(likelihood)
     solution = _solve(chosen, evidence, likelihood, tolerance, max_steps)
     if solver is None and chosen == "columns" and solution.status != Status.CERTIFIED:
@@ -74,6 +90,10 @@ def gibu(
         if second is not None:
             chosen = second
             solution = _solve(chosen, evidence, likelihood, tolerance, max_steps)
+    return _estimate(solution, chosen, started, unresolved_directions(evidence))
+
+
+def _estimate(solution: Solution, solver: str, started: float, unresolved: int | None) -> Estimate:
     theta, certificate, steps, status = solution
     return Estimate(
         theta,
@@ -83,8 +103,8 @@ def gibu(
         certificate.value,
         steps,
         perf_counter() - started,
-        chosen,
-        unresolved_directions(evidence),
+        solver,
+        unresolved,
     )
 
 

@@ -73,11 +73,14 @@ class Setting:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that decides the numbers: alphabet, mechanisms and truth."""
+        """A hash of all that decides the numbers: alphabet, mechanisms, solved laws and truth."""
+        # Two releases may solve one spec of Shokri's to different optima: the law itself counts.
+        laws = [m.law() for m in self.mechanisms if isinstance(m, Shokri)]
         cause = {
             "results": RESULTS_VERSION,
             "alphabet": self.alphabet.spec(),
             "mechanisms": [mechanism.spec() for mechanism in self.mechanisms],
+            "laws": [hashlib.sha256(np.round(law, 6).tobytes()).hexdigest() for law in laws],
             "truth": hashlib.sha256(np.round(self.truth, 15).tobytes()).hexdigest(),
         }
         text = json.dumps(cause, sort_keys=True, separators=(",", ":"))

@@ -164,7 +164,9 @@ def _verdicts(story: Story) -> str:
     note = (
         "Panels whose own word is not the paper's, even where the cell agrees. The columns to the "
         "right ask whether the number of people, the distance to the people drawn instead of the "
-        "distribution they were drawn from, or an early stop of both iterations would change it."
+        "distribution they were drawn from, or an early stop of the iterations (GIBU's, and that "
+        "of [IBU]M) would change it. The paper does not say which of their many optima its Shokri "
+        "mechanisms are: the table of selections further down has a word for each."
     )
     parts.append(f"<h3>Where a panel differs</h3><p>{note}</p>")
     parts.append(tables.differences(story.judgements, story.results))

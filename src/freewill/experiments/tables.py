@@ -83,7 +83,7 @@ def differences(judgements: Sequence[Judgement], results: Results) -> str:
                     _NOTHING if ratio.refused else f"{ratio.wins} of {ratio.seeds}",
                     _at_fewest(results, ratio.mixture, tuple(chosen)),
                     _people(results, ratio.mixture, tuple(chosen)),
-                    _stopped_both(results, ratio),
+                    _stopped(results, ratio, tuple(chosen)),
                 ]
             )
     if not rows:
@@ -96,7 +96,7 @@ def differences(judgements: Sequence[Judgement], results: Results) -> str:
         "seeds that GIBU wins",
         "at the fewest people",
         "to the people drawn",
-        "both stopped at delta 1e-06",
+        "iterations stopped at delta 1e-06",
     ]
     return table(heads, rows, numbers=False)
 
@@ -112,12 +112,10 @@ def _people(results: Results, mixture: str, methods: tuple[Method, ...]) -> str:
     return _NOTHING if ratio is None or ratio.refused else f"{ratio.value:.2f}"
 
 
-def _stopped_both(results: Results, ratio: Ratio) -> str:
-    if ratio.method != IBU_M.name:
-        return _NOTHING
-    found = ratio_of(
-        results, ratio.mixture, (IBU_M_STOPPED[2],), ratio.people, reference=EM[2].name
-    )
+def _stopped(results: Results, ratio: Ratio, methods: tuple[Method, ...]) -> str:
+    """Return the ratio if algorithm 1, and IBU with it, had stopped at delta 1e-06."""
+    tried = (IBU_M_STOPPED[2],) if ratio.method == IBU_M.name else methods
+    found = ratio_of(results, ratio.mixture, tried, ratio.people, reference=EM[2].name)
     return _NOTHING if found is None or found.refused else f"{found.value:.2f}"
 
 

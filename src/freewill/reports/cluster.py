@@ -22,8 +22,7 @@ from freewill.reports.wire import Bits, Reason, codec_of
 from freewill.reports.workers import SUMMARY, SUMS, Codecs, add_up, look, make_pass, total
 from freewill.solvers.kernel import Sums
 from freewill.solvers.likelihood import Likelihood
-from freewill.solvers.passes import Passes, solve, stride_for
-from freewill.solvers.solution import Solution
+from freewill.solvers.passes import Passes, stride_for
 from freewill.types import FloatArray
 
 _MANY_PARTITIONS = 64
@@ -31,7 +30,7 @@ _MANY_PARTITIONS = 64
 
 @dataclass(frozen=True, eq=False)
 class ClusterEvidence:
-    """Evidence whose bit reports stay on Spark, and the most likely theta from it.
+    """Evidence whose bit reports stay on Spark, for `gibu`.
 
     `reading` tells of all rows; its evidence is that of the mechanisms without bits, which is
     small. Each pass of the solver is one Spark job that sends theta out and (L, g, H) back.
@@ -61,13 +60,6 @@ class ClusterEvidence:
             parts, people, scale = local.parts, people + local.people, scale + local.log_scale
         stride = stride_for(reports, size)
         return SparkPasses(parts, size, reports, stride, people, scale, self.bits)
-
-    def solve(self, tol: float | None = None, max_steps: int = 100) -> Solution:
-        """Return the most likely theta, certified as `gibu` does it: L* - L(theta) <= tol.
-
-        `tol` is 0.01 / n by default; the solution's `steps` counts the passes, each a Spark job.
-        """
-        return solve(self.passes(), 0.01 / self.people if tol is None else tol, max_steps)
 
     def close(self) -> None:
         """Let Spark forget the rows that it holds between passes."""

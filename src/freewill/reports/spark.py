@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from freewill.reports.embedded import (
 )
 from freewill.reports.sources import Files, files_of
 
+_OPTIONS = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 _INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 
@@ -50,8 +51,11 @@ def on_spark(source: Any) -> Iterator[Table]:
         yield Table(nw.from_native(frame), str(files), _batches, True)
 
 
-def session() -> Any:
-    """Return the active Spark session, or start one whose workers run this Python."""
+def session(options: Mapping[str, str] | None = None) -> Any:
+    """Return the active Spark session, or start one whose workers run this Python.
+
+    `options` are Spark's own, such as {"spark.master": "local[2]"}, for a session that starts.
+    """
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415
     except ImportError:
@@ -68,14 +72,10 @@ def session() -> Any:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     try:
         with quiet(), plain_errors("Spark", "Does `spark-shell` start on this machine?"):
-            builder: Any = SparkSession.builder
-            return (
-                builder.appName("freewill")
-                .config("spark.pyspark.python", sys.executable)
-                .config("spark.ui.showConsoleProgress", "false")
-                .config("spark.log.level", "ERROR")
-                .getOrCreate()
-            )
+            builder: Any = SparkSession.builder.appName("freewill")
+            for name, value in {**_OPTIONS, **(options or {})}.items():
+                builder = builder.config(name, value)
+            return builder.config("spark.pyspark.python", sys.executable).getOrCreate()
     finally:
         if before is None:
             del os.environ["PYSPARK_PYTHON"]
