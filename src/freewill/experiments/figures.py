@@ -35,13 +35,15 @@ def errors(
     *,
     same_scale: bool = False,
 ) -> Path:
-    """Draw the mean EMD of methods against the number of people, a panel a mixture.
+    """Draw the mean EMD of methods against the number of people, a panel a mixture, two a row.
 
     The band is one standard deviation over seeds to each side of the mean.
     """
-    figure = plots._figure(_WIDTH * max(len(panels), 1) + 0.3, _HEIGHT)
+    columns = min(len(panels), 2)
+    rows = -(-len(panels) // columns)
+    figure = plots._figure(_WIDTH * columns + 0.3, _HEIGHT * rows)
     figure.get_layout_engine().set(wspace=0.08)  # type: ignore[union-attr, call-arg]
-    grid = figure.subplots(1, len(panels), squeeze=False, sharey=same_scale)
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=same_scale)
     for axes, (title, mixture, methods) in zip(grid.flat, panels, strict=True):
         for method in methods:
             _curve(axes, method, results, mixture.name)

@@ -100,6 +100,8 @@ class Method:
     @property
     def marker(self) -> str:
         """The same marker in all pictures, for prints without colour."""
+        if (self.estimator, self.way) == ("IBU", "R"):
+            return "v"  # it shares a panel with [IBU]M
         return _MARKERS[self.estimator, self.post]
 
     @property
