@@ -91,6 +91,17 @@ def test_everything_at_once_uses_every_report() -> None:
     assert fw.total_variation(estimate.theta, truth) < 0.02
 
 
+def test_another_solver_helps_where_the_first_one_jams() -> None:
+    line = fw.Linear(0, 99)
+    truth = np.exp(-(((np.arange(100) - 49.5) / 7) ** 2))
+    truth /= truth.sum()
+    for threshold, people, seed in ((22.0, 500, 500_007), (24.5, 10_000, 10_000_006)):
+        coin = fw.Shokri(line, threshold, selection="coin")
+        for offset in range(5):
+            estimate = fw.gibu(simulated([coin], truth, people, seed + offset))
+            assert estimate.status == fw.Status.CERTIFIED
+
+
 def test_the_step_limit_is_a_status_not_silence() -> None:
     evidence = simulated(MIXTURES["geometric"], random_truth(12, 1), 1000, 1)
     for solver in ("interior", "linear", "columns", "passes"):

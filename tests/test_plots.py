@@ -31,9 +31,9 @@ def size_of(path):
 def drawn(monkeypatch):
     """The figures as they are saved, to look into."""
     figures = []
-    save = plots._save
+    save = plots.save
     monkeypatch.setattr(
-        plots, "_save", lambda figure, path: figures.append(figure) or save(figure, path)
+        plots, "save", lambda figure, path: figures.append(figure) or save(figure, path)
     )
     return figures
 

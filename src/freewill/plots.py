@@ -81,7 +81,7 @@ def line(
     if not isinstance(alphabet, Linear):
         raise ParameterError(f"a line of {alphabet}: expected a Linear alphabet. Use picture.")
     weights, area = _weights(thetas, truth, alphabet)
-    figure = _figure(8.4, 4.4)
+    figure = blank_figure(8.4, 4.4)
     axes = figure.add_subplot()
     edges = np.append(alphabet.positions, alphabet.last + alphabet.step) - alphabet.step / 2
     if area is not None:
@@ -94,11 +94,11 @@ def line(
     axes.margins(y=0.06)
     if all(theta.min() >= 0 for theta in weights.values()):
         axes.set_ylim(bottom=0)
-    _finish(axes, title, unit or "value", "share of people (%)")
+    finish(axes, title, unit or "value", "share of people (%)")
     axes.grid(axis="y", color=_FAINT, linewidth=0.8)
     if area is not None or len(weights) > 1:
         _legend(axes)
-    return _save(figure, path)
+    return save(figure, path)
 
 
 def bars(
@@ -114,7 +114,9 @@ def bars(
     weights, area = _weights(thetas, truth, alphabet)
     series = weights if area is None else {"truth": area, **weights}
     labels = [str(label) for label in alphabet.decode(np.arange(alphabet.size))]
-    figure = _figure(6.8, float(np.clip(1.2 + 0.3 * alphabet.size * len(series) ** 0.5, 2.6, 60)))
+    figure = blank_figure(
+        6.8, float(np.clip(1.2 + 0.3 * alphabet.size * len(series) ** 0.5, 2.6, 60))
+    )
     axes = figure.add_subplot()
     places, height = np.arange(alphabet.size), 0.8 / len(series)
     first = 0 if area is None else -1
@@ -124,11 +126,11 @@ def bars(
         axes.barh(places + offset, 100 * theta, height * 0.92, color=colour, label=name)
     axes.set_yticks(places, labels)
     axes.invert_yaxis()
-    _finish(axes, title, "share of people (%)", unit)
+    finish(axes, title, "share of people (%)", unit)
     axes.grid(axis="x", color=_FAINT, linewidth=0.8)
     if len(series) > 1:
         _legend(axes)
-    return _save(figure, path)
+    return save(figure, path)
 
 
 def maps(grid: Grid, thetas: Mapping[str, ArrayLike], *, path: str | Path, title: str = "") -> Path:
@@ -158,9 +160,9 @@ def maps(grid: Grid, thetas: Mapping[str, ArrayLike], *, path: str | Path, title
             interpolation="nearest",
         )
         outer = axes.get_subplotspec().is_first_col()  # type: ignore[union-attr]
-        _finish(axes, name if len(weights) > 1 else title, "km east", "km north" if outer else "")
+        finish(axes, name if len(weights) > 1 else title, "km east", "km north" if outer else "")
     _scale(figure, image, panels, "share of people in a cell (%)")
-    return _save(figure, path)
+    return save(figure, path)
 
 
 def laws(
@@ -208,9 +210,9 @@ def laws(
         )
         outer = axes.get_subplotspec().is_first_col()  # type: ignore[union-attr]
         value = f"true {unit or 'value'}"
-        _finish(axes, name, f"reported {unit}" if unit else "report", value if outer else "")
+        finish(axes, name, f"reported {unit}" if unit else "report", value if outer else "")
     _scale(figure, image, panels, "P(report | true value)", extend="min")
-    return _save(figure, path)
+    return save(figure, path)
 
 
 def _law_extent(law: FloatArray, alphabet: Alphabet | None) -> tuple[float, float, float, float]:
@@ -241,7 +243,7 @@ def _weights(
     return checked, area
 
 
-def _figure(
+def blank_figure(
     width: float, height: float, layout: Literal["constrained", "compressed"] = "constrained"
 ) -> "Figure":
     """Return a figure that draws to files, whatever the session's own backend is."""
@@ -259,7 +261,7 @@ def _panels(count: int, shape: float, title: str) -> tuple["Figure", list["Axes"
     columns = min(count, _ROW)
     rows = -(-count // columns)
     panel = {1: 6.0, 2: 5.0}.get(columns, 3.6)
-    figure = _figure(panel * columns + 1.2, (panel * shape + 0.7) * rows + 0.5, "compressed")
+    figure = blank_figure(panel * columns + 1.2, (panel * shape + 0.7) * rows + 0.5, "compressed")
     if title:
         figure.suptitle(title, fontsize=_LARGE, color=_INK)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
@@ -272,7 +274,8 @@ def _pen(number: int) -> dict[str, Any]:
     return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _DASHES[number % len(_DASHES)]}
 
 
-def _finish(axes: "Axes", title: str, across: str, up: str) -> None:
+def finish(axes: "Axes", title: str, across: str, up: str) -> None:
+    """Give axes their title, labels and the house's looks."""
     axes.set_title(title, fontsize=_LARGE, color=_INK, loc="left", pad=8)
     axes.set_xlabel(across, fontsize=_NORMAL, color=_INK)
     axes.set_ylabel(up, fontsize=_NORMAL, color=_INK)
@@ -296,7 +299,8 @@ def _legend(axes: "Axes") -> None:
     axes.legend(fontsize=_NORMAL, frameon=False, labelcolor=_INK)
 
 
-def _save(figure: "Figure", path: str | Path) -> Path:
+def save(figure: "Figure", path: str | Path) -> Path:
+    """Write a figure to a file, by its suffix, and return the path."""
     target = Path(path)
     if target.suffix.lower() not in _FORMATS:
         raise ParameterError(

@@ -84,12 +84,12 @@ def gibu(
     likelihood = likelihood_of(evidence)
     chosen = solver or choose_solver(likelihood)
     solution = _solve(chosen, evidence, likelihood, tolerance, max_steps)
-    if solver is None and chosen == "columns" and solution.status != Status.CERTIFIED:
-        # The optimum was not sparse after all.
-        second = _without_sparsity(likelihood)
-        if second is not None:
-            chosen = second
-            solution = _solve(chosen, evidence, likelihood, tolerance, max_steps)
+    for other in () if solver else _alternatives(likelihood, chosen):
+        if solution.status == Status.CERTIFIED:
+            break
+        second = _solve(other, evidence, likelihood, tolerance, max_steps)
+        if second.certificate.gap < solution.certificate.gap:
+            chosen, solution = other, second
     return _estimate(solution, chosen, started, unresolved_directions(evidence))
 
 
@@ -118,6 +118,13 @@ def choose_solver(likelihood: Likelihood) -> Solver:
     if any(isinstance(part, BitOperator) for part in parts) and outputs > _FEW_REPORTS * size:
         return "passes"
     return _without_sparsity(likelihood) or "columns"
+
+
+def _alternatives(likelihood: Likelihood, chosen: Solver) -> list[Solver]:
+    """Name what else may work where the chosen solver does not arrive, the likelier first."""
+    general = _without_sparsity(likelihood)
+    others: list[Solver | None] = [general, "columns"]
+    return [other for other in others if other is not None and other != chosen]
 
 
 def _without_sparsity(likelihood: Likelihood) -> Solver | None:

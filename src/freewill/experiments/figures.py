@@ -41,18 +41,18 @@ def errors(
     """
     columns = min(len(panels), 2)
     rows = -(-len(panels) // columns)
-    figure = plots._figure(_WIDTH * columns + 0.3, _HEIGHT * rows)
+    figure = plots.blank_figure(_WIDTH * columns + 0.3, _HEIGHT * rows)
     figure.get_layout_engine().set(wspace=0.08)  # type: ignore[union-attr, call-arg]
     grid = figure.subplots(rows, columns, squeeze=False, sharey=same_scale)
     for axes, (title, mixture, methods) in zip(grid.flat, panels, strict=True):
         for method in methods:
             _curve(axes, method, results, mixture.name)
-        plots._finish(axes, title, "people", f"EMD ({_unit(mixture)})")
+        plots.finish(axes, title, "people", f"EMD ({_unit(mixture)})")
         _log(axes)
         if mixture.place == "city":
             _note(axes, city)
         axes.legend(fontsize=9, frameon=False, loc="lower left", labelcolor="#22272E")
-    return plots._save(figure, path)
+    return plots.save(figure, path)
 
 
 def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None:
@@ -128,7 +128,7 @@ def _pen(mixture: Mixture) -> dict[str, Any]:
 
 def stopping(mixtures: Iterable[Mixture], results: Results, people: int, path: Path) -> Path:
     """Draw what algorithm 1 leaves at each delta: the gap, and the EMD beside the optimum's."""
-    figure = plots._figure(11.6, 4.2)
+    figure = plots.blank_figure(11.6, 4.2)
     left, right = figure.subplots(1, 2)
     shown: set[float] = set()
     for mixture in mixtures:
@@ -138,8 +138,8 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int, path: P
             left.plot([*gaps], [*gaps.values()], **_pen(mixture))
             right.plot([*ratios], [*ratios.values()], **_pen(mixture))
     right.axhline(1.0, color="#22272E", linewidth=1.0, zorder=1)
-    plots._finish(left, "How far from the optimum", "delta", "gap (log-likelihood a person)")
-    plots._finish(right, "What that does to the error", "delta", "EMD / EMD of the optimum")
+    plots.finish(left, "How far from the optimum", "delta", "gap (log-likelihood a person)")
+    plots.finish(right, "What that does to the error", "delta", "EMD / EMD of the optimum")
     for axes in (left, right):
         _log(axes)
         axes.xaxis.set_major_formatter("{x:.0e}")
@@ -148,7 +148,7 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int, path: P
         axes.invert_xaxis()
     left.yaxis.set_major_formatter("{x:.0e}")
     right.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return plots._save(figure, path)
+    return plots.save(figure, path)
 
 
 def stopped(
@@ -168,17 +168,17 @@ def stopped(
 
 def bounds(settings: Iterable[Setting], results: Results, path: Path) -> Path:
     """Draw GIBU's mean squared l2 error over (1 - sum theta^2) / n, the error without privacy."""
-    figure = plots._figure(9.4, 4.2)
+    figure = plots.blank_figure(9.4, 4.2)
     axes = figure.add_subplot()
     for setting in settings:
         factors = price(setting, results)
         axes.plot([*factors], [*factors.values()], **_pen(setting.mixture))
     axes.axhline(1.0, color="#22272E", linewidth=1.2, zorder=1)
     up = "squared l2 error / lower bound"
-    plots._finish(axes, "What privacy costs: GIBU over the error without privacy", "people", up)
+    plots.finish(axes, "What privacy costs: GIBU over the error without privacy", "people", up)
     _log(axes)
     axes.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return plots._save(figure, path)
+    return plots.save(figure, path)
 
 
 def price(setting: Setting, results: Results) -> dict[int, float]:

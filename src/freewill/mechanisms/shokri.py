@@ -24,6 +24,8 @@ Selection = Literal["max-entropy", "centre", "vertex", "coin"]
 
 _LARGEST_ALPHABET = 2048
 _STOCHASTIC = 1e-12
+_SOLUTION = 1
+"""To be raised when a selection starts to give other laws: kept ones are then solved anew."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -143,7 +145,7 @@ class Shokri(Mechanism):
             law = np.zeros((self.alphabet.size, self.alphabet.size))
             law[:, self.problem.best_blind_guess] = 1.0
             return {"law": law, "optimum": np.array(self.problem.largest_loss)}
-        return cache.remembered(self.id, self._solve, self._valid)
+        return cache.remembered(f"{self.id}-{_SOLUTION}", self._solve, self._valid)
 
     @cached_property
     def matrix(self) -> FloatArray:

@@ -8,7 +8,7 @@ from freewill.solvers.systems import System
 from freewill.types import FloatArray
 
 _FRACTION = 0.995
-_PATIENCE = 5
+_PATIENCE = 12
 _TO_THE_WALL = 1e-8
 """What a step leaves at least of the way to zero: exact zeros would divide by zero."""
 _TINY = 1e-150

@@ -9,6 +9,8 @@ _MAX_STEPS = 60
 _PATIENCE = 5
 
 
+# A value that no report speaks of has almost no curvature; a step to infinity is cut short anyhow.
+@np.errstate(over="ignore")
 def nonnegative_quadratic(
     hessian: FloatArray, linear: FloatArray, start: FloatArray, tolerance: float = 1e-13
 ) -> FloatArray:
