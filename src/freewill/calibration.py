@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from freewill.alphabets import Alphabet
 from freewill.errors import ParameterError
 from freewill.mechanisms import Mechanism
+from freewill.mechanisms.base import checked_quality_loss
 
 M = TypeVar("M", bound=Mechanism)
 
@@ -31,14 +32,7 @@ def calibrate(
     build: Any = kind
     if "epsilon" not in getattr(kind, "__dataclass_fields__", {}):
         raise ParameterError(f"{kind.name} has no epsilon, hence nothing to calibrate.")
-    try:
-        target = float(quality_loss)
-    except (TypeError, ValueError):
-        target = np.nan
-    if not (np.isfinite(target) and target > 0):
-        raise ParameterError(
-            f"quality_loss={quality_loss!r}: must be > 0 and finite. For no loss, use Identity."
-        )
+    target = checked_quality_loss(quality_loss)
 
     def excess(log_epsilon: float) -> float:
         mechanism: Mechanism = build(alphabet, epsilon=float(np.exp(log_epsilon)))

@@ -115,6 +115,19 @@ def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float
     return value
 
 
+def checked_quality_loss(quality_loss: Any) -> float:
+    """Return an expected loss as a float after checking that it is positive and finite."""
+    try:
+        value = float(quality_loss)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ParameterError(
+            f"quality_loss={quality_loss!r}: must be > 0 and finite. For no loss, use Identity."
+        )
+    return value
+
+
 def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
     """Check that an alphabet is of the kind a mechanism works on and has enough values."""
     if not isinstance(alphabet, kind):

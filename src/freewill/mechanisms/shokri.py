@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from freewill import cache
 from freewill.alphabets import Alphabet, Linear, distances
 from freewill.errors import LawError, ParameterError
 from freewill.guarantees import AdversaryLoss
-from freewill.mechanisms.base import Mechanism, checked_alphabet
+from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_quality_loss
 from freewill.mechanisms.matrix import Matrix
 from freewill.operators import DenseOperator
 from freewill.progress import progress
@@ -88,7 +88,7 @@ class Shokri(Mechanism):
             )
         fields = {
             "alphabet": alphabet,
-            "threshold": _checked_threshold(quality_loss),
+            "threshold": checked_quality_loss(quality_loss),
             "prior": None
             if prior is None
             else _frozen(distribution(prior, alphabet.size, "prior")),
@@ -246,18 +246,6 @@ class Shokri(Mechanism):
         constant = ", constant" if self.constant else ""
         chosen = self.selection if self._closed_form else "its own losses"
         return f"{self.name}({self.alphabet}, Q={self.threshold:g}, {chosen}{constant})"
-
-
-def _checked_threshold(quality_loss: Any) -> float:
-    try:
-        value = float(quality_loss)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise ParameterError(
-            f"quality_loss={quality_loss!r}: must be a number > 0. For no loss, use Identity."
-        )
-    return value
 
 
 def _checked_loss(loss: ArrayLike | None, size: int, name: str) -> FloatArray | None:
