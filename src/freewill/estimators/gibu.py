@@ -30,6 +30,8 @@ _SPARSE_VALUES = 250
 """Size from which the optimum under geometric noise is so sparse that columns win."""
 _SMALL = 1 << 18
 """Entries of a law up to which products with an array are the fastest."""
+_TABLE = 1 << 22
+"""Entries of a law up to which an array pays where single columns are wanted too."""
 _FEW_REPORTS = 20
 """Bit reports a value up to which they may as well be held as dense rows."""
 
@@ -159,7 +161,8 @@ def _solve(
             compact(likelihood, _SMALL), LinearSystem(likelihood.operator), tolerance, max_steps
         )
     if solver == "columns":
-        return columns.solve(likelihood, tolerance, max_steps, plane=_plane(evidence.alphabet))
+        small = compact(likelihood, _TABLE)
+        return columns.solve(small, tolerance, max_steps, plane=_plane(evidence.alphabet))
     if solver == "passes":
         return passes.solve(likelihood, tolerance, max_steps)
     raise ParameterError(f"solver={solver!r}: expected one of {', '.join(get_args(Solver))}.")
