@@ -9,6 +9,7 @@ from freewill.types import FloatArray
 
 _FRACTION = 0.995
 _PATIENCE = 12
+_WARM_UP = 5
 _TO_THE_WALL = 1e-8
 """What a step leaves at least of the way to zero: exact zeros would divide by zero."""
 _TINY = 1e-150
@@ -27,6 +28,11 @@ def solve(likelihood: Likelihood, system: System, tolerance: float, max_steps: i
     theta = np.full(size, 1 / size)
     fitted = operator.forward(theta)
     slope = operator.adjoint(weights / fitted)
+    for _ in range(_WARM_UP):
+        # Steps of EM, pulled inside: each costs a tenth of a Newton step, together they save one.
+        theta = 0.9 * theta * slope + 0.1 / size
+        fitted = operator.forward(theta)
+        slope = operator.adjoint(weights / fitted)
     best = (likelihood.gap(theta, slope), theta, 0)
     dual = weights / (1.02 * fitted * slope.max())
     slack = 1 - operator.adjoint(dual)
