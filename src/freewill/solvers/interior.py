@@ -25,14 +25,7 @@ def solve(likelihood: Likelihood, system: System, tolerance: float, max_steps: i
     """
     operator, weights = likelihood.operator, likelihood.weights
     size = likelihood.size
-    theta = np.full(size, 1 / size)
-    fitted = operator.forward(theta)
-    slope = operator.adjoint(weights / fitted)
-    for _ in range(_WARM_UP):
-        # Steps of EM, pulled inside: each costs a tenth of a Newton step, together they save one.
-        theta = 0.9 * theta * slope + 0.1 / size
-        fitted = operator.forward(theta)
-        slope = operator.adjoint(weights / fitted)
+    theta, fitted, slope = _start(likelihood)
     best = (likelihood.gap(theta, slope), theta, 0)
     dual = weights / (1.02 * fitted * slope.max())
     slack = 1 - operator.adjoint(dual)
@@ -83,6 +76,19 @@ def solve(likelihood: Likelihood, system: System, tolerance: float, max_steps: i
         return Solution(best[1], certificate, best[2], Status.CERTIFIED)
     status = Status.MAX_STEPS if step >= max_steps else Status.STALLED
     return Solution(best[1], certificate, step, status)
+
+
+def _start(likelihood: Likelihood) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return theta, P theta and g after a few steps of EM, each pulled inside the simplex.
+
+    A step of EM costs a tenth of a Newton step, and together these save one.
+    """
+    operator, weights, size = likelihood.operator, likelihood.weights, likelihood.size
+    theta = np.full(size, 1 / size)
+    for _ in range(_WARM_UP):
+        theta = 0.9 * theta * operator.adjoint(weights / operator.forward(theta)) + 0.1 / size
+    fitted = operator.forward(theta)
+    return theta, fitted, operator.adjoint(weights / fitted)
 
 
 def _reach(point: FloatArray, step: FloatArray) -> float:
