@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, distances
 from freewill.guarantees import Guarantee
-from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon, checked_symbols
+from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon
 from freewill.mechanisms.matrix import Matrix
 from freewill.operators import DenseOperator
-from freewill.types import FloatArray, IntArray, Reports, Spec
+from freewill.types import FloatArray, IntArray, Reports
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Exponential(Mechanism):
 
     def operator(self, outputs: Reports) -> DenseOperator:
         """Return the law of these outputs."""
-        symbols = checked_symbols(outputs, self.alphabet.size, self.name)
+        symbols = self.output_space.checked(outputs, self.name)
         return DenseOperator(np.ascontiguousarray(self._rows().T[symbols]))
 
     def _rows(self) -> FloatArray:
@@ -59,7 +59,3 @@ class Exponential(Mechanism):
     def guarantee(self) -> Guarantee:
         """epsilon-geo-indistinguishability."""
         return Guarantee.never_understated("geo", self.epsilon)
-
-    def parameters(self) -> Spec:
-        """Epsilon."""
-        return {"epsilon": self.epsilon}

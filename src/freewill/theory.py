@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.errors import ParameterError
-from freewill.mechanisms.average import average_epsilon
+from freewill.mechanisms.base import average_epsilon
 from freewill.types import FloatArray, distribution
 
 

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import math
+from collections.abc import Sequence
+from dataclasses import fields
 from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Protocol, Self
@@ -10,11 +12,12 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet, Grid, Linear, checked_indices, distances
+from freewill.alphabets import Alphabet, Grid, Linear, distances
 from freewill.errors import AlphabetError, LawError, ParameterError
 from freewill.guarantees import AdversaryLoss, Guarantee
 from freewill.operators import Operator, probabilities
-from freewill.types import FloatArray, IntArray, Reports, Spec, distribution
+from freewill.outputs import OutputSpace, Symbols
+from freewill.types import FloatArray, Reports, Spec, distribution
 
 SPEC_VERSION = 1
 LARGEST_LDP_EPSILON = 700.0
@@ -29,7 +32,14 @@ class Mechanism(Protocol):
     """
 
     name: ClassVar[str]
+    full_rank: ClassVar[bool] = True
+    """Whether every law of this kind tells all distributions apart, given enough reports."""
     alphabet: Any
+
+    @property
+    def output_space(self) -> OutputSpace:
+        """What a report may be: a value of the alphabet, unless the mechanism says otherwise."""
+        return Symbols(self.alphabet)
 
     def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> Reports:
         """Draw one report for each index in `values`."""
@@ -40,8 +50,8 @@ class Mechanism(Protocol):
         ...
 
     def outputs(self) -> Reports:
-        """Return all outputs; output indices unless the mechanism says otherwise."""
-        return np.arange(self.alphabet.size)
+        """Return all outputs, where they can be listed."""
+        return self.output_space.all()
 
     def witnesses(self) -> Reports:
         """Return outputs among which the least private one is sure to be: all, by default."""
@@ -53,7 +63,8 @@ class Mechanism(Protocol):
 
     def parameters(self) -> Spec:
         """Return everything but the alphabet that the constructor takes, ready for JSON."""
-        ...
+        own: Any = self
+        return {field.name: getattr(self, field.name) for field in fields(own)[1:]}
 
     def spec(self) -> Spec:
         """Return the portable description: `from_spec(m.spec()) == m`."""
@@ -85,7 +96,28 @@ class Mechanism(Protocol):
 
     def losses(self) -> FloatArray:
         """Return the expected distance between value and report, for each value."""
+        if self.output_space.alphabet != self.alphabet:
+            raise LawError(
+                f"the reports of {self.name} are {self.output_space}, not values of its alphabet: "
+                f"there is no distance between them, hence no quality loss. Compare it with others "
+                f"by its guarantee, or by the error of an estimate."
+            )
         return np.asarray((self.law() * distances(self.alphabet)).sum(axis=1))
+
+    def average(self, others: "Sequence[Self]", shares: FloatArray) -> Self | None:
+        """Return the mechanism of the same kind that people with these shares look like, if any.
+
+        `others` are all of this kind, this one among them; the shares sum to 1.
+        """
+        return None
+
+    def inverse(self, shares: FloatArray) -> FloatArray | None:
+        """Return theta from the shares of the outputs in closed form, where there is one."""
+        return None
+
+    def debiased(self, shares: FloatArray) -> FloatArray | None:
+        """Return theta from the share of reports that have each bit set, where reports are bits."""
+        return None
 
     def quality_loss(self, prior: ArrayLike | None = None) -> float:
         """Return the expected distance E d(x, z) under a prior, uniform by default."""
@@ -137,9 +169,17 @@ def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) 
         raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
 
 
-def checked_symbols(outputs: Any, size: int, name: str) -> IntArray:
-    """Check that outputs are output indices of a mechanism, on one axis."""
-    symbols = checked_indices(outputs, size, f"output of {name}")
-    if symbols.ndim != 1:
-        raise AlphabetError(f"outputs of {name} have shape {symbols.shape}; expected one axis.")
-    return symbols
+def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> float:
+    """Return epsilon[n] with 1/(k-1+e^epsilon[n]) = the mean of 1/(k-1+e^epsilon_i) (eq. 8).
+
+    With size 2 and halved epsilons it is eq. 13. Written with the mean m of 1/(k-1+e^epsilon)
+    and the mean t of (e^epsilon - 1)/(k-1+e^epsilon), e^epsilon[n] - 1 = t / m: nothing cancels
+    for small epsilons and nothing overflows for large ones.
+
+    >>> average_epsilon(np.array([2.0, 2.0]), np.array([0.5, 0.5]), 10)
+    2.0
+    """
+    rare = np.exp(-epsilons)
+    other = rare / (1 + (size - 1) * rare)
+    advantage = -np.expm1(-epsilons) / (1 + (size - 1) * rare)
+    return float(np.log1p((weights @ advantage) / (weights @ other)))

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from freewill.alphabets import Linear, checked_indices
 from freewill.guarantees import Guarantee
-from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon, checked_symbols
+from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon
 from freewill.operators import GeometricOperator
-from freewill.types import FloatArray, IntArray, Reports, Spec
+from freewill.types import FloatArray, IntArray, Reports
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Geometric(Mechanism):
         log_constants = np.full(size, between)
         log_constants[[0, -1]] = 0.0
         log_constants -= np.log1p(np.exp(-self._decay))
-        symbols = checked_symbols(outputs, size, self.name)
+        symbols = self.output_space.checked(outputs, self.name)
         return GeometricOperator(symbols, size, self._decay, log_constants)
 
     def guarantee(self) -> Guarantee:
@@ -68,7 +68,3 @@ class Geometric(Mechanism):
         ratio = np.exp(-self._decay)
         mean = ratio / (1 + ratio) * np.expm1(-self._decay * room) / np.expm1(-self._decay)
         return np.asarray(self.alphabet.step * (mean + mean[::-1]))
-
-    def parameters(self) -> Spec:
-        """Epsilon."""
-        return {"epsilon": self.epsilon}

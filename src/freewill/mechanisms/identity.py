@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_indices
 from freewill.guarantees import Guarantee
-from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_symbols
+from freewill.mechanisms.base import Mechanism, checked_alphabet
 from freewill.operators import SymbolOperator
-from freewill.types import FloatArray, IntArray, Reports, Spec
+from freewill.types import FloatArray, IntArray, Reports
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Identity(Mechanism):
 
     def operator(self, outputs: Reports) -> SymbolOperator:
         """Return the law of these outputs: 1 where z = x."""
-        symbols = checked_symbols(outputs, self.alphabet.size, self.name)
+        symbols = self.output_space.checked(outputs, self.name)
         return SymbolOperator(symbols, self.alphabet.size, 0.0, 1.0, np.zeros(symbols.size))
 
     def witnesses(self) -> IntArray:
@@ -48,7 +48,3 @@ class Identity(Mechanism):
     def losses(self) -> FloatArray:
         """Zero."""
         return np.zeros(self.alphabet.size)
-
-    def parameters(self) -> Spec:
-        """No parameters."""
-        return {}

@@ -1,5 +1,6 @@
 """k-ary randomised response."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,12 +12,12 @@ from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import (
     LARGEST_LDP_EPSILON,
     Mechanism,
+    average_epsilon,
     checked_alphabet,
     checked_epsilon,
-    checked_symbols,
 )
 from freewill.operators import SymbolOperator
-from freewill.types import FloatArray, IntArray, Reports, Spec
+from freewill.types import FloatArray, IntArray, Reports
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class KRR(Mechanism):
     P(z | x) = (e^epsilon if z = x else 1) / (k - 1 + e^epsilon).
     Promises epsilon-LDP, tightly. Products cost O(k + outputs).
 
-    >>> menu = KRR(alphabet=__import__("freewill").Categorical(["a", "b"]), epsilon=np.log(3))
+    >>> import freewill as fw
+    >>> menu = fw.KRR(fw.Categorical(["a", "b"]), epsilon=np.log(3))
     >>> menu.law().round(12)
     array([[0.75, 0.25],
            [0.25, 0.75]])
@@ -53,7 +55,7 @@ class KRR(Mechanism):
     def operator(self, outputs: Reports) -> SymbolOperator:
         """Return the law of these outputs, scaled so that P(x | x) is 1."""
         size = self.alphabet.size
-        symbols = checked_symbols(outputs, size, self.name)
+        symbols = self.output_space.checked(outputs, self.name)
         log_scale = -np.log1p((size - 1) * np.exp(-self.epsilon))
         return SymbolOperator(
             symbols,
@@ -67,6 +69,16 @@ class KRR(Mechanism):
         """One output: renaming the values carries it into any other."""
         return np.zeros(1, dtype=np.int64)
 
+    def average(self, others: "Sequence[KRR]", shares: FloatArray) -> "KRR":
+        """Return the k-RR of eq. 8, whose law is exactly the average."""
+        epsilons = np.array([other.epsilon for other in others])
+        return KRR(self.alphabet, average_epsilon(epsilons, shares, self.alphabet.size))
+
+    def inverse(self, shares: FloatArray) -> FloatArray:
+        """Return ((e^epsilon - 1 + k) q - 1) / (e^epsilon - 1) (eq. 9)."""
+        advantage = np.expm1(self.epsilon)
+        return np.asarray(((advantage + shares.size) * shares - 1) / advantage)
+
     def guarantee(self) -> Guarantee:
         """epsilon-LDP."""
         return Guarantee.never_understated("ldp", self.epsilon)
@@ -76,7 +88,3 @@ class KRR(Mechanism):
         rare = np.exp(-self.epsilon)
         other = rare / (1 + (self.alphabet.size - 1) * rare)
         return np.asarray(other * self.alphabet.total_distance())
-
-    def parameters(self) -> Spec:
-        """Epsilon."""
-        return {"epsilon": self.epsilon}

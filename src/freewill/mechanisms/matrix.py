@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from freewill.alphabets import Alphabet, Linear, alphabet_from_spec, checked_indices
 from freewill.errors import LawError
 from freewill.guarantees import Guarantee, audit_epsilon
-from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_symbols
+from freewill.mechanisms.base import Mechanism, checked_alphabet
 from freewill.operators import DenseOperator
+from freewill.outputs import Symbols
 from freewill.types import FloatArray, IntArray, Reports, Spec
 
 _ROW_TOLERANCE = 1e-9
@@ -34,6 +35,7 @@ class Matrix(Mechanism):
     matrix: FloatArray
     output_alphabet: Alphabet
     name: ClassVar[str] = "matrix"
+    full_rank: ClassVar[bool] = False
 
     def __init__(self, alphabet: Alphabet, law: ArrayLike, outputs: Alphabet | None = None) -> None:
         checked_alphabet(alphabet, Alphabet, self.name, least=1)
@@ -62,6 +64,11 @@ class Matrix(Mechanism):
     def __hash__(self) -> int:
         return hash((self.alphabet, self.output_alphabet, self.matrix.tobytes()))
 
+    @property
+    def output_space(self) -> Symbols:
+        """A column of the law."""
+        return Symbols(self.output_alphabet)
+
     def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
         """Invert the cumulative law of each value, value by value."""
         truth = checked_indices(values, self.alphabet.size, "value")
@@ -78,26 +85,13 @@ class Matrix(Mechanism):
 
     def operator(self, outputs: Reports) -> DenseOperator:
         """Return the law of these outputs, as an array."""
-        symbols = checked_symbols(outputs, self.output_alphabet.size, self.name)
+        symbols = self.output_space.checked(outputs, self.name)
         return DenseOperator(np.ascontiguousarray(self.matrix.T[symbols]))
-
-    def outputs(self) -> IntArray:
-        """All columns of the law."""
-        return np.arange(self.output_alphabet.size)
 
     def guarantee(self) -> Guarantee:
         """Return the epsilon-LDP that the law itself gives."""
         found = audit_epsilon(self, Guarantee("ldp", np.inf))
         return Guarantee.never_understated("ldp", found.epsilon)
-
-    def losses(self) -> FloatArray:
-        """Return expected distances, where outputs are values of the alphabet."""
-        if self.output_alphabet != self.alphabet:
-            raise LawError(
-                "the outputs of this matrix are not values of its alphabet: there is no distance "
-                "between them, hence no quality loss."
-            )
-        return Mechanism.losses(self)
 
     def parameters(self) -> Spec:
         """Return the law and, where it is not the alphabet, the output alphabet."""

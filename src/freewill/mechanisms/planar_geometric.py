@@ -6,15 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from freewill.alphabets import Grid, checked_indices
 from freewill.errors import AlphabetError
 from freewill.guarantees import Guarantee
 from freewill.lattice import tail_rule
-from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon, checked_symbols
+from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon
 from freewill.operators import ConvolutionOperator, FoldedKernel
-from freewill.types import FloatArray, IntArray, Reports, Spec
+from freewill.types import FloatArray, IntArray, Reports
 
 _NEGLIGIBLE = 50.0
 
@@ -76,7 +75,7 @@ class PlanarGeometric(Mechanism):
 
     def operator(self, outputs: Reports) -> ConvolutionOperator:
         """Return the law of these outputs."""
-        symbols = checked_symbols(outputs, self.alphabet.size, self.name)
+        symbols = self.output_space.checked(outputs, self.name)
         return ConvolutionOperator(symbols, self.kernel)
 
     def guarantee(self) -> Guarantee:
@@ -94,10 +93,6 @@ class PlanarGeometric(Mechanism):
         )
         by_row = quadrant + quadrant[::-1]
         return (by_row + by_row[:, ::-1]).ravel()
-
-    def parameters(self) -> Spec:
-        """Epsilon."""
-        return {"epsilon": self.epsilon}
 
 
 def _before(table: FloatArray, axis: int) -> FloatArray:
@@ -118,13 +113,12 @@ def _folded_noise(grid: Grid, epsilon: float) -> FoldedKernel:
     far_north = height + far_north * grid.cell[1]
 
     inner = -epsilon * np.hypot(east, north[:, None])
-    beyond_east = logsumexp(-epsilon * np.hypot(far_east, north[:, None]), b=east_weights, axis=1)
-    beyond_north = logsumexp(
-        -epsilon * np.hypot(east, far_north[:, None]), b=north_weights[:, None], axis=0
+    beyond_east = _log_sum(-epsilon * np.hypot(far_east, north[:, None]), east_weights, axis=1)
+    beyond_north = _log_sum(
+        -epsilon * np.hypot(east, far_north[:, None]), north_weights[:, None], axis=0
     )
-    beyond_both = logsumexp(
-        -epsilon * np.hypot(far_east, far_north[:, None]),
-        b=east_weights * north_weights[:, None],
+    beyond_both = _log_sum(
+        -epsilon * np.hypot(far_east, far_north[:, None]), east_weights * north_weights[:, None]
     )
     side = _from_here_on(inner, beyond_east, axis=1)
     end = _from_here_on(inner, beyond_north, axis=0)
@@ -135,9 +129,14 @@ def _folded_noise(grid: Grid, epsilon: float) -> FoldedKernel:
     return FoldedKernel(inner - total, side - total, end - total, corner - total)
 
 
-def _from_here_on(
-    log_terms: FloatArray, log_tail: FloatArray | np.float64, axis: int
-) -> FloatArray:
+def _log_sum(log_terms: FloatArray, weights: FloatArray, axis: int | None = None) -> FloatArray:
+    """Return log of the weighted sum of exp(log_terms), which may all underflow."""
+    largest = log_terms.max(axis=axis, keepdims=True)
+    total = (weights * np.exp(log_terms - largest)).sum(axis=axis)
+    return np.asarray(np.log(total) + largest.reshape(total.shape))
+
+
+def _from_here_on(log_terms: FloatArray, log_tail: FloatArray, axis: int) -> FloatArray:
     """Return log of (each term + all later ones + the tail) along an axis."""
     tail = np.expand_dims(log_tail, axis)
     terms = np.concatenate([tail, np.flip(log_terms, axis)], axis)

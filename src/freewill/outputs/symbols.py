@@ -1,0 +1,133 @@
+"""Reports that are a symbol each: an index of an output alphabet."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from freewill.alphabets import Alphabet, checked_indices
+from freewill.errors import AlphabetError
+from freewill.outputs.base import Decoded, Reason
+from freewill.types import BoolArray, IntArray, Reports
+
+_INDEX = r"^(0|[1-9][0-9]{0,17})(\.0+)?$"
+"""Decimal digits that fit 64 bits, also as a table of floats writes them."""
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """One index of an output alphabet a report.
+
+    They travel as integers, as decimal digits in a text, or as the alphabet's labels.
+
+    >>> import freewill as fw, pyarrow as pa
+    >>> Symbols(fw.Categorical(["yes", "no"])).decode(pa.array(["1", "no"])).outputs
+    array([1, 1])
+    """
+
+    alphabet: Alphabet
+    columns: ClassVar[tuple[str, ...]] = ("symbol",)
+    packed: ClassVar[bool] = False
+    repeats: ClassVar[bool] = True
+    listable: ClassVar[bool] = True
+
+    @property
+    def size(self) -> int:
+        """How many symbols there are."""
+        return self.alphabet.size
+
+    def all(self) -> IntArray:
+        """Return every index."""
+        return np.arange(self.size)
+
+    def empty(self) -> IntArray:
+        """Return no indices."""
+        return np.empty(0, dtype=np.int64)
+
+    def checked(self, reports: Any, name: str) -> IntArray:
+        """Check that reports are output indices, on one axis."""
+        symbols = checked_indices(reports, self.size, f"output of {name}")
+        if symbols.ndim != 1:
+            raise AlphabetError(f"outputs of {name} have shape {symbols.shape}; expected one axis.")
+        return symbols
+
+    def counter(self) -> "SymbolCounter":
+        """Return an empty table of counts."""
+        return SymbolCounter(self.size)
+
+    def decode(self, column: Any) -> Decoded:
+        """Read integers, or texts (also as bytes) that are indices or labels."""
+        from pyarrow import types  # noqa: PLC0415
+
+        if types.is_integer(column.type):
+            numbers = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+            found = Decoded(numbers, np.ones(len(numbers), dtype=np.bool_), {})
+        else:
+            found = self._read_texts(column)
+        outside = found.good & ((found.outputs < 0) | (found.outputs >= self.size))
+        found.note(Reason.OUT_OF_RANGE, outside)
+        good = found.good & ~outside
+        return Decoded(found.outputs if good.all() else found.outputs[good], good, found.bad)
+
+    @cached_property
+    def _labels(self) -> Any:
+        import pyarrow as pa  # noqa: PLC0415
+
+        labels = getattr(self.alphabet, "labels", ())
+        return pa.array([label.encode() for label in labels], pa.large_binary())
+
+    def _read_texts(self, column: Any) -> Decoded:
+        """Read each text as an index and as a label; both at once must mean the same."""
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        texts = column.cast(pa.large_binary())
+        digits: BoolArray = np.asarray(pc.match_substring_regex(texts, _INDEX))
+        numbers = np.full(len(texts), -1, dtype=np.int64)
+        written = texts.filter(pa.array(digits)).cast(pa.large_string())
+        whole = pc.replace_substring_regex(written, r"\.0+$", "")
+        numbers[digits] = whole.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        places = pc.fill_null(pc.index_in(texts, value_set=self._labels), -1)
+        label = places.to_numpy(zero_copy_only=False).astype(np.int64)
+        ambiguous = digits & (label >= 0) & (label != numbers)
+        nothing = ~digits & (label < 0)
+        found = Decoded(np.where(digits, numbers, label), ~(ambiguous | nothing), {})
+        found.note(Reason.AMBIGUOUS, ambiguous)
+        found.note(Reason.NO_SYMBOL, nothing)
+        return found
+
+    def stored(self, outputs: Reports) -> tuple[Any, ...]:
+        """Return one column of 64-bit integers."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        return (pa.array(outputs, pa.int64()),)
+
+    def restored(self, *columns: Any) -> Decoded:
+        """Read the column back."""
+        return self.decode(columns[0])
+
+    def texts(self, reports: Reports) -> Any:
+        """Return decimal digits."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        return self.stored(reports)[0].cast(pa.string())
+
+    def __str__(self) -> str:
+        return f"values of {self.alphabet}"
+
+
+class SymbolCounter:
+    """Counts in a table with a place for every symbol."""
+
+    def __init__(self, size: int) -> None:
+        self._table = np.zeros(size, dtype=np.int64)
+
+    def add(self, outputs: Reports, counts: IntArray | None) -> None:
+        """Count outputs, once each unless told otherwise."""
+        np.add.at(self._table, outputs, 1 if counts is None else counts)
+
+    def result(self) -> tuple[IntArray, IntArray]:
+        """Return the symbols seen and their counts."""
+        seen = np.flatnonzero(self._table)
+        return seen, self._table[seen]
