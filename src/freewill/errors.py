@@ -35,3 +35,13 @@ class SurveyError(FreewillError, ValueError):
 
 class ReportError(FreewillError, ValueError):
     """Reports that cannot be read or written: a damaged file, wrong columns, invalid rows."""
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says.
+
+    >>> first_line(ValueError("no such thing.\\nand more"))
+    'no such thing'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -4,13 +4,13 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import msgspec
-
 from freewill.alphabets import Alphabet, alphabet_from_spec
+from freewill.atomic import whole_file
 from freewill.errors import FreewillError, SurveyError
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.mechanisms.base import SPEC_VERSION
@@ -19,14 +19,6 @@ from freewill.types import Spec
 SURVEY_VERSION = 1
 _HEAD = "freewill survey"
 _SHOWN = 8
-
-
-class _File(msgspec.Struct, forbid_unknown_fields=True):
-    """What a survey file holds; docs/reports.md describes it."""
-
-    version: int = msgspec.field(name=_HEAD)
-    alphabet: dict[str, Any]
-    mechanisms: dict[str, dict[str, Any]] | list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -81,14 +73,18 @@ class Survey:
 
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
-        if name in self.mechanisms:
-            return self.mechanisms[name]
-        for mechanism in self.mechanisms.values():
-            if mechanism.id == name:
-                return mechanism
-        raise SurveyError(
-            f"mechanism {name!r} is not on offer: expected {listed(self.mechanisms)} (or an id)."
-        )
+        if name not in self.names:
+            raise SurveyError(
+                f"mechanism {name!r} is not on offer: expected {listed(self.mechanisms)} (or an "
+                f"id)."
+            )
+        return self.mechanisms[self.names[name]]
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """The name of each mechanism, by its name and by its id."""
+        by_id = {mechanism.id: name for name, mechanism in self.mechanisms.items()}
+        return MappingProxyType({**by_id, **{name: name for name in self.mechanisms}})
 
     def spec(self) -> Spec:
         """Return the portable description, ready for JSON."""
@@ -111,20 +107,19 @@ class Survey:
         >>> Survey.from_spec(survey.spec()) == survey
         True
         """
-        try:
-            file = msgspec.convert(spec, _File)
-        except msgspec.ValidationError as error:
+        fault = _fault(spec)
+        if fault:
             raise SurveyError(
-                f'{error}: expected {{"{_HEAD}": {SURVEY_VERSION}, "alphabet": ..., '
+                f'{fault}: expected {{"{_HEAD}": {SURVEY_VERSION}, "alphabet": ..., '
                 f'"mechanisms": ...}}. See docs/reports.md.'
-            ) from None
-        if file.version != SURVEY_VERSION:
+            )
+        if spec[_HEAD] != SURVEY_VERSION:
             raise SurveyError(
-                f"survey version {file.version}: this release reads version {SURVEY_VERSION}. "
+                f"survey version {spec[_HEAD]}: this release reads version {SURVEY_VERSION}. "
                 f"Update freewill, or write the survey again."
             )
         try:
-            return cls(alphabet_from_spec(file.alphabet), _named(file))
+            return cls(alphabet_from_spec(spec["alphabet"]), _named(spec))
         except SurveyError:
             raise
         except FreewillError as error:
@@ -148,16 +143,40 @@ class Survey:
         """Write the survey to a .json file."""
         if Path(path).suffix != ".json":
             raise SurveyError(f"{path}: surveys are written as .json.")
-        Path(path).write_text(json.dumps(self.spec(), indent=2) + "\n", encoding="utf-8")
+        with whole_file(path) as part:
+            part.write_text(json.dumps(self.spec(), indent=2) + "\n", encoding="utf-8")
 
 
-def _named(file: _File) -> dict[str, Mechanism]:
+def _fault(spec: Any) -> str:
+    """Say what is wrong with the outer form of a survey, if anything is."""
+    if not isinstance(spec, dict):
+        return f"a survey of type {type(spec).__name__}"
+    for field in (_HEAD, "alphabet", "mechanisms"):
+        if field not in spec:
+            return f"no field {field!r}"
+    unknown = sorted(map(str, spec.keys() - {_HEAD, "alphabet", "mechanisms"}))
+    if unknown:
+        return f"unknown field {unknown[0]!r}"
+    if type(spec[_HEAD]) is not int or not isinstance(spec["alphabet"], dict):
+        return f"version {spec[_HEAD]!r} or alphabet {spec['alphabet']!r}"
+    entries = spec["mechanisms"]
+    if not isinstance(entries, dict | list):
+        return f"mechanisms of type {type(entries).__name__}"
+    wrong = [
+        entry
+        for entry in (entries.values() if isinstance(entries, dict) else entries)
+        if not isinstance(entry, dict)
+    ]
+    return f"mechanism {wrong[0]!r}" if wrong else ""
+
+
+def _named(survey: Spec) -> dict[str, Mechanism]:
     """Rebuild the mechanisms, each with the survey's alphabet unless it brings its own."""
-    entries = file.mechanisms
+    entries = survey["mechanisms"]
     pairs = entries.items() if isinstance(entries, dict) else ((None, entry) for entry in entries)
     named: dict[str, Mechanism] = {}
     for key, entry in pairs:
-        spec = {"version": SPEC_VERSION, "alphabet": file.alphabet, **entry}
+        spec = {"version": SPEC_VERSION, "alphabet": survey["alphabet"], **entry}
         given = spec.pop("name", None) if key is None else key
         try:
             mechanism = from_spec(spec)

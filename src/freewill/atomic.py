@@ -1,0 +1,32 @@
+"""Files that appear under their name only when they are complete."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """Yield the path of a new file beside `path`, which takes its place if all goes well.
+
+    The file has a name that nothing else has, so that two writers never mix and no link is
+    followed; if anything is raised, it is removed and what stood under `path` stays.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole_file(f"{folder}/note.txt") as part:
+    ...         _ = part.write_text("all of it")
+    ...     Path(folder, "note.txt").read_text()
+    'all of it'
+    """
+    target = Path(path)
+    part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
+    # Made here and not by a library for temporary files, whose files nobody else may read.
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        yield part
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
