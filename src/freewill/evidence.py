@@ -1,34 +1,81 @@
 """Evidence: which outputs were observed of each mechanism, and how often."""
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet, alphabet_from_spec
+from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, FreewillError
-from freewill.mechanisms import Mechanism, from_spec
+from freewill.mechanisms import Mechanism
 from freewill.operators import Operator, StackOperator
+from freewill.streams import Block, Held, Source, Stream, Summary, together, unchanged
 from freewill.types import BoolArray, FloatArray, IntArray, Reports
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The reports of all people who chose one mechanism: distinct outputs and their counts."""
+    """The reports of all people who chose one mechanism.
+
+    Outputs that repeat are counted: `table` holds the distinct ones, in a fixed order, and their
+    counts. Others stay as they came, in one or more `streams`. `name` is the mechanism's name in
+    the survey, where it came from one.
+    """
 
     mechanism: Mechanism
-    outputs: Reports
-    counts: IntArray
+    table: tuple[Reports, IntArray] | None
+    streams: tuple[Stream, ...] = ()
+    name: str = ""
 
-    @property
+    @cached_property
     def people(self) -> int:
         """How many people chose this mechanism, n^A."""
-        return int(self.counts.sum())
+        if self.table is not None:
+            return int(self.table[1].sum())
+        return sum(stream.people for stream in self.streams)
+
+    @property
+    def rows(self) -> int:
+        """How many distinct outputs there are; where outputs do not repeat, how many reports."""
+        if self.table is not None:
+            return len(self.table[1])
+        return sum(stream.rows for stream in self.streams)
+
+    @property
+    def held(self) -> bool:
+        """Whether the reports lie in memory."""
+        return all(stream.source.held for stream in self.streams)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What one look at the reports gives."""
+        if self.table is not None:
+            return Summary.of(Block(self.mechanism.id, *self.table), self.mechanism)
+        return reduce(add, (stream.summary for stream in self.streams))
+
+    @cached_property
+    def _rows(self) -> tuple[Reports, IntArray]:
+        """All reports in memory, wherever they lie."""
+        if self.table is not None:
+            return self.table
+        own = self.mechanism.id
+        blocks = [b for s in self.streams for b in s.source.blocks() if b.mechanism == own]
+        block = together(blocks)
+        return block.outputs, block.weights.astype(np.int64)
+
+    @property
+    def outputs(self) -> Reports:
+        """The outputs; distinct ones, if they repeat."""
+        return self._rows[0]
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each output was reported."""
+        return self._rows[1]
 
     @cached_property
     def operator(self) -> Operator:
@@ -36,15 +83,20 @@ class Group:
         return self.mechanism.operator(self.outputs)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Group)
-            and self.mechanism == other.mechanism
-            and np.array_equal(self.outputs, other.outputs)
-            and np.array_equal(self.counts, other.counts)
-        )
+        if not isinstance(other, Group) or self.mechanism != other.mechanism:
+            return False
+        if self.table is None or other.table is None:
+            one, two = self.summary, other.summary
+            return (one.people, one.checksum) == (two.people, two.checksum)
+        return all(map(np.array_equal, self.table, other.table))
 
     def __hash__(self) -> int:
-        return hash((self.mechanism.id, self.people, len(self.counts)))
+        return hash((self.mechanism.id, self.people))
+
+    def __str__(self) -> str:
+        what = "reports         " if self.table is None else "distinct outputs"
+        name = f"{self.name}: " if self.name else ""
+        return f"{self.people:>12,} people  {self.rows:>10,} {what}  {name}{self.mechanism}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +121,16 @@ class Evidence:
         """How many people reported, n."""
         return sum(group.people for group in self.groups)
 
+    @property
+    def held(self) -> bool:
+        """Whether all reports lie in memory; others are read anew for each pass of a solver."""
+        return all(group.held for group in self.groups)
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that people chose."""
+        return tuple(group.mechanism for group in self.groups)
+
     @cached_property
     def operator(self) -> StackOperator:
         """The law of everything observed."""
@@ -81,60 +143,70 @@ class Evidence:
         return np.asarray(counts / self.people)
 
     def __add__(self, other: "Evidence") -> "Evidence":
-        if self.alphabet != other.alphabet:
+        return merge([self, other])
+
+    def only(self, *names: str) -> "Evidence":
+        """Keep the mechanisms of these names in the survey, ids or kinds ("k-rr").
+
+        >>> import freewill as fw
+        >>> line = fw.Linear(0, 9)
+        >>> both = fw.collect([(fw.KRR(line, 1.0), [3]), (fw.Geometric(line, 0.5), [2])])
+        >>> both.only("k-rr").people
+        1
+        """
+        found: set[str] = set()
+        kept = []
+        for group in self.groups:
+            known = {group.name, group.mechanism.id, group.mechanism.name} & set(names)
+            found |= known
+            kept += [group] if known else []
+        missing = [name for name in names if name not in found]
+        if missing or not names:
+            there = sorted({group.name or group.mechanism.name for group in self.groups})
             raise EvidenceError(
-                f"evidence over {self.alphabet} cannot be merged with evidence over "
-                f"{other.alphabet}: the alphabets must be the same."
+                f"no mechanism {', '.join(map(repr, missing))} in the evidence, which has "
+                f"{', '.join(there) or 'none'}: expected names in the survey, ids or kinds."
             )
-        both = (*self.groups, *other.groups)
-        return _assemble(self.alphabet, [(g.mechanism, g.outputs, g.counts) for g in both])
+        return Evidence(self.alphabet, tuple(kept))
 
-    def save(self, path: str | Path) -> None:
-        """Write the evidence to one .npz file; `load` reads it back."""
-        arrays: dict[str, Any] = {}
-        for number, group in enumerate(self.groups):
-            arrays[f"outputs{number}"], arrays[f"counts{number}"] = group.outputs, group.counts
-        head = {
-            "freewill evidence": 1,
-            "alphabet": self.alphabet.spec(),
-            "mechanisms": [group.mechanism.spec() for group in self.groups],
-        }
-        with Path(path).open("wb") as file:
-            np.savez_compressed(file, head=np.array(json.dumps(head)), **arrays)
+    def sources(self) -> list[tuple[Source, dict[str, Stream]]]:
+        """Return each source of reports that do not repeat, with its streams by mechanism.
 
-    @classmethod
-    def load(cls, path: str | Path) -> "Evidence":
-        """Read evidence written by `save`, checking all of it again."""
-        try:
-            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                head = json.loads(str(arrays["head"]))
-                mechanisms = [from_spec(spec) for spec in head["mechanisms"]]
-                parts = [
-                    (mechanism, arrays[f"outputs{number}"], arrays[f"counts{number}"])
-                    for number, mechanism in enumerate(mechanisms)
-                ]
-                alphabet = alphabet_from_spec(head["alphabet"])
-        except FreewillError:
-            raise
-        except FileNotFoundError:
-            raise EvidenceError(f"{path}: there is no such file.") from None
-        except Exception as error:
-            raise EvidenceError(
-                f"{path} is not evidence, or it is damaged ({error}): expected a file written by "
-                f"Evidence.save."
-            ) from None
-        return _assemble(alphabet, parts)
+        What was merged with itself is there twice.
+        """
+        found: dict[tuple[int, int], tuple[Source, dict[str, Stream]]] = {}
+        for group in self.groups:
+            times: dict[int, int] = {}
+            for stream in group.streams:
+                which = id(stream.source)
+                times[which] = times.get(which, 0) + 1
+                place = found.setdefault((which, times[which]), (stream.source, {}))
+                place[1][group.mechanism.id] = stream
+        return list(found.values())
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield everything observed: what was counted, then what was not, as it comes."""
+        for group in self.groups:
+            if group.table is not None:
+                yield Block(group.mechanism.id, *group.table)
+        for source, streams in self.sources():
+            yield from unchanged(source, streams)
+
+    def close(self) -> None:
+        """Let go of what an engine keeps of the reports between passes."""
+        for group in self.groups:
+            for stream in group.streams:
+                stream.source.close()
+
+    def __enter__(self) -> "Evidence":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.people:,} people, {len(self.groups)} mechanisms, alphabet {self.alphabet}",
-            *(
-                f"  {group.people:>12,} people  {len(group.counts):>10,} distinct outputs  "
-                f"{group.mechanism}"
-                for group in self.groups
-            ),
-        ]
-        return "\n".join(lines)
+        head = f"{self.people:,} people, {len(self.groups)} mechanisms, alphabet {self.alphabet}"
+        return "\n".join([head, *(f"  {group}" for group in self.groups)])
 
 
 def collect(parts: Iterable[Sequence[Any]]) -> Evidence:
@@ -153,49 +225,105 @@ def collect(parts: Iterable[Sequence[Any]]) -> Evidence:
     if not listed:
         raise EvidenceError("nothing to collect: expected pairs of a mechanism and its reports.")
     alphabet = listed[0][0].alphabet
-    for mechanism, *_ in listed:
+    by_id: dict[str, list[tuple[Any, ...]]] = {}
+    for mechanism, *reports in listed:
         if mechanism.alphabet != alphabet:
             raise EvidenceError(
                 f"{mechanism} is over another alphabet than {listed[0][0]}: "
                 f"one collection has one alphabet."
             )
-    return _assemble(alphabet, [(part[0], part[1], *part[2:]) for part in listed])
-
-
-def _assemble(alphabet: Alphabet, parts: Sequence[tuple[Any, ...]]) -> Evidence:
-    """Bring together the parts of equal mechanisms, count, check and order."""
-    by_id: dict[str, list[tuple[Any, ...]]] = {}
-    for part in parts:
-        by_id.setdefault(part[0].id, []).append(part)
+        by_id.setdefault(mechanism.id, []).append((mechanism, *reports))
     groups = []
     for same in by_id.values():
         mechanism = same[0][0]
-        checked = [_checked_reports(mechanism, *part[1:]) for part in same]
-        outputs, counts = _distinct(
-            np.concatenate([outputs for outputs, _ in checked]),
-            np.concatenate([counts for _, counts in checked]),
-        )
-        if counts.size:
-            group = Group(mechanism, outputs, counts)
-            _refuse_impossible(group)
-            groups.append(group)
-    groups.sort(key=lambda group: (group.mechanism.name, str(group.mechanism), group.mechanism.id))
-    return Evidence(alphabet, tuple(groups))
+        checked = [_checked_reports(*part) for part in same]
+        groups.append(grouped(mechanism, checked))
+        refuse_impossible(groups[-1])
+    return assemble(alphabet, groups)
+
+
+def merge(several: Iterable[Evidence]) -> Evidence:
+    """Add the evidence of days or regions together, in one go: linear in what there is.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> merge(fw.collect([(coin, [0, 1])]) for day in range(7)).people
+    14
+    """
+    all_of_them = list(several)
+    if not all_of_them:
+        raise EvidenceError("nothing to merge: expected evidence.")
+    alphabet = all_of_them[0].alphabet
+    by_id: dict[str, list[Group]] = {}
+    for evidence in all_of_them:
+        if evidence.alphabet != alphabet:
+            raise EvidenceError(
+                f"evidence over {alphabet} cannot be merged with evidence over "
+                f"{evidence.alphabet}: the alphabets must be the same."
+            )
+        for group in evidence.groups:
+            by_id.setdefault(group.mechanism.id, []).append(group)
+    return assemble(alphabet, [_joined(same) for same in by_id.values()])
+
+
+def assemble(alphabet: Alphabet, groups: Iterable[Group]) -> Evidence:
+    """Return evidence of checked groups, one a mechanism, in a fixed order; empty ones are gone."""
+    some = [group for group in groups if group.people]
+    some.sort(key=lambda group: (group.mechanism.name, str(group.mechanism), group.mechanism.id))
+    return Evidence(alphabet, tuple(some))
+
+
+def possible(group: Group) -> BoolArray:
+    """Say which outputs of a group some value can lead to."""
+    size = group.mechanism.alphabet.size
+    return np.asarray(group.operator.forward(np.full(size, 1 / size)) > 0)
+
+
+def _joined(same: list[Group]) -> Group:
+    """Return the groups of one mechanism as one."""
+    if len(same) == 1:
+        return same[0]
+    name = min((group.name for group in same if group.name), default="")
+    if same[0].table is None:
+        streams = tuple(stream for group in same for stream in group.streams)
+        return replace(same[0], streams=streams, name=name)
+    tables = [group.table for group in same if group.table is not None]
+    return grouped(same[0].mechanism, tables, name)
+
+
+def grouped(
+    mechanism: Mechanism, parts: Sequence[tuple[Reports, IntArray | None]], name: str = ""
+) -> Group:
+    """Count checked reports where they repeat, and keep them as they are where they do not."""
+    if mechanism.output_space.repeats:
+        counter = mechanism.output_space.counter()
+        for outputs, counts in parts:
+            counter.add(outputs, counts)
+        return Group(mechanism, counter.result(), name=name)
+    streams = tuple(_held(mechanism, *part) for part in parts if len(part[0]))
+    return Group(mechanism, None, streams, name)
+
+
+def _held(mechanism: Mechanism, outputs: Reports, counts: IntArray | None) -> Stream:
+    if counts is not None and not counts.all():
+        outputs, counts = outputs[counts > 0], counts[counts > 0]
+    block = Block(mechanism.id, outputs, counts)
+    return Stream(Held(block), mechanism, block.people, len(outputs))
 
 
 def _checked_reports(
     mechanism: Mechanism, reports: Any, counts: ArrayLike | None = None
-) -> tuple[Reports, IntArray]:
+) -> tuple[Reports, IntArray | None]:
+    space = mechanism.output_space
     outputs = np.asarray(reports)
     if outputs.size == 0 and outputs.ndim == 1:
-        outputs = mechanism.witnesses()[:0]
+        outputs = space.empty()
     try:
-        mechanism.operator(outputs)
+        outputs = space.checked(outputs, mechanism.name)
     except FreewillError as error:
         raise EvidenceError(f"a report that {mechanism} cannot produce: {error}") from None
-    outputs = outputs if outputs.ndim == 2 else outputs.astype(np.int64, copy=False)
     if counts is None:
-        return outputs, np.ones(len(outputs), dtype=np.int64)
+        return outputs, None
     numbers = np.asarray(counts)
     if numbers.shape != (len(outputs),):
         raise EvidenceError(
@@ -212,44 +340,15 @@ def _checked_reports(
     return outputs, numbers.astype(np.int64)
 
 
-def _refuse_impossible(group: Group) -> None:
-    size = group.mechanism.alphabet.size
-    possible = group.operator.forward(np.full(size, 1 / size)) > 0
-    if not possible.all():
-        where = int(np.argmin(possible))
+def refuse_impossible(group: Group) -> None:
+    """Refuse outputs that no value can lead to."""
+    if group.table is None:
+        return
+    outputs, counts = group.table
+    known = possible(group)
+    if not known.all():
+        where = int(np.argmin(known))
         raise EvidenceError(
-            f"output {group.outputs[where].tolist()} of {group.mechanism} was reported "
-            f"{group.counts[where]} times, but it has probability 0 whatever the true value is."
+            f"output {outputs[where].tolist()} of {group.mechanism} was reported "
+            f"{counts[where]} times, but it has probability 0 whatever the true value is."
         )
-
-
-def _distinct(outputs: Reports, counts: IntArray) -> tuple[Reports, IntArray]:
-    """Merge equal outputs, drop those with count 0, and put them in a fixed order."""
-    seen = counts > 0
-    outputs, counts = outputs[seen], counts[seen]
-    order = np.argsort(outputs, kind="stable") if outputs.ndim == 1 else _row_order(outputs)
-    outputs, counts = outputs[order], counts[order]
-    starts = np.flatnonzero(_differs_from_last(outputs))
-    return outputs[starts], np.add.reduceat(counts, starts) if starts.size else counts
-
-
-def _row_order(rows: Reports) -> IntArray:
-    """Order bit vectors by a 64-bit key (one pass, a fast sort), equal ones together.
-
-    Should two different vectors share a key, all are ordered by their bits instead.
-    """
-    words = np.zeros((len(rows), -(-rows.shape[1] // 8) * 8), dtype=np.uint8)
-    words[:, : rows.shape[1]] = rows
-    keys = np.zeros(len(rows), dtype=np.uint64)
-    for column in words.view("<u8").T:
-        keys = keys * np.uint64(0x9E3779B97F4A7C15) + column
-    order = np.argsort(keys, kind="stable")
-    clash = _differs_from_last(rows[order]) & ~_differs_from_last(keys[order])
-    return np.lexsort(rows.T) if clash.any() else order
-
-
-def _differs_from_last(rows: NDArray[Any]) -> BoolArray:
-    new = np.ones(len(rows), dtype=np.bool_)
-    changed = rows[1:] != rows[:-1]
-    new[1:] = changed if rows.ndim == 1 else changed.any(axis=1)
-    return new
