@@ -1,22 +1,24 @@
-"""Reports: surveys, the wire format, and files and tables of reports into evidence."""
+"""Reports: files and tables of reports into evidence, evidence into files."""
 
+from freewill.outputs import Reason
+from freewill.reports.cluster.session import spark_session
+from freewill.reports.engines import ENGINES
 from freewill.reports.evidence_file import is_evidence, load_evidence, save_evidence
 from freewill.reports.reading import InvalidReports, Reading, read, read_reports
-from freewill.reports.survey import Survey
-from freewill.reports.tally import Invalid
-from freewill.reports.wire import Reason
+from freewill.reports.refusals import Invalid
 from freewill.reports.writing import write_reports
 
 __all__ = [
+    "ENGINES",
     "Invalid",
     "InvalidReports",
     "Reading",
     "Reason",
-    "Survey",
     "is_evidence",
     "load_evidence",
     "read",
     "read_reports",
     "save_evidence",
+    "spark_session",
     "write_reports",
 ]

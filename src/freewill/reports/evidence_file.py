@@ -1,35 +1,35 @@
 """Evidence in a Parquet file: mergeable, with the specs that it needs in the file itself."""
 
 import json
-import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from freewill.alphabets import alphabet_from_spec
-from freewill.errors import EvidenceError, FreewillError
-from freewill.evidence import Evidence, Group, collect
+from freewill.alphabets import Alphabet, alphabet_from_spec
+from freewill.atomic import whole_file
+from freewill.errors import EvidenceError, FreewillError, first_line
+from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
 from freewill.mechanisms import Mechanism, from_spec
-from freewill.reports.wire import Bits, as_binary, codec_of, pieces
-from freewill.types import IntArray, Reports
+from freewill.streams import HELD_BYTES, Block, Look, Source, Stream, Work, gathered, looking
 
-EVIDENCE_VERSION = 1
+EVIDENCE_VERSION = 2
 _KEY = b"freewill evidence"
-_COLUMNS = [
-    ("mechanism", pa.string()),
-    ("symbol", pa.int64()),
-    ("bits", pa.binary()),
-    ("count", pa.int64()),
-]
+_BATCH_ROWS = 1 << 17
 
 
 def save_evidence(evidence: Evidence, path: str | Path) -> None:
     """Write evidence to a Parquet file: a row for each mechanism (its id) and output, with a count.
 
-    The file appears under its name only when it is complete.
+    Reports that do not repeat are appended as they are, in any order, and pass through memory
+    block by block. The file appears under its name only when it is complete.
 
     >>> import freewill as fw, tempfile
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -42,112 +42,229 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     head = {
         "version": EVIDENCE_VERSION,
         "alphabet": evidence.alphabet.spec(),
-        "mechanisms": [group.mechanism.spec() for group in evidence.groups],
-        "outputs": [len(group.counts) for group in evidence.groups],
-        "people": [group.people for group in evidence.groups],
+        "mechanisms": [
+            {
+                "name": group.name,
+                "spec": group.mechanism.spec(),
+                "outputs": group.rows,
+                "people": group.people,
+            }
+            for group in evidence.groups
+        ],
     }
-    schema = pa.schema(_COLUMNS, metadata={_KEY: json.dumps(head).encode()})
-    part = Path(f"{path}.part")
+    mechanisms = {mechanism.id: mechanism for mechanism in evidence.mechanisms}
+    kinds = {}
+    for mechanism in mechanisms.values():
+        space = mechanism.output_space
+        columns = space.stored(space.empty())
+        kinds |= {name: c.type for name, c in zip(space.columns, columns, strict=True)}
+    fields = [("mechanism", pa.string()), *kinds.items(), ("count", pa.int64())]
+    schema = pa.schema(fields, metadata={_KEY: json.dumps(head).encode()})
     try:
-        with parquet.ParquetWriter(
-            part, schema, compression="zstd", write_page_checksum=True
-        ) as file:
-            for group in evidence.groups:
-                for outputs, counts in zip(
-                    pieces(group.outputs), pieces(group.counts), strict=True
-                ):
-                    file.write_batch(_batch(group, outputs, counts, schema))
-        os.replace(part, path)
+        with (
+            whole_file(path) as part,
+            parquet.ParquetWriter(
+                part, schema, compression="zstd", write_page_checksum=True
+            ) as file,
+        ):
+            for block in gathered(evidence.blocks()):
+                file.write_batch(_batch(block, mechanisms[block.mechanism], schema))
     except OSError as error:
         raise EvidenceError(f"{path} cannot be written: {error}.") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
-def _batch(group: Group, outputs: Reports, counts: Reports, schema: Any) -> Any:
-    rows = len(counts)
-    names = pa.repeat(pa.scalar(group.mechanism.id), rows)
-    if outputs.ndim == 2:
-        columns = [names, pa.nulls(rows, pa.int64()), as_binary(outputs), pa.array(counts)]
-    else:
-        columns = [names, pa.array(outputs), pa.nulls(rows, pa.binary()), pa.array(counts)]
+def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:
+    rows, space = len(block.outputs), mechanism.output_space
+    counts = np.ones(rows, dtype=np.int64) if block.counts is None else block.counts
+    filled = dict(zip(space.columns, space.stored(block.outputs), strict=True))
+    filled["mechanism"] = pa.repeat(pa.scalar(mechanism.id), rows)
+    filled["count"] = pa.array(counts)
+    columns = [filled.get(field.name, pa.nulls(rows, field.type)) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def load_evidence(path: str | Path) -> Evidence:
-    """Read evidence written by `save_evidence`, checking all of it again."""
-    try:
-        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
-            return _read(path, file)
-    except FreewillError:
-        raise
-    except FileNotFoundError:
-        raise EvidenceError(f"{path}: there is no such file.") from None
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
-        line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise EvidenceError(
-            f"{path} is not evidence, or it is damaged ({line}): expected a Parquet file written "
-            f"by save_evidence or `freewill collect`. Collect the reports again."
-        ) from None
+    """Read evidence written by `save_evidence`, checking all of it again.
+
+    Reports that do not repeat stay in the file if they are many: a solver then reads them anew
+    for each pass, and an error tells if they are not the same any more.
+    """
+    with _explained(path), parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        alphabet, entries = _head(path, file)
+    mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
+    source = EvidenceFile(str(path), mechanisms)
+    size = sum(e.bytes for e in entries if not e.mechanism.output_space.repeats)
+    with _explained(path):
+        found = _held(source, entries) if size <= HELD_BYTES else _left(source, entries)
+        for group, entry in zip(found, entries, strict=True):
+            if (group.rows, group.people) != (entry.outputs, entry.people):
+                raise ValueError(f"{group.rows:,} outputs of {group.mechanism}, not as told")
+            refuse_impossible(group)
+    return assemble(alphabet, found)
 
 
-def _read(path: str | Path, file: Any) -> Evidence:
-    metadata = file.schema_arrow.metadata or {}
-    if _KEY not in metadata:
+@dataclass(frozen=True)
+class _Entry:
+    """What the head of a file tells of a mechanism."""
+
+    mechanism: Mechanism
+    name: str
+    outputs: int
+    people: int
+
+    @property
+    def bytes(self) -> int:
+        row = self.mechanism.output_space.empty()
+        return self.outputs * row.itemsize * int(np.prod(row.shape[1:]))
+
+
+def _head(path: str | Path, file: Any) -> tuple[Alphabet, list[_Entry]]:
+    if not is_evidence_schema(file.schema_arrow):
         raise EvidenceError(
             f"{path} is a Parquet file but not evidence: it has the columns "
             f"{', '.join(file.schema_arrow.names)}. To read reports, use read_reports or "
             f"`freewill collect`."
         )
-    head = json.loads(metadata[_KEY])
-    if head["version"] != EVIDENCE_VERSION:
+    head = json.loads(file.schema_arrow.metadata[_KEY])
+    version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
+    if version == 1:
+        told = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
+        return alphabet, [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in told]
+    if version != EVIDENCE_VERSION:
         raise EvidenceError(
-            f"{path} is evidence of version {head['version']}; this release reads version "
+            f"{path} is evidence of version {version}; this release reads versions up to "
             f"{EVIDENCE_VERSION}. Update freewill, or collect the reports again."
         )
-    mechanisms = [from_spec(spec) for spec in head["mechanisms"]]
-    parts = {m.id: _Part(m, n) for m, n in zip(mechanisms, head["outputs"], strict=True)}
-    for batch in file.iter_batches(batch_size=1 << 17):
-        ids = batch.column("mechanism").dictionary_encode()
-        codes = ids.indices.to_numpy(zero_copy_only=False)
-        for code, name in enumerate(ids.dictionary.to_pylist()):
-            parts[name].add(batch.filter(pa.array(codes == code)))
-    for part, people in zip(parts.values(), head["people"], strict=True):
-        if part.used != len(part.counts) or int(part.counts.sum()) != people:
-            raise ValueError(f"{part.used:,} outputs of {part.mechanism}, {people:,} people told")
-    filled = [(p.mechanism, p.outputs, p.counts) for p in parts.values() if p.used]
-    return collect(filled) if filled else Evidence(alphabet_from_spec(head["alphabet"]), ())
+    return alphabet, [
+        _Entry(from_spec(told["spec"]), told["name"], told["outputs"], told["people"])
+        for told in head["mechanisms"]
+    ]
 
 
-class _Part:
-    """The outputs and counts of one mechanism, filled batch by batch."""
+def _held(source: "EvidenceFile", entries: list[_Entry]) -> list[Group]:
+    """Bring everything into memory."""
+    blocks: dict[str, list[Block]] = {entry.mechanism.id: [] for entry in entries}
+    for block in source:
+        blocks[block.mechanism].append(block)
+    return [
+        grouped(
+            entry.mechanism,
+            [(block.outputs, block.counts) for block in blocks[entry.mechanism.id]],
+            entry.name,
+        )
+        for entry in entries
+    ]
 
-    def __init__(self, mechanism: Mechanism, rows: int) -> None:
-        self.mechanism = mechanism
-        self._codec = codec_of(mechanism)
-        shape = (rows, self._codec.width) if isinstance(self._codec, Bits) else (rows,)
-        kind: Any = np.uint8 if isinstance(self._codec, Bits) else np.int64
-        self.outputs: Any = np.empty(shape, dtype=kind)
-        self.counts: IntArray = np.zeros(rows, dtype=np.int64)
-        self.used = 0
 
-    def add(self, batch: Any) -> None:
-        """Append the rows of a batch."""
-        column = batch.column("bits" if self.outputs.ndim == 2 else "symbol")
-        if column.null_count:
-            raise ValueError(f"a row of {self.mechanism} without an output")
-        outputs, good, _ = self._codec.decode(column)
-        if not good.all():
-            raise ValueError(f"an output that {self.mechanism} cannot have")
-        end = self.used + len(outputs)
-        self.outputs[self.used : end] = outputs
-        self.counts[self.used : end] = batch.column("count").to_numpy(zero_copy_only=False)
-        self.used = end
+def _left(source: "EvidenceFile", entries: list[_Entry]) -> list[Group]:
+    """Bring what repeats into memory; look at the rest once and leave it in the file."""
+    wide = {k: m for k, m in source.mechanisms.items() if not m.output_space.repeats}
+    narrow = {k: m for k, m in source.mechanisms.items() if k not in wide}
+    rest: Source = EvidenceFile(source.path, wide)
+    look: Look = reduce(add, rest.map(looking(wide)))
+    held = {
+        group.mechanism.id: group
+        for group in _held(
+            EvidenceFile(source.path, narrow), [e for e in entries if e.mechanism.id in narrow]
+        )
+    }
+    groups = []
+    for entry in entries:
+        key = entry.mechanism.id
+        if key in held:
+            groups.append(held[key])
+        else:
+            seen = look.summaries[key]
+            stream = Stream(rest, entry.mechanism, seen.people, seen.rows, seen)
+            groups.append(Group(entry.mechanism, None, (stream,), entry.name))
+    return groups
+
+
+@dataclass(frozen=True)
+class EvidenceFile:
+    """Rows of evidence in a file, of some of its mechanisms, read anew for each pass."""
+
+    path: str
+    mechanisms: Mapping[str, Mechanism]
+    held: ClassVar[bool] = False
+
+    def map(self, work: Work) -> Iterator[Any]:
+        """Do the work here, while the rows stream by."""
+        yield work(self)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows as they stream by."""
+        return iter(self)
+
+    def __iter__(self) -> Iterator[Block]:
+        return gathered(self._blocks())
+
+    def _blocks(self) -> Iterator[Block]:
+        spaces = [mechanism.output_space for mechanism in self.mechanisms.values()]
+        columns = ["mechanism", *{name for space in spaces for name in space.columns}, "count"]
+        with (
+            _explained(self.path),
+            # Without a buffer of whole row groups, memory does not grow with the file.
+            parquet.ParquetFile(
+                self.path, page_checksum_verification=True, pre_buffer=False
+            ) as file,
+        ):
+            for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
+                ids = batch.column("mechanism").dictionary_encode()
+                codes = ids.indices.to_numpy(zero_copy_only=False)
+                for code, key in enumerate(ids.dictionary.to_pylist()):
+                    if key in self.mechanisms:
+                        some = batch if len(ids.dictionary) == 1 else batch.filter(codes == code)
+                        yield _block(some, self.mechanisms[key])
+
+    def refused(self) -> list[Any]:
+        """Nothing: a row that cannot be is an error."""
+        return []
+
+    def close(self) -> None:
+        """Nothing is kept between passes."""
+
+    def __str__(self) -> str:
+        return self.path
+
+
+def _block(batch: Any, mechanism: Mechanism) -> Block:
+    """Read rows of one mechanism."""
+    space = mechanism.output_space
+    columns = [batch.column(name) for name in (*space.columns, "count")]
+    if any(column.null_count for column in columns):
+        raise ValueError(f"a row of {mechanism} without an output or a count")
+    outputs, good, _ = space.restored(*columns[:-1])
+    counts = columns[-1].to_numpy(zero_copy_only=False)
+    if not good.all() or counts.dtype != np.int64 or counts.min(initial=1) < 1:
+        raise ValueError(f"an output or a count that {mechanism} cannot have")
+    return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
+
+
+@contextmanager
+def _explained(path: str | Path) -> Iterator[None]:
+    """Turn what is wrong with a file into an error that says what to do."""
+    try:
+        yield
+    except FreewillError:
+        raise
+    except FileNotFoundError:
+        raise EvidenceError(f"{path}: there is no such file.") from None
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        raise EvidenceError(
+            f"{path} is not evidence, or it is damaged ({first_line(error)}): expected a Parquet "
+            f"file written by save_evidence or `freewill collect`. Collect the reports again."
+        ) from None
+
+
+def is_evidence_schema(schema: Any) -> bool:
+    """Say whether a file with this Arrow schema is evidence."""
+    return _KEY in (schema.metadata or {})
 
 
 def is_evidence(path: str | Path) -> bool:
     """Say whether a file is evidence, by what its footer tells."""
     try:
-        return _KEY in (parquet.read_schema(path).metadata or {})
+        return is_evidence_schema(parquet.read_schema(path))
     except (pa.ArrowException, OSError):
         return False

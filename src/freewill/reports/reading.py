@@ -3,24 +3,26 @@
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias, TypeVar
 
 import narwhals as nw
 
-from freewill.errors import ParameterError, ReportError
-from freewill.evidence import Evidence
+from freewill.errors import ReportError
+from freewill.evidence import Evidence, Group, assemble
 from freewill.reports import rows
-from freewill.reports.embedded import Table, embedded
-from freewill.reports.packed import narrow
-from freewill.reports.survey import Survey
-from freewill.reports.tally import Invalid, Tally
-from freewill.reports.wire import Bits, codec_of
+from freewill.reports.batches import Decoder
+from freewill.reports.engines import Kept, Table, engine_for, opened
+from freewill.reports.refusals import Invalid
+from freewill.reports.tally import Tally
+from freewill.streams import HELD_BYTES, Block, Held, Look, Source, Stream, looking, together
+from freewill.survey import Survey
 
-Engine: TypeAlias = Literal["duckdb", "spark"]
 Show: TypeAlias = Callable[[float], None]
+T = TypeVar("T")
 _POLL_SECONDS = 0.1
 
 
@@ -51,7 +53,7 @@ def read(
     source: Any,
     survey: Survey | str | Path,
     *,
-    engine: Engine = "duckdb",
+    engine: str = "duckdb",
     strict: bool = False,
     show: Show | None = None,
 ) -> Reading:
@@ -72,21 +74,29 @@ def read(
     1 rows: unknown mechanism (mechanism 'other', report 7)
     1 rows: report out of range (mechanism 'careful', report 120)
     """
-    if not isinstance(survey, Survey):
-        survey = Survey.load(survey)
-    tally = Tally(survey)
-    with _table(source, engine) as table:
-        frame = rows.checked_columns(table.frame, table.what)
-        numbered = rows.REPORT_ID in frame.collect_schema()
-        total = _total(table, frame) if numbered else None
-        queries = list(_queries(frame, numbered, _streamed(survey, table.grouped_bits)))
+    survey = survey if isinstance(survey, Survey) else Survey.load(survey)
+    chosen = engine_for(engine, source)
+    tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
+    with opened(chosen, source) as table:
+        total = _total(table) if rows.is_numbered(table.frame) else None
+        queries = list(_queries(table, survey, wide))
+        steps = len(queries) + bool(wide.by_id)
         for number, query in enumerate(queries):
-            _run(table, query, tally, _part_of(show, number, len(queries)))
-    evidence = tally.evidence()
+            work = partial(_count, table, query, tally)
+            _watched(table, work, _part_of(show, number, steps))
+        groups = list(tally.groups())
+        if wide.by_id:
+            kept = chosen.keep(source, table, wide)
+            look = _watched(table, partial(_look, kept, wide), _part_of(show, steps - 1, steps))
+            tally.refusals.merge(look.refused)
+            groups += _streamed(kept, look, wide, survey)
+    evidence = assemble(survey.alphabet, groups)
     if show is not None:
         show(1.0)
-    total = tally.rows if total is None else total
-    reading = Reading(evidence, total, total - tally.rows, tally.invalid())
+    invalid = tally.refusals.invalid()
+    seen = evidence.people + sum(part.count for part in invalid)
+    total = seen if total is None else total
+    reading = Reading(evidence, total, total - seen, invalid)
     if strict and reading.invalid:
         raise ReportError(_complaint(reading, table.what))
     return reading
@@ -96,7 +106,7 @@ def read_reports(
     source: Any,
     survey: Survey | str | Path,
     *,
-    engine: Engine = "duckdb",
+    engine: str = "duckdb",
     strict: bool = False,
     show: Show | None = None,
 ) -> Evidence:
@@ -120,63 +130,72 @@ def _complaint(reading: Reading, what: str) -> str:
     return f"{reading.refused:,} of {reading.rows:,} rows of {what} are invalid: {reasons}."
 
 
-def _table(source: Any, engine: str) -> AbstractContextManager[Table]:
-    """Open a source with the engine asked for; frames of Spark stay on Spark."""
-    if engine not in get_args(Engine):
-        raise ParameterError(f"engine={engine!r}: expected duckdb or spark.")
-    if engine == "spark" or nw.dependencies.is_pyspark_dataframe(source):
-        from freewill.reports.spark import on_spark  # noqa: PLC0415
+def _queries(table: Table, survey: Survey, wide: Decoder) -> Iterator[Any]:
+    """Yield the queries for what is counted, which also find what names no mechanism.
 
-        return on_spark(source)
-    return embedded(source)
-
-
-def _streamed(survey: Survey, grouped_bits: bool) -> list[str]:
-    """Return names and ids of the mechanisms whose reports are streamed, not grouped.
-
-    Bits rarely repeat, and where they do a table of patterns beside the stream is faster.
+    Rows of bits are read as they are and counted beside the stream, unless the engine is better
+    at that.
     """
-    names: list[str] = []
-    for name, mechanism in survey.mechanisms.items():
-        codec = codec_of(mechanism)
-        if isinstance(codec, Bits) and not (grouped_bits and narrow(codec.size)):
-            names += [name, mechanism.id]
-    return names
+    narrow = [
+        name
+        for name in survey.names
+        if survey.find(name).output_space.packed and name not in wide.mechanisms
+    ]
+    singly = [] if table.session.groups_bits else narrow
+    for frame in table.once():
+        yield rows.counted(rows.not_naming(frame, [*wide.mechanisms, *singly]))
+        if singly:
+            yield rows.naming(frame, singly)
 
 
-def _queries(frame: Any, numbered: bool, streamed: list[str]) -> Iterator[Any]:
-    for part in (rows.unnumbered(frame), rows.once(frame)) if numbered else (frame,):
-        yield rows.counted(rows.not_of(part, streamed))
-        if streamed:
-            yield rows.single(rows.of(part, streamed))
+def _count(table: Table, query: Any, tally: Tally) -> None:
+    for batch in table.batches(query):
+        tally.add(batch)
 
 
-def _total(table: Table, frame: Any) -> int:
+def _look(source: Source, wide: Decoder) -> Look:
+    return reduce(add, source.map(looking(wide.by_id)), Look({}))
+
+
+def _streamed(source: Kept, look: Look, wide: Decoder, survey: Survey) -> Iterator[Group]:
+    """Yield the groups of reports that do not repeat; bring few ones here, leave many there."""
+    if sum(summary.bytes for summary in look.summaries.values()) > HELD_BYTES:
+        rest: dict[str, Source] = dict.fromkeys(look.summaries, source.at_rest())
+    else:
+        rest = _brought(source)
+        source.close()
+    for key, summary in look.summaries.items():
+        stream = Stream(rest[key], wide.by_id[key], summary.people, summary.rows, summary)
+        yield Group(wide.by_id[key], None, (stream,), survey.names[key])
+
+
+def _brought(source: Source) -> dict[str, Source]:
+    """Bring all reports into memory, by mechanism."""
+    blocks: dict[str, list[Block]] = {}
+    for block in source.blocks():
+        blocks.setdefault(block.mechanism, []).append(block)
+    return {key: Held(together(some)) for key, some in blocks.items()}
+
+
+def _total(table: Table) -> int:
     """Count all rows."""
-    answers = table.batches(frame.select(nw.len().alias(rows.COUNT)))
+    answers = table.batches(table.frame.select(nw.len().alias(rows.COUNT)))
     return sum(int(number) for batch in answers for number in batch.column(0).to_pylist())
 
 
-def _run(table: Table, query: Any, tally: Tally, show: Show | None) -> None:
-    """Count the answer of a query; the caller's thread shows progress meanwhile."""
-
-    def work() -> None:
-        for batch in table.batches(query):
-            tally.add(batch)
-
-    if show is None or table.progress is None:
-        work()
-        return
+def _watched(table: Table, work: Callable[[], T], show: Show | None) -> T:
+    """Do some work on a table; the caller's thread shows how far it got meanwhile."""
+    if show is None:
+        return work()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(work)
         try:
             while wait([running], timeout=_POLL_SECONDS).not_done:
-                show(table.progress())
+                show(table.session.progress())
         except KeyboardInterrupt:
-            if table.interrupt is not None:
-                table.interrupt()
+            table.session.interrupt()
             raise
-        running.result()
+        return running.result()
 
 
 def _part_of(show: Show | None, number: int, of: int) -> Show | None:

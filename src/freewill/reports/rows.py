@@ -1,34 +1,60 @@
-"""The rows of reports as expressions, the same for DuckDB and for Spark."""
+"""The rows of reports as expressions, the same for every engine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
 
 from freewill.errors import ReportError
 
-MECHANISM, REPORT, REPORT_ID, COUNT = "mechanism", "report", "report_id", "count"
+MECHANISM, REPORT, REPORT_ID, COUNT = COLUMNS = ("mechanism", "report", "report_id", "count")
 _INTEGERS = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 
 
-def checked_columns(frame: Any, what: str) -> Any:
-    """Keep the columns that count, in few types: texts, and integers, texts or bytes.
-
-    Integers that may not fit 64 bits and numbers with a fraction are read as texts.
-    """
-    schema = frame.collect_schema()
+def check_names(names: Iterable[str], what: str) -> None:
+    """Refuse a table or a file without the columns that reports need."""
+    given = list(names)
     for name in (MECHANISM, REPORT):
-        if name not in schema:
-            hint = "" if len(schema) != 1 else " Columns of a CSV are separated by commas."
+        if name not in given:
+            hint = "" if len(given) != 1 else " Columns of a CSV are separated by commas."
             raise ReportError(
-                f"{what} has no column {name!r}: it has {', '.join(schema) or 'none'}. Expected "
+                f"{what} has no column {name!r}: it has {', '.join(given) or 'none'}. Expected "
                 f"mechanism and report and, if you like, report_id.{hint}"
             )
+
+
+def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = None) -> Any:
+    """Keep the columns that count, in few types: texts, and 64-bit integers, texts or bytes.
+
+    Integers that may not fit 64 bits and numbers with a fraction are read as texts. `folders`
+    are columns that the names of folders give.
+    """
+    frame = frame.with_columns(*(nw.lit(v).alias(name) for name, v in (folders or {}).items()))
+    schema = frame.collect_schema()
+    check_names(schema, what)
     columns = [_as_text(MECHANISM, schema[MECHANISM], what), _as_report(schema[REPORT], what)]
     if REPORT_ID in schema:
         columns.append(_as_text(REPORT_ID, schema[REPORT_ID], what))
     return frame.select(*columns)
+
+
+def united(frames: Sequence[Any]) -> Any:
+    """Return the rows of all frames; a frame without report_id has none, rather than no rows."""
+    if len(frames) == 1:
+        return frames[0]
+    schemas = [frame.collect_schema() for frame in frames]
+    mixed = len({schema[REPORT] for schema in schemas}) > 1
+    numbered = any(REPORT_ID in schema for schema in schemas)
+    alike = []
+    for frame, schema in zip(frames, schemas, strict=True):
+        report = nw.col(REPORT).cast(nw.String) if mixed else nw.col(REPORT)
+        columns = [nw.col(MECHANISM), report]
+        if numbered:
+            no_id = nw.lit(None, nw.String).alias(REPORT_ID)
+            columns.append(nw.col(REPORT_ID) if REPORT_ID in schema else no_id)
+        alike.append(frame.select(*columns))
+    return nw.concat(alike)
 
 
 def _as_text(name: str, kind: Any, what: str) -> Any:
@@ -41,7 +67,9 @@ def _as_text(name: str, kind: Any, what: str) -> Any:
 
 def _as_report(kind: Any, what: str) -> Any:
     column = nw.col(REPORT)
-    if kind in (nw.String, nw.Binary, *_INTEGERS):
+    if kind in _INTEGERS:
+        return column.cast(nw.Int64)
+    if kind in (nw.String, nw.Binary):
         return column
     if kind in _TEXTS or kind.is_numeric():
         return column.cast(nw.String)
@@ -56,30 +84,30 @@ def counted(frame: Any) -> Any:
     return frame.group_by(MECHANISM, REPORT).agg(nw.len().alias(COUNT))
 
 
-def single(frame: Any) -> Any:
-    """Return the rows as they are, uncounted: for reports that do not repeat."""
-    return frame.select(MECHANISM, REPORT)
+def naming(frame: Any, names: Sequence[str]) -> Any:
+    """Return mechanism and report of the rows that name one of these mechanisms."""
+    return frame.filter(nw.col(MECHANISM).is_in(names)).select(MECHANISM, REPORT)
 
 
-def of(frame: Any, names: Sequence[str]) -> Any:
-    """Return the rows of these mechanisms."""
-    return frame.filter(nw.col(MECHANISM).is_in(names))
-
-
-def not_of(frame: Any, names: Sequence[str]) -> Any:
+def not_naming(frame: Any, names: Sequence[str]) -> Any:
     """Return the rows of all other mechanisms, and of none."""
     name = nw.col(MECHANISM)
     return frame.filter(name.is_null() | ~name.is_in(names)) if names else frame
 
 
-def unnumbered(frame: Any) -> Any:
+def is_numbered(frame: Any) -> bool:
+    """Say whether rows may have a report_id."""
+    return REPORT_ID in frame.collect_schema()
+
+
+def without_id(frame: Any) -> Any:
     """Return the rows that cannot be duplicates: without report_id, or invalid anyhow."""
     return frame.filter(
         nw.col(REPORT_ID).is_null() | nw.col(MECHANISM).is_null() | nw.col(REPORT).is_null()
     )
 
 
-def once(frame: Any) -> Any:
+def one_per_id(frame: Any) -> Any:
     """Return one row for each report_id: of several, the first by mechanism and report."""
     whole = frame.filter(
         ~nw.col(REPORT_ID).is_null() & ~nw.col(MECHANISM).is_null() & ~nw.col(REPORT).is_null()
@@ -88,3 +116,10 @@ def once(frame: Any) -> Any:
     first = whole.select(REPORT_ID, row).group_by(REPORT_ID).agg(nw.col("row").min())
     fields = [nw.col("row").struct.field(name).alias(name) for name in (MECHANISM, REPORT)]
     return first.select(*fields)
+
+
+def distinct(frame: Any) -> list[Any]:
+    """Return frames of mechanism and report that together hold each report once."""
+    if not is_numbered(frame):
+        return [frame]
+    return [without_id(frame).select(MECHANISM, REPORT), one_per_id(frame)]

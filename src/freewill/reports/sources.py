@@ -2,11 +2,13 @@
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from freewill.errors import ReportError
 
@@ -28,8 +30,6 @@ class Files:
 
     paths: tuple[str, ...]
     format: str
-    root: str | None = None
-    """The folder from which on names such as `mechanism=careful` are columns."""
     states: tuple[tuple[int, int], ...] = ()
     """Size and time of each file; none for addresses such as s3://."""
 
@@ -55,15 +55,16 @@ def files_of(source: Any) -> Files:
     given = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not given:
         raise ReportError("no files of reports: the list is empty.")
-    root, paths = None, []
+    paths = []
     for one in given:
         text = os.fspath(one)
         if not isinstance(text, str):
             raise ReportError(f"source {one!r}: expected a path as text.")
-        if "://" in text:
+        if text.startswith("file://"):
+            text = url2pathname(urlsplit(text).path)
+        if is_remote(text):
             paths.append(text)
         elif Path(text).is_dir():
-            root = text if len(given) == 1 else None
             paths += _inside(Path(text))
         elif Path(text).is_file():
             paths.append(text)
@@ -77,14 +78,19 @@ def files_of(source: Any) -> Files:
             f"{first} is {one} and {second} is {other}: read files of one format at a time and "
             f"merge their evidence with +."
         )
-    local = [path for path in paths if "://" not in path]
+    local = [path for path in paths if not is_remote(path)]
     states = tuple(_state(path) for path in local) if len(local) == len(paths) else ()
     for path, (size, _) in zip(paths, states, strict=False):
         if size == 0:
             raise ReportError(
                 f"{path} is empty, 0 bytes: expected reports. Was it written completely?"
             )
-    return Files(tuple(paths), next(iter(formats)), root, states)
+    return Files(tuple(paths), next(iter(formats)), states)
+
+
+def is_remote(path: str) -> bool:
+    """Say whether a path is an address such as s3://bucket/reports.parquet."""
+    return "://" in path
 
 
 def format_of(path: str) -> str:
@@ -96,7 +102,7 @@ def format_of(path: str) -> str:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     packed = bool(suffixes) and suffixes[-1] in _COMPRESSED
     suffix = (suffixes[:-1] if packed else suffixes)[-1:] or [""]
-    if suffix == [""] and "://" in path:
+    if suffix == [""] and is_remote(path):
         return "parquet"
     found = FORMATS.get(suffix[0])
     if found is None or (packed and found not in {"csv", "ndjson"}):
@@ -134,9 +140,3 @@ def _state(path: str) -> tuple[int, int]:
     except FileNotFoundError:
         return -1, -1
     return state.st_size, state.st_mtime_ns
-
-
-def partition_columns(files: Files) -> Iterable[str]:
-    """Return the columns that names of folders give, as in mechanism=careful/part.parquet."""
-    parts = Path(files.paths[0]).parent.parts
-    return [part.split("=", 1)[0] for part in parts if "=" in part]

@@ -1,7 +1,6 @@
 """Reports into files: Parquet, CSV or NDJSON by suffix, a piece at a time."""
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,21 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from freewill.errors import ReportError
+from freewill.alphabets import Linear
+from freewill.atomic import whole_file
+from freewill.errors import FreewillError, ReportError
+from freewill.outputs import Bits, OutputSpace, Symbols
 from freewill.reports.sources import format_of
-from freewill.reports.survey import Survey
-from freewill.reports.wire import (
-    WIRE_VERSION,
-    Bits,
-    as_binary,
-    checked_reports,
-    codec_of,
-    pieces,
-    texts,
-)
+from freewill.slices import slices
+from freewill.survey import Survey
 from freewill.types import Reports
 
-Write: TypeAlias = Callable[[str, Reports], None]
+WIRE_VERSION = 1
+_PIECE_ROWS = 1 << 17
+Write: TypeAlias = Callable[[str, OutputSpace, Reports], None]
 
 
 def write_reports(
@@ -52,44 +48,50 @@ def write_reports(
     <BLANKLINE>
     """
     kind = format_of(str(path))
-    if survey is None:
-        parts = [(name, np.asarray(reports)) for name, reports in parts]
-        dimensions = {reports.ndim for _, reports in parts if len(reports)}
-    else:
-        codecs = {name: codec_of(mechanism) for name, mechanism in survey.mechanisms.items()}
-        parts = ((name, _checked(survey, name, reports)) for name, reports in parts)
-        dimensions = {2 if isinstance(codec, Bits) else 1 for codec in codecs.values()}
     writers = {"parquet": _parquet, "csv": _csv, "ndjson": _ndjson}
     if kind not in writers or Path(path).suffix in {".gz", ".zst"}:
         raise ReportError(f"{path}: reports are written as .parquet, .csv or .ndjson.")
-    part = Path(f"{path}.part")
+    if survey is None:
+        checked = [_guessed(name, np.asarray(reports)) for name, reports in parts]
+        packed = any(space.packed for _, space, reports in checked if len(reports))
+    else:
+        checked = (_checked(survey, name, reports) for name, reports in parts)  # type: ignore[assignment]
+        packed = any(m.output_space.packed for m in survey.mechanisms.values())
     try:
-        with writers[kind](part, dimensions) as write:
-            for name, reports in parts:
-                for piece in pieces(np.asarray(reports)):
-                    write(name, piece)
-        os.replace(part, path)
+        with whole_file(path) as part, writers[kind](part, packed) as write:
+            for name, space, reports in checked:
+                for some in slices(len(reports), _PIECE_ROWS):
+                    write(name, space, reports[some])
     except OSError as error:
         raise ReportError(f"{path} cannot be written: {error}.") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
-def _checked(survey: Survey, name: str, reports: Any) -> Reports:
-    return checked_reports(codec_of(survey.find(name)), reports)
+def _guessed(name: str, reports: Reports) -> tuple[str, OutputSpace, Reports]:
+    """Tell what reports are by their shape, where no survey does."""
+    if reports.ndim == 2:
+        return name, Bits(8 * reports.shape[1]), reports
+    return name, Symbols(Linear(0, max(0, int(reports.max(initial=0))))), reports
+
+
+def _checked(survey: Survey, name: str, reports: Any) -> tuple[str, OutputSpace, Reports]:
+    mechanism = survey.find(name)
+    space, array = mechanism.output_space, np.asarray(reports)
+    try:
+        return name, space, space.checked(array, mechanism.name) if len(array) else space.empty()
+    except (FreewillError, TypeError) as error:
+        raise ReportError(f"reports of {mechanism}: {error}") from None
 
 
 @contextmanager
-def _parquet(path: Path, dimensions: set[int]) -> Iterator[Write]:
-    kind = pa.int64() if dimensions <= {1} else pa.binary()
+def _parquet(path: Path, packed: bool) -> Iterator[Write]:
+    kind = pa.binary() if packed else pa.int64()
     head = {b"freewill reports": str(WIRE_VERSION).encode()}
     schema = pa.schema([("mechanism", pa.string()), ("report", kind)], metadata=head)
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
 
-        def write(name: str, reports: Reports) -> None:
-            column = pa.array(reports) if reports.ndim == 1 else as_binary(reports)
-            if column.type != kind:
-                column = column.cast(pa.string()).cast(kind) if reports.ndim == 1 else column
+        def write(name: str, space: OutputSpace, reports: Reports) -> None:
+            fits = space.packed == packed
+            column = space.stored(reports)[0] if fits else space.texts(reports).cast(kind)
             names = pa.repeat(pa.scalar(name), len(reports))
             file.write_table(pa.Table.from_arrays([names, column], schema=schema))
 
@@ -97,25 +99,25 @@ def _parquet(path: Path, dimensions: set[int]) -> Iterator[Write]:
 
 
 @contextmanager
-def _csv(path: Path, dimensions: set[int]) -> Iterator[Write]:
+def _csv(path: Path, packed: bool) -> Iterator[Write]:
     schema = pa.schema([("mechanism", pa.string()), ("report", pa.string())])
     with csv.CSVWriter(path, schema) as file:
 
-        def write(name: str, reports: Reports) -> None:
-            names = pa.repeat(pa.scalar(name), len(reports))
-            file.write_batch(pa.RecordBatch.from_arrays([names, texts(reports)], schema=schema))
+        def write(name: str, space: OutputSpace, reports: Reports) -> None:
+            columns = [pa.repeat(pa.scalar(name), len(reports)), space.texts(reports)]
+            file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
         yield write
 
 
 @contextmanager
-def _ndjson(path: Path, dimensions: set[int]) -> Iterator[Write]:
+def _ndjson(path: Path, packed: bool) -> Iterator[Write]:
     with path.open("wb") as file:
 
-        def write(name: str, reports: Reports) -> None:
-            quote = '"' if reports.ndim == 2 else ""
+        def write(name: str, space: OutputSpace, reports: Reports) -> None:
+            quote = '"' if space.packed else ""
             head = f'{{"mechanism":{json.dumps(name)},"report":{quote}'
-            lines = pc.binary_join_element_wise(head, texts(reports), f"{quote}}}\n", "")
+            lines = pc.binary_join_element_wise(head, space.texts(reports), f"{quote}}}\n", "")
             together = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
             file.write(pc.binary_join(together, "")[0].as_buffer())
 

@@ -1,0 +1,1 @@
+"""The cluster: how Spark is started, and what its workers do with the reports that stay there."""

@@ -1,0 +1,205 @@
+"""What an engine is: something that holds rows of reports and answers queries on them."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+import narwhals as nw
+import pyarrow as pa
+from pyarrow import dataset
+
+from freewill.errors import ReportError, first_line
+from freewill.reports import rows
+from freewill.reports.batches import DecodedBlocks, Decoder
+from freewill.reports.layout import ADVICE, parts_of
+from freewill.reports.sources import Files, files_of
+from freewill.streams import Block, Source, Work
+
+
+class Session(Protocol):
+    """A running engine: it turns files and Arrow tables into frames that Narwhals knows."""
+
+    groups_bits: bool
+    """Whether bits with few patterns are best counted where the rows lie."""
+    failures: tuple[type[Exception], ...]
+    """What it raises where a source is at fault."""
+
+    def scan(self, paths: tuple[str, ...], kind: str) -> Any:
+        """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
+
+    def table(self, arrow: Any) -> Any:
+        """Return the rows of an Arrow table or dataset."""
+
+    def peek(self, path: str) -> Any:
+        """Return the Arrow schema of a file that lies elsewhere."""
+
+    def batches(self, query: Any) -> Iterator[Any]:
+        """Run a query and yield the record batches of its answer."""
+
+    def progress(self) -> float:
+        """Return the share done of the running query, 0 to 1; 0 if nobody knows."""
+
+    def interrupt(self) -> None:
+        """Stop the running query."""
+
+
+class Engine(Protocol):
+    """A kind of engine, by the name that people type."""
+
+    def owns(self, source: Any) -> bool:
+        """Say whether a source is a frame of this engine's own."""
+
+    def session(self) -> AbstractContextManager[Session]:
+        """Start, or join what runs already."""
+
+    def keep(self, source: Any, table: "Table", decoder: Decoder) -> "Kept":
+        """Return the rows that the decoder reads as a source of passes."""
+
+
+class Kept(Source, Protocol):
+    """A source of passes over rows of a table, while that is open and afterwards."""
+
+    def at_rest(self) -> Source:
+        """Return the source as it is once the table is closed."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of reports with the columns that count, in the types that count."""
+
+    frame: Any
+    what: str
+    session: Session
+
+    def once(self) -> list[Any]:
+        """Return frames that together hold each report once."""
+        return rows.distinct(self.frame)
+
+    def batches(self, *queries: Any) -> Iterator[Any]:
+        """Run queries one after the other and yield the record batches of their answers."""
+        for query in queries:
+            yield from self.session.batches(query)
+
+
+@contextmanager
+def opened(engine: Engine, source: Any) -> Iterator[Table]:
+    """Open files, a frame in memory or one of the engine's own."""
+    with engine.session() as session:
+        if engine.owns(source) or is_frame(source):
+            what = f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
+            with explained(what, "Does it have the columns mechanism and report?", session):
+                native = source if engine.owns(source) else session.table(as_arrow(source, what))
+                frame = rows.checked_columns(nw.from_native(native), what)
+                yield Table(frame, what, session)
+            return
+        files = files_of(source)
+        with explained(str(files), ADVICE[files.format], session), files.unchanged():
+            yield Table(_united(files, session), str(files), session)
+
+
+def _united(files: Files, session: Session) -> Any:
+    """Return the rows of all files, part by part."""
+    frames = []
+    for part in parts_of(files, session.peek):
+        frame = nw.from_native(session.scan(part.paths, files.format))
+        if files.format == "ndjson":
+            frame = _keys_in_use(frame, session, part.folders)
+        frames.append(rows.checked_columns(frame, str(files), part.folders))
+    return rows.united(frames)
+
+
+def _keys_in_use(frame: Any, session: Session, folders: Any) -> Any:
+    """Leave out a key that is in no row, to be missed like a column of any other file."""
+    names = frame.collect_schema().names()
+    found = frame.select(*(nw.col(name).count().alias(name) for name in names))
+    present = next(row for batch in session.batches(found) for row in batch.to_pylist())
+    twice = [name for name in folders if present.get(name)]
+    if twice:
+        raise ReportError(
+            f"lines have a key {twice[0]!r} and so has the name of their folder: take one of them "
+            f"away, or move the files."
+        )
+    return frame.select(*(name for name in names if present[name]))
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """Rows that are read anew for each pass, where they lie."""
+
+    engine: Engine
+    given: Any
+    what: str
+    decoder: Decoder
+    table: Table | None = None
+    """The table, while it is open."""
+    held: ClassVar[bool] = False
+
+    @contextmanager
+    def _open_blocks(self) -> Iterator[DecodedBlocks]:
+        opening = opened(self.engine, self.given) if self.table is None else nullcontext(self.table)
+        with opening as table:
+            queries = wide_rows(table, self.decoder)
+            yield DecodedBlocks(self.decoder, table.batches(*queries))
+
+    def map(self, work: Work) -> Iterator[Any]:
+        """Do the work here, while the rows stream by."""
+        with self._open_blocks() as blocks:
+            yield work(blocks)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the reports as they stream by."""
+        with self._open_blocks() as blocks:
+            yield from blocks
+
+    def at_rest(self) -> "TableSource":
+        """Return a source that opens the table for each pass."""
+        return replace(self, table=None)
+
+    def close(self) -> None:
+        """Nothing is kept between passes."""
+
+    def __str__(self) -> str:
+        return self.what
+
+
+def wide_rows(table: Table, decoder: Decoder) -> list[Any]:
+    """Return the queries for the rows that a decoder reads, each report once."""
+    return [rows.naming(frame, list(decoder.mechanisms)) for frame in table.once()]
+
+
+def is_frame(source: Any) -> bool:
+    """Say whether a source is a frame or table in memory, rather than paths."""
+    if isinstance(source, dataset.Dataset | pa.RecordBatch):
+        return True
+    return nw.dependencies.is_into_dataframe(source) or hasattr(source, "collect_schema")
+
+
+def as_arrow(source: Any, what: str) -> Any:
+    """Return a frame of pandas, Polars or PyArrow as Arrow, only with the columns that count."""
+    if isinstance(source, dataset.Dataset):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    try:
+        frame: Any = nw.from_native(source)
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+        wanted = [name for name in frame.columns if name in rows.COLUMNS[:3]]
+        return (frame.select(wanted) if rows.REPORT in wanted else frame).to_arrow()
+    except (pa.ArrowException, TypeError) as error:
+        raise ReportError(
+            f"{what} has a column of mixed types ({first_line(error)}): make all reports "
+            f"integers, all texts or all bytes."
+        ) from None
+
+
+@contextmanager
+def explained(what: str, advice: str, session: Session) -> Iterator[None]:
+    """Turn what an engine says of a source into an error that says what to do."""
+    try:
+        yield
+    except (*session.failures, pa.ArrowException, OSError) as error:
+        raise ReportError(f"{what} cannot be read: {first_line(error)}. {advice}") from None
+
+

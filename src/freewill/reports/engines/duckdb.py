@@ -1,0 +1,106 @@
+"""DuckDB: reports on one machine, streamed and out of core."""
+
+import glob
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import duckdb
+from pyarrow import dataset
+
+from freewill.reports.batches import Decoder
+from freewill.reports.engines.base import Table, TableSource
+from freewill.reports.sources import is_remote
+
+_MEMORY = "2GB"
+_BATCH_ROWS = 1 << 17
+# All told: what DuckDB finds out by itself may skip the lines that do not fit.
+_CSV = (
+    "header=true, delim=',', quote='\"', escape='\"', comment='', skip=0, null_padding=false, "
+    "ignore_errors=false, all_varchar=true, allow_quoted_nulls=false, hive_partitioning=false"
+)
+# All as texts, so that 5 and "5" are the same.
+_NDJSON = (
+    "format='newline_delimited', hive_partitioning=false, "
+    "columns={mechanism: 'VARCHAR', report: 'VARCHAR', report_id: 'VARCHAR'}"
+)
+_READERS = {
+    "csv": f"read_csv({{}}, {_CSV})",
+    "ndjson": f"read_json({{}}, {_NDJSON})",
+    "parquet": "read_parquet({}, hive_partitioning=false, union_by_name=true)",
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    """A database in memory, with a limit and a folder of its own for what exceeds it."""
+
+    connection: Any
+    groups_bits: ClassVar[bool] = False
+    failures: ClassVar[tuple[type[Exception], ...]] = (duckdb.Error,)
+
+    def scan(self, paths: tuple[str, ...], kind: str) -> Any:
+        """Return the rows of files that are alike."""
+        if kind == "arrow":
+            return self.table(dataset.dataset(list(paths), format="ipc"))
+        listed = [path if is_remote(path) else glob.escape(path) for path in paths]
+        quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in listed)
+        return self.connection.sql(f"SELECT * FROM {_READERS[kind].format(f'[{quoted}]')}")
+
+    def table(self, arrow: Any) -> Any:
+        """Return the rows of an Arrow table or dataset."""
+        return self.connection.from_arrow(arrow)
+
+    def peek(self, path: str) -> Any:
+        """Return the Arrow schema of a Parquet file that lies elsewhere."""
+        return self.scan((path,), "parquet").limit(0).to_arrow_table().schema
+
+    def batches(self, query: Any) -> Iterator[Any]:
+        """Run a query and yield its rows, a batch at a time."""
+        relation = query.to_native()
+        try:
+            # Before DuckDB 1.4 the reader had another name.
+            reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+            yield from reader(_BATCH_ROWS)
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+
+    def progress(self) -> float:
+        """Return the share done of the running query."""
+        return max(0.0, float(self.connection.query_progress()) / 100)
+
+    def interrupt(self) -> None:
+        """Stop the running query."""
+        self.connection.interrupt()
+
+
+class DuckDB:
+    """The engine that is always there."""
+
+    def owns(self, source: Any) -> bool:
+        """Say whether a source is a relation of DuckDB."""
+        return isinstance(source, duckdb.DuckDBPyRelation)
+
+    @contextmanager
+    def session(self) -> Iterator[Running]:
+        """Start a database of our own."""
+        with tempfile.TemporaryDirectory(prefix="freewill-") as folder:
+            config = {
+                "temp_directory": folder,
+                "memory_limit": _MEMORY,
+                "preserve_insertion_order": False,
+            }
+            with duckdb.connect(config=config) as connection:
+                # Progress is measured and never printed: `show` is told.
+                connection.execute("SET enable_progress_bar_print = false")
+                connection.execute("SET enable_progress_bar = true")
+                yield Running(connection)
+
+    def keep(self, source: Any, table: Table, decoder: Decoder) -> TableSource:
+        """Return a source that reads the rows anew for each pass."""
+        return TableSource(self, source, table.what, decoder, table)
+
+
+ENGINE = DuckDB()

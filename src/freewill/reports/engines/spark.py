@@ -1,0 +1,93 @@
+"""Spark: the same queries on one machine or on a cluster, where wide reports stay."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import narwhals as nw
+from pyarrow import dataset
+
+from freewill.reports import rows
+from freewill.reports.batches import Decoder
+from freewill.reports.cluster.session import quiet, spark_failures, spark_session
+from freewill.reports.cluster.source import SparkSource
+from freewill.reports.engines.base import Table, wide_rows
+from freewill.reports.sources import is_remote
+
+_NAMES = (rows.MECHANISM, rows.REPORT, rows.REPORT_ID)
+_CSV = {"header": True, "quote": '"', "escape": '"', "enforceSchema": False}
+_MAGIC = str.maketrans({sign: f"\\{sign}" for sign in "\\*?[]{}"})
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A session of Spark."""
+
+    spark: Any
+    groups_bits: ClassVar[bool] = True
+
+    @cached_property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What Spark raises where a source is at fault."""
+        return spark_failures()
+
+    def scan(self, paths: tuple[str, ...], kind: str) -> Any:
+        """Return the rows of files that are alike."""
+        if kind == "arrow":
+            return self.table(dataset.dataset(list(paths), format="ipc"))
+        # Spark takes every path for a pattern.
+        listed = [path if is_remote(path) else path.translate(_MAGIC) for path in paths]
+        if kind == "parquet":
+            return self.spark.read.parquet(*listed)
+        reader = self.spark.read.option("mode", "FAILFAST")
+        if kind == "csv":
+            return reader.options(**_CSV).csv(listed)
+        return reader.schema(", ".join(f"{name} string" for name in _NAMES)).json(listed)
+
+    def table(self, arrow: Any) -> Any:
+        """Send an Arrow table to Spark."""
+        with quiet():
+            whole = arrow.to_table() if isinstance(arrow, dataset.Dataset) else arrow
+            return self.spark.createDataFrame(whole)
+
+    def peek(self, path: str) -> Any:
+        """Return the Arrow schema of a Parquet file that lies elsewhere."""
+        with quiet():
+            return self.spark.read.parquet(path).limit(0).toArrow().schema
+
+    def batches(self, query: Any) -> Iterator[Any]:
+        """Run a query and yield its rows, a batch at a time."""
+        with quiet():
+            answer = query.to_native().toArrow()
+        yield from answer.to_batches()
+
+    def progress(self) -> float:
+        """Nobody knows."""
+        return 0.0
+
+    def interrupt(self) -> None:
+        """Stop all that this session runs."""
+        self.spark.interruptAll()
+
+
+class Spark:
+    """The engine for what does not fit one machine."""
+
+    def owns(self, source: Any) -> bool:
+        """Say whether a source is a frame of Spark."""
+        return bool(nw.dependencies.is_pyspark_dataframe(source))
+
+    @contextmanager
+    def session(self) -> Iterator[Joined]:
+        """Join the session that runs, or start one."""
+        yield Joined(spark_session())
+
+    def keep(self, source: Any, table: Table, decoder: Decoder) -> SparkSource:
+        """Return the rows as a frame that Spark holds between passes."""
+        frame = nw.concat(wide_rows(table, decoder)).to_native()
+        return SparkSource(frame.persist(), decoder, table.what)
+
+
+ENGINE = Spark()

@@ -1,0 +1,123 @@
+"""How files of reports are laid out: one check of their columns, whatever reads them afterwards.
+
+Engines differ in what they make of files with other columns, another order of columns, other
+types, or folders such as `mechanism=careful`. So files are sorted here into parts that are alike,
+and an engine only ever reads a part.
+"""
+
+import csv
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import ipc, parquet
+
+from freewill.errors import ReportError, first_line
+from freewill.reports import rows
+from freewill.reports.evidence_file import is_evidence_schema
+from freewill.reports.sources import Files, is_remote
+
+ADVICE = {
+    "parquet": "Is it damaged, or not completely written? Write it again, or leave it out.",
+    "csv": "Expected UTF-8, one row a line, columns separated by commas, names in the first line.",
+    "ndjson": "Expected UTF-8 and one JSON object a line, with the keys mechanism and report.",
+    "arrow": "Expected an Arrow IPC file (Feather version 2), completely written.",
+}
+_NAMES = (rows.MECHANISM, rows.REPORT, rows.REPORT_ID)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files that are alike, and the columns that the names of their folders give."""
+
+    paths: tuple[str, ...]
+    folders: Mapping[str, str]
+
+
+def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
+    """Sort files into parts that an engine can read as one table.
+
+    `peek` returns the Arrow schema of a file that lies elsewhere. NDJSON has no columns but keys,
+    which may differ from line to line.
+    """
+    alike: dict[tuple[Any, ...], list[str]] = {}
+    kinds: dict[str, str] = {}
+    for path in files.paths:
+        folders = _folders(path)
+        schema = None if files.format == "ndjson" else _schema(path, files.format, peek)
+        key: tuple[Any, ...] = (tuple(folders.items()),)
+        if schema is not None:
+            twice = [name for name in folders if name in schema.names]
+            if twice:
+                raise ReportError(
+                    f"{path} has a column {twice[0]!r} and so has the name of its folder: take "
+                    f"one of them away, or move the file."
+                )
+            rows.check_names([*schema.names, *folders], path)
+            # The order of columns matters to readers of CSV alone.
+            names = schema.names if files.format == "csv" else sorted({*schema.names} & {*_NAMES})
+            kind = schema.field(rows.REPORT).type if rows.REPORT in schema.names else pa.string()
+            kinds.setdefault(_family(kind), path)
+            key = (*key, tuple(names), str(kind))
+        alike.setdefault(key, []).append(path)
+    _refuse_mixed(kinds)
+    return [Part(tuple(paths), dict(key[0])) for key, paths in alike.items()]
+
+
+def _folders(path: str) -> dict[str, str]:
+    """Return the columns of reports that names such as mechanism=careful give."""
+    pairs = (part.split("=", 1) for part in Path(path).parent.parts if "=" in part)
+    return {name: value for name, value in pairs if name in _NAMES}
+
+
+def _schema(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
+    """Return the Arrow schema of a file."""
+    try:
+        if is_remote(path):
+            return peek(path)
+        if kind == "csv":
+            return _csv_schema(path)
+        if kind == "arrow":
+            with pa.memory_map(path) as file:
+                return ipc.open_file(file).schema
+        schema = parquet.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise ReportError(f"{path} cannot be read: {first_line(error)}. {ADVICE[kind]}") from None
+    if is_evidence_schema(schema):
+        raise ReportError(f"{path} holds evidence, not reports: read it with load_evidence.")
+    return schema
+
+
+def _csv_schema(path: str) -> pa.Schema:
+    """Return the names in the first line, all of them texts."""
+    try:
+        with pa.input_stream(path, compression="detect") as file:
+            line = file.read(1 << 16).decode("utf-8-sig", "replace").splitlines()[:1]
+            return pa.schema([(name, pa.string()) for name in next(csv.reader(line), [])])
+    except csv.Error as error:
+        raise OSError(str(error)) from None
+
+
+def _family(kind: Any) -> str:
+    """Return what kinds of reports have in common that may stand together."""
+    if pa.types.is_integer(kind):
+        return "integers"
+    if pa.types.is_dictionary(kind):
+        return _family(kind.value_type)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "texts"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return "bytes"
+    return str(kind)
+
+
+def _refuse_mixed(kinds: Mapping[str, str]) -> None:
+    """Refuse reports of different kinds, of which an engine would cast some to the others' kind."""
+    if len(kinds) > 1:
+        (one, first), (other, second), *_ = kinds.items()
+        raise ReportError(
+            f"mixed types: column 'report' is {one} in {first} and {other} in {second}. Read "
+            f"them apart and merge their evidence with +."
+        )
