@@ -69,6 +69,11 @@ class Evidence:
         """How many people reported, n."""
         return sum(group.people for group in self.groups)
 
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that people chose, in the groups' order."""
+        return tuple(group.mechanism for group in self.groups)
+
     @cached_property
     def operator(self) -> StackOperator:
         """The law of everything observed."""

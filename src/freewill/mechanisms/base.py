@@ -29,6 +29,8 @@ class Mechanism(Protocol):
     """
 
     name: ClassVar[str]
+    full_rank: ClassVar[bool] = True
+    """Whether the law is known to tell all distributions apart, whatever its parameters."""
     alphabet: Any
 
     def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> Reports:
@@ -82,6 +84,14 @@ class Mechanism(Protocol):
                 f"Use operator(outputs), which never lists them."
             )
         return probabilities(self.operator(outputs)).T
+
+    def inverse(self, shares: FloatArray) -> FloatArray | None:
+        """Return theta with theta A = shares in closed form, None where there is no such form."""
+        return None
+
+    def debiased(self, shares: FloatArray) -> FloatArray | None:
+        """Return theta from the share of reports with each bit set, None where none are bits."""
+        return None
 
     def losses(self) -> FloatArray:
         """Return the expected distance between value and report, for each value."""

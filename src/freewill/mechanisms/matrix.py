@@ -34,6 +34,7 @@ class Matrix(Mechanism):
     matrix: FloatArray
     output_alphabet: Alphabet
     name: ClassVar[str] = "matrix"
+    full_rank: ClassVar[bool] = False
 
     def __init__(self, alphabet: Alphabet, law: ArrayLike, outputs: Alphabet | None = None) -> None:
         checked_alphabet(alphabet, Alphabet, self.name, least=1)

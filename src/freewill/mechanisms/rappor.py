@@ -116,6 +116,11 @@ class RAPPOR(Mechanism):
         """epsilon-LDP."""
         return Guarantee.never_understated("ldp", self.epsilon)
 
+    def debiased(self, shares: FloatArray) -> FloatArray:
+        """Return theta by eq. 14."""
+        advantage = np.expm1(self.epsilon / 2)
+        return np.asarray(((advantage + 2) * shares - 1) / advantage)
+
     def losses(self) -> FloatArray:
         """Refuse: a report of bits is no value, so it has no distance from one."""
         raise LawError(
