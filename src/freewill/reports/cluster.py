@@ -10,9 +10,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, ParameterError
 from freewill.mechanisms import Mechanism
-from freewill.operators import BitOperator
+from freewill.operators import BitOperator, Guess, Sums
 from freewill.reports import rows
 from freewill.reports.reading import Reading
 from freewill.reports.spark import on_spark, quiet
@@ -20,8 +21,8 @@ from freewill.reports.survey import Survey
 from freewill.reports.tally import Refusals, Tally
 from freewill.reports.wire import Bits, Reason, codec_of
 from freewill.reports.workers import SUMMARY, SUMS, Codecs, add_up, look, make_pass, total
-from freewill.solvers.kernel import Sums
 from freewill.solvers.likelihood import Likelihood
+from freewill.solvers.parts import Part
 from freewill.solvers.passes import Passes, stride_for
 from freewill.types import FloatArray
 
@@ -42,7 +43,18 @@ class ClusterEvidence:
     @property
     def people(self) -> int:
         """How many people reported, n."""
-        return self.reading.evidence.people + (0 if self.bits is None else self.bits.reports)
+        return self.reading.evidence.people + (0 if self.bits is None else self.bits.rows)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The values."""
+        return self.reading.evidence.alphabet
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What the people chose from."""
+        bits = () if self.bits is None else self.bits.summaries
+        return (*self.reading.evidence.mechanisms, *(summary.mechanism for summary in bits))
 
     def passes(self) -> Passes:
         """Return what a pass goes over: the bits on Spark, and the rest in memory."""
@@ -50,16 +62,13 @@ class ClusterEvidence:
         if self.people == 0:
             raise EvidenceError("the evidence has no people: there is nothing to estimate from.")
         if self.bits is None:
-            return Passes.over(Likelihood(rest.operator, rest.weights), None)
-        size, reports = self.bits.size, self.bits.reports
-        parts: Any = ()
-        people, scale = reports / self.people, self.bits.log_scale
+            return Passes.over(Likelihood(rest.operator, rest.weights))
+        parts: list[Part] = [self.bits]
         if rest.people:
             weights = rest.weights * (rest.people / self.people)
-            local = Passes.over(Likelihood(rest.operator, weights), 1)
-            parts, people, scale = local.parts, people + local.people, scale + local.log_scale
-        stride = stride_for(reports, size)
-        return SparkPasses(parts, size, reports, stride, people, scale, self.bits)
+            parts.extend(Passes.over(Likelihood(rest.operator, weights)).parts)
+        size = self.bits.size
+        return Passes(parts, size, stride_for(sum(part.rows for part in parts), size))
 
     def close(self) -> None:
         """Let Spark forget the rows that it holds between passes."""
@@ -118,7 +127,7 @@ class Summary:
 
 @dataclass(frozen=True, eq=False)
 class SparkBits:
-    """Bit reports on Spark, all of one survey, with their sums."""
+    """Bit reports on Spark, all of one survey, with their sums: a `Part` of passes."""
 
     frame: Any
     codecs: Codecs
@@ -132,9 +141,14 @@ class SparkBits:
         return int(self.summaries[0].mechanism.alphabet.size)
 
     @property
-    def reports(self) -> int:
+    def rows(self) -> int:
         """How many bit reports there are."""
         return sum(summary.rows for summary in self.summaries)
+
+    @property
+    def weight(self) -> float:
+        """Share of all people."""
+        return self.rows / self.everyone
 
     @property
     def log_scale(self) -> float:
@@ -156,27 +170,12 @@ class SparkBits:
                 found = found.repartition(8).mapInArrow(add_up(self.size), SUMS)
             return total(found.toArrow().to_batches(), self.size)
 
-
-@dataclass(frozen=True, eq=False)
-class SparkPasses(Passes):
-    """Passes over what is in memory and over bits on Spark."""
-
-    bits: SparkBits
-
-    def all_sums(self, theta: FloatArray, stride: int) -> Sums:
-        """Add the sums of both."""
-        here, there = super().all_sums(theta, stride), self.bits.sums(theta, stride)
-        hessian = here.hessian
-        if hessian is not None and there.hessian is not None:
-            hessian = hessian + there.hessian
-        return Sums(here.value + there.value, here.slope + there.slope, hessian)
-
-    def bit_sums(self) -> Iterator[tuple[float, float, float, FloatArray]]:
+    def guesses(self) -> Iterator[Guess]:
         """Yield base, gain, weight and weight by set bit of each mechanism."""
-        everyone = self.bits.everyone
-        for summary in self.bits.summaries:
-            base, gain = self.bits.laws[summary.mechanism.id]
-            yield base, gain, summary.rows / everyone, summary.ones / everyone
+        for summary in self.summaries:
+            base, gain = self.laws[summary.mechanism.id]
+            weight, ones = summary.rows / self.everyone, summary.ones / self.everyone
+            yield Guess(base, gain, weight, ones)
 
 
 def _law(codec: Bits) -> tuple[float, float]:

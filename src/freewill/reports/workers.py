@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from freewill.operators.kernel import Sums, kernel
 from freewill.reports.tally import Refusals
 from freewill.reports.wire import Bits, Reason
-from freewill.solvers.kernel import Sums, kernel
 from freewill.types import FloatArray, PackedBits
 
 _BLOCK_ROWS = 1 << 16
@@ -30,15 +30,11 @@ def make_pass(
     """Return what a worker does with its rows: the sums of all, in one row."""
 
     def work(batches: Iterable[Any]) -> Iterator[Any]:
-        value, slope = 0.0, np.zeros(theta.size)
-        hessian = np.zeros((theta.size, theta.size)) if stride else None
+        sums = Sums.nothing(theta.size, stride)
         for name, packed in _blocks(batches, codecs, Refusals()):
             weights = np.full(len(packed), weight)
-            some = kernel(packed, weights, theta, *laws[name], stride)
-            value, slope = value + some.value, slope + some.slope
-            if hessian is not None and some.hessian is not None:
-                hessian += some.hessian
-        yield _as_row(Sums(value, slope, hessian))
+            sums = sums + kernel(packed, weights, theta, *laws[name], stride)
+        yield _as_row(sums)
 
     return work
 
