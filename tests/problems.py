@@ -7,7 +7,7 @@ import cvxpy
 import numpy as np
 
 import freewill as fw
-from freewill.estimators.likelihood import likelihood_of
+from freewill.estimators.estimate import likelihood_of
 from freewill.operators import probabilities
 
 LINE = fw.Linear(0, 11)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.estimators.likelihood import likelihood_of
+from freewill.estimators.estimate import likelihood_of
 from freewill.evidence import Evidence
 from freewill.operators import DenseOperator
 from freewill.solvers import Likelihood, Status, column_pool, columns

@@ -113,7 +113,7 @@ def test_algorithm_1_walks_like_the_form_with_one_term_a_person(name: str) -> No
 def test_em_never_becomes_less_likely(name: str) -> None:
     evidence = simulated(MIXTURES[name], random_truth(12, 2), 1000, 9)
     path: list[float] = []
-    fw.em(evidence, delta=1e-9, on_step=lambda _, value: path.append(value))
+    fw.em(evidence, delta=1e-9, on_step=lambda step: path.append(step.log_likelihood))
     assert len(path) > 3
     assert np.diff(path).min() >= -1e-13
 

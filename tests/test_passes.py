@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.estimators.likelihood import likelihood_of
+from freewill.estimators.estimate import likelihood_of
 from freewill.operators import BitOperator
+from freewill.operators import kernel as kernels
 from freewill.solvers import Status, passes
-from freewill.solvers import kernel as kernels
 from problems import best_log_likelihood, random_truth, simulated
 
 
-def solve(evidence, tolerance=1e-9, max_steps=60, **options):
-    return passes.solve(likelihood_of(evidence), tolerance, max_steps, **options)
+def solve(evidence, tolerance=1e-9, max_steps=60, stride=None, **options):
+    source = passes.Passes.over(likelihood_of(evidence), stride)
+    return passes.solve(source, tolerance, max_steps, **options)
 
 
 def bits(size, epsilons):
@@ -24,9 +25,11 @@ def test_gibu_takes_reports_that_lie_elsewhere():
 
     class Elsewhere:
         people = evidence.people
+        alphabet = evidence.alphabet
+        mechanisms = evidence.mechanisms
 
         def passes(self):
-            return passes.Passes.over(likelihood_of(evidence), None)
+            return passes.Passes.over(likelihood_of(evidence))
 
     found = fw.gibu(Elsewhere(), tol=1e-9)
     assert (found.solver, found.status) == ("passes", Status.CERTIFIED)
@@ -218,8 +221,8 @@ def test_an_unreachable_tolerance_stalls_with_its_gap():
 def test_steps_count_every_read_of_the_reports(monkeypatch):
     evidence = simulated(bits(20, [1.0, 5.0]), bell(20), 5000, seed=1)
     reads = []
-    kernel, by_bit = passes.kernel, BitOperator.by_bit
-    monkeypatch.setattr(passes, "kernel", lambda *a: reads.append("pass") or kernel(*a))
+    sums, by_bit = BitOperator.sums, BitOperator.by_bit
+    monkeypatch.setattr(BitOperator, "sums", lambda *a: reads.append("pass") or sums(*a))
     monkeypatch.setattr(BitOperator, "by_bit", lambda *a: reads.append("sums") or by_bit(*a))
     solution = solve(evidence)
     assert solution.steps == len(reads) / len(evidence.groups)

@@ -17,6 +17,10 @@ class Alphabet(Protocol):
     def size(self) -> int:
         """How many values there are, k."""
 
+    @property
+    def plane(self) -> tuple[int, int] | None:
+        """(rows, columns) of a grid, (1, k) of a line, None where values have no neighbours."""
+
     def encode(self, values: Any) -> IntArray:
         """Turn values into indices; a value outside the alphabet is an error."""
 

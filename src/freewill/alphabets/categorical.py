@@ -43,6 +43,11 @@ class Categorical:
         """How many labels there are, k."""
         return len(self.labels)
 
+    @property
+    def plane(self) -> None:
+        """None: labels have no neighbours."""
+        return None
+
     @cached_property
     def _index(self) -> dict[str, int]:
         return {label: index for index, label in enumerate(self.labels)}

@@ -96,6 +96,11 @@ class Grid:
         return self.columns * self.rows
 
     @property
+    def plane(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        return self.rows, self.columns
+
+    @property
     def positions(self) -> FloatArray:
         """Centres of the cells, (east, north) in kilometres from the south-west corner."""
         row, column = np.divmod(np.arange(self.size), self.columns)

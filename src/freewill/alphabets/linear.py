@@ -41,6 +41,11 @@ class Linear:
         return (self.last - self.first) // self.step + 1
 
     @property
+    def plane(self) -> tuple[int, int]:
+        """One row."""
+        return 1, self.size
+
+    @property
     def positions(self) -> FloatArray:
         """The integers themselves, as floats."""
         return self.first + self.step * np.arange(self.size, dtype=np.float64)

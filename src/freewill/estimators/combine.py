@@ -5,8 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from freewill.estimators.estimate import Estimate
-from freewill.estimators.likelihood import certified_estimate, likelihood_of
+from freewill.estimators.estimate import Estimate, certified_estimate, likelihood_of
 from freewill.evidence import Evidence, collect
 from freewill.mechanisms.average import average
 from freewill.solvers import Status

@@ -2,15 +2,10 @@
 
 from time import perf_counter
 
-import numpy as np
-
 from freewill.errors import ParameterError
-from freewill.estimators.estimate import Estimate
+from freewill.estimators.estimate import Estimate, certified_estimate
 from freewill.estimators.inversion import Post, make_distribution, only_group
-from freewill.estimators.likelihood import certified_estimate
 from freewill.evidence import Evidence
-from freewill.mechanisms import RAPPOR
-from freewill.operators import BitOperator
 from freewill.solvers import Status
 
 
@@ -20,7 +15,7 @@ def debias(evidence: Evidence, post: Post = "project") -> Estimate:
     theta = ((e^(epsilon/2) + 1) s - 1) / (e^(epsilon/2) - 1), then made a distribution as `post`
     says. Cost: one pass over the packed bits.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> bits = fw.RAPPOR(fw.Linear(0, 2), epsilon=4.0)
     >>> reports = bits.obfuscate(np.repeat([0, 1], 5000), np.random.default_rng(0))
     >>> fw.debias(fw.collect([(bits, reports)])).theta.round(2)
@@ -28,13 +23,12 @@ def debias(evidence: Evidence, post: Post = "project") -> Estimate:
     """
     started = perf_counter()
     group = only_group(evidence, "debias")
-    if not isinstance(group.mechanism, RAPPOR) or not isinstance(group.operator, BitOperator):
+    glance = group.operator.guess(group.counts / group.people)
+    solved = None if glance is None else group.mechanism.debiased(glance.ones)
+    if solved is None:
         raise ParameterError(
             f"debias takes RAPPOR reports and the evidence is of {group.mechanism}. Use inversion."
         )
-    shares = group.operator.by_bit(group.counts / group.people)
-    advantage = np.expm1(group.mechanism.epsilon / 2)
-    solved = ((advantage + 2) * shares - 1) / advantage
     return certified_estimate(
         evidence, make_distribution(solved, post), "debias", Status.DIRECT, started
     )

@@ -1,36 +1,40 @@
 """Algorithm 1 of the paper, as printed: expectation maximisation over a mixture of mechanisms."""
 
-from collections.abc import Callable
+from itertools import islice
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from freewill.alphabets import Alphabet
 from freewill.errors import ParameterError
-from freewill.estimators.estimate import Estimate
-from freewill.estimators.likelihood import certified_estimate, likelihood_of
+from freewill.estimators.estimate import (
+    Estimate,
+    Start,
+    certified_estimate,
+    likelihood_of,
+    theta_of,
+)
 from freewill.evidence import Evidence
-from freewill.solvers import Status
+from freewill.solvers import OnStep, Status, Trace
+from freewill.solvers.iteration import em_steps
 from freewill.solvers.likelihood import compact
-from freewill.types import FloatArray, distribution
-
-_DENORMAL = 1e-150
+from freewill.types import FloatArray
 
 
 def em(
     evidence: Evidence,
     delta: float = 1e-9,
-    start: ArrayLike | None = None,
+    start: Start | None = None,
     max_steps: int = 1_000_000,
-    on_step: Callable[[int, float], None] | None = None,
+    on_step: OnStep | None = None,
 ) -> Estimate:
     """Repeat theta <- theta * P'(w / P theta) until L grows by less than delta (algorithm 1).
 
     theta is phi, theta^t in the paper; w_j = (n^A / n) q_z^A. Stopping by delta says nothing of
     the distance to the optimum, and stopping early changes the answer: the gap on the result
     tells how far it is. `gibu` goes to the optimum. The start must have full support (uniform by
-    default). `on_step(step, log_likelihood)` is called after each step. Cost a step: one forward
-    and one adjoint product, whatever the number of people.
+    default). `on_step` is called with a `Step` (number, gap, log_likelihood) after each one. Cost a
+    step: one forward and one adjoint product, whatever the number of people.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -40,31 +44,25 @@ def em(
     if not delta > 0:
         raise ParameterError(f"delta={delta!r}: must be > 0.")
     started = perf_counter()
-    likelihood = compact(likelihood_of(evidence))
-    theta = full_support(start, likelihood.size)
-    operator, weights = likelihood.operator, likelihood.weights
-    fitted = operator.forward(theta)
-    value = likelihood.value(fitted)
-    status, step = Status.MAX_STEPS, 0
-    for step in range(1, max_steps + 1):
-        theta = theta * operator.adjoint(weights / fitted)
-        # Denormal numbers are as good as zero and make every product many times slower.
-        theta[theta < _DENORMAL] = 0.0
-        fitted = operator.forward(theta)
+    likelihood, trace = compact(likelihood_of(evidence)), Trace(on_step)
+    theta = full_support(start, evidence.alphabet)
+    status, step, value = Status.MAX_STEPS, 0, -np.inf
+    steps = em_steps(likelihood.operator, likelihood.weights, theta)
+    for step, (theta, fitted, slope) in enumerate(islice(steps, max_steps + 1)):
         last, value = value, likelihood.value(fitted)
-        if on_step is not None:
-            on_step(step, value)
+        if step:
+            trace.add(step, likelihood.gap(theta, slope), value)
         if abs(value - last) < delta:
             status = Status.CONVERGED
             break
-    return certified_estimate(evidence, theta, "em", status, started, step)
+    return certified_estimate(evidence, theta, "em", status, started, step, trace=trace.gaps)
 
 
-def full_support(start: ArrayLike | None, size: int) -> FloatArray:
+def full_support(start: Start | None, alphabet: Alphabet) -> FloatArray:
     """Return the start of an iteration, uniform by default; every value must have mass."""
     if start is None:
-        return np.full(size, 1 / size)
-    theta = distribution(start, size, "start").copy()
+        return np.full(alphabet.size, 1 / alphabet.size)
+    theta = theta_of(start, alphabet)
     if np.any(theta <= 0):
         where = int(np.argmin(theta))
         raise ParameterError(

@@ -1,31 +1,31 @@
 """GIBU: certified maximum likelihood over any mixture of mechanisms."""
 
 from time import perf_counter
-from typing import Literal, Protocol, get_args
+from typing import Literal, NamedTuple, get_args
 
-from freewill.alphabets import Alphabet, Grid, Linear
 from freewill.errors import ParameterError
-from freewill.estimators.estimate import Estimate
-from freewill.estimators.identifiability import unresolved_directions
-from freewill.estimators.likelihood import likelihood_of
-from freewill.evidence import Evidence
-from freewill.operators import (
-    BitOperator,
-    ConvolutionOperator,
-    DenseOperator,
-    GeometricOperator,
-    StackOperator,
-    SymbolOperator,
+from freewill.estimators.estimate import (
+    Estimate,
+    RemoteEvidence,
+    Start,
+    likelihood_of,
+    theta_of,
 )
-from freewill.solvers import Likelihood, Solution, Status, columns, interior, passes
+from freewill.estimators.identifiability import unresolved_directions
+from freewill.evidence import Evidence
+from freewill.operators import DenseOperator, Structure, parts_of
+from freewill.solvers import Likelihood, OnStep, Solution, Status, columns, interior, passes
 from freewill.solvers.likelihood import compact
 from freewill.solvers.passes import Passes
-from freewill.solvers.systems import DenseSystem, LinearSystem, LineParts, ToeplitzSystem
+from freewill.solvers.systems import DenseSystem, Line, LinearSystem, System, ToeplitzSystem
+from freewill.types import FloatArray
 
-Solver = Literal["interior", "linear", "columns", "passes"]
+SolverName = Literal["interior", "linear", "columns", "passes"]
 
 _DENSE_VALUES = 1200
+"""Size up to which a k x k Newton matrix is factored in a fraction of a second."""
 _DENSE_ENTRIES = 3e7
+"""Entries of a law up to which it is held as an array: a quarter of a gigabyte."""
 _SPARSE_VALUES = 250
 """Size from which the optimum under geometric noise is so sparse that columns win."""
 _SMALL = 1 << 18
@@ -36,22 +36,13 @@ _FEW_REPORTS = 20
 """Bit reports a value up to which they may as well be held as dense rows."""
 
 
-class RemoteEvidence(Protocol):
-    """Evidence whose reports lie elsewhere, such as on a cluster: a solver passes over them."""
-
-    @property
-    def people(self) -> int:
-        """How many people reported, n."""
-
-    def passes(self) -> Passes:
-        """Return what a pass goes over."""
-
-
 def gibu(
     evidence: Evidence | RemoteEvidence,
     tol: float | None = None,
     max_steps: int = 100,
-    solver: Solver | None = None,
+    solver: SolverName | None = None,
+    start: Start | None = None,
+    on_step: OnStep | None = None,
 ) -> Estimate:
     """Return the most likely theta, with a certificate: L* - L(theta) <= gap <= tol.
 
@@ -68,6 +59,10 @@ def gibu(
     - "passes": Newton steps from passes over the reports, for bit reports that do not repeat, and
       for reports that stay on a cluster (`freewill.reports.cluster`).
 
+    `start` is an earlier estimate over the same alphabet, or a theta, to begin from: reports that
+    grew by a little need few steps, and bit reports none that takes the curvature again.
+    `on_step` is called with a `Step` (number, gap, log_likelihood) after each one.
+
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> estimate = fw.gibu(fw.collect([(coin, [0], [60]), (coin, [1], [40])]))
@@ -80,95 +75,127 @@ def gibu(
         raise ParameterError(f"tol={tol!r}: must be > 0.")
     if max_steps < 1:
         raise ParameterError(f"max_steps={max_steps!r}: must be at least 1.")
+    theta = None if start is None else theta_of(start, evidence.alphabet)
+    curvature = start.curvature if isinstance(start, Estimate) else None
+    run = _Run(tolerance, max_steps, theta, curvature, on_step)
     if not isinstance(evidence, Evidence):
-        found = passes.solve(evidence.passes(), tolerance, max_steps)
-        return _estimate(found, "passes", started, None)
-    likelihood = likelihood_of(evidence)
+        return _estimate(evidence, "passes", run.passes(evidence.passes()), started)
+    likelihood, plane = likelihood_of(evidence), evidence.alphabet.plane
     chosen = solver or choose_solver(likelihood)
-    solution = _solve(chosen, evidence, likelihood, tolerance, max_steps)
+    solution = _solve(chosen, likelihood, plane, run)
     for other in () if solver else _alternatives(likelihood, chosen):
         if solution.status == Status.CERTIFIED:
             break
-        second = _solve(other, evidence, likelihood, tolerance, max_steps)
+        second = _solve(other, likelihood, plane, run)
         if second.certificate.gap < solution.certificate.gap:
             chosen, solution = other, second
-    return _estimate(solution, chosen, started, unresolved_directions(evidence))
+    unresolved = unresolved_directions(evidence)
+    return _estimate(evidence, chosen, solution, started, unresolved)
 
 
-def _estimate(solution: Solution, solver: str, started: float, unresolved: int | None) -> Estimate:
-    theta, certificate, steps, status = solution
+def _estimate(
+    evidence: Evidence | RemoteEvidence,
+    solver: SolverName,
+    solution: Solution,
+    started: float,
+    unresolved: int | None = None,
+) -> Estimate:
     return Estimate(
-        theta,
-        "gibu",
-        status,
-        certificate.gap,
-        certificate.value,
-        steps,
-        perf_counter() - started,
-        solver,
-        unresolved,
+        theta=solution.theta,
+        alphabet=evidence.alphabet,
+        people=evidence.people,
+        mechanisms=evidence.mechanisms,
+        method="gibu",
+        status=solution.status,
+        gap=solution.certificate.gap,
+        log_likelihood=solution.certificate.value,
+        steps=solution.steps,
+        seconds=perf_counter() - started,
+        solver=solver,
+        unresolved=unresolved,
+        trace=solution.trace,
+        curvature=solution.hessian,
     )
 
 
-def choose_solver(likelihood: Likelihood) -> Solver:
+def choose_solver(likelihood: Likelihood) -> SolverName:
     """Pick a solver by size and structure."""
     outputs, size = likelihood.operator.shape
-    parts = likelihood.operator.parts if isinstance(likelihood.operator, StackOperator) else ()
-    smooth = all(isinstance(part, ConvolutionOperator | GeometricOperator) for part in parts)
-    if parts and smooth and size >= _SPARSE_VALUES:
+    structures = _structures(likelihood)
+    if structures <= {"planar", "geometric"} and size >= _SPARSE_VALUES:
         return "columns"
-    if any(isinstance(part, BitOperator) for part in parts) and outputs > _FEW_REPORTS * size:
+    if "bits" in structures and outputs > _FEW_REPORTS * size:
         return "passes"
     return _without_sparsity(likelihood) or "columns"
 
 
-def _alternatives(likelihood: Likelihood, chosen: Solver) -> list[Solver]:
+def _alternatives(likelihood: Likelihood, chosen: SolverName) -> list[SolverName]:
     """Name what else may work where the chosen solver does not arrive, the likelier first."""
-    general = _without_sparsity(likelihood)
-    others: list[Solver | None] = [general, "columns"]
+    others: list[SolverName | None] = [_without_sparsity(likelihood), "columns"]
     return [other for other in others if other is not None and other != chosen]
 
 
-def _without_sparsity(likelihood: Likelihood) -> Solver | None:
+def _without_sparsity(likelihood: Likelihood) -> SolverName | None:
     """Pick among the solvers that do not count on a sparse optimum."""
-    operator = likelihood.operator
-    outputs, size = operator.shape
-    if LineParts.fit(operator) and all(isinstance(p, SymbolOperator) for p in operator.parts):
+    outputs, size = likelihood.operator.shape
+    structures = _structures(likelihood)
+    if structures == {"symbols"}:
         return "linear"
     if size <= _DENSE_VALUES and outputs * size <= _DENSE_ENTRIES:
         return "interior"
-    if LineParts.fit(operator):
+    if structures <= {"symbols", "geometric"}:
         return "linear"
     return "passes" if size <= _DENSE_VALUES else None
 
 
+def _structures(likelihood: Likelihood) -> set[Structure]:
+    return {part.structure for part in parts_of(likelihood.operator)}
+
+
+class _Run(NamedTuple):
+    """What all solvers are told: when to stop, where to begin and whom to tell."""
+
+    tolerance: float
+    max_steps: int
+    start: FloatArray | None
+    curvature: FloatArray | None
+    on_step: OnStep | None
+
+    def interior(self, likelihood: Likelihood, system: System) -> Solution:
+        return interior.solve(
+            likelihood, system, self.tolerance, self.max_steps, self.start, self.on_step
+        )
+
+    def columns(self, likelihood: Likelihood, plane: tuple[int, int] | None) -> Solution:
+        return columns.solve(
+            likelihood, self.tolerance, self.max_steps, self.start, plane, self.on_step
+        )
+
+    def passes(self, source: Passes) -> Solution:
+        return passes.solve(
+            source, self.tolerance, self.max_steps, self.start, self.curvature, self.on_step
+        )
+
+
 def _solve(
-    solver: Solver, evidence: Evidence, likelihood: Likelihood, tolerance: float, max_steps: int
+    solver: SolverName, likelihood: Likelihood, plane: tuple[int, int] | None, run: _Run
 ) -> Solution:
+    operator = likelihood.operator
     if solver == "interior":
-        operator = likelihood.operator
-        rows = operator.dense()
+        rows, line = operator.dense(), Line.of(operator)
         dense = Likelihood(DenseOperator(rows, operator.log_scale), likelihood.weights)
-        if ToeplitzSystem.fits(operator):
-            return interior.solve(dense, ToeplitzSystem(operator), tolerance, max_steps)
-        return interior.solve(dense, DenseSystem(rows), tolerance, max_steps)
+        if line is not None and line.short:
+            return run.interior(dense, ToeplitzSystem(line))
+        return run.interior(dense, DenseSystem(rows))
     if solver == "linear":
-        if not LineParts.fit(likelihood.operator):
+        line = Line.of(operator)
+        if line is None:
             raise ParameterError(
                 'solver="linear" takes geometric mechanisms, k-RR and Identity on a line only.'
             )
-        return interior.solve(
-            compact(likelihood, _SMALL), LinearSystem(likelihood.operator), tolerance, max_steps
-        )
+        return run.interior(compact(likelihood, _SMALL), LinearSystem(line))
     if solver == "columns":
-        small = compact(likelihood, _TABLE)
-        return columns.solve(small, tolerance, max_steps, plane=_plane(evidence.alphabet))
+        return run.columns(compact(likelihood, _TABLE), plane)
     if solver == "passes":
-        return passes.solve(likelihood, tolerance, max_steps)
-    raise ParameterError(f"solver={solver!r}: expected one of {', '.join(get_args(Solver))}.")
-
-
-def _plane(alphabet: Alphabet) -> tuple[int, int] | None:
-    if isinstance(alphabet, Grid):
-        return alphabet.rows, alphabet.columns
-    return (1, alphabet.size) if isinstance(alphabet, Linear) else None
+        return run.passes(Passes.over(likelihood))
+    raise ParameterError(f"solver={solver!r}: expected one of {', '.join(get_args(SolverName))}.")

@@ -7,11 +7,9 @@ import numpy as np
 from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 
 from freewill.errors import IdentifiabilityError, LawError, ParameterError
-from freewill.estimators.estimate import Estimate
+from freewill.estimators.estimate import Estimate, certified_estimate
 from freewill.estimators.identifiability import SINGULAR, lost_directions
-from freewill.estimators.likelihood import certified_estimate
 from freewill.evidence import Evidence, Group
-from freewill.mechanisms import KRR, RAPPOR
 from freewill.simplex import normalise, project
 from freewill.solvers import Status
 from freewill.types import FloatArray
@@ -35,8 +33,11 @@ def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
     """
     started = perf_counter()
     group = only_group(evidence, "inversion")
-    if isinstance(group.mechanism, RAPPOR):
-        raise LawError("RAPPOR's law has 2^k outputs and is not inverted: use debias.")
+    if group.operator.structure == "bits":
+        raise LawError(
+            f"the law of {group.mechanism} has an output for every set of bits and is not "
+            f"inverted: use debias."
+        )
     solved = _invert(group)
     return certified_estimate(
         evidence, make_distribution(solved, post), "inversion", Status.DIRECT, started
@@ -66,10 +67,9 @@ def _invert(group: Group) -> FloatArray:
     mechanism = group.mechanism
     shares = np.zeros(len(mechanism.outputs()))
     shares[group.outputs] = group.counts / group.people
-    if isinstance(mechanism, KRR):
-        # Eq. 9: k-RR inverts in closed form, whatever the size.
-        advantage = np.expm1(mechanism.epsilon)
-        return np.asarray(((advantage + shares.size) * shares - 1) / advantage)
+    solved = mechanism.inverse(shares)
+    if solved is not None:
+        return solved
     law = mechanism.law()
     if law.shape[0] != law.shape[1]:
         _refuse_singular(law, str(mechanism))
@@ -79,8 +79,7 @@ def _invert(group: Group) -> FloatArray:
     # The exact count of lost directions costs an SVD: only where the cheap test is alarmed.
     if zero_pivot or reciprocal_condition < SINGULAR:
         _refuse_singular(law, str(mechanism))
-    solved, _ = dgetrs(factors, pivots, shares)
-    return np.asarray(solved)
+    return np.asarray(dgetrs(factors, pivots, shares)[0])
 
 
 def _refuse_singular(law: FloatArray, name: str) -> None:

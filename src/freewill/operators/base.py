@@ -1,11 +1,38 @@
 """What an operator is: the law of the observed outputs, as two products."""
 
-from typing import Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from freewill.errors import LawError
+from freewill.operators.kernel import Sums
 from freewill.types import FloatArray, IntArray
+
+Structure = Literal["dense", "symbols", "bits", "geometric", "planar", "stack"]
+"""What a law is made of: the solvers choose by it."""
+
+
+class LineTerms(NamedTuple):
+    """What a law on a line adds to P' diag(d) P, through m_z = sum of d_y squares_y over y = z.
+
+    K diag(m) K with K = e^(-decay |i - j|); or, where the decay is infinite,
+    gain^2 diag(m) + base gain (1 m' + m 1') + base^2 sum(m) 1 1'.
+    """
+
+    outputs: IntArray
+    squares: FloatArray
+    decay: float = np.inf
+    base: float = 0.0
+    gain: float = 0.0
+
+
+class Guess(NamedTuple):
+    """Bit reports at a glance: rows base + gain * bits, their weight, and its sum by set bit."""
+
+    base: float
+    gain: float
+    weight: float
+    ones: FloatArray
 
 
 class Operator(Protocol):
@@ -15,6 +42,10 @@ class Operator(Protocol):
     report of ten thousand bits does not underflow. No estimate of theta depends on the factor;
     only the log-likelihood adds it back.
     """
+
+    @property
+    def structure(self) -> Structure:
+        """What the law is made of."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -38,6 +69,38 @@ class Operator(Protocol):
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x) with the factor included, finite even where P underflows."""
+
+    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
+        """Return L, g and, unless `stride` is 0, H; of bits from about one row in `stride`."""
+
+    def line_terms(self) -> LineTerms | None:
+        """Return what the law adds to a system on a line, where it has that structure."""
+
+    def guess(self, weights: FloatArray) -> Guess | None:
+        """Return what a glance at bit reports tells, None for anything else."""
+
+
+class Products:
+    """What an operator answers that has nothing but its products to answer from."""
+
+    structure: ClassVar[Structure] = "dense"
+
+    def sums(self: Operator, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
+        """Return L, g and, unless `stride` is 0, the exact H: two products and a gram matrix."""
+        fitted = self.forward(theta)
+        if np.any(fitted <= 0):
+            return Sums.impossible(theta.size)
+        ratio = weights / fitted
+        hessian = self.gram(ratio / fitted) if stride else None
+        return Sums(float(weights @ np.log(fitted)), self.adjoint(ratio), hessian)
+
+    def line_terms(self) -> LineTerms | None:
+        """Return None: the solvers for lines do not know this law."""
+        return None
+
+    def guess(self, weights: FloatArray) -> Guess | None:
+        """Return None: the outputs are not bits."""
+        return None
 
 
 def probabilities(operator: Operator) -> FloatArray:

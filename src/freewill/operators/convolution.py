@@ -7,10 +7,13 @@ the sum over the quarter-plane behind it. No padding to the reach of the noise i
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy import fft
 
+from freewill.operators.base import Products, Structure
+from freewill.slices import slices
 from freewill.types import FloatArray, IntArray
 
 _BLOCK = 1 << 14
@@ -112,7 +115,7 @@ def _wrap(table: FloatArray, length: int, axis: int) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class ConvolutionOperator:
+class ConvolutionOperator(Products):
     """Clipped planar noise on observed cells; forward and adjoint in O(k log k).
 
     Products are accurate to rounding relative to their largest entry, not entry by entry: that
@@ -121,6 +124,7 @@ class ConvolutionOperator:
 
     outputs: IntArray
     kernel: FoldedKernel
+    structure: ClassVar[Structure] = "planar"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -213,8 +217,7 @@ class ConvolutionOperator:
         entries = np.empty((cells.size, self.outputs.size))
         height = max(1, _BLOCK // max(1, self.outputs.size))
         places, aside = np.empty((2, height, self.outputs.size), dtype=np.int32)
-        for start in range(0, cells.size, height):
-            some = slice(start, start + height)
+        for some in slices(cells.size, height):
             here = slice(0, len(cells[some]))
             np.abs(np.subtract(cell_row[some], row, out=places[here]), out=places[here])
             np.abs(np.subtract(cell_column[some], column, out=aside[here]), out=aside[here])

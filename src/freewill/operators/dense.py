@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from freewill.operators.base import Products
 from freewill.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class DenseOperator:
+class DenseOperator(Products):
     """Rows held as an array, probabilities unless a log_scale is given; O(outputs * k) a product.
 
     >>> operator = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))

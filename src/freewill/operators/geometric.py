@@ -1,15 +1,17 @@
 """Operator of the linear geometric mechanism, in O(k) by two recurrences."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.signal import lfilter
 
+from freewill.operators.base import LineTerms, Products, Structure
 from freewill.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class GeometricOperator:
+class GeometricOperator(Products):
     """P(y | x) = exp(log_constants[y]) * exp(-decay * |y - x|): eqs. 2 and 3 on observed outputs.
 
     With a = exp(-decay), the sum over x <= y of a^(y-x) theta_x obeys s_y = a s_(y-1) + theta_y,
@@ -21,6 +23,7 @@ class GeometricOperator:
     decay: float
     log_constants: FloatArray
     """log c_z of every output z of the alphabet (eq. 3)."""
+    structure: ClassVar[Structure] = "geometric"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -59,7 +62,8 @@ class GeometricOperator:
         those right of x' add a^(2(y-x')), those between add 1.
         """
         square = np.exp(-2 * self.decay)
-        masses = self.squared_masses(weights)
+        masses = np.bincount(self.outputs, weights * self._constants**2, minlength=self.size)
+        masses = np.asarray(masses, dtype=np.float64)
         left = lfilter([1.0], [1.0, -square], masses)
         right = lfilter([1.0], [1.0, -square], masses[::-1])[::-1]
         until = np.cumsum(masses)
@@ -71,14 +75,9 @@ class GeometricOperator:
         powers = np.exp(-self.decay * indices)
         return np.asarray(gram * powers[np.abs(np.subtract.outer(indices, indices))])
 
-    def squared_constants(self) -> FloatArray:
-        """Return c_y^2 of each observed output."""
-        return np.asarray(self._constants**2)
-
-    def squared_masses(self, weights: FloatArray) -> FloatArray:
-        """Return the weights times c_z^2, added up by output z."""
-        masses = np.bincount(self.outputs, weights * self.squared_constants(), minlength=self.size)
-        return np.asarray(masses, dtype=np.float64)
+    def line_terms(self) -> LineTerms:
+        """Return K = e^(-decay |i - j|) with c_y^2 for each output."""
+        return LineTerms(self.outputs, np.asarray(self._constants**2), self.decay)
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""

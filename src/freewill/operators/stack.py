@@ -3,19 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from freewill.errors import AlphabetError
-from freewill.operators.base import Operator
+from freewill.operators.base import Operator, Products, Structure
 from freewill.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class StackOperator:
+class StackOperator(Products):
     """Rows of several operators over the same alphabet, in the order given."""
 
     parts: Sequence[Operator]
+    structure: ClassVar[Structure] = "stack"
 
     def __post_init__(self) -> None:
         sizes = [part.shape[1] for part in self.parts]
@@ -66,3 +68,8 @@ class StackOperator:
     def log_dense(self) -> FloatArray:
         """Return log P(y | x) of all rows."""
         return np.concatenate([part.log_dense() for part in self.parts])
+
+
+def parts_of(operator: Operator) -> Sequence[Operator]:
+    """Return the operators that a stack is made of; any other is its own only part."""
+    return operator.parts if isinstance(operator, StackOperator) else (operator,)

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from freewill.operators.base import Guess, LineTerms, Products, Structure
+from freewill.operators.kernel import Sums, kernel
+from freewill.slices import slices
 from freewill.types import FloatArray, IntArray, PackedBits
 
 _BLOCK_BYTES = 1 << 20
@@ -17,7 +21,7 @@ def _log_rows(base: float, gain: float, member: FloatArray, log_scale: FloatArra
 
 
 @dataclass(frozen=True, eq=False)
-class SymbolOperator:
+class SymbolOperator(Products):
     """Each output is a symbol and its support is that symbol alone; products in O(k + outputs).
 
     P(y | x) = exp(log_scale[y]) * (base + gain * [x = y]).
@@ -28,6 +32,7 @@ class SymbolOperator:
     base: float
     gain: float
     log_scale: FloatArray
+    structure: ClassVar[Structure] = "symbols"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -64,13 +69,17 @@ class SymbolOperator:
         """Return log P(y | x)."""
         return _log_rows(self.base, self.gain, self._member(None), self.log_scale)
 
+    def line_terms(self) -> LineTerms:
+        """Return base and gain; each output counts once."""
+        return LineTerms(self.symbols, np.ones(self.symbols.size), base=self.base, gain=self.gain)
+
     def _member(self, columns: IntArray | None) -> FloatArray:
         wanted = np.arange(self.size) if columns is None else columns
         return np.equal.outer(self.symbols, wanted).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class BitOperator:
+class BitOperator(Products):
     """Each output is a packed bit vector and its support the set bits; never unpacked whole.
 
     P(y | x) = exp(log_scale[y]) * (base + gain * y_x). A product reads the packed bytes once:
@@ -82,6 +91,7 @@ class BitOperator:
     base: float
     gain: float
     log_scale: FloatArray
+    structure: ClassVar[Structure] = "bits"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -120,6 +130,14 @@ class BitOperator:
             self.gain**2 * both + np.add.outer(own, own) + self.base**2 * weights.sum()
         )
 
+    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
+        """Return L, g and, unless `stride` is 0, H from about one report in `stride`."""
+        return kernel(self.packed, weights, theta, self.base, self.gain, stride)
+
+    def guess(self, weights: FloatArray) -> Guess:
+        """Return the bit sums, from which theta can be read roughly."""
+        return Guess(self.base, self.gain, float(weights.sum()), self.by_bit(weights))
+
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array: for small problems."""
         bits = self._unpack(self.packed)
@@ -131,9 +149,8 @@ class BitOperator:
 
     def blocks(self) -> Iterator[tuple[slice, PackedBits]]:
         """Yield the packed rows in pieces that stay in the processor's cache."""
-        height = max(1, _BLOCK_BYTES // max(1, self.packed.shape[1]))
-        for start in range(0, self.packed.shape[0], height):
-            rows = slice(start, start + height)
+        outputs, width = self.packed.shape
+        for rows in slices(outputs, _BLOCK_BYTES // max(1, width)):
             yield rows, self.packed[rows]
 
     def _unpack(self, packed: PackedBits) -> FloatArray:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freewill.operators import Operator
+from freewill.slices import slices
 from freewill.types import BoolArray, FloatArray, IntArray
 
 _BUDGET = 1 << 30
@@ -74,7 +75,7 @@ class ColumnPool:
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return P theta, added up in float64."""
         fitted = np.empty(self.operator.shape[0])
-        for rows in _slices(fitted.size, 1024):
+        for rows in slices(fitted.size, 1024):
             fitted[rows] = theta @ self.entries[:, rows].astype(np.float64, copy=False)
         return fitted
 
@@ -106,7 +107,7 @@ class ColumnPool:
     def _update(self, moved: IntArray, scale: FloatArray) -> None:
         """Add the change of a few outputs to the Hessian."""
         change = scale**2 - self._scale[moved] ** 2
-        for some in _slices(moved.size, 1024):
+        for some in slices(moved.size, 1024):
             block = self.entries[: len(self._hessian), moved[some]].astype(np.float64)
             self._hessian += (block * change[some]) @ block.T
         self._scale[moved] = scale
@@ -116,7 +117,7 @@ class ColumnPool:
         old, size = len(self._hessian), self.cells.size
         scale = self._scale.astype(self._buffer.dtype)
         border = np.zeros((size - old, size))
-        for rows in _slices(scale.size if size > old else 0, 4096):
+        for rows in slices(scale.size if size > old else 0, 4096):
             block = self.entries[:, rows] * scale[rows]
             border += block[old:] @ block.T
         hessian = np.empty((size, size))
@@ -128,9 +129,4 @@ class ColumnPool:
 
 def batches(cells: IntArray, outputs: int) -> list[IntArray]:
     """Cut cells into pieces whose columns together take some megabytes."""
-    height = max(1, (1 << 20) // max(1, outputs))
-    return [cells[first : first + height] for first in range(0, cells.size, height)]
-
-
-def _slices(length: int, width: int) -> list[slice]:
-    return [slice(first, first + width) for first in range(0, length, width)]
+    return [cells[some] for some in slices(cells.size, (1 << 20) // max(1, outputs))]

@@ -1,17 +1,23 @@
 """Certified maximum likelihood by column generation, for large alphabets with a sparse optimum."""
 
+from itertools import islice
+
 import numpy as np
 from scipy.ndimage import maximum_filter
 
 from freewill.operators import Operator
-from freewill.solvers import Certificate, Likelihood, Solution, Status
+from freewill.solvers import Certificate, Likelihood, OnStep, Solution, Status, Trace
 from freewill.solvers.column_pool import ColumnPool, batches
+from freewill.solvers.iteration import after_em, em_steps
 from freewill.solvers.quadratic import pivoted_quadratic
 from freewill.types import FloatArray, IntArray
 
 _WARM_UP = 5
+"""Steps of EM on the first lattice: cheap, and the first Newton step is then a good one."""
 _AT_A_TIME = 300
+"""Columns taken in at a step: more would be dropped again by the next one."""
 _PATIENCE = 4
+"""Steps in which neither L rises nor a column comes, after which rounding is blamed."""
 _FAINT = 1e-12
 """Share of its usual probability below which an output counts as impossible."""
 _NEAR = 1e-6
@@ -24,6 +30,7 @@ def solve(
     max_steps: int,
     start: FloatArray | None = None,
     plane: tuple[int, int] | None = None,
+    on_step: OnStep | None = None,
 ) -> Solution:
     """Maximise sum_j w_j log (P theta)_j over the simplex, holding few columns of P at a time.
 
@@ -44,18 +51,20 @@ def solve(
     >>> solve(Likelihood(law, np.array([0.6, 0.4])), 1e-9, 20).theta.round(6)
     array([0.7, 0.3])
     """
-    columns = ColumnPool(likelihood.operator)
+    columns, trace = ColumnPool(likelihood.operator), Trace(on_step)
     theta, fitted = _start(likelihood, columns, start, plane)
     if not np.all(fitted > 0):
-        return _without_columns(likelihood, tolerance, max_steps)
+        return _without_columns(likelihood, tolerance, max_steps, trace)
     best = Solution(theta, Certificate(-np.inf, theta, np.inf), 0, Status.MAX_STEPS)
     value, waiting = -np.inf, 0
     for step in range(max_steps + 1):
         fitted, certificate = _certify(likelihood, columns, theta, fitted, tolerance)
+        if step:
+            trace.add(step, certificate.gap, certificate.value)
         if certificate.gap < best.certificate.gap:
             best = Solution(columns.spread(theta), certificate, step, Status.MAX_STEPS)
         if certificate.gap <= tolerance:
-            return best._replace(status=Status.CERTIFIED)
+            return best._replace(status=Status.CERTIFIED, trace=trace.gaps)
         if step == max_steps:
             break
         added = _take_in(columns, certificate, tolerance, plane)
@@ -64,7 +73,7 @@ def solve(
         waiting = 0 if added or rising else waiting + 1
         value = certificate.value
         if columns.crowded:
-            return _without_columns(likelihood, tolerance, max_steps)
+            return _without_columns(likelihood, tolerance, max_steps, trace)
         if waiting > _PATIENCE:
             best = best._replace(status=Status.STALLED)
             break
@@ -72,7 +81,7 @@ def solve(
     exact = _exact_forward(likelihood.operator, best.theta)
     certificate = likelihood.certify(best.theta, exact)
     status = Status.CERTIFIED if certificate.gap <= tolerance else best.status
-    return Solution(best.theta, certificate, step, status)
+    return Solution(best.theta, certificate, step, status, trace.gaps)
 
 
 def _certify(
@@ -91,21 +100,26 @@ def _certify(
     return fitted, certificate
 
 
-def _without_columns(likelihood: Likelihood, tolerance: float, max_steps: int) -> Solution:
+def _without_columns(
+    likelihood: Likelihood, tolerance: float, max_steps: int, trace: Trace
+) -> Solution:
     """Take steps of EM instead: the outputs call for more columns than there is room for."""
-    theta = np.full(likelihood.size, 1 / likelihood.size)
-    best = Solution(theta, likelihood.certify(theta), 0, Status.STALLED)
-    for step in range(1, max_steps + 1):
-        if best.certificate.gap <= tolerance:
-            return best._replace(status=Status.CERTIFIED)
-        # FFT products may leave a slope near 0 on its wrong side.
-        theta = np.maximum(theta * best.certificate.slope, 1e-150)
-        theta /= theta.sum()
-        certificate = likelihood.certify(theta)
-        if not certificate.gap < np.inf:
+    uniform = np.full(likelihood.size, 1 / likelihood.size)
+    steps = em_steps(likelihood.operator, likelihood.weights, uniform)
+    best = Solution(uniform, likelihood.certify(uniform), 0, Status.STALLED)
+    for step, (theta, fitted, slope) in enumerate(islice(steps, max_steps + 1)):
+        value = likelihood.value(fitted)
+        if np.isneginf(value):
             break
-        best = Solution(theta, certificate, step, Status.STALLED)
-    return best
+        gap = likelihood.gap(theta, slope)
+        if step:
+            trace.add(step, gap, value)
+        certificate = Certificate(value, slope, gap)
+        best = Solution(theta / theta.sum(), certificate, step, Status.STALLED)
+        if gap <= tolerance:
+            best = best._replace(status=Status.CERTIFIED)
+            break
+    return best._replace(trace=trace.gaps)
 
 
 def _start(
@@ -123,11 +137,11 @@ def _start(
         columns.add(heaviest[start[heaviest] > 0])
         theta = start[columns.cells] / start[columns.cells].sum()
     theta, fitted = _cover(likelihood, columns, theta, plane)
-    for _ in range(_WARM_UP if start is None and np.all(fitted > 0) else 0):
-        theta *= columns.adjoint(likelihood.weights / fitted)
-        theta /= theta.sum()
-        fitted = columns.forward(theta)
-    return theta, fitted
+    if start is not None or not np.all(fitted > 0):
+        return theta, fitted
+    theta, fitted, _ = after_em(columns, likelihood.weights, theta, _WARM_UP)
+    # The columns may be float32, whose products do not keep the sum.
+    return theta / theta.sum(), fitted / theta.sum()
 
 
 def _cover(

@@ -1,66 +1,61 @@
 """Certified maximum likelihood by a primal-dual interior point: about a dozen Newton steps."""
 
+from typing import NamedTuple
+
 import numpy as np
 
+from freewill.solvers.iteration import Iterate, after_em, pulled_inside
 from freewill.solvers.likelihood import Likelihood
-from freewill.solvers.solution import Solution, Status
+from freewill.solvers.newton import Factor, reach
+from freewill.solvers.solution import OnStep, Solution, Status, Trace
 from freewill.solvers.systems import System
 from freewill.types import FloatArray
 
 _FRACTION = 0.995
+"""Share of the way to the boundary that a step takes at least; it grows to 1 as mu falls."""
 _PATIENCE = 12
+"""Steps without a smaller gap before rounding is blamed: an ordinary run has about that many."""
 _WARM_UP = 5
+"""Steps of EM to begin with: each costs a tenth of a Newton step, and together they save one."""
+_UNIFORM = 0.1
+"""Share of the uniform distribution in each of these: zeros at the start are slow to leave."""
+_LOOSE = 1.02
+"""Factor by which the dual starts inside its constraint P'v <= 1."""
 _TO_THE_WALL = 1e-8
 """What a step leaves at least of the way to zero: exact zeros would divide by zero."""
 _TINY = 1e-150
+"""Least theta: below that, slack / theta would overflow, and nothing depends on it."""
 
 
-def solve(likelihood: Likelihood, system: System, tolerance: float, max_steps: int) -> Solution:
+def solve(
+    likelihood: Likelihood,
+    system: System,
+    tolerance: float,
+    max_steps: int,
+    start: FloatArray | None = None,
+    on_step: OnStep | None = None,
+) -> Solution:
     """Maximise sum_j w_j log (P theta)_j over the simplex.
 
     The optimum has a dual v (one number an output) and a slack s (one a value) with
     P'v + s = 1, (P theta) v = w and theta s = 0. Newton steps follow theta s = mu -> 0 with
     Mehrotra's predictor and corrector; the matrix is P' diag(v/p) P + diag(s/theta). The best
     certified iterate is kept, so that the answer never gets worse with more steps.
+    docs/solvers.md derives the system.
     """
     operator, weights = likelihood.operator, likelihood.weights
-    size = likelihood.size
-    theta, fitted, slope = _start(likelihood)
+    trace = Trace(on_step)
+    theta, fitted, slope = _start(likelihood, start)
     best = (likelihood.gap(theta, slope), theta, 0)
-    dual = weights / (1.02 * fitted * slope.max())
-    slack = 1 - operator.adjoint(dual)
+    dual = weights / (_LOOSE * fitted * slope.max())
+    here = _Point(theta, fitted, dual, 1 - operator.adjoint(dual))
     step = 0
     while best[0] > tolerance and step < max_steps and step - best[2] < _PATIENCE:
         step += 1
-        solver = system.factor(dual / fitted, slack / theta)
-        move = solver(slope - 1)
-        fitted_move = operator.forward(move)
-        lack = weights - fitted * dual
-        dual_move = (lack - dual * fitted_move) / fitted
-        slack_move = -slack - slack * move / theta
-
-        mu = float(theta @ slack) / size
-        ahead = theta + _reach(theta, move) * move
-        ahead_slack = slack + _reach(slack, slack_move) * slack_move
-        target = mu * min(1.0, max(float(ahead @ ahead_slack) / size / mu, 0.0)) ** 3
-        second = fitted_move * dual_move
-        corner = target - move * slack_move
-        move = solver(slope - 1 + corner / theta - operator.adjoint(second / fitted))
-        fitted_move = operator.forward(move)
-        dual_move = (lack - second - dual * fitted_move) / fitted
-        slack_move = (corner - slack * move) / theta - slack
-
-        fraction = max(_FRACTION, 1 - max(mu, _TO_THE_WALL))
-        length = fraction * min(_reach(theta, move), _reach(fitted, fitted_move))
-        dual_length = fraction * min(_reach(slack, slack_move), _reach(dual, dual_move))
-        theta = theta + length * move
-        dual = dual + dual_length * dual_move
-        slack = slack + dual_length * slack_move
-        total = float(theta.sum())
-        # Below that, slack / theta would overflow, and nothing depends on it.
-        theta = np.maximum(theta / total, _TINY)
-        fitted = (fitted + length * fitted_move) / total
-        if not (fitted.min() > 0 and np.isfinite(total)):
+        factor = system.factor(here.dual / here.fitted, here.slack / here.theta)
+        here = _newton(likelihood, factor, here, slope)
+        theta, fitted = here.theta, here.fitted
+        if not fitted.min() > 0:
             break
         slope = operator.adjoint(weights / fitted)
         gap = likelihood.gap(theta, slope)
@@ -69,28 +64,73 @@ def solve(likelihood: Likelihood, system: System, tolerance: float, max_steps: i
             fitted = operator.forward(theta)
             slope = operator.adjoint(weights / fitted)
             gap = likelihood.gap(theta, slope)
+        trace.add(step, gap, likelihood.value(fitted))
         if gap < best[0]:
             best = (gap, theta, step)
     certificate = likelihood.certify(best[1])
     if certificate.gap <= tolerance:
-        return Solution(best[1], certificate, best[2], Status.CERTIFIED)
+        return Solution(best[1], certificate, best[2], Status.CERTIFIED, trace.gaps)
     status = Status.MAX_STEPS if step >= max_steps else Status.STALLED
-    return Solution(best[1], certificate, step, status)
+    return Solution(best[1], certificate, step, status, trace.gaps)
 
 
-def _start(likelihood: Likelihood) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return theta, P theta and g after a few steps of EM, each pulled inside the simplex.
+class _Point(NamedTuple):
+    """theta, p = P theta, v and s; or a step of each."""
 
-    A step of EM costs a tenth of a Newton step, and together these save one.
-    """
+    theta: FloatArray
+    fitted: FloatArray
+    dual: FloatArray
+    slack: FloatArray
+
+
+def _newton(likelihood: Likelihood, factor: Factor, here: _Point, slope: FloatArray) -> _Point:
+    """Take one step of Mehrotra's method, and normalise theta."""
+    theta, fitted, dual, slack = here
+    mu = float(theta @ slack) / theta.size
+    step = _direction(likelihood, factor, here, slope)
+    ahead = theta + reach(theta, step.theta) * step.theta
+    ahead_slack = slack + reach(slack, step.slack) * step.slack
+    target = mu * min(1.0, max(float(ahead @ ahead_slack) / theta.size / mu, 0.0)) ** 3
+    # What the linear equations left out: the products of the predictor's steps.
+    aim, second = target - step.theta * step.slack, step.fitted * step.dual
+    step = _direction(likelihood, factor, here, slope, aim, second)
+    fraction = max(_FRACTION, 1 - max(mu, _TO_THE_WALL))
+    length = fraction * min(reach(theta, step.theta), reach(fitted, step.fitted))
+    dual_length = fraction * min(reach(slack, step.slack), reach(dual, step.dual))
+    theta = theta + length * step.theta
+    total = float(theta.sum())
+    return _Point(
+        np.maximum(theta / total, _TINY),
+        (fitted + length * step.fitted) / total,
+        dual + dual_length * step.dual,
+        slack + dual_length * step.slack,
+    )
+
+
+def _direction(
+    likelihood: Likelihood,
+    factor: Factor,
+    here: _Point,
+    slope: FloatArray,
+    aim: FloatArray | float = 0.0,
+    second: FloatArray | None = None,
+) -> _Point:
+    """Solve the Newton equations for theta s = aim and p v = w - second."""
+    theta, fitted, dual, slack = here
+    right, lack = slope - 1, likelihood.weights - fitted * dual
+    if second is not None:
+        right = right + aim / theta - likelihood.operator.adjoint(second / fitted)
+        lack = lack - second
+    move = factor(right)
+    fitted_move = likelihood.operator.forward(move)
+    dual_move = (lack - dual * fitted_move) / fitted
+    return _Point(move, fitted_move, dual_move, (aim - slack * move) / theta - slack)
+
+
+def _start(likelihood: Likelihood, start: FloatArray | None) -> Iterate:
+    """Return a point inside the simplex: a few steps of EM away from the uniform distribution."""
     operator, weights, size = likelihood.operator, likelihood.weights, likelihood.size
-    theta = np.full(size, 1 / size)
-    for _ in range(_WARM_UP):
-        theta = 0.9 * theta * operator.adjoint(weights / operator.forward(theta)) + 0.1 / size
-    fitted = operator.forward(theta)
-    return theta, fitted, operator.adjoint(weights / fitted)
-
-
-def _reach(point: FloatArray, step: FloatArray) -> float:
-    """Return how far (at most 1) a step keeps the positive point non-negative."""
-    return 1 / max(1.0, -float((step / point).min()))
+    if start is None:
+        theta = np.full(size, 1 / size)
+        return after_em(operator, weights, theta, _WARM_UP, _UNIFORM)
+    return after_em(operator, weights, pulled_inside(start, _UNIFORM), 0)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +19,22 @@ class Certificate(NamedTuple):
     gap: float
 
 
+def gap_of(slope: FloatArray, theta: FloatArray, weight: float) -> float:
+    """Return log max g, which bounds L* - L(theta), from the gradient g at theta.
+
+    The maximum is over *all* values, for one outside the support may be the one to gain. It is
+    scale-invariant: theta and the weights, whose sum is `weight`, need not sum to 1 to the last
+    digit.
+    """
+    excess = float(slope.max()) * float(theta.sum()) / weight - 1
+    return math.log1p(max(excess, 0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Likelihood:
     """L(theta) = sum_j w_j log (P theta)_j, concave in theta; j runs over observed outputs.
 
-    With g = P'(w / p) and p = P theta, theta . g = 1 and L* - L(theta) <= log max_x g_x: the
-    maximum is over *all* values, for one outside the support may be the one to gain.
+    With g = P'(w / p) and p = P theta, theta . g = 1 and L* - L(theta) <= log max_x g_x.
     """
 
     operator: Operator
@@ -34,11 +45,21 @@ class Likelihood:
         """Size of the alphabet, k."""
         return self.operator.shape[1]
 
+    @cached_property
+    def weight(self) -> float:
+        """Sum of the weights, 1 where these are shares of all people."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def log_scale(self) -> float:
+        """Weighted sum of the rows' own factors."""
+        return float(self.weights @ self.operator.log_scale)
+
     def value(self, fitted: FloatArray) -> float:
         """Return L from p = P theta (scaled rows), the rows' own factors included."""
         if np.any(fitted <= 0):
             return -np.inf
-        return float(self.weights @ (np.log(fitted) + self.operator.log_scale))
+        return float(self.weights @ np.log(fitted)) + self.log_scale
 
     def certify(self, theta: FloatArray, fitted: FloatArray | None = None) -> Certificate:
         """Return value, gradient and gap at theta: one forward and one adjoint product."""
@@ -50,10 +71,8 @@ class Likelihood:
         return Certificate(value, slope, self.gap(theta, slope))
 
     def gap(self, theta: FloatArray, slope: FloatArray) -> float:
-        """Return log max g, which bounds L* - L(theta), from the gradient g at theta."""
-        # Scale-invariant: theta and the weights need not sum to 1 to the last digit.
-        excess = float(slope.max()) * float(theta.sum()) / float(self.weights.sum()) - 1
-        return math.log1p(max(excess, 0.0))
+        """Return the bound on L* - L(theta), from the gradient g at theta."""
+        return gap_of(slope, theta, self.weight)
 
 
 def compact(likelihood: Likelihood, entries: int = 1 << 22) -> Likelihood:

@@ -1,87 +1,154 @@
 """Certified maximum likelihood from passes over the reports: for bit reports, which do not repeat.
 
-A pass returns (L, g, H) summed over blocks and keeps nothing about single reports, so that the
-blocks may lie in memory, on other machines or on a GPU. A small quadratic program does the rest.
+A pass returns (L, g, H) summed over parts and keeps nothing about single reports, so that the
+parts may lie in memory, in files or on other machines. A small quadratic program does the rest.
+docs/solvers.md derives the steps; the names here are those of that page.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from freewill.operators import BitOperator, Operator, StackOperator
+from freewill.operators import Sums, parts_of
 from freewill.simplex import project
-from freewill.solvers import Certificate, Likelihood, Solution, Status
-from freewill.solvers.kernel import Sums, kernel
+from freewill.solvers.iteration import pulled_inside
+from freewill.solvers.likelihood import Certificate, Likelihood, gap_of
+from freewill.solvers.parts import OperatorPart, Part
 from freewill.solvers.quadratic import nonnegative_quadratic
+from freewill.solvers.solution import OnStep, Solution, Status, Trace
 from freewill.types import FloatArray
 
-_INSIDE = 0.05
+_UNIFORM = 0.05
 """Share of the uniform distribution in the start: from zero, a value is slow to return."""
-_ROWS_A_VALUE = 100
-"""Reports that H is taken from, for each value: its error is then some 20 %."""
-_LEAST_ROWS = 10
+_SAMPLE = 100
+"""Reports a value that H is taken from: its noise 2 sqrt(k / sample) is then 20 %."""
+_LEAST_SAMPLE = 10
+"""Reports a value below which no one may go: the noise is then 63 %, and steps hardly gain."""
 _CHEAP_VALUES = 32
-"""Size of the alphabet at which H of all reports costs as much as L and g."""
+"""Size of the alphabet at which H of all reports costs as much as L and g, as measured."""
 _LONG_STEP = 0.02
-"""Mean relative change of p beyond which H is taken anew."""
+"""Mean relative change of p beyond which H, which changes by twice that, is taken anew."""
 _BOLD_STEP = 0.06
 """Mean relative change of p beyond which no value is thrown to zero at once."""
 _PATIENCE = 4
+"""Steps without a smaller gap after which the sample, or else rounding, is blamed."""
+_FINER = 8
+"""Factor by which the sample then grows: its noise falls to about a third."""
 
 
 def solve(
-    likelihood: "Likelihood | Passes",
+    passes: "Passes",
     tolerance: float,
     max_steps: int,
     start: FloatArray | None = None,
-    stride: int | None = None,
+    hessian: FloatArray | None = None,
+    on_step: OnStep | None = None,
 ) -> Solution:
     """Maximise L(theta) over the simplex; `steps` counts the passes over the reports.
 
-    The reports are a likelihood in memory, or `Passes` over reports that lie elsewhere.
     A step minimises y'Hy/2 + c'y over y >= 0, c = 1 - g - H theta: the second-order model of
-    -L + sum(theta), at whose minimum theta sums to 1. H is taken from one bit report in `stride`
-    (at least 10 a value; by default so many that it costs as much as a pass, but 100), is taken
-    anew only after long steps or slow ones, and is otherwise corrected by the change of the
-    gradient (BFGS). L, g and with them the certificate are always those of all reports. The
-    start costs two passes; a step costs one, which the next step needs anyhow, and another each
-    time it must be shortened. O(k^2) memory beside the reports, O(k^3) time a step.
+    -L + sum(theta), at whose minimum theta sums to 1. H is taken from one bit report in `stride`,
+    is taken anew only after long steps or slow ones, and is otherwise corrected by the change of
+    the gradient (BFGS). L, g and with them the certificate are always those of all reports.
+
+    The start costs two passes, or one where `start` is given; with the `hessian` of an earlier
+    solution, that pass need not take H. A step costs one pass, which the next step needs anyhow,
+    and another each time it must be shortened. O(k^2) memory beside the reports, O(k^3) time a
+    step.
     """
-    if isinstance(likelihood, Passes):
-        passes = likelihood if stride is None else replace(likelihood, stride=max(1, stride))
-    else:
-        passes = Passes.over(likelihood, stride)
-    theta, steps = (passes.start(), 1) if start is None else (start / start.sum(), 0)
-    here, steps = passes.sums(theta, curved=True), steps + 1
-    best = Solution(theta, passes.certificate(theta, here), steps, Status.MAX_STEPS)
-    hessian, gap, rate, gain, waited = here.hessian, best.certificate.gap, np.inf, np.inf, 0
-    while best.certificate.gap > tolerance and steps < max_steps:
-        if hessian is None or (waited >= _PATIENCE and gain <= _rounding(here)):
-            return best._replace(steps=steps, status=Status.STALLED)
-        if waited >= _PATIENCE:
-            passes = replace(passes, stride=max(1, passes.stride // 8))
-        targets, length = _targets(hessian, here.slope, theta)
-        curved = (
-            length > _LONG_STEP + passes.noise
-            or waited >= _PATIENCE
-            or passes.worth_bending(gap / tolerance, rate)
+    trace = Trace(on_step)
+    state = best = _first(passes, start, hessian)
+    trace.add(state.made, state.certificate.gap, state.certificate.value)
+    while best.certificate.gap > tolerance and state.made < max_steps:
+        tired = state.idle >= _PATIENCE
+        if state.hessian is None or (tired and state.gain <= _rounding(state.sums)):
+            return best.solution(Status.STALLED, state.made, trace)
+        if tired:
+            passes = replace(passes, stride=max(1, passes.stride // _FINER))
+        targets, length = _targets(state.hessian, state.sums.slope, state.theta)
+        fresh = (
+            tired
+            or length > _LONG_STEP + passes.noise
+            or passes.fresh_hessian_pays(state.certificate.gap / tolerance, state.rate)
         )
-        move, there, tried = _search(passes, theta, here, targets, curved, max_steps - steps)
-        steps += tried
-        if np.isinf(there.value):
+        state = _step(passes, state, targets, fresh, max_steps - state.made)
+        if np.isinf(state.sums.value):
             break
-        hessian = there.hessian if curved else _secant(hessian, move, here.slope - there.slope)
-        gain = there.value - here.value
-        theta, here = theta + move, there
-        certificate = passes.certificate(theta, here)
-        rate, gap = float(np.log(gap / max(certificate.gap, 1e-300))), certificate.gap
-        waited += 1
-        if gap < best.certificate.gap:
-            best, waited = Solution(theta, certificate, steps, Status.MAX_STEPS), 0
+        trace.add(state.made, state.certificate.gap, state.certificate.value)
+        if state.certificate.gap < best.certificate.gap:
+            best = state = replace(state, idle=0)
     if best.certificate.gap <= tolerance:
-        return best._replace(status=Status.CERTIFIED)
-    return best._replace(steps=steps)
+        return best.solution(Status.CERTIFIED, best.made, trace)
+    return best.solution(Status.MAX_STEPS, state.made, trace)
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Where the method stands: a point, the model's H there, and how the last step went."""
+
+    theta: FloatArray
+    sums: Sums
+    certificate: Certificate
+    hessian: FloatArray | None
+    made: int
+    """Passes made so far."""
+    rate: float = np.inf
+    """Logarithm of the factor by which the last step shrank the gap."""
+    gain: float = np.inf
+    """What the last step added to L."""
+    idle: int = 0
+    """Steps since the gap was the smallest so far."""
+
+    def solution(self, status: Status, made: int, trace: Trace) -> Solution:
+        return Solution(self.theta, self.certificate, made, status, trace.gaps, self.hessian)
+
+
+def _first(passes: "Passes", start: FloatArray | None, hessian: FloatArray | None) -> _State:
+    """Begin at the debiased bit sums, or where one is told to, inside if that is impossible."""
+    theta, made = (passes.start(), 2) if start is None else (start / start.sum(), 1)
+    sums = passes.sums(theta, fresh=hessian is None)
+    if start is not None and np.isinf(sums.value):
+        theta, made, hessian = pulled_inside(theta, _UNIFORM), 2, None
+        sums = passes.sums(theta, fresh=True)
+    held = sums.hessian if hessian is None else hessian
+    return _State(theta, sums, passes.certificate(theta, sums), held, made)
+
+
+def _step(
+    passes: "Passes", state: _State, targets: Sequence[FloatArray], fresh: bool, budget: int
+) -> _State:
+    """Move to the first place that gains; correct H there, or take it anew."""
+    move, there, tried = _search(passes, state, targets, fresh, budget)
+    made = state.made + tried
+    if np.isinf(there.value) or state.hessian is None:
+        return replace(state, sums=there, made=made)
+    hessian = there.hessian
+    if not fresh:
+        hessian = _secant(state.hessian, move, state.sums.slope - there.slope)
+    theta = state.theta + move
+    certificate = passes.certificate(theta, there)
+    rate = float(np.log(state.certificate.gap / max(certificate.gap, 1e-300)))
+    gain = there.value - state.sums.value
+    return _State(theta, there, certificate, hessian, made, rate, gain, state.idle + 1)
+
+
+def _search(
+    passes: "Passes", state: _State, targets: Sequence[FloatArray], fresh: bool, budget: int
+) -> tuple[FloatArray, Sums, int]:
+    """Return the first move that gains, its sums and the passes made: shorten the last target."""
+    theta, here = state.theta, state.sums
+    move, there, tried = theta, here, 0
+    for tried in range(1, budget + 1):
+        if tried <= len(targets):
+            move = targets[tried - 1] - theta
+        else:
+            move = move * _shorter(here, there, move)
+        there = passes.sums(theta + move, fresh)
+        if not _lost(here, there, move):
+            break
+    return move, there, tried
 
 
 def _targets(
@@ -95,7 +162,7 @@ def _targets(
     theta * g is nearly exact. So values with large g, and after long or failed steps all, are
     kept above half of EM's step.
     """
-    newton = _newton(hessian, slope, theta)
+    newton = _model_minimum(hessian, slope, theta)
     half = theta * slope / 2
     lifted = np.where(slope > 2, np.maximum(newton, half), newton)
     careful = np.maximum(newton, half)
@@ -105,28 +172,7 @@ def _targets(
     return targets[1:] if length > _BOLD_STEP else targets, length
 
 
-def _search(
-    passes: "Passes",
-    theta: FloatArray,
-    here: Sums,
-    targets: list[FloatArray],
-    curved: bool,
-    budget: int,
-) -> tuple[FloatArray, Sums, int]:
-    """Return the first move that gains, its sums and the passes made: shorten the last target."""
-    move, there, tried = theta, here, 0
-    for tried in range(1, budget + 1):
-        if tried <= len(targets):
-            move = targets[tried - 1] - theta
-        else:
-            move = move * _shorter(here, there, move)
-        there = passes.sums(theta + move, curved)
-        if not _lost(here, there, move):
-            break
-    return move, there, tried
-
-
-def _newton(hessian: FloatArray, slope: FloatArray, theta: FloatArray) -> FloatArray:
+def _model_minimum(hessian: FloatArray, slope: FloatArray, theta: FloatArray) -> FloatArray:
     """Return the minimum of the model, looked for among the values that can be in it."""
     linear = 1 - slope - hessian @ theta
     near = (theta > 0) | (slope > 1)
@@ -149,6 +195,7 @@ def _lost(here: Sums, there: Sums, move: FloatArray) -> bool:
 
 
 def _rounding(sums: Sums) -> float:
+    """Return what the order of summation may do to L."""
     return 1e-14 * (1 + abs(sums.value))
 
 
@@ -166,81 +213,85 @@ def _shorter(here: Sums, there: Sums, move: FloatArray) -> float:
 def _secant(hessian: FloatArray, move: FloatArray, change: FloatArray) -> FloatArray:
     """Return the BFGS update of H, which maps the move to the change that it made in g."""
     image = hessian @ move
-    bend, model = float(move @ change), float(move @ image)
-    if not bend > 1e-8 * model > 0:
+    seen, expected = float(move @ change), float(move @ image)
+    # Both are positive for a concave L; where rounding says otherwise, H stays as it is.
+    if not seen > 1e-8 * expected > 0:
         return hessian
-    return np.asarray(hessian + np.outer(change, change / bend) - np.outer(image, image / model))
+    return np.asarray(hessian + np.outer(change, change / seen) - np.outer(image, image / expected))
 
 
 @dataclass(frozen=True, eq=False)
 class Passes:
-    """The parts of a likelihood with their weights, and what a pass over them returns.
+    """Parts of a likelihood over `size` values, and what a pass over all of them returns."""
 
-    Where some of the reports lie elsewhere, a subclass adds theirs in `all_sums` and `bit_sums`.
-    """
-
-    parts: Sequence[tuple[Operator, FloatArray]]
+    parts: Sequence[Part]
     size: int
-    rows: int
     stride: int
-    people: float
-    log_scale: float
+    """One in how many bit reports H is taken from; see `stride_for`."""
 
     @classmethod
-    def over(cls, likelihood: Likelihood, stride: int | None) -> "Passes":
+    def over(cls, likelihood: Likelihood, stride: int | None = None) -> "Passes":
         """Return the passes over a likelihood in memory."""
-        operator, weights, size = likelihood.operator, likelihood.weights, likelihood.size
-        parts = [(operator, weights)]
-        if isinstance(operator, StackOperator):
-            parts = list(zip(operator.parts, operator.split(weights), strict=True))
-        rows = sum(part.shape[0] for part, _ in parts if isinstance(part, BitOperator))
-        stride = stride_for(rows, size, stride)
-        scale = float(weights @ operator.log_scale)
-        return cls(parts, size, rows, stride, float(weights.sum()), scale)
+        operators = parts_of(likelihood.operator)
+        ends = np.cumsum([operator.shape[0] for operator in operators])[:-1]
+        pieces = np.split(likelihood.weights, ends)
+        parts = [OperatorPart(*pair) for pair in zip(operators, pieces, strict=True)]
+        rows = sum(part.rows for part in parts)
+        return cls(parts, likelihood.size, stride_for(rows, likelihood.size, stride))
+
+    @cached_property
+    def rows(self) -> int:
+        """Bit reports, of which H may be a sample."""
+        return sum(part.rows for part in self.parts)
+
+    @cached_property
+    def weight(self) -> float:
+        """Share of all people: 1, up to rounding."""
+        return sum(part.weight for part in self.parts)
+
+    @cached_property
+    def log_scale(self) -> float:
+        """Weighted sum of the rows' own factors."""
+        return sum(part.log_scale for part in self.parts)
 
     @property
     def noise(self) -> float:
         """Relative error that sampling leaves in H, 2 sqrt(k / rows of the sample)."""
         return 0.0 if self.stride == 1 else 2 * float(np.sqrt(self.size * self.stride / self.rows))
 
-    def worth_bending(self, ratio: float, rate: float) -> bool:
-        """Say if H anew saves time: `ratio` is to go and the last pass gained a factor e^rate."""
+    def fresh_hessian_pays(self, ratio: float, rate: float) -> bool:
+        """Say if H anew saves time: a factor `ratio` is to go, the last step gained e^rate.
+
+        At that rate log(ratio) / rate passes are left. With a fresh H the pass that takes it
+        costs 1 + cost, and each pass after it gains a factor of the noise of H.
+        """
         cost = self.size / (_CHEAP_VALUES * self.stride)
         ahead = np.log(ratio) / -np.log(min(max(self.noise, 0.05), 0.5))
         return bool(np.log(ratio) > max(rate, 0.0) * (1 + cost + ahead))
 
-    def all_sums(self, theta: FloatArray, stride: int) -> Sums:
-        """Return L, g and, unless `stride` is 0, H, from about one bit report in `stride`."""
-        value, slope = 0.0, np.zeros(self.size)
-        hessian = np.zeros((self.size, self.size))
-        for part, weights in self.parts:
-            if isinstance(part, BitOperator):
-                some = kernel(part.packed, weights, theta, part.base, part.gain, stride)
-            else:
-                some = _other_sums(part, weights, theta, stride > 0)
-            value, slope = value + some.value, slope + some.slope
-            if some.hessian is not None:
-                hessian += some.hessian
-        return Sums(value, slope, hessian if stride else None)
-
-    def sums(self, theta: FloatArray, curved: bool) -> Sums:
-        """Make a pass; H, where it comes from a sample, is made safe to step by."""
-        value, slope, hessian = self.all_sums(theta, self.stride if curved else 0)
-        if hessian is None or np.isinf(value):
-            return Sums(value, slope, None)
-        if self.stride > 1:
+    def sums(self, theta: FloatArray, fresh: bool) -> Sums:
+        """Make a pass, with H if it is to be `fresh`; from a sample, H is made safe to step by."""
+        stride = self.stride if fresh else 0
+        each = (part.sums(theta, stride) for part in self.parts)
+        sums = sum(each, Sums.nothing(self.size, stride))
+        if sums.hessian is not None and self.stride > 1:
             # H - gg' is a covariance. Shrunk towards its diagonal, as the size of the sample
             # asks, it does not promise steps for free where the sample has seen nothing.
             shrink = min(1.0, self.size * self.stride / self.rows)
-            spread = np.maximum(hessian.diagonal() - slope**2, 0)
-            hessian[np.diag_indices(self.size)] += shrink * spread
-        return Sums(value, slope, hessian)
+            spread = np.maximum(sums.hessian.diagonal() - sums.slope**2, 0)
+            sums.hessian[np.diag_indices(self.size)] += shrink * spread
+        return sums
 
     def certificate(self, theta: FloatArray, sums: Sums) -> Certificate:
-        """Return value, gradient and gap at theta."""
-        excess = float(sums.slope.max()) * float(theta.sum()) / self.people - 1
-        gap = float(np.log1p(max(excess, 0.0)))
+        """Return value, gradient and gap at theta from a pass made there."""
+        if np.isinf(sums.value):
+            return Certificate(sums.value, sums.slope, np.inf)
+        gap = gap_of(sums.slope, theta, self.weight)
         return Certificate(sums.value + self.log_scale, sums.slope, gap)
+
+    def certify(self, theta: FloatArray) -> Certificate:
+        """Return value, gradient and gap at theta, as `Likelihood.certify` does: one pass."""
+        return self.certificate(theta, self.sums(theta, fresh=False))
 
     def start(self) -> FloatArray:
         """Return the debiased bit sums of all bit parts, weighted by precision, pulled inside.
@@ -249,35 +300,23 @@ class Passes:
         For bits that are not symmetric this is only a worse place to start from.
         """
         total, precisions = np.zeros(self.size), 0.0
-        for base, gain, people, ones in self.bit_sums():
+        for base, gain, weight, ones in (guess for part in self.parts for guess in part.guesses()):
             odds = np.sqrt(base / (base + gain))
             flip, sharpness = odds / (1 + odds), (1 - odds) / (1 + odds)
-            precision = people * sharpness**2 / (flip * (1 - flip) + 1 / self.size)
-            total += precision * (ones / people - flip) / sharpness
-            precisions += precision
-        uniform = np.full(self.size, 1 / self.size)
+            if sharpness > 0 and weight > 0:
+                precision = weight * sharpness**2 / (flip * (1 - flip) + 1 / self.size)
+                total += precision * (ones / weight - flip) / sharpness
+                precisions += precision
         if precisions == 0:
-            return uniform
-        return np.asarray((1 - _INSIDE) * project(total / precisions) + _INSIDE * uniform)
-
-    def bit_sums(self) -> Iterator[tuple[float, float, float, FloatArray]]:
-        """Yield base, gain, weight and weight by set bit of each part that is bits."""
-        for part, weights in self.parts:
-            if isinstance(part, BitOperator) and part.gain > 0:
-                yield part.base, part.gain, float(weights.sum()), part.by_bit(weights)
+            return np.full(self.size, 1 / self.size)
+        return pulled_inside(project(total / precisions), _UNIFORM)
 
 
 def stride_for(rows: int, size: int, stride: int | None = None) -> int:
-    """Return one in how many bit reports H is taken from: as asked for, but from enough."""
-    wanted = max(_ROWS_A_VALUE * size, _CHEAP_VALUES * rows // size)
-    stride = rows // wanted if stride is None else min(stride, rows // (_LEAST_ROWS * size))
+    """Return one in how many bit reports H is taken from: as asked for, but from enough.
+
+    By default so many that H costs as much as L and g, or `_SAMPLE` a value if that is more.
+    """
+    wanted = max(_SAMPLE * size, _CHEAP_VALUES * rows // size)
+    stride = rows // wanted if stride is None else min(stride, rows // (_LEAST_SAMPLE * size))
     return max(1, stride)
-
-
-def _other_sums(part: Operator, weights: FloatArray, theta: FloatArray, curved: bool) -> Sums:
-    fitted = part.forward(theta)
-    if fitted.min() <= 0:
-        return Sums(-np.inf, np.full(theta.size, np.inf), None)
-    ratio = weights / fitted
-    hessian = part.gram(ratio / fitted) if curved else None
-    return Sums(float(weights @ np.log(fitted)), part.adjoint(ratio), hessian)

@@ -1,12 +1,16 @@
 """Small convex quadratic programs over non-negative vectors: the inner step of Newton methods."""
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from freewill.solvers.newton import Factor, cholesky, reach
 from freewill.types import BoolArray, FloatArray
 
 _MAX_STEPS = 60
+"""Three times what either method needs."""
 _PATIENCE = 5
+"""Exchanges of a block in a row that may fail to lower the number of wrong signs."""
+_FRACTION = 0.9995
+"""Of the way to the boundary: the quadratic is exact, so that little room is enough."""
 
 
 # A value that no report speaks of has almost no curvature; a step to infinity is cut short anyhow.
@@ -33,14 +37,14 @@ def nonnegative_quadratic(
         mu = float(y @ s) / y.size
         if mu <= tolerance * (1 + abs(float(cost @ y))) and np.abs(residual).max() <= exact:
             break
-        factor = _factor(matrix, s / y)
+        factor = cholesky(matrix.copy(), s / y)
         step, dual = _direction(factor, y, s, residual, y * s)
-        ahead = (y + _reach(y, step) * step) @ (s + _reach(s, dual) * dual) / y.size
+        ahead = (y + reach(y, step) * step) @ (s + reach(s, dual) * dual) / y.size
+        # Mehrotra's corrector: the second-order term, and a centre by how far the predictor came.
         centre = mu * (max(float(ahead), 0.0) / mu) ** 3
         step, dual = _direction(factor, y, s, residual, y * s + step * dual - centre)
-        fraction = 0.9995
-        length, dual_length = fraction * _reach(y, step), fraction * _reach(s, dual)
-        y, s = y + length * step, s + dual_length * dual
+        y = y + _FRACTION * reach(y, step) * step
+        s = s + _FRACTION * reach(s, dual) * dual
     return _polish(matrix, cost, y, s) * scale
 
 
@@ -85,39 +89,17 @@ def _exact(matrix: FloatArray, cost: FloatArray) -> FloatArray:
     """Return the unconstrained minimiser, refined once: a ridge may have been needed."""
     if not cost.size:
         return cost
-    factor = _factor(matrix, np.zeros_like(cost))
-    y = cho_solve(factor, -cost, check_finite=False)
-    return np.asarray(y - cho_solve(factor, matrix @ y + cost, check_finite=False))
-
-
-def _factor(matrix: FloatArray, diagonal: FloatArray) -> tuple[FloatArray, bool]:
-    shifted = matrix.copy()
-    index = np.diag_indices_from(shifted)
-    shifted[index] += diagonal
-    ridge = 1e-15
-    while True:
-        try:
-            return cho_factor(shifted, lower=True, check_finite=False)
-        except LinAlgError:
-            shifted[index] += ridge
-            ridge *= 100
+    factor = cholesky(matrix.copy())
+    y = factor(-cost)
+    return y - factor(matrix @ y + cost)
 
 
 def _direction(
-    factor: tuple[FloatArray, bool],
-    y: FloatArray,
-    s: FloatArray,
-    residual: FloatArray,
-    complement: FloatArray,
+    factor: Factor, y: FloatArray, s: FloatArray, residual: FloatArray, complement: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    step = cho_solve(factor, -residual - complement / y, check_finite=False)
+    """Return the steps that remove the residual H y + c - s and the complement of y s."""
+    step = factor(-residual - complement / y)
     return step, -(complement + s * step) / y
-
-
-def _reach(point: FloatArray, step: FloatArray) -> float:
-    """Return how far (at most 1) a step keeps the point non-negative."""
-    falling = step < 0
-    return min(1.0, float(np.min(-point[falling] / step[falling], initial=np.inf)))
 
 
 def _polish(matrix: FloatArray, cost: FloatArray, y: FloatArray, s: FloatArray) -> FloatArray:
@@ -125,8 +107,7 @@ def _polish(matrix: FloatArray, cost: FloatArray, y: FloatArray, s: FloatArray) 
     free = y > s
     if not free.any():
         return y
-    factor = _factor(matrix[np.ix_(free, free)], np.zeros(int(free.sum())))
-    exact = cho_solve(factor, -cost[free], check_finite=False)
+    exact = cholesky(matrix[np.ix_(free, free)])(-cost[free])
     if np.all(exact >= 0):
         polished = np.zeros_like(y)
         polished[free] = exact

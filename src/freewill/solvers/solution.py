@@ -1,7 +1,8 @@
 """What every solver returns."""
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from freewill.solvers.likelihood import Certificate
 from freewill.types import FloatArray
@@ -23,9 +24,45 @@ class Status(StrEnum):
 
 
 class Solution(NamedTuple):
-    """The best theta found, its certificate, the steps taken and how the solver ended."""
+    """The best theta found, its certificate, the steps taken and how the solver ended.
+
+    `trace` has the gap after each step; `hessian` is the curvature of -L at theta, where the
+    solver has it, for a later start.
+    """
 
     theta: FloatArray
     certificate: Certificate
     steps: int
     status: Status
+    trace: tuple[float, ...] = ()
+    hessian: FloatArray | None = None
+
+
+class Step(NamedTuple):
+    """What is told of a step when it is done."""
+
+    number: int
+    gap: float
+    log_likelihood: float
+
+
+OnStep: TypeAlias = Callable[[Step], None]
+
+
+class Trace:
+    """The gaps of a run, step by step; whoever wants to know is told."""
+
+    def __init__(self, on_step: OnStep | None) -> None:
+        self._gaps: list[float] = []
+        self._on_step = on_step
+
+    def add(self, number: int, gap: float, log_likelihood: float) -> None:
+        """Note a step."""
+        self._gaps.append(gap)
+        if self._on_step is not None:
+            self._on_step(Step(number, gap, log_likelihood))
+
+    @property
+    def gaps(self) -> tuple[float, ...]:
+        """The gap after each step."""
+        return tuple(self._gaps)

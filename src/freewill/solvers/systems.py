@@ -1,31 +1,26 @@
 """The Newton systems (P' diag(d) P + diag(q)) x = r of the interior point, by structure."""
 
 import math
-from typing import Protocol, TypeGuard
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dgbtrf, dgbtrs, dpotrf, dpotrs
+from scipy.linalg.lapack import dgbtrf, dgbtrs
 
-from freewill.operators import GeometricOperator, Operator, StackOperator, SymbolOperator
+from freewill.operators import LineTerms, Operator, parts_of
+from freewill.solvers.newton import Factor, cholesky
 from freewill.types import FloatArray
 
 _REPRESENTABLE = 300.0
 """Exponents up to which e^(2 x) and its inverse are ordinary doubles."""
 
 
-class Solver(Protocol):
-    """Solves a factored system for one right-hand side after the other."""
-
-    def __call__(self, right: FloatArray) -> FloatArray:
-        """Return x with (P' diag(d) P + diag(q)) x = right."""
-
-
 class System(Protocol):
     """Factors the system for given diagonals."""
 
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Solver:
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
         """Factor P' diag(inner) P + diag(outer)."""
 
 
@@ -37,73 +32,46 @@ class DenseSystem:
         # One buffer for all steps: fresh memory costs more than the products.
         self._weighted = np.empty_like(rows)
 
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Solver:
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
         """Factor the matrix P' diag(inner) P + diag(outer)."""
         np.multiply(self.rows, np.sqrt(inner)[:, None], out=self._weighted)
         return cholesky(dsyrk(1.0, self._weighted.T, lower=1), outer)
 
 
-def cholesky(matrix: FloatArray, diagonal: FloatArray) -> Solver:
-    """Factor matrix + diag(diagonal), of which only the lower triangle is read; overwrites it.
-
-    The matrix is scaled to a unit diagonal first, and gets a ridge should rounding require one.
-    """
-    size = len(matrix)
-    matrix.ravel(order="K")[:: size + 1] += diagonal
-    scale = 1 / np.sqrt(matrix.diagonal())
-    matrix *= scale
-    matrix *= scale[:, None]
-    ridge = 0.0
-    while True:
-        factor, failed = dpotrf(matrix, lower=1)
-        if not failed:
-            break
-        ridge = max(100 * ridge, 1e-15)
-        matrix.ravel(order="K")[:: size + 1] += ridge
-
-    def solve(right: FloatArray) -> FloatArray:
-        found, _ = dpotrs(factor, scale * right, lower=1)
-        return np.asarray(scale * found)
-
-    return solve
-
-
-class LineParts:
+class Line:
     """Geometric mechanisms, k-RR and Identity on one line: what they add to the system.
 
     k-RR and Identity add diag(own) + 1 cross' + cross 1' + constant 1 1'.
     """
 
-    def __init__(self, stack: StackOperator) -> None:
-        geometric = [part for part in stack.parts if isinstance(part, GeometricOperator)]
-        symbols = [part for part in stack.parts if isinstance(part, SymbolOperator)]
-        self.size = stack.shape[1]
-        self.decays = np.array([part.decay for part in geometric])
-        self._bases = np.array([part.base for part in symbols])
-        self._gains = np.array([part.gain for part in symbols])
-        self._shape = (len(geometric) + len(symbols), self.size)
+    def __init__(self, terms: Sequence[LineTerms], size: int) -> None:
+        self.size = size
+        self.decays = np.array([term.decay for term in terms if term.decay < np.inf])
+        flat = [term for term in terms if term.decay == np.inf]
+        self._bases = np.array([term.base for term in flat])
+        self._gains = np.array([term.gain for term in flat])
+        self._shape = (len(terms), size)
         # Where each output's weight is added up: by part, geometric ones first, and by symbol.
-        places, factors = [], []
-        first, second = iter(range(len(geometric))), iter(range(len(geometric), self._shape[0]))
-        for part in stack.parts:
-            if isinstance(part, GeometricOperator):
-                places.append(next(first) * self.size + part.outputs)
-                factors.append(part.squared_constants())
-            elif isinstance(part, SymbolOperator):
-                places.append(next(second) * self.size + part.symbols)
-                factors.append(np.ones(part.symbols.size))
-        self._places, self._factors = np.concatenate(places), np.concatenate(factors)
+        ranks = np.argsort(np.argsort([term.decay == np.inf for term in terms], kind="stable"))
+        places = [rank * size + term.outputs for rank, term in zip(ranks, terms, strict=True)]
+        self._places = np.concatenate(places)
+        self._squares = np.concatenate([term.squares for term in terms])
 
-    @staticmethod
-    def fit(operator: Operator) -> TypeGuard[StackOperator]:
-        """Whether all parts of an operator have the structure."""
-        return isinstance(operator, StackOperator) and all(
-            isinstance(part, GeometricOperator | SymbolOperator) for part in operator.parts
-        )
+    @classmethod
+    def of(cls, operator: Operator) -> "Line | None":
+        """Return the line that all parts of an operator are laws on, None if one is not."""
+        terms = [part.line_terms() for part in parts_of(operator)]
+        known = [term for term in terms if term is not None]
+        return cls(known, operator.shape[1]) if len(known) == len(terms) else None
+
+    @property
+    def short(self) -> bool:
+        """Whether a^(2k) is far from underflow for all geometric parts."""
+        return bool(np.all(self.decays * self.size < _REPRESENTABLE))
 
     def masses(self, inner: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return the weights times c_z^2 [geometric part, z], then own, cross and constant."""
-        flat = np.bincount(self._places, inner * self._factors, minlength=math.prod(self._shape))
+        flat = np.bincount(self._places, inner * self._squares, minlength=math.prod(self._shape))
         by_part = flat.reshape(self._shape).astype(np.float64, copy=False)
         smooth, symbols = by_part[: self.decays.size], by_part[self.decays.size :]
         own = self._gains**2 @ symbols
@@ -116,33 +84,24 @@ class ToeplitzSystem:
 
     For x <= x' a geometric mechanism adds a^(x'-x) (u[x] + v[x']), with u from the outputs left
     of x' and v from those right of x (see `GeometricOperator.gram`). Summed over mechanisms, the
-    entries at distance t are two products with the table of a^t.
+    entries at distance t are two products with the table of a^t. The line must be `short`.
     """
 
-    @staticmethod
-    def fits(operator: Operator) -> TypeGuard[StackOperator]:
-        """Whether the parts have the structure, and a^(2k) is far from underflow for all."""
-        return LineParts.fit(operator) and all(
-            part.decay * part.size < _REPRESENTABLE
-            for part in operator.parts
-            if isinstance(part, GeometricOperator)
-        )
-
-    def __init__(self, stack: StackOperator) -> None:
-        self.parts = LineParts(stack)
-        size = self.parts.size
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        size = line.size
         index = np.arange(size)
         gaps = np.abs(np.subtract.outer(index, index))
-        exponents = np.outer(self.parts.decays, index)
+        exponents = np.outer(self.line.decays, index)
         self.powers = np.exp(-exponents)
         self.falling, self.rising = np.exp(-2 * exponents), np.exp(2 * exponents)
         # Where entry [x, x'] finds its two terms in the tables [x or x', distance].
         self.low = np.minimum.outer(index, index) * size + gaps
         self.high = np.maximum.outer(index, index) * size + gaps
 
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Solver:
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
         """Factor the matrix P' diag(inner) P + diag(outer)."""
-        smooth, own, cross, constant = self.parts.masses(inner)
+        smooth, own, cross, constant = self.line.masses(inner)
         left = self.falling * np.cumsum(self.rising * smooth, axis=1)
         right = self.rising * np.cumsum((self.falling * smooth)[:, ::-1], axis=1)[:, ::-1]
         until = np.cumsum(smooth, axis=1)
@@ -163,17 +122,17 @@ class LinearSystem:
     together. k-RR adds a diagonal and a matrix of rank two (Woodbury).
     """
 
-    def __init__(self, stack: StackOperator) -> None:
-        self.parts = LineParts(stack)
+    def __init__(self, line: Line) -> None:
+        self.line = line
 
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Solver:
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
         """Factor the banded matrix and the correction of rank two."""
-        smooth, own, cross, constant = self.parts.masses(inner)
+        smooth, own, cross, constant = self.line.masses(inner)
         banded = self._banded(outer + own, smooth)
         if constant == 0:
             return banded
         # H = B + U C U' with U = [1, cross] and C = [[constant, 1], [1, 0]].
-        low = np.stack([np.ones(self.parts.size), cross])
+        low = np.stack([np.ones(self.line.size), cross])
         solved = np.stack([banded(row) for row in low])
         small = np.linalg.inv(np.array([[0.0, 1.0], [1.0, -constant]]) + low @ solved.T)
 
@@ -183,8 +142,8 @@ class LinearSystem:
 
         return solve
 
-    def _banded(self, diagonal: FloatArray, masses: FloatArray) -> Solver:
-        size, count = self.parts.size, len(masses)
+    def _banded(self, diagonal: FloatArray, masses: FloatArray) -> Factor:
+        size, count = self.line.size, len(masses)
         if count == 0:
             return lambda right: np.asarray(right / diagonal)
         block = 1 + 2 * count
@@ -192,7 +151,7 @@ class LinearSystem:
         band = np.zeros((3 * block + 1, size, block))
         centre = 2 * block
         band[centre, :, 0] = diagonal
-        for number, (decay, mass) in enumerate(zip(self.parts.decays, masses, strict=True)):
+        for number, (decay, mass) in enumerate(zip(self.line.decays, masses, strict=True)):
             ratio, smooth, spread = np.exp(-decay), 1 + number, 1 + count + number
             width = -np.expm1(-2 * decay)
             for slot in (smooth, spread):

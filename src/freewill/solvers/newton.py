@@ -1,0 +1,58 @@
+"""What all Newton steps share: a Cholesky factor that rounding cannot stop, and a step's reach."""
+
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from freewill.types import FloatArray
+
+_FIRST_RIDGE = 1e-15
+"""Of a unit diagonal: the rounding of one entry."""
+_LARGEST_RIDGE = 1e3
+"""A matrix that needs more is none: it has entries that are not numbers."""
+
+
+class Factor(Protocol):
+    """A factored matrix: solves for one right-hand side after the other."""
+
+    def __call__(self, right: FloatArray) -> FloatArray:
+        """Return x with matrix x = right."""
+
+
+def cholesky(matrix: FloatArray, diagonal: FloatArray | float = 0.0) -> Factor:
+    """Factor matrix + diag(diagonal), of which only the lower triangle is read; overwrites it.
+
+    The matrix is scaled to a unit diagonal first, and gets a ridge should rounding require one.
+    """
+    size = len(matrix)
+    matrix.ravel(order="K")[:: size + 1] += diagonal
+    held = matrix.diagonal()
+    scale = 1 / np.sqrt(np.where(held > 0, held, 1.0))
+    matrix *= scale
+    matrix *= scale[:, None]
+    ridge = 0.0
+    while True:
+        factor, failed = dpotrf(matrix, lower=1)
+        if not failed:
+            break
+        ridge = max(100 * ridge, _FIRST_RIDGE)
+        if ridge > _LARGEST_RIDGE:
+            raise LinAlgError("the Newton matrix has entries that are not numbers")
+        matrix.ravel(order="K")[:: size + 1] += ridge
+
+    def solve(right: FloatArray) -> FloatArray:
+        found, _ = dpotrs(factor, scale * right, lower=1)
+        return np.asarray(scale * found)
+
+    return solve
+
+
+def reach(point: FloatArray, step: FloatArray) -> float:
+    """Return how far (at most 1) a step keeps the positive point non-negative.
+
+    >>> reach(np.array([1.0, 1.0]), np.array([5.0, -2.0]))
+    0.5
+    """
+    return 1 / max(1.0, -float((step / point).min()))
