@@ -8,7 +8,7 @@ import typer
 
 from freewill.calibration import calibrate as find
 from freewill.cli.options import AsJson, load_json, parse_alphabet
-from freewill.cli.show import promise, say, say_json, table, working
+from freewill.cli.show import say, say_json, table, working
 from freewill.errors import SpecError
 from freewill.mechanisms import KRR, Geometric, PlanarGeometric
 from freewill.types import FloatArray, distribution
@@ -73,7 +73,7 @@ def calibrate(
             {
                 "loss": target,
                 "epsilon": mechanism.epsilon,
-                "promise": promise(mechanism.guarantee()),
+                "promise": mechanism.guarantee().describe(),
                 "id": mechanism.id,
                 "spec": mechanism.spec(),
             }

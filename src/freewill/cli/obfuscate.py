@@ -8,7 +8,7 @@ import typer
 from numpy.typing import NDArray
 
 from freewill.cli.options import AsJson, SurveyPath, checked_target
-from freewill.cli.show import brief, remark, say, say_json, short, table, working
+from freewill.cli.show import brief, remark, say, say_json, table, working
 from freewill.cli.values import encode, read_columns
 from freewill.errors import ParameterError
 from freewill.reports import Survey, write_reports
@@ -94,7 +94,7 @@ def obfuscate(
     table(
         ["name", "mechanism", "people", "promise"],
         [
-            [name, brief(mechanism), f"{people[name]:,}", short(mechanism.guarantee())]
+            [name, brief(mechanism), f"{people[name]:,}", mechanism.guarantee().short]
             for name, mechanism in offered.mechanisms.items()
         ],
         numbers=(2,),

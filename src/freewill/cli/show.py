@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from freewill.evidence import Evidence
-from freewill.guarantees import AdversaryLoss, Guarantee
 from freewill.mechanisms import Mechanism
 
 FAILED, BAD_INPUT, BUG = 1, 2, 3
@@ -89,7 +88,7 @@ def groups(evidence: Evidence, names: Mapping[str, str]) -> list[dict[str, Any]]
             "mechanism": brief(group.mechanism),
             "people": group.people,
             "outputs": len(group.counts),
-            "promise": promise(group.mechanism.guarantee()),
+            "promise": group.mechanism.guarantee().describe(),
         }
         for group in evidence.groups
     ]
@@ -107,7 +106,7 @@ def evidence_table(evidence: Evidence, names: Mapping[str, str]) -> None:
                 brief(group.mechanism),
                 f"{group.people:,}",
                 f"{len(group.counts):,}",
-                short(group.mechanism.guarantee()),
+                group.mechanism.guarantee().short,
             ]
             for group in evidence.groups
         ],
@@ -124,24 +123,6 @@ def brief(mechanism: Mechanism) -> str:
     """
     alphabet = str(mechanism.alphabet)
     return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
-
-
-def short(guarantee: Guarantee | AdversaryLoss) -> str:
-    """Return a guarantee in a few words, for a column of a table.
-
-    >>> short(Guarantee("geo", 0.1))
-    '0.1-geo'
-    """
-    if isinstance(guarantee, AdversaryLoss):
-        return f"adversary loses {guarantee.adversary_loss:.4g}"
-    return str(guarantee).replace("geo-indistinguishability", "geo")
-
-
-def promise(guarantee: Guarantee | AdversaryLoss) -> dict[str, Any]:
-    """Describe a guarantee for JSON."""
-    if isinstance(guarantee, AdversaryLoss):
-        return {"kind": "adversary-loss", "adversary_loss": guarantee.adversary_loss}
-    return {"kind": guarantee.kind, "epsilon": guarantee.epsilon}
 
 
 @contextmanager
