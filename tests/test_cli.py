@@ -11,16 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 import freewill as fw
-from freewill.cli import app, show
+from freewill.cli import app
 from freewill.cli.application import COMMANDS, main
-from freewill.cli.methods import Method
 from freewill.cli.obfuscate import parse_shares
 from freewill.cli.options import parse_alphabet
 from freewill.cli.reference import reference
+from freewill.estimators.methods import Method
 from freewill.reports import Survey, load_evidence, read, save_evidence
 
 AGES = fw.Linear(0, 99)
@@ -187,7 +186,10 @@ def test_places_come_as_two_columns(tmp_path):
     assert "lat and lon" in refused(*arguments, "-c", "lat", *out)
     shown = run_json(*arguments, *columns, *out, "--drop-outside")
     assert (shown["people"], shown["dropped"]) == ({"near": 2}, 1)
-    assert "1 people are outside" in run(*arguments, *columns, *out, "--drop-outside").stderr
+    assert (
+        "1 people are outside 6 x 4 cells"
+        in run(*arguments, *columns, *out, "--drop-outside").stderr
+    )
 
 
 def test_labels_come_from_ndjson(tmp_path):
@@ -362,6 +364,7 @@ def test_audit_of_one_mechanism_by_its_spec(tmp_path):
     shown = run_json("audit", path)["audits"]["shokri"]
     assert shown["holds"]
     assert shown["adversary_loss"] == pytest.approx(1.5)
+    assert (shown["quality_loss"], shown["claim"]["kind"]) == (1.5, "adversary-loss")
     assert "user loses 1.5" in run("audit", path).stdout
 
 
@@ -436,19 +439,6 @@ def test_a_fault_of_our_own_is_a_message_too(monkeypatch, capsys):
     monkeypatch.setenv("FREEWILL_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         main()
-
-
-def test_a_spinner_turns_on_terminals_only(monkeypatch):
-    terminal = io.StringIO()
-    monkeypatch.setattr(
-        show, "console", lambda **_: Console(file=terminal, force_terminal=True, width=80)
-    )
-    monkeypatch.setattr(show, "_PATIENCE_SECONDS", 0.0)
-    import time  # noqa: PLC0415
-
-    with show.working("thinking"):
-        time.sleep(0.3)
-    assert "thinking" in terminal.getvalue()
 
 
 # The true command, in a process of its own

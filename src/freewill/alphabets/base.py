@@ -44,6 +44,10 @@ class Alphabet(Protocol):
     def labels(self) -> tuple[str, ...]:
         """The texts that the values are, by index; empty where values are numbers."""
 
+    @property
+    def extent(self) -> tuple[tuple[float, float], ...]:
+        """From where to where the values reach on each axis, in units of distance."""
+
     def encode(self, values: Any) -> IntArray:
         """Turn values into indices; a value outside the alphabet is an error."""
 

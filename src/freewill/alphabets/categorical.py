@@ -25,6 +25,7 @@ class Categorical:
     labels: tuple[str, ...]
     plane: ClassVar[None] = None
     axes: ClassVar[tuple[str, ...]] = ("value",)
+    extent: ClassVar[tuple[()]] = ()
 
     def __init__(self, labels: Iterable[str]) -> None:
         if isinstance(labels, str):

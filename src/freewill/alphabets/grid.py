@@ -96,6 +96,11 @@ class Grid:
         return ("east_km", "north_km") if self.bounds is None else ("lat", "lon")
 
     @property
+    def extent(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Kilometres east and north of the south-west corner."""
+        return (0.0, self.columns * self.cell[0]), (0.0, self.rows * self.cell[1])
+
+    @property
     def positions(self) -> FloatArray:
         """Centres of the cells, (east, north) in kilometres from the south-west corner."""
         row, column = np.divmod(np.arange(self.size), self.columns)
@@ -151,7 +156,8 @@ class Grid:
         if self.bounds is not None:
             south, north, west, east = self.bounds
             return (south, west), (north, east)
-        return (0.0, 0.0), (self.columns * self.cell[0], self.rows * self.cell[1])
+        (west, east), (south, north) = self.extent
+        return (west, south), (east, north)
 
     def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
         """Euclidean distance between the centres of cells, in kilometres."""

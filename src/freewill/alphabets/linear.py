@@ -48,6 +48,11 @@ class Linear:
         return 1, self.size
 
     @property
+    def extent(self) -> tuple[tuple[float, float]]:
+        """Half a step beyond the first and the last."""
+        return ((self.first - self.step / 2, self.last + self.step / 2),)
+
+    @property
     def positions(self) -> FloatArray:
         """The integers themselves, as floats."""
         return self.first + self.step * np.arange(self.size, dtype=np.float64)

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from freewill.cli.options import AsJson, load_mechanisms
-from freewill.cli.show import FAILED, say_json, table, working
+from freewill.cli.show import FAILED, say_json, table
 from freewill.errors import ParameterError
 from freewill.guarantees import Audit, Guarantee, LossAudit
 from freewill.guarantees import audit as recompute
+from freewill.progress import progress
 
 _CLAIM = re.compile(r"([\d.eE+-]+)-(ldp|geo)(?:-.*)?", re.IGNORECASE)
 
@@ -35,7 +36,7 @@ def audit(
         freewill audit survey.json --claim 4-ldp
     """
     held = None if claim is None else parse_claim(claim)
-    with working("auditing"):
+    with progress("auditing"):
         found = {
             name: recompute(mechanism, held) for name, mechanism in load_mechanisms(source).items()
         }

@@ -1,11 +1,9 @@
-"""What commands print: tables, JSON, complaints, and a spinner while work lasts."""
+"""What commands print: tables, JSON and complaints."""
 
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from threading import Timer
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
@@ -20,7 +18,6 @@ FAILED, BAD_INPUT, BUG = 1, 2, 3
 """Exit codes: a claim or an estimate failed; bad usage or bad input; a fault of our own."""
 
 _PIPE_WIDTH = 120
-_PATIENCE_SECONDS = 1.0
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -123,22 +120,3 @@ def brief(mechanism: Mechanism) -> str:
     """
     alphabet = str(mechanism.alphabet)
     return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show a spinner on work that turns out to take longer than a second, on terminals only."""
-    errors = console(stderr=True)
-    if not errors.is_terminal:
-        yield
-        return
-    spinner = errors.status(f"{what} ...")
-    timer = Timer(_PATIENCE_SECONDS, spinner.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        spinner.stop()
