@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import freewill as fw
 from freewill.cli import app
-from freewill.cli.application import COMMANDS, main
+from freewill.cli.application import COMMANDS, command, main
 from freewill.cli.obfuscate import parse_shares
 from freewill.cli.options import parse_alphabet
 from freewill.cli.reference import reference
@@ -87,11 +87,32 @@ def values(folder):
 def test_version_and_help():
     assert run("--version").stdout == f"freewill {fw.__version__}\n"
     listed = run("--help").stdout
-    for command in COMMANDS:
-        assert command.__name__ in listed
-        shown = run(command.__name__, "--help").stdout
+    words = " ".join(listed.replace("│", "").split())
+    for name in COMMANDS:
+        line = (command(name).__doc__ or "").splitlines()[0]
+        assert f"{name} {line[:40]}" in words
+        shown = run(name, "--help").stdout
         assert "Example" in shown
-        assert f"freewill {command.__name__} " in shown
+        assert f"freewill {name} " in shown
+
+
+def test_help_loads_nothing_heavy():
+    """Help and version are there at once: a command's module is imported when it is run."""
+    script = (
+        "import sys, types, pathlib, importlib.util\n"
+        # The package itself, without what its __init__ offers.
+        "package = types.ModuleType('freewill')\n"
+        "package.__path__ = list(importlib.util.find_spec('freewill').submodule_search_locations)\n"
+        "sys.modules['freewill'] = package\n"
+        "from freewill.cli import app\n"
+        "app(['--help'], standalone_mode=False)\n"
+        "heavy = 'numpy scipy duckdb pyarrow pandas msgspec narwhals matplotlib'\n"
+        "print([name for name in heavy.split() if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("[]\n"), done.stdout
 
 
 def test_the_reference_is_up_to_date():

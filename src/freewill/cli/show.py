@@ -4,15 +4,16 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from freewill.evidence import Evidence
-from freewill.mechanisms import Mechanism
+if TYPE_CHECKING:
+    from freewill.evidence import Evidence
+    from freewill.mechanisms import Mechanism
 
 FAILED, BAD_INPUT, BUG = 1, 2, 3
 """Exit codes: a claim or an estimate failed; bad usage or bad input; a fault of our own."""
@@ -77,7 +78,7 @@ def table(
     console(stderr=stderr).print(drawn)
 
 
-def groups(evidence: Evidence, names: Mapping[str, str]) -> list[dict[str, Any]]:
+def groups(evidence: "Evidence", names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Describe each group of the evidence; `names` maps the ids of mechanisms to their names."""
     return [
         {
@@ -91,7 +92,7 @@ def groups(evidence: Evidence, names: Mapping[str, str]) -> list[dict[str, Any]]
     ]
 
 
-def evidence_table(evidence: Evidence, names: Mapping[str, str]) -> None:
+def evidence_table(evidence: "Evidence", names: Mapping[str, str]) -> None:
     """Print how many people chose what."""
     many = len(evidence.groups)
     say(f"{evidence.people:,} people, {many} mechanism{'s' * (many != 1)}, {evidence.alphabet}\n")
@@ -111,7 +112,7 @@ def evidence_table(evidence: Evidence, names: Mapping[str, str]) -> None:
     )
 
 
-def brief(mechanism: Mechanism) -> str:
+def brief(mechanism: "Mechanism") -> str:
     """Return a mechanism in a few words: without its alphabet, which all of a survey share.
 
     >>> from freewill import KRR, Identity, Linear
