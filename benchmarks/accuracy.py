@@ -10,26 +10,17 @@ import freewill as fw
 from benchmarks import instances
 from benchmarks.harness import Figure, Row
 from benchmarks.instances import Instance
+from freewill.estimators.methods import Method
+from freewill.experiments import parameters as paper
+from freewill.experiments.methods import GIBU, IBU_M, INV_M, INV_R, RAP_M, RAP_R
 
 _SEEDS = 20
 _STANDARD_ERRORS = 3
 # The reference figures are means of "a few" seeds.
 _REFERENCE_SEEDS = 3
 
-Method = Callable[[fw.Evidence], fw.Estimate]
-
-METHODS: dict[str, Method] = {
-    "GIBU": fw.gibu,
-    "[INV]M projected": lambda e: fw.combine_mechanisms(e, fw.inversion),
-    "[INV]M normalised": lambda e: fw.combine_mechanisms(e, fw.inversion, post="normalise"),
-    "[IBU]M": lambda e: fw.combine_mechanisms(e, fw.ibu),
-    "[INV]R projected": lambda e: fw.combine_results(e, fw.inversion),
-    "[RAP]M projected": lambda e: fw.combine_mechanisms(e, fw.debias),
-    "[RAP]M normalised": lambda e: fw.combine_mechanisms(e, fw.debias, post="normalise"),
-    "[RAP]R": lambda e: fw.combine_results(e, fw.debias),
-}
-_SYMBOLS = ("GIBU", "[INV]M projected", "[INV]M normalised", "[IBU]M", "[INV]R projected")
-_BITS = ("GIBU", "[RAP]M projected", "[RAP]M normalised", "[RAP]R")
+_SYMBOLS = (GIBU, *INV_M, IBU_M, INV_R[0])
+_BITS = (GIBU, *RAP_M, RAP_R[0])
 
 
 @dataclass(frozen=True)
@@ -37,7 +28,7 @@ class Setting:
     """A mixture, and the reference error of each method in cells or km."""
 
     make: Callable[[], Instance]
-    methods: Sequence[str]
+    methods: Sequence[Method]
     reference: Sequence[float]
 
 
@@ -53,12 +44,14 @@ CITY = (
 )
 BITS = (
     Setting(
-        lambda: instances.rappor(instances.RAPPOR_HIGH, "high"),
+        lambda: instances.rappor(paper.RAPPOR_HIGH_PRIVACY, "high"),
         _BITS,
         (0.161, 0.185, 0.222, 0.74),
     ),
     Setting(
-        lambda: instances.rappor(instances.RAPPOR_LOW, "low"), _BITS, (0.0145, 0.025, 0.030, 0.057)
+        lambda: instances.rappor(paper.RAPPOR_LOW_PRIVACY, "low"),
+        _BITS,
+        (0.0145, 0.025, 0.030, 0.057),
     ),
 )
 
@@ -75,7 +68,7 @@ def rows(setting: Setting, unit: str, seeds: int = _SEEDS) -> Iterator[Row]:
         tolerance = _STANDARD_ERRORS * spread * np.sqrt(1 / seeds + 1 / _REFERENCE_SEEDS)
         error = spread / np.sqrt(seeds)
         yield Row(
-            f"{instance.name}: EMD of {method}, {seeds} seeds, standard error {error:.2g}",
+            f"{instance.name}: EMD of {method.label}, {seeds} seeds, standard error {error:.2g}",
             Figure(mean, unit),
             "reference",
             Figure(reference, unit),
@@ -85,9 +78,9 @@ def rows(setting: Setting, unit: str, seeds: int = _SEEDS) -> Iterator[Row]:
         )
 
 
-def _errors(instance: Instance, methods: Sequence[str]) -> list[float]:
+def _errors(instance: Instance, methods: Sequence[Method]) -> list[float]:
     evidence = instance.evidence()
-    estimates = (METHODS[method](evidence) for method in methods)
+    estimates = (method.run(evidence) for method in methods)
     return [fw.emd(each.theta, instance.truth, instance.alphabet) for each in estimates]
 
 

@@ -8,20 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import freewill as fw
+from freewill.experiments import parameters as paper
 
 GOWALLA = "FREEWILL_GOWALLA_COUNTS"
 """Environment variable: a csv file `col,row,count` of check-ins on the city's 24 x 16 cells."""
 
-# The paper's appendix, calibrated to expected losses of 28, 25, ..., 1 on the line and of
-# 5.0, 4.5, ..., 0.5 km in the city.
-LINE_GEOMETRIC = (0.020, 0.025, 0.031, 0.039, 0.050, 0.065, 0.088, 0.131, 0.236, 0.869)
-LINE_KRR = (3.00, 3.54, 3.96, 4.34, 4.69, 5.06, 5.46, 5.93, 6.60, 8.08)
-CITY_GEOMETRIC = (0.190, 0.244, 0.310, 0.390, 0.493, 0.632, 0.835, 1.159, 1.762, 3.124)
-CITY_KRR = (3.05, 4.19, 4.81, 5.27, 5.67, 6.05, 6.44, 6.87, 7.40, 8.20)
-RAPPOR_HIGH = tuple(np.linspace(0.1, 1.0, 10).round(1).tolist())
-RAPPOR_LOW = tuple(np.linspace(1.0, 10.0, 10).tolist())
-
-LINE = fw.Linear(0, 99)
 CITY = fw.Grid(24, 16, cell=0.5)
 FINE_CITY = fw.Grid(240, 160, cell=0.05)
 
@@ -132,18 +123,21 @@ def city() -> tuple[str, np.ndarray]:
 def linear_geometric() -> Instance:
     """Ten geometric mechanisms on the line."""
     return Instance(
-        "ten linear geometric, k=100", mixture(fw.Geometric, LINE, LINE_GEOMETRIC), binomial(100)
+        "ten linear geometric, k=100",
+        mixture(fw.Geometric, paper.LINE, paper.GEOMETRIC_LINE),
+        binomial(100),
     )
 
 
 def linear_krr() -> Instance:
     """Ten k-RR mechanisms on the line."""
-    return Instance("ten k-RR, k=100", mixture(fw.KRR, LINE, LINE_KRR), binomial(100))
+    return Instance("ten k-RR, k=100", mixture(fw.KRR, paper.LINE, paper.KRR_LINE), binomial(100))
 
 
 def linear_both() -> Instance:
     """Five geometric and five k-RR mechanisms on the line."""
-    both = mixture(fw.Geometric, LINE, LINE_GEOMETRIC[5:]) + mixture(fw.KRR, LINE, LINE_KRR[:5])
+    both = mixture(fw.Geometric, paper.LINE, paper.MIXED_LINE_GEOMETRIC)
+    both += mixture(fw.KRR, paper.LINE, paper.MIXED_LINE_KRR)
     return Instance("5 linear geometric + 5 k-RR, k=100", both, binomial(100))
 
 
@@ -152,7 +146,7 @@ def planar_geometric() -> Instance:
     name, truth = city()
     return Instance(
         f"ten planar geometric, 24 x 16, {name}",
-        mixture(fw.PlanarGeometric, CITY, CITY_GEOMETRIC),
+        mixture(fw.PlanarGeometric, CITY, paper.GEOMETRIC_CITY),
         truth,
     )
 
@@ -160,14 +154,14 @@ def planar_geometric() -> Instance:
 def planar_krr() -> Instance:
     """Ten k-RR mechanisms in the city."""
     name, truth = city()
-    return Instance(f"ten k-RR, 24 x 16, {name}", mixture(fw.KRR, CITY, CITY_KRR), truth)
+    return Instance(f"ten k-RR, 24 x 16, {name}", mixture(fw.KRR, CITY, paper.KRR_CITY), truth)
 
 
 def planar_both() -> Instance:
     """Five planar geometric and five k-RR mechanisms in the city."""
     name, truth = city()
-    both = mixture(fw.PlanarGeometric, CITY, CITY_GEOMETRIC[5:])
-    both += mixture(fw.KRR, CITY, CITY_KRR[:5])
+    both = mixture(fw.PlanarGeometric, CITY, paper.MIXED_CITY_GEOMETRIC)
+    both += mixture(fw.KRR, CITY, paper.MIXED_CITY_KRR)
     return Instance(f"5 planar geometric + 5 k-RR, 24 x 16, {name}", both, truth)
 
 
@@ -208,7 +202,7 @@ def large_rappor() -> Instance:
 def fine_planar(truth: str, people: int, scale: float = 1.0) -> Instance:
     """Ten planar geometric mechanisms in the city of 50 m cells; `scale` multiplies epsilon."""
     made = {"smooth": smooth_city, "spiky": spiky_city}[truth](FINE_CITY)
-    epsilons = [scale * epsilon for epsilon in CITY_GEOMETRIC]
+    epsilons = [scale * epsilon for epsilon in paper.GEOMETRIC_CITY]
     name = f"ten planar geometric, 240 x 160, {truth}, n=10^{round(np.log10(people))}"
     if scale != 1:
         name += f", epsilons x {scale:g}"

@@ -11,36 +11,31 @@ from scipy.sparse import csr_array, vstack
 
 import freewill as fw
 from benchmarks.harness import Figure, Row, isolated, limited
-
-LINE = fw.Linear(0, 99)
-CITY = fw.Grid(columns=24, rows=16, cell=0.5)
-LINE_THRESHOLDS = (1.0, 4.0, 7.0, 10.0, 13.0, 16.0, 19.0, 22.0, 24.5, 28.0)
-CITY_THRESHOLDS = (0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1, 2.4, 2.7, 3.0)
+from freewill.experiments.parameters import CITY, LINE, SHOKRI_CITY, SHOKRI_LINE
 
 
 def solve_all(where: str, selection: str) -> dict[str, float]:
-    """Solve all ten thresholds with an empty cache; return the seconds and the worst errors."""
-    alphabet = LINE if where == "line" else CITY
-    thresholds = LINE_THRESHOLDS if where == "line" else CITY_THRESHOLDS
+    """Solve for all ten Q with an empty cache; return the seconds and the worst errors."""
+    alphabet, levels = (LINE, SHOKRI_LINE) if where == "line" else (CITY, SHOKRI_CITY)
     worst = {"value": 0.0, "cost": -np.inf, "rows": 0.0}
     seconds = 0.0
     with tempfile.TemporaryDirectory() as folder:
         os.environ["FREEWILL_CACHE"] = folder
-        for threshold in thresholds:
-            mechanism = fw.Shokri(alphabet, threshold, selection=selection)
+        for quality_loss in levels:
+            mechanism = fw.Shokri(alphabet, quality_loss, selection=selection)
             started = time.process_time()
             law = mechanism.law()
             seconds += time.process_time() - started
             found = fw.audit(mechanism)
             short = (found.optimum - found.adversary_loss) / found.optimum
             worst["value"] = max(worst["value"], short)
-            worst["cost"] = max(worst["cost"], found.user_loss - threshold)
+            worst["cost"] = max(worst["cost"], found.user_loss - quality_loss)
             worst["rows"] = max(worst["rows"], float(np.abs(law.sum(axis=1) - 1).max()))
     return {"seconds": seconds, **worst}
 
 
 def ten_on_the_line() -> Iterator[Row]:
-    """All ten thresholds of the paper on the line 0..99."""
+    """All ten Q of the paper on the line 0..99."""
     for selection, limit in (("max-entropy", 0.5), ("centre", None), ("vertex", None)):
         done = isolated(solve_all, "line", selection)
         name = f"line, ten Q, {selection}"
@@ -49,7 +44,7 @@ def ten_on_the_line() -> Iterator[Row]:
 
 
 def ten_on_the_grid() -> Iterator[Row]:
-    """All ten thresholds of the paper on 24 x 16 cells."""
+    """All ten Q of the paper on 24 x 16 cells."""
     for selection, limit in (("max-entropy", 5.0), ("centre", 30.0)):
         done = isolated(solve_all, "grid", selection)
         name = f"24 x 16, ten Q, {selection}"
@@ -61,7 +56,7 @@ def ten_on_the_grid() -> Iterator[Row]:
 
 
 def whole_program(
-    prior: np.ndarray, quality: np.ndarray, privacy: np.ndarray, threshold: float
+    prior: np.ndarray, report_loss: np.ndarray, guess_loss: np.ndarray, quality_loss: float
 ) -> tuple[float, float]:
     """Return the value of the paper's program, every guess written out, and HiGHS's seconds."""
     k = prior.size
@@ -69,20 +64,20 @@ def whole_program(
     output, guess = np.divmod(pair, k)
     guesses = csr_array(
         (
-            np.concatenate([-(prior * privacy[:, guess].T).ravel(), np.ones(k * k)]),
+            np.concatenate([-(prior * guess_loss[:, guess].T).ravel(), np.ones(k * k)]),
             (
                 np.concatenate([np.repeat(pair, k), pair]),
                 np.concatenate([(value * k + output[:, None]).ravel(), k * k + output]),
             ),
         )
     )
-    cost = csr_array(np.append((prior[:, None] * quality).ravel(), np.zeros(k))[None, :])
+    cost = csr_array(np.append((prior[:, None] * report_loss).ravel(), np.zeros(k))[None, :])
     rows = csr_array((np.ones(k * k), (pair // k, pair)), shape=(k, k * k + k))
     started = time.process_time()
     answer = linprog(
         np.append(np.zeros(k * k), -np.ones(k)),
         A_ub=vstack([guesses, cost]),
-        b_ub=np.append(np.zeros(k * k), threshold),
+        b_ub=np.append(np.zeros(k * k), quality_loss),
         A_eq=rows,
         b_eq=np.ones(k),
         bounds=[(0, None)] * (k * k) + [(None, None)] * k,
@@ -162,14 +157,14 @@ def line_vertex() -> Iterator[Row]:
 def different_losses() -> Iterator[Row]:
     """An adversary who counts only hits, a user who minds squared kilometres; k = 96."""
     grid = fw.Grid(12, 8, 0.5)
-    quality, privacy = fw.distances(grid) ** 2, 1 - np.eye(96)
+    report_loss, guess_loss = fw.distances(grid) ** 2, 1 - np.eye(96)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["FREEWILL_CACHE"] = folder
-        mechanism = fw.Shokri(grid, 1.0, quality=quality, privacy=privacy)
+        mechanism = fw.Shokri(grid, 1.0, report_loss=report_loss, guess_loss=guess_loss)
         started = time.process_time()
         mechanism.law()
         own = time.process_time() - started
-    value, seconds = whole_program(np.full(96, 1 / 96), quality, privacy, 1.0)
+    value, seconds = whole_program(np.full(96, 1 / 96), report_loss, guess_loss, 1.0)
     yield Row(
         "12 x 8, Hamming adversary, squared quality: CPU time",
         Figure(own, "s"),

@@ -218,7 +218,7 @@ def coin_law(mechanism: Any) -> np.ndarray:
     size = alphabet.size
     blind = [sum(naive_distance(alphabet, x, z) for x in range(size)) / size for z in range(size)]
     best = [z for z in range(size) if blind[z] < min(blind) * (1 + 1e-12)]
-    share = mechanism.threshold / min(blind)
+    share = mechanism.quality_loss_limit / min(blind)
     law = np.zeros((size, size))
     for x in range(size):
         law[x, x] += 1 - share

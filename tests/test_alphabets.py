@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from contract import naive_distance
-from freewill.alphabets import checked_indices, kilometres_per_degree
+from freewill.alphabets import checked_indices, is_line, kilometres_per_degree
 
 SAN_FRANCISCO = fw.Grid.box(37.7228, 37.7946, -122.5153, -122.3789, columns=24, rows=16)
 
@@ -234,3 +234,47 @@ def test_checked_indices_take_integers_only():
 )
 def test_short_names(alphabet, text):
     assert str(alphabet) == text
+
+
+@given(alphabets)
+def test_capabilities_agree_with_the_values(alphabet):
+    """What others ask an alphabet for, against its values and distances."""
+    values = alphabet.decode(np.arange(alphabet.size))
+    assert alphabet.axes == (alphabet.axes if values.ndim == 2 else ("value",))
+    assert len(alphabet.axes) == (values.shape[1] if values.ndim == 2 else 1)
+    assert alphabet.labels == (tuple(values) if values.dtype.kind == "U" else ())
+    if alphabet.plane is None:
+        assert alphabet.labels
+        return
+    rows, columns = alphabet.plane
+    assert rows * columns == alphabet.size
+    cells, distance = np.arange(alphabet.size).reshape(rows, columns), alphabet.distance
+    for one, next_one in ((cells[:, :-1], cells[:, 1:]), (cells[:-1], cells[1:])):
+        assert np.ptp(distance(one, next_one)) == 0 if one.size else True
+    if is_line(alphabet):
+        along = np.append(0, np.cumsum(np.diag(fw.distances(alphabet), 1)))
+        np.testing.assert_allclose(fw.distances(alphabet)[0], along, rtol=1e-12)
+
+
+def test_the_names_of_columns():
+    assert fw.Grid(2, 3, cell=1).axes == ("east_km", "north_km")
+    assert SAN_FRANCISCO.axes == ("lat", "lon")
+    assert (fw.Grid(2, 3, cell=1).plane, fw.Linear(0, 4).plane) == ((3, 2), (1, 5))
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "values", "indices", "kept"),
+    [
+        (fw.Linear(10, 30, step=10), [20, 25, 40, 10, np.nan], [1, 0], [1, 0, 0, 1, 0]),
+        (fw.Categorical(["a", "b"]), ["b", "c", 1, "a"], [1, 0], [1, 0, 0, 1]),
+        (fw.Grid(2, 1, cell=1), [(1.5, 0.5), (3.0, 0.5)], [1], [1, 0]),
+    ],
+    ids=str,
+)
+def test_values_outside_are_left_out_on_request(alphabet, values, indices, kept):
+    found = alphabet.encode_inside(values)
+    assert found.indices.tolist() == indices
+    assert found.kept.tolist() == [bool(one) for one in kept]
+    assert found.dropped == len(kept) - sum(kept)
+    with pytest.raises(fw.AlphabetError):
+        alphabet.encode(values)

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 import freewill as fw
 from freewill import cache
 from freewill.shokri import max_entropy
+from freewill.shokri.centre import Guesses, newton_step
 
 LINE = fw.Linear(0, 11)
 CITY = fw.Grid(4, 3, cell=0.5)
@@ -16,20 +17,20 @@ MENU = fw.Categorical(list("abcde"))
 SELECTIONS = ["max-entropy", "centre", "vertex", "coin"]
 
 
-def whole_program(prior, quality, privacy, threshold) -> float:
+def whole_program(prior, report_loss, guess_loss, quality_loss) -> float:
     """The value of the program of the paper, every guess written out, by HiGHS."""
     k = len(prior)
     guesses = np.zeros((k * k, k * k + k))
     for y in range(k):
         for z in range(k):
-            guesses[y * k + z, y : k * k : k] = -prior * privacy[:, z]
+            guesses[y * k + z, y : k * k : k] = -prior * guess_loss[:, z]
             guesses[y * k + z, k * k + y] = 1
-    cost = np.append((prior[:, None] * quality).ravel(), np.zeros(k))
+    cost = np.append((prior[:, None] * report_loss).ravel(), np.zeros(k))
     rows = np.hstack([np.kron(np.eye(k), np.ones((1, k))), np.zeros((k, k))])
     answer = linprog(
         np.append(np.zeros(k * k), -np.ones(k)),
         A_ub=np.vstack([guesses, cost]),
-        b_ub=np.append(np.zeros(k * k), threshold),
+        b_ub=np.append(np.zeros(k * k), quality_loss),
         A_eq=rows,
         b_eq=np.ones(k),
         bounds=[(0, None)] * (k * k) + [(None, None)] * k,
@@ -48,22 +49,22 @@ def test_every_selection_reaches_the_value_of_the_whole_program(selection, alpha
     rng = np.random.default_rng(seed)
     prior = np.full(k, 1 / k) if seed is None else rng.dirichlet(np.full(k, 2.0))
     distance = fw.distances(alphabet)
-    threshold = share * (prior @ distance).min()
-    mechanism = fw.Shokri(alphabet, threshold, prior=prior, selection=selection)
+    limit = share * (prior @ distance).min()
+    mechanism = fw.Shokri(alphabet, limit, prior=prior, selection=selection)
     law = mechanism.law()
     assert np.all(law >= 0)
     np.testing.assert_allclose(law.sum(axis=1), 1, rtol=0, atol=1e-12)
-    value = whole_program(prior, distance, distance, threshold)
+    value = whole_program(prior, distance, distance, limit)
     assert mechanism.guarantee().adversary_loss == pytest.approx(value, rel=1e-8)
-    assert value == pytest.approx(threshold, rel=1e-8)
-    assert mechanism.guarantee().user_loss <= threshold * (1 + 1e-12)
+    assert value == pytest.approx(limit, rel=1e-8)
+    assert mechanism.guarantee().user_loss <= limit * (1 + 1e-12)
     assert fw.audit(mechanism).tight
 
 
 @pytest.mark.parametrize("alphabet", [LINE, CITY], ids=str)
 def test_max_entropy_is_the_rate_distortion_law(alphabet):
-    threshold = 0.6 * (np.full(12, 1 / 12) @ fw.distances(alphabet)).min()
-    law = fw.Shokri(alphabet, threshold).law()
+    limit = 0.6 * (np.full(12, 1 / 12) @ fw.distances(alphabet)).min()
+    law = fw.Shokri(alphabet, limit).law()
     output = law.mean(axis=0)
     used = output > 1e-8
     ratio = np.log(law[:, used] / output[used])
@@ -78,9 +79,9 @@ def test_max_entropy_is_the_rate_distortion_law(alphabet):
 @pytest.mark.parametrize("alphabet", [LINE, CITY], ids=str)
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 def test_max_entropy_leaves_the_most_unknown(alphabet, share):
-    threshold = share * (np.full(12, 1 / 12) @ fw.distances(alphabet)).min()
+    limit = share * (np.full(12, 1 / 12) @ fw.distances(alphabet)).min()
     entropies = {
-        selection: fw.Shokri(alphabet, threshold, selection=selection).guarantee().entropy
+        selection: fw.Shokri(alphabet, limit, selection=selection).guarantee().entropy
         for selection in SELECTIONS
     }
     assert entropies["max-entropy"] == max(entropies.values())
@@ -93,6 +94,103 @@ def test_the_centre_uses_every_output_and_the_vertex_few():
     assert centre.min() > 0
     assert np.linalg.matrix_rank(centre) == 30
     assert np.linalg.matrix_rank(vertex) < 30
+
+
+@pytest.mark.parametrize("alphabet", [fw.Linear(0, 5), fw.Grid(3, 2, cell=0.5), MENU], ids=str)
+@pytest.mark.parametrize("lopsided", [False, True])
+def test_the_newton_step_solves_the_whole_kkt_system(alphabet, lopsided):
+    """docs/shokri-centre.md, with nothing eliminated: da, ds and all multipliers at once."""
+    rng = np.random.default_rng(2)
+    k = alphabet.size
+    prior = np.arange(1.0, k + 1) / (k * (k + 1) / 2) if lopsided else np.full(k, 1 / k)
+    problem = fw.Shokri(alphabet, 1.0, prior=prior).problem
+    guesses = Guesses.near(problem)
+    # One more guess for the first output only: the other lists are padded.
+    guesses = guesses.add(problem, np.array([[0, k - 1]]))
+    outputs, many = problem.possible, problem.times(problem.possible)
+    columns = rng.uniform(0.1, 1.0, (outputs.size, k))
+    slacks = np.where(guesses.used, rng.uniform(0.1, 1.0, guesses.lists.shape), 1.0)
+    y, g = np.nonzero(guesses.used)
+    forms = np.zeros((y.size, columns.size))
+    for row, (output, guess) in enumerate(zip(y, g, strict=True)):
+        forms[row, output * k : (output + 1) * k] = guesses.forms[output, guess]
+    loss = problem.report_loss[:, outputs].T * prior
+    equal = np.vstack(
+        [np.hstack([m * problem.averaging.T for m in many]), (many[:, None] * loss).ravel()]
+    )
+    a, s, weight, slack_weight = columns.ravel(), slacks[y, g], np.repeat(many, k), many[y]
+    n, m, e = a.size, s.size, len(equal)
+    kkt = np.block(
+        [
+            [np.diag(weight / a**2), np.zeros((n, m)), -forms.T, equal.T],
+            [np.zeros((m, n)), np.diag(slack_weight / s**2), np.eye(m), np.zeros((m, e))],
+            [forms, -np.eye(m), np.zeros((m, m + e))],
+            [equal, np.zeros((e, m + m + e))],
+        ]
+    )
+    target = np.append(np.ones(e - 1), 0.3) - equal @ a
+    whole = np.linalg.solve(
+        kkt, np.concatenate([weight / a, slack_weight / s, s - forms @ a, target])
+    )
+    step, slack_step = newton_step(problem, 0.3, guesses, columns, slacks)
+    np.testing.assert_allclose(step.ravel(), whole[:n], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(slack_step[y, g], whole[n : n + m], rtol=1e-9, atol=1e-11)
+    assert np.all(slack_step[~guesses.used] == 0)
+
+
+def test_what_rounding_spent_beyond_the_limit_is_taken_back():
+    mechanism = fw.Shokri(LINE, 1.0)
+    law = 0.999 * mechanism.law() + 0.001 / 12
+    problem = mechanism.problem
+    assert problem.user_loss(law) > 1.001
+    within = mechanism._within_limit(law)
+    assert problem.user_loss(within) == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(within.sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert np.abs(within - law).max() < 0.01
+    cheap = 0.5 * np.eye(12) + 0.5 * mechanism.law()
+    assert mechanism._within_limit(cheap) is cheap
+    with pytest.raises(fw.ParameterError, match="even the cheapest law costs 2"):
+        fw.Shokri(LINE, 1.0, report_loss=fw.distances(LINE) + 2.0)._within_limit(np.eye(12))
+
+
+@pytest.mark.parametrize(
+    ("law", "holds"),
+    [
+        (np.full((12, 12), 1 / 12), False),  # more than the user allowed
+        (np.eye(12), False),  # the adversary loses nothing
+        (None, True),
+    ],
+)
+def test_an_audit_of_losses_finds_laws_that_break_the_promise(law, holds):
+    mechanism = fw.Shokri(LINE, 1.0)
+    promised = mechanism.guarantee()
+    if law is not None:
+        mechanism.__dict__["matrix"] = law
+    found = fw.audit(mechanism, promised)
+    assert found.holds == holds
+    assert found.tight == holds
+    assert ("DOES NOT HOLD" in str(found)) == (not holds)
+    assert found.describe()["quality_loss"] == 1.0
+    assert found.user_loss == pytest.approx(
+        (fw.distances(LINE) * mechanism.law()).sum() / 12, rel=1e-12
+    )
+
+
+def test_an_audit_of_losses_holds_a_claim_to_what_the_law_gives():
+    mechanism = fw.Shokri(LINE, 1.0)
+    more = fw.AdversaryLoss(1.0 + 1e-6, 1.0, 0.0)
+    less = fw.AdversaryLoss(0.9, 1.0, 0.0)
+    assert not fw.audit(mechanism, more).holds
+    assert fw.audit(mechanism, less).holds
+
+
+def test_specs_of_the_first_release_are_read():
+    """It called the losses of reports and guesses quality and privacy."""
+    distance = fw.distances(LINE)
+    mechanism = fw.Shokri(LINE, 0.4, report_loss=distance**2, guess_loss=distance)
+    old = mechanism.spec()
+    old["quality"], old["privacy"] = old.pop("report_loss"), old.pop("guess_loss")
+    assert fw.from_spec(old) == mechanism
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
@@ -111,7 +209,7 @@ def test_a_lopsided_prior_breaks_the_symmetry():
 
 
 @pytest.mark.parametrize(
-    ("quality", "privacy"),
+    ("report", "guess"),
     [
         ("squared", "distance"),
         ("distance", "squared"),
@@ -120,7 +218,7 @@ def test_a_lopsided_prior_breaks_the_symmetry():
     ],
 )
 @pytest.mark.parametrize("alphabet", [fw.Linear(0, 7), CITY], ids=str)
-def test_different_losses_are_solved_to_a_certified_gap(quality, privacy, alphabet):
+def test_different_losses_are_solved_to_a_certified_gap(report, guess, alphabet):
     k = alphabet.size
     distance = fw.distances(alphabet)
     losses = {
@@ -129,8 +227,8 @@ def test_different_losses_are_solved_to_a_certified_gap(quality, privacy, alphab
         "wrong or right": 1 - np.eye(k),
         "random": np.random.default_rng(1).random((k, k)),
     }
-    mechanism = fw.Shokri(alphabet, 0.4, quality=losses[quality], privacy=losses[privacy])
-    value = whole_program(np.full(k, 1 / k), losses[quality], losses[privacy], 0.4)
+    mechanism = fw.Shokri(alphabet, 0.4, report_loss=losses[report], guess_loss=losses[guess])
+    value = whole_program(np.full(k, 1 / k), losses[report], losses[guess], 0.4)
     assert 0 <= mechanism.gap <= 1e-7
     assert mechanism.guarantee().adversary_loss == pytest.approx(value, abs=1e-6)
     assert mechanism.guarantee().user_loss <= 0.4 * (1 + 1e-12)
@@ -163,7 +261,7 @@ def test_the_solved_law_travels_as_a_matrix():
     assert matrix.id == mechanism.as_matrix().id
 
 
-def test_selections_and_thresholds_have_ids_of_their_own():
+def test_selections_and_limits_have_ids_of_their_own():
     ids = {fw.Shokri(LINE, 1.0, selection=selection).id for selection in SELECTIONS}
     ids |= {fw.Shokri(LINE, 1.5).id, fw.Shokri(LINE, 1.0, prior=np.arange(1.0, 13) / 78).id}
     assert len(ids) == 6
@@ -217,12 +315,15 @@ class TestCache:
         ({"quality_loss": "little"}, "quality_loss='little'"),
         ({"quality_loss": 1.0, "selection": "best"}, "selection='best'"),
         ({"quality_loss": 1.0, "prior": np.full(12, 0.1)}, "sums to 1.2"),
-        ({"quality_loss": 1.0, "quality": np.ones((3, 3))}, "12 x 12"),
+        ({"quality_loss": 1.0, "report_loss": np.ones((3, 3))}, "12 x 12"),
         (
-            {"quality_loss": 1.0, "quality": np.ones((12, 12)), "privacy": np.ones((12, 12))},
+            {
+                "quality_loss": 1.0,
+                **dict.fromkeys(("report_loss", "guess_loss"), np.ones((12, 12))),
+            },
             "zero diagonal",
         ),
-        ({"quality_loss": 1.0, "privacy": -np.ones((12, 12))}, "privacy"),
+        ({"quality_loss": 1.0, "guess_loss": -np.ones((12, 12))}, "guess_loss"),
     ],
 )
 def test_bad_input(arguments, words):
@@ -231,8 +332,7 @@ def test_bad_input(arguments, words):
 
 
 def test_a_threshold_below_the_cheapest_law_is_refused():
-    quality = fw.distances(LINE) + 2.0
-    mechanism = fw.Shokri(LINE, 1.0, quality=quality)
+    mechanism = fw.Shokri(LINE, 1.0, report_loss=fw.distances(LINE) + 2.0)
     with pytest.raises((fw.ParameterError, fw.LawError)):
         mechanism.law()
 

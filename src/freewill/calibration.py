@@ -4,7 +4,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from freewill.alphabets import Alphabet
 from freewill.errors import ParameterError
@@ -14,6 +13,7 @@ from freewill.mechanisms.base import checked_quality_loss
 M = TypeVar("M", bound=Mechanism)
 
 _SMALLEST, _LARGEST = 1e-9, 1e6
+"""Epsilon times mean distance beyond which a mechanism is blind, or tells the truth."""
 
 
 def calibrate(
@@ -55,6 +55,8 @@ def calibrate(
                 f"quality_loss={target:g} is out of reach for {kind.name}: "
                 f"its loss is still {excess(high) + target:.6g} at epsilon {np.exp(high):.3g}."
             )
+    from scipy.optimize import brentq  # noqa: PLC0415
+
     root = low if low == high else brentq(excess, low, high, xtol=1e-13, rtol=1e-14)
     mechanism: M = build(alphabet, epsilon=float(np.exp(root)))
     return mechanism

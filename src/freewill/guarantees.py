@@ -7,13 +7,17 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from freewill.alphabets import Alphabet, Linear
+from freewill.alphabets import Alphabet, is_line
 from freewill.errors import LawError, ParameterError
 from freewill.operators import Operator
 from freewill.types import FloatArray, Reports
 
 _AUDIT_ENTRIES = 1 << 22
+"""Entries of the law looked at in one go: 32 MiB."""
 _AUDIT_LIMIT = 2e10
+"""Comparisons that take about a minute."""
+_FITTING = 1e-12
+"""By how much, relative, a user's loss may pass its limit: the rounding of its own sum."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,23 @@ class Guarantee:
         shown = math.ceil(plain * 10**digits) / 10**digits
         return f"{shown:g}-{promise}"
 
+    @property
+    def short(self) -> str:
+        """The promise in a few words, for a column of a table.
+
+        >>> Guarantee("geo", 0.1).short
+        '0.1-geo'
+        """
+        return str(self).replace("geo-indistinguishability", "geo")
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the promise for JSON."""
+        return {"kind": self.kind, "epsilon": self.epsilon}
+
+    def audit(self, mechanism: Any) -> "Audit":
+        """Find the tightest epsilon that the law of a mechanism allows."""
+        return audit_epsilon(mechanism, self)
+
 
 @dataclass(frozen=True)
 class AdversaryLoss:
@@ -65,27 +86,49 @@ class AdversaryLoss:
             f"(user's {self.user_loss:.4g}, {self.entropy:.3g} bits remain unknown)"
         )
 
+    @property
+    def short(self) -> str:
+        """The promise in a few words, for a column of a table."""
+        return f"adversary loses {self.adversary_loss:.4g}"
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the promise for JSON."""
+        return {"kind": "adversary-loss", "adversary_loss": self.adversary_loss}
+
+    def audit(self, mechanism: Any) -> "LossAudit":
+        """Find the adversary's best guess on each output, by its definition."""
+        law, problem = mechanism.law(), mechanism.problem
+        joint = law * problem.prior[:, None]
+        best = sum(float((joint[:, y] @ problem.guess_loss).min()) for y in range(law.shape[1]))
+        cost = float((joint * problem.report_loss).sum())
+        return LossAudit(self, best, cost, mechanism.quality_loss_limit, mechanism.optimum)
+
+
+Promise = Guarantee | AdversaryLoss
+
 
 @dataclass(frozen=True)
 class LossAudit:
     """The outcome of an audit of an adversary's loss.
 
     `adversary_loss` and `user_loss` come from the law, `optimum` is the most that any law within
-    the user's `threshold` could give.
+    the user's `quality_loss` = Q could give.
     """
 
     claim: AdversaryLoss
     adversary_loss: float
     user_loss: float
-    threshold: float
+    quality_loss: float
     optimum: float
 
     @property
     def holds(self) -> bool:
         """Whether the adversary loses as much as claimed and the user no more than allowed."""
-        return self.adversary_loss >= self.claim.adversary_loss - 1e-9 * (
-            1 + abs(self.optimum)
-        ) and self.user_loss <= self.threshold * (1 + 1e-12)
+        rounding = 1e-9 * (1 + abs(self.optimum))
+        return (
+            self.adversary_loss >= self.claim.adversary_loss - rounding
+            and self.user_loss <= self.quality_loss * (1 + _FITTING)
+        )
 
     @property
     def tight(self) -> bool:
@@ -93,22 +136,24 @@ class LossAudit:
         return self.holds and self.optimum - self.adversary_loss <= 1e-8 * abs(self.optimum)
 
     def __str__(self) -> str:
-        verdict = "holds" if self.holds else "DOES NOT HOLD"
         tight = ", and it is the optimum" if self.tight else f", of an optimum {self.optimum:.9g}"
         return (
-            f"claimed adversary's loss {self.claim.adversary_loss:.9g}: {verdict}. The law gives "
+            f"claimed adversary's loss {self.claim.adversary_loss:.9g}: {_verdict(self.holds)}. "
+            f"The law gives "
             f"{self.adversary_loss:.9g}{tight}; the user loses {self.user_loss:.9g} "
-            f"of at most {self.threshold:.9g}."
+            f"of at most {self.quality_loss:.9g}."
         )
 
+    @property
+    def short(self) -> tuple[str, str]:
+        """What the law gives, and what that rests on, in a few words each."""
+        worst = f"user loses {self.user_loss:.6g} of {self.quality_loss:.6g}"
+        return f"loses {self.adversary_loss:.6g}", worst
 
-def _audit_loss(mechanism: Any, claim: AdversaryLoss) -> LossAudit:
-    """Find the adversary's best guess on each output, by its definition."""
-    law, problem = mechanism.law(), mechanism.problem
-    joint = law * problem.prior[:, None]
-    best = sum(float((joint[:, y] @ problem.privacy).min()) for y in range(law.shape[1]))
-    cost = float((joint * problem.quality).sum())
-    return LossAudit(claim, best, cost, mechanism.threshold, mechanism.optimum)
+    def describe(self) -> dict[str, Any]:
+        """Describe the outcome for JSON."""
+        losses = {"adversary_loss": self.adversary_loss, "user_loss": self.user_loss}
+        return {**losses, "quality_loss": self.quality_loss, "optimum": self.optimum}
 
 
 class Auditable(Protocol):
@@ -153,16 +198,31 @@ class Audit:
         return self.holds and self.claim.epsilon - self.epsilon <= 1e-9 * (1 + self.epsilon)
 
     def __str__(self) -> str:
-        verdict = "holds" if self.holds else "DOES NOT HOLD"
         tight = ", and it is tight" if self.tight else ""
         return (
-            f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}: {verdict}{tight}. "
-            f"The law gives {self.epsilon:.9g}, at output {self.output} "
-            f"between {self.first} and {self.second}."
+            f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}: "
+            f"{_verdict(self.holds)}{tight}. The law gives {self.epsilon:.9g}, "
+            f"at output {self.output} between {self.first} and {self.second}."
         )
 
+    @property
+    def short(self) -> tuple[str, str]:
+        """What the law gives, and the worst case, in a few words each."""
+        # An output of many bits would fill the table.
+        by = "" if isinstance(self.output, list) else f", output {self.output}"
+        return Guarantee(self.claim.kind, self.epsilon).short, f"{self.first} or {self.second}{by}"
 
-def audit(mechanism: Any, claim: "Guarantee | AdversaryLoss | None" = None) -> "Audit | LossAudit":
+    def describe(self) -> dict[str, Any]:
+        """Describe the outcome for JSON."""
+        worst = {"output": self.output, "first": self.first, "second": self.second}
+        return {"epsilon": self.epsilon, "worst": worst}
+
+
+def _verdict(holds: bool) -> str:
+    return "holds" if holds else "DOES NOT HOLD"
+
+
+def audit(mechanism: Any, claim: Promise | None = None) -> Audit | LossAudit:
     """Recompute from the law what a mechanism really gives, and compare it with the claim.
 
     The claim is the mechanism's own unless another is given. For an epsilon the tightest one is
@@ -177,10 +237,8 @@ def audit(mechanism: Any, claim: "Guarantee | AdversaryLoss | None" = None) -> "
     >>> fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0), fw.Guarantee("ldp", 0.5)).holds
     False
     """
-    claim = mechanism.guarantee() if claim is None else claim
-    if isinstance(claim, AdversaryLoss):
-        return _audit_loss(mechanism, claim)
-    return audit_epsilon(mechanism, claim)
+    held: Promise = mechanism.guarantee() if claim is None else claim
+    return held.audit(mechanism)
 
 
 def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:
@@ -190,7 +248,7 @@ def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:
     alphabet: Alphabet = mechanism.alphabet
     outputs = mechanism.witnesses()
     geo = claim.kind == "geo" and alphabet.size > 1
-    pairs = geo and not isinstance(alphabet, Linear)
+    pairs = geo and not is_line(alphabet)
     work = float(len(outputs)) * alphabet.size ** (2 if pairs else 1)
     if work > _AUDIT_LIMIT:
         raise LawError(

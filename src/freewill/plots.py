@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet, Grid, Linear
+from freewill.alphabets import Alphabet
 from freewill.errors import FreewillError, ParameterError
 from freewill.types import FloatArray
 
@@ -21,14 +21,18 @@ if TYPE_CHECKING:
 
 # The palette of Okabe and Ito, which people with any colour vision tell apart; each colour comes
 # with a dash pattern of its own, for prints without colour.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
+PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
+INK, SOFT, FAINT, TRUTH = "#22272E", "#5B6675", "#E4E7EB", "#C9CDD3"
+_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 _DASHES = ("solid", (0, (6, 2)), (0, (2, 1.5)), (0, (8, 2, 2, 2)), (0, (1, 1)), (0, (12, 3)))
-_TRUTH, _INK, _FAINT = "#C9CDD3", "#22272E", "#E4E7EB"
 _SMALL, _NORMAL, _LARGE = 9.0, 10.5, 12.5
 _FORMATS = (".png", ".svg", ".pdf")
 _DPI = 160
 _ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
+
+_Weights = dict[str, FloatArray]
 
 
 def require_matplotlib() -> None:
@@ -51,118 +55,91 @@ def picture(
     title: str = "",
     unit: str = "",
 ) -> Path:
-    """Draw distributions the way their alphabet asks for: a line, maps or bars."""
-    if isinstance(alphabet, Grid):
-        shown = thetas if truth is None else {"truth": truth, **thetas}
-        return maps(alphabet, shown, path=path, title=title)
-    draw = line if isinstance(alphabet, Linear) else bars
-    return draw(alphabet, thetas, truth, path=path, title=title, unit=unit)
+    """Draw distributions the way their alphabet asks for, the truth with them where it is known.
 
-
-def line(
-    alphabet: Alphabet,
-    thetas: Mapping[str, ArrayLike],
-    truth: ArrayLike | None = None,
-    *,
-    path: str | Path,
-    title: str = "",
-    unit: str = "",
-) -> Path:
-    """Draw estimates on a line over the truth, which is the grey area behind them.
-
-    `unit` names what the line measures ("age in years").
+    On a line estimates are curves over the truth, the grey area behind them; `unit` names what
+    the line measures ("age in years"). In the plane map stands beside map on one colour scale,
+    the truth first. Over labels bars lie beside each other, the truth in grey.
 
     >>> import freewill as fw, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> theta = np.full(10, 0.1)
-    >>> line(fw.Linear(0, 9), {"estimate": theta}, path=folder / "ages.png").name
+    >>> picture(fw.Linear(0, 9), {"estimate": theta}, path=folder / "ages.png").name
     'ages.png'
     """
-    if not isinstance(alphabet, Linear):
-        raise ParameterError(f"a line of {alphabet}: expected a Linear alphabet. Use picture.")
+    draw = (_bars, _line, _maps)[len(alphabet.extent)]
     weights, area = _weights(thetas, truth, alphabet)
+    return save(draw(alphabet, weights, area, title, unit), path)
+
+
+def _line(
+    alphabet: Alphabet, weights: _Weights, truth: FloatArray | None, title: str, unit: str
+) -> "Figure":
     figure = blank_figure(8.4, 4.4)
     axes = figure.add_subplot()
-    edges = np.append(alphabet.positions, alphabet.last + alphabet.step) - alphabet.step / 2
-    if area is not None:
-        axes.stairs(100 * area, edges, fill=True, color=_TRUTH, label="truth")
+    edges = np.linspace(*alphabet.extent[0], alphabet.size + 1)
+    if truth is not None:
+        axes.stairs(100 * truth, edges, fill=True, color=TRUTH, label="truth")
     for number, (name, theta) in enumerate(weights.items()):
         # The first estimate lies on top: it is the one the picture is about.
         pen = {**_pen(number), "linewidth": 1.9, "zorder": 3 - number / len(weights)}
-        axes.plot(alphabet.positions, 100 * theta, label=name, **pen)
+        axes.plot((edges[1:] + edges[:-1]) / 2, 100 * theta, label=name, **pen)
     axes.set_xlim(edges[0], edges[-1])
     axes.margins(y=0.06)
     if all(theta.min() >= 0 for theta in weights.values()):
         axes.set_ylim(bottom=0)
     finish(axes, title, unit or "value", "share of people (%)")
-    axes.grid(axis="y", color=_FAINT, linewidth=0.8)
-    if area is not None or len(weights) > 1:
+    axes.grid(axis="y", color=FAINT, linewidth=0.8)
+    if truth is not None or len(weights) > 1:
         _legend(axes)
-    return save(figure, path)
+    return figure
 
 
-def bars(
-    alphabet: Alphabet,
-    thetas: Mapping[str, ArrayLike],
-    truth: ArrayLike | None = None,
-    *,
-    path: str | Path,
-    title: str = "",
-    unit: str = "",
-) -> Path:
-    """Draw distributions over labels as bars beside each other, the truth in grey."""
-    weights, area = _weights(thetas, truth, alphabet)
-    series = weights if area is None else {"truth": area, **weights}
-    labels = [str(label) for label in alphabet.decode(np.arange(alphabet.size))]
-    figure = blank_figure(
-        6.8, float(np.clip(1.2 + 0.3 * alphabet.size * len(series) ** 0.5, 2.6, 60))
-    )
+def _bars(
+    alphabet: Alphabet, weights: _Weights, truth: FloatArray | None, title: str, unit: str
+) -> "Figure":
+    series = weights if truth is None else {"truth": truth, **weights}
+    height = np.clip(1.2 + 0.3 * alphabet.size * len(series) ** 0.5, 2.6, 60)
+    figure = blank_figure(6.8, float(height))
     axes = figure.add_subplot()
-    places, height = np.arange(alphabet.size), 0.8 / len(series)
-    first = 0 if area is None else -1
+    places, thick = np.arange(alphabet.size), 0.8 / len(series)
+    first = 0 if truth is None else -1
     for number, (name, theta) in enumerate(series.items(), start=first):
-        offset = (number - first - (len(series) - 1) / 2) * height
-        colour = _TRUTH if number < 0 else _COLOURS[number % len(_COLOURS)]
-        axes.barh(places + offset, 100 * theta, height * 0.92, color=colour, label=name)
-    axes.set_yticks(places, labels)
+        offset = (number - first - (len(series) - 1) / 2) * thick
+        colour = TRUTH if number < 0 else _COLOURS[number % len(_COLOURS)]
+        axes.barh(places + offset, 100 * theta, thick * 0.92, color=colour, label=name)
+    axes.set_yticks(places, alphabet.labels)
     axes.invert_yaxis()
     finish(axes, title, "share of people (%)", unit)
-    axes.grid(axis="x", color=_FAINT, linewidth=0.8)
+    axes.grid(axis="x", color=FAINT, linewidth=0.8)
     if len(series) > 1:
         _legend(axes)
-    return save(figure, path)
+    return figure
 
 
-def maps(grid: Grid, thetas: Mapping[str, ArrayLike], *, path: str | Path, title: str = "") -> Path:
-    """Draw map beside map on one colour scale, kilometres east and north along the axes.
-
-    >>> import freewill as fw, tempfile, pathlib
-    >>> city, folder = fw.Grid(3, 2, cell=1.0), pathlib.Path(tempfile.mkdtemp())
-    >>> maps(city, {"a": np.eye(6)[0], "b": np.full(6, 1 / 6)}, path=folder / "city.png").name
-    'city.png'
-    """
-    if not isinstance(grid, Grid):
-        raise ParameterError(f"a map of {grid}: expected a Grid. Use picture.")
-    weights, _ = _weights(thetas, None, grid)
-    width, height = grid.columns * grid.cell[0], grid.rows * grid.cell[1]
-    shape = np.clip(height / width, 0.35, 1.6)
-    figure, panels = _panels(len(weights), shape, title if len(weights) > 1 else "")
-    low = min(0.0, *(100 * float(theta.min()) for theta in weights.values()))
-    high = max(100 * float(theta.max()) for theta in weights.values())
-    for axes, (name, theta) in zip(panels, weights.items(), strict=True):
+def _maps(
+    alphabet: Alphabet, weights: _Weights, truth: FloatArray | None, title: str, unit: str
+) -> "Figure":
+    shown = weights if truth is None else {"truth": truth, **weights}
+    (west, east), (south, north) = alphabet.extent
+    shape = np.clip((north - south) / (east - west), 0.35, 1.6)
+    figure, panels = _panels(len(shown), shape, title if len(shown) > 1 else "")
+    low = min(0.0, *(100 * float(theta.min()) for theta in shown.values()))
+    high = max(100 * float(theta.max()) for theta in shown.values())
+    for axes, (name, theta) in zip(panels, shown.items(), strict=True):
         image = axes.imshow(
-            100 * theta.reshape(grid.rows, grid.columns),
+            100 * theta.reshape(alphabet.plane),
             origin="lower",
-            extent=(0, width, 0, height),
+            extent=(west, east, south, north),
             vmin=low,
             vmax=high,
             cmap="magma_r",
             interpolation="nearest",
         )
         outer = axes.get_subplotspec().is_first_col()  # type: ignore[union-attr]
-        finish(axes, name if len(weights) > 1 else title, "km east", "km north" if outer else "")
+        finish(axes, name if len(shown) > 1 else title, "km east", "km north" if outer else "")
     _scale(figure, image, panels, "share of people in a cell (%)")
-    return save(figure, path)
+    return figure
 
 
 def laws(
@@ -178,7 +155,7 @@ def laws(
     """Draw laws side by side as heat maps, one row a true value, on one logarithmic scale.
 
     White is impossible; what is possible but rarer than `smallest` has the lightest colour. With
-    an `alphabet` (Linear) the axes carry its values, otherwise indices.
+    an `alphabet` on a line the axes carry its values, otherwise indices.
 
     >>> import freewill as fw, tempfile, pathlib
     >>> law, folder = fw.KRR(fw.Linear(0, 4), 1.0).law(), pathlib.Path(tempfile.mkdtemp())
@@ -217,17 +194,14 @@ def laws(
 
 def _law_extent(law: FloatArray, alphabet: Alphabet | None) -> tuple[float, float, float, float]:
     rows, columns = law.shape
-    if isinstance(alphabet, Linear) and rows == alphabet.size:
-        half = alphabet.step / 2
-        low, high = alphabet.first - half, alphabet.last + half
-        square = columns == rows
-        return (low, high, low, high) if square else (-0.5, columns - 0.5, low, high)
-    return (-0.5, columns - 0.5, -0.5, rows - 0.5)
+    along = () if alphabet is None or rows != alphabet.size else alphabet.extent
+    values = along[0] if len(along) == 1 else (-0.5, rows - 0.5)
+    return (*(values if columns == rows else (-0.5, columns - 0.5)), *values)
 
 
 def _weights(
     thetas: Mapping[str, ArrayLike], truth: ArrayLike | None, alphabet: Alphabet
-) -> tuple[dict[str, FloatArray], FloatArray | None]:
+) -> tuple[_Weights, FloatArray | None]:
     """Check that every distribution has a weight for each value."""
     if not thetas:
         raise ParameterError("nothing to draw: expected at least one name with its distribution.")
@@ -263,7 +237,7 @@ def _panels(count: int, shape: float, title: str) -> tuple["Figure", list["Axes"
     panel = {1: 6.0, 2: 5.0}.get(columns, 3.6)
     figure = blank_figure(panel * columns + 1.2, (panel * shape + 0.7) * rows + 0.5, "compressed")
     if title:
-        figure.suptitle(title, fontsize=_LARGE, color=_INK)
+        figure.suptitle(title, fontsize=_LARGE, color=INK)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for unused in grid.flat[count:]:
         unused.set_visible(False)
@@ -276,13 +250,13 @@ def _pen(number: int) -> dict[str, Any]:
 
 def finish(axes: "Axes", title: str, across: str, up: str) -> None:
     """Give axes their title, labels and the house's looks."""
-    axes.set_title(title, fontsize=_LARGE, color=_INK, loc="left", pad=8)
-    axes.set_xlabel(across, fontsize=_NORMAL, color=_INK)
-    axes.set_ylabel(up, fontsize=_NORMAL, color=_INK)
-    axes.tick_params(labelsize=_SMALL, color=_INK, labelcolor=_INK)
+    axes.set_title(title, fontsize=_LARGE, color=INK, loc="left", pad=8)
+    axes.set_xlabel(across, fontsize=_NORMAL, color=INK)
+    axes.set_ylabel(up, fontsize=_NORMAL, color=INK)
+    axes.tick_params(labelsize=_SMALL, color=INK, labelcolor=INK)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(_INK)
+    axes.spines[["left", "bottom"]].set_color(INK)
 
 
 def _scale(
@@ -291,12 +265,12 @@ def _scale(
     """Put one colour scale beside all panels."""
     bar: Any = figure.colorbar(image, ax=panels, label=label, pad=0.015, aspect=28, extend=extend)
     bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=_SMALL, color=_INK, labelcolor=_INK)
-    bar.ax.yaxis.label.set(fontsize=_NORMAL, color=_INK)
+    bar.ax.tick_params(labelsize=_SMALL, color=INK, labelcolor=INK)
+    bar.ax.yaxis.label.set(fontsize=_NORMAL, color=INK)
 
 
 def _legend(axes: "Axes") -> None:
-    axes.legend(fontsize=_NORMAL, frameon=False, labelcolor=_INK)
+    axes.legend(fontsize=_NORMAL, frameon=False, labelcolor=INK)
 
 
 def save(figure: "Figure", path: str | Path) -> Path:

@@ -3,38 +3,75 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter
+from contextvars import ContextVar
+from threading import Timer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _PATIENCE_SECONDS = 1.0
+_watched: ContextVar[bool] = ContextVar("watched", default=False)
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """Yield a function that takes the share done, 0 to 1, and shows it after a second of work.
+    """Show that work goes on, after a second of it; yield a function that takes the share done.
 
-    Nothing is shown where standard error is not a terminal.
+    The bar pulses until a share, 0 to 1, is told. Nothing is shown where standard error is not a
+    terminal, nor inside other work that is shown: two bars would overwrite each other.
 
     >>> with progress("counting") as show:
     ...     show(0.5)
     """
-    started = perf_counter()
-    shown = None
+    bar: Progress | None = None
+    known: float | None = None
+
+    def begin() -> None:
+        nonlocal bar
+        drawn = _bar()
+        drawn.add_task(what, total=None)
+        bar = drawn
+        # In this order, a share told while the bar was made is not lost.
+        if known is not None:
+            show(known)
+        drawn.start()
 
     def show(share: float) -> None:
-        nonlocal shown
-        if shown is None:
-            if perf_counter() - started < _PATIENCE_SECONDS or not sys.stderr.isatty():
-                return
-            from rich.console import Console  # noqa: PLC0415
-            from rich.progress import Progress  # noqa: PLC0415
+        nonlocal known
+        known = min(max(share, 0.0), 1.0)
+        if bar is not None:
+            bar.update(bar.task_ids[0], completed=known, total=1.0)
 
-            shown = Progress(console=Console(stderr=True), transient=True)
-            shown.start()
-            shown.add_task(what, total=1.0)
-        shown.update(shown.tasks[0].id, completed=min(max(share, 0.0), 1.0))
-
+    if _watched.get() or not sys.stderr.isatty():
+        yield show
+        return
+    token = _watched.set(True)
+    timer = Timer(_PATIENCE_SECONDS, begin)
+    timer.daemon = True
+    timer.start()
     try:
         yield show
     finally:
-        if shown is not None:
-            shown.stop()
+        timer.cancel()
+        timer.join()
+        _watched.reset(token)
+        if bar is not None:
+            bar.stop()
+
+
+def _bar() -> "Progress":
+    from rich import progress as columns  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+
+    return columns.Progress(
+        columns.TextColumn("{task.description}"),
+        columns.BarColumn(),
+        columns.TaskProgressColumn(),
+        columns.TimeElapsedColumn(),
+        columns.TextColumn("left:"),
+        columns.TimeRemainingColumn(),
+        console=Console(file=sys.stderr),
+        transient=True,
+        speed_estimate_period=120,  # parts of a long run differ in cost
+    )

@@ -6,7 +6,7 @@ Users meet values (ages, labels, places); everything inside works on indices 0 .
 
 from typing import Any
 
-from freewill.alphabets.base import Alphabet, checked_indices, distances
+from freewill.alphabets.base import Alphabet, Inside, checked_indices, distances, is_line
 from freewill.alphabets.categorical import Categorical
 from freewill.alphabets.grid import Grid, kilometres_per_degree
 from freewill.alphabets.linear import Linear
@@ -16,10 +16,12 @@ __all__ = [
     "Alphabet",
     "Categorical",
     "Grid",
+    "Inside",
     "Linear",
     "alphabet_from_spec",
     "checked_indices",
     "distances",
+    "is_line",
     "kilometres_per_degree",
 ]
 

@@ -1,17 +1,32 @@
 """What an alphabet is, and the checks that all alphabets share."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freewill.errors import AlphabetError
-from freewill.types import FloatArray, IntArray, Spec
+from freewill.types import BoolArray, FloatArray, IntArray, Spec
+
+
+class Inside(NamedTuple):
+    """Values that are in an alphabet: their indices, and which of those given they were."""
+
+    indices: IntArray
+    kept: BoolArray
+
+    @property
+    def dropped(self) -> int:
+        """How many values were outside."""
+        return int((~self.kept).sum())
 
 
 @runtime_checkable
 class Alphabet(Protocol):
-    """The finite set of values that a person may have, with a distance."""
+    """The finite set of values that a person may have, with a distance.
+
+    What others need to know of its geometry they ask for here, never for the class.
+    """
 
     @property
     def size(self) -> int:
@@ -19,10 +34,25 @@ class Alphabet(Protocol):
 
     @property
     def plane(self) -> tuple[int, int] | None:
-        """(rows, columns) of a grid, (1, k) of a line, None where values have no neighbours."""
+        """(rows, columns) in which neighbours lie side by side: (1, k) on a line, None without."""
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the columns in which values stand in a table."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The texts that the values are, by index; empty where values are numbers."""
+
+    @property
+    def extent(self) -> tuple[tuple[float, float], ...]:
+        """From where to where the values reach on each axis, in units of distance."""
 
     def encode(self, values: Any) -> IntArray:
         """Turn values into indices; a value outside the alphabet is an error."""
+
+    def encode_inside(self, values: Any) -> Inside:
+        """Turn values into indices and leave out those outside, telling which and how many."""
 
     def decode(self, indices: ArrayLike) -> NDArray[Any]:
         """Turn indices back into values."""
@@ -32,6 +62,9 @@ class Alphabet(Protocol):
 
     def total_distance(self) -> FloatArray:
         """Sum of the distances from each value to all values, in O(k)."""
+
+    def transport(self, difference: FloatArray) -> float | None:
+        """Least mass times distance that evens out theta - other, where a formula gives it."""
 
     def spec(self) -> Spec:
         """Portable description; `alphabet_from_spec` reads it back."""
@@ -48,6 +81,11 @@ def distances(alphabet: Alphabet) -> FloatArray:
     """
     indices = np.arange(alphabet.size)
     return alphabet.distance(indices[:, None], indices[None, :])
+
+
+def is_line(alphabet: Alphabet) -> bool:
+    """Tell whether the values lie in a row, so that distances add up along the way."""
+    return alphabet.plane is not None and 1 in alphabet.plane
 
 
 def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntArray:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.alphabets.base import checked_indices
+from freewill.alphabets.base import Inside, checked_indices
 from freewill.errors import AlphabetError
 from freewill.types import FloatArray, IntArray, Spec
 
@@ -23,6 +23,9 @@ class Categorical:
     """
 
     labels: tuple[str, ...]
+    plane: ClassVar[None] = None
+    axes: ClassVar[tuple[str, ...]] = ("value",)
+    extent: ClassVar[tuple[()]] = ()
 
     def __init__(self, labels: Iterable[str]) -> None:
         if isinstance(labels, str):
@@ -43,26 +46,24 @@ class Categorical:
         """How many labels there are, k."""
         return len(self.labels)
 
-    @property
-    def plane(self) -> None:
-        """None: labels have no neighbours."""
-        return None
-
     @cached_property
     def _index(self) -> dict[str, int]:
         return {label: index for index, label in enumerate(self.labels)}
 
     def encode(self, values: Any) -> IntArray:
         """Turn labels into indices."""
-        if isinstance(values, str):
-            values = [values]
-        try:
-            return np.fromiter((self._index[value] for value in values), dtype=np.int64)
-        except KeyError as error:
+        values = [values] if isinstance(values, str) else list(values)
+        indices, kept = self.encode_inside(values)
+        if not kept.all():
             shown = ", ".join(map(repr, self.labels[:5])) + (", ..." if self.size > 5 else "")
-            raise AlphabetError(
-                f"{error.args[0]!r} is not in the alphabet: expected one of {shown}."
-            ) from None
+            wrong = values[int(np.argmin(kept))]
+            raise AlphabetError(f"{wrong!r} is not in the alphabet: expected one of {shown}.")
+        return indices
+
+    def encode_inside(self, values: Iterable[Any]) -> Inside:
+        """Turn labels into indices and leave out those that are no labels of this alphabet."""
+        found = np.fromiter((self._index.get(value, -1) for value in values), dtype=np.int64)
+        return Inside(found[found >= 0], np.asarray(found >= 0))
 
     def decode(self, indices: ArrayLike) -> NDArray[Any]:
         """Turn indices back into labels."""
@@ -75,6 +76,10 @@ class Categorical:
     def total_distance(self) -> FloatArray:
         """Return k - 1 for every label."""
         return np.full(self.size, self.size - 1.0)
+
+    def transport(self, difference: FloatArray) -> float:
+        """Return the total variation: every label is at distance 1 from every other."""
+        return float(np.abs(difference).sum() / 2)
 
     def spec(self) -> Spec:
         """Portable description."""

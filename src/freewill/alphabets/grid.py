@@ -1,29 +1,18 @@
 """Cells of a plane, in kilometres or cut from a latitude/longitude box."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.alphabets.base import checked_indices, checked_integer
+from freewill.alphabets.base import Inside, checked_indices, checked_integer
 from freewill.errors import AlphabetError
-from freewill.types import BoolArray, FloatArray, IntArray, Spec
+from freewill.types import FloatArray, IntArray, Spec
 
 EARTH_RADIUS_KM = 6378.137
 EARTH_ECCENTRICITY_SQUARED = 0.00669437999014
-
-
-class Inside(NamedTuple):
-    """Points that fell inside a grid: their cells, and which of the points they were."""
-
-    indices: IntArray
-    kept: BoolArray
-
-    @property
-    def dropped(self) -> int:
-        """How many points fell outside."""
-        return int((~self.kept).sum())
+"""Both of the WGS 84 ellipsoid."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +33,7 @@ class Grid:
     rows: int
     cell: tuple[float, float]
     bounds: tuple[float, float, float, float] | None = None
+    labels: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -101,6 +91,16 @@ class Grid:
         return self.rows, self.columns
 
     @property
+    def axes(self) -> tuple[str, str]:
+        """What the two numbers of a point are."""
+        return ("east_km", "north_km") if self.bounds is None else ("lat", "lon")
+
+    @property
+    def extent(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Kilometres east and north of the south-west corner."""
+        return (0.0, self.columns * self.cell[0]), (0.0, self.rows * self.cell[1])
+
+    @property
     def positions(self) -> FloatArray:
         """Centres of the cells, (east, north) in kilometres from the south-west corner."""
         row, column = np.divmod(np.arange(self.size), self.columns)
@@ -156,7 +156,8 @@ class Grid:
         if self.bounds is not None:
             south, north, west, east = self.bounds
             return (south, west), (north, east)
-        return (0.0, 0.0), (self.columns * self.cell[0], self.rows * self.cell[1])
+        (west, east), (south, north) = self.extent
+        return (west, south), (east, north)
 
     def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
         """Euclidean distance between the centres of cells, in kilometres."""
@@ -176,6 +177,9 @@ class Grid:
         quadrant = table.cumsum(axis=0).cumsum(axis=1)
         by_row = quadrant + quadrant[::-1, :]
         return np.asarray(by_row + by_row[:, ::-1]).ravel()
+
+    def transport(self, difference: FloatArray) -> None:
+        """Return None: transport in the plane has no formula."""
 
     def offsets(self) -> tuple[FloatArray, FloatArray]:
         """Kilometres to the next columns eastward, and to the next rows northward, from 0."""

@@ -1,12 +1,12 @@
 """Integers on a line."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.alphabets.base import checked_indices, checked_integer
+from freewill.alphabets.base import Inside, checked_indices, checked_integer
 from freewill.errors import AlphabetError
 from freewill.types import FloatArray, IntArray, Spec
 
@@ -22,6 +22,8 @@ class Linear:
     first: int
     last: int
     step: int = 1
+    axes: ClassVar[tuple[str, ...]] = ("value",)
+    labels: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for name in ("first", "last", "step"):
@@ -46,27 +48,37 @@ class Linear:
         return 1, self.size
 
     @property
+    def extent(self) -> tuple[tuple[float, float]]:
+        """Half a step beyond the first and the last."""
+        return ((self.first - self.step / 2, self.last + self.step / 2),)
+
+    @property
     def positions(self) -> FloatArray:
         """The integers themselves, as floats."""
         return self.first + self.step * np.arange(self.size, dtype=np.float64)
 
     def encode(self, values: Any) -> IntArray:
         """Turn integers into indices."""
+        indices, kept = self.encode_inside(values)
+        if not kept.all():
+            wrong = np.atleast_1d(np.asarray(values))[~kept][0]
+            among = "" if self.step == 1 else f" in steps of {self.step}"
+            raise AlphabetError(
+                f"{wrong} is not in the alphabet ({int((~kept).sum())} such values): "
+                f"expected integers from {self.first} to {self.last}{among}."
+            )
+        return indices
+
+    def encode_inside(self, values: Any) -> Inside:
+        """Turn integers into indices and leave out all other numbers."""
         array = np.atleast_1d(np.asarray(values))
         if array.dtype.kind not in "iuf":
             raise AlphabetError(f"values of type {array.dtype}: expected integers.")
         # In its own narrow type, array - first could wrap around.
         wide = array.astype(np.int64 if array.dtype.kind == "i" else np.float64)
         steps = (wide - self.first) / self.step
-        inside = (steps >= 0) & (steps <= self.size - 1) & (steps == np.floor(steps))
-        if not inside.all():
-            wrong = array[~inside][0]
-            among = "" if self.step == 1 else f" in steps of {self.step}"
-            raise AlphabetError(
-                f"{wrong} is not in the alphabet ({int((~inside).sum())} such values): "
-                f"expected integers from {self.first} to {self.last}{among}."
-            )
-        return steps.astype(np.int64)
+        kept = (steps >= 0) & (steps <= self.size - 1) & (steps == np.floor(steps))
+        return Inside(steps[kept].astype(np.int64), kept)
 
     def decode(self, indices: ArrayLike) -> NDArray[Any]:
         """Turn indices back into integers."""
@@ -82,6 +94,10 @@ class Linear:
         left = np.arange(self.size, dtype=np.float64)
         right = left[::-1]
         return np.asarray(self.step * (left * (left + 1) + right * (right + 1)) / 2)
+
+    def transport(self, difference: FloatArray) -> float:
+        """Return the sum of |cumulative differences| times the step: what crosses each gap."""
+        return float(self.step * np.abs(np.cumsum(difference)[:-1]).sum())
 
     def spec(self) -> Spec:
         """Portable description."""

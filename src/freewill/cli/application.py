@@ -1,28 +1,61 @@
 """The application: its commands, its version and what becomes of errors."""
 
+import ast
 import os
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from freewill import __version__
-from freewill.cli.audit import audit
-from freewill.cli.calibrate import calibrate
-from freewill.cli.collect import collect
-from freewill.cli.estimate import estimate
-from freewill.cli.merge import merge
-from freewill.cli.obfuscate import obfuscate
-from freewill.cli.reproduce import reproduce
 from freewill.cli.show import BAD_INPUT, BUG, FAILED, complain
 from freewill.errors import FreewillError, IdentifiabilityError
 
+COMMANDS = ("obfuscate", "collect", "merge", "estimate", "calibrate", "audit", "reproduce")
 TRACEBACK = "FREEWILL_TRACEBACK"
+_LOOKS: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "markdown",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 
 
-class _Guarded(TyperGroup):
-    """Turns what the library refuses into one message and an exit code."""
+def command(name: str) -> Callable[..., None]:
+    """Import the function behind a command."""
+    found: Callable[..., None] = getattr(import_module(f"freewill.cli.{name}"), name)
+    return found
+
+
+class _OnDemand(TyperCommand):
+    """A command whose module, with all that it imports, is loaded when it is run."""
+
+    @classmethod
+    def named(cls, name: str) -> "_OnDemand":
+        # Help lists all commands: read from the source, their docstrings cost no import.
+        source = Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+        functions = (part for part in ast.parse(source).body if isinstance(part, ast.FunctionDef))
+        found = next(function for function in functions if function.name == name)
+        return cls(name, help=ast.get_docstring(found))
+
+    def make_context(self, info_name: Any, *arguments: Any, **options: Any) -> Any:
+        alone = typer.Typer(**_LOOKS)
+        alone.command()(command(self.name or info_name))
+        return typer.main.get_command(alone).make_context(info_name, *arguments, **options)
+
+
+class _Commands(TyperGroup):
+    """Lists the commands, and turns what the library refuses into one message and an exit code."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands.update({name: _OnDemand.named(name) for name in COMMANDS})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -46,19 +79,13 @@ def _reason(error: OSError) -> str:
     return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}."
 
 
-app = typer.Typer(
-    name="freewill",
-    cls=_Guarded,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = typer.Typer(name="freewill", cls=_Commands, no_args_is_help=True, **_LOOKS)
 
 
 def _version(asked: bool) -> None:
     if asked:
+        from freewill import __version__  # noqa: PLC0415
+
         typer.echo(f"freewill {__version__}")
         raise typer.Exit
 
@@ -78,11 +105,6 @@ def freewill(
     Exit codes: 0 all is well; 1 a claim does not hold or an estimate failed; 2 bad usage or bad
     input; 3 a fault of Freewill's own.
     """
-
-
-COMMANDS = (obfuscate, collect, merge, estimate, calibrate, audit, reproduce)
-for command in COMMANDS:
-    app.command()(command)
 
 
 def main() -> None:

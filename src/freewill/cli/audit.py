@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from freewill.cli.options import AsJson, load_mechanisms
-from freewill.cli.show import FAILED, promise, say_json, short, table, working
+from freewill.cli.show import FAILED, say_json, table
 from freewill.errors import ParameterError
 from freewill.guarantees import Audit, Guarantee, LossAudit
 from freewill.guarantees import audit as recompute
+from freewill.progress import progress
 
 _CLAIM = re.compile(r"([\d.eE+-]+)-(ldp|geo)(?:-.*)?", re.IGNORECASE)
 
@@ -35,7 +36,7 @@ def audit(
         freewill audit survey.json --claim 4-ldp
     """
     held = None if claim is None else parse_claim(claim)
-    with working("auditing"):
+    with progress("auditing"):
         found = {
             name: recompute(mechanism, held) for name, mechanism in load_mechanisms(source).items()
         }
@@ -69,25 +70,11 @@ def parse_claim(text: str) -> Guarantee:
 
 def describe(result: Audit | LossAudit) -> dict[str, Any]:
     """Describe an audit for JSON; an infinite epsilon is null."""
-    head = {"claim": promise(result.claim), "holds": result.holds, "tight": result.tight}
-    if isinstance(result, LossAudit):
-        return {
-            **head,
-            "adversary_loss": result.adversary_loss,
-            "user_loss": result.user_loss,
-            "threshold": result.threshold,
-            "optimum": result.optimum,
-        }
-    worst = {"output": result.output, "first": result.first, "second": result.second}
-    return {**head, "epsilon": result.epsilon, "worst": worst}
+    head = {"claim": result.claim.describe(), "holds": result.holds, "tight": result.tight}
+    return {**head, **result.describe()}
 
 
 def _row(result: Audit | LossAudit) -> list[str]:
     verdict = "DOES NOT HOLD" if not result.holds else "holds, tight" if result.tight else "holds"
-    if isinstance(result, LossAudit):
-        worst = f"user loses {result.user_loss:.6g} of {result.threshold:.6g}"
-        return [short(result.claim), f"loses {result.adversary_loss:.6g}", verdict, worst]
-    found = Guarantee(result.claim.kind, result.epsilon)
-    by = "" if isinstance(result.output, list) else f", output {result.output}"
-    worst = f"{result.first} or {result.second}{by}"
-    return [short(result.claim), short(found), verdict, worst]
+    found, worst = result.short
+    return [result.claim.short, found, verdict, worst]

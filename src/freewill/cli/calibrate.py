@@ -8,9 +8,10 @@ import typer
 
 from freewill.calibration import calibrate as find
 from freewill.cli.options import AsJson, load_json, parse_alphabet
-from freewill.cli.show import promise, say, say_json, table, working
+from freewill.cli.show import say, say_json, table
 from freewill.errors import SpecError
 from freewill.mechanisms import KRR, Geometric, PlanarGeometric
+from freewill.progress import progress
 from freewill.types import FloatArray, distribution
 
 
@@ -66,14 +67,14 @@ def calibrate(
     """
     values = parse_alphabet(alphabet)
     expected = None if prior is None else load_prior(prior, values.size)
-    with working("calibrating"):
+    with progress("calibrating"):
         found = [find(_KINDS[kind], values, quality_loss=target, prior=expected) for target in loss]
     if as_json:
         rows = [
             {
                 "loss": target,
                 "epsilon": mechanism.epsilon,
-                "promise": promise(mechanism.guarantee()),
+                "promise": mechanism.guarantee().describe(),
                 "id": mechanism.id,
                 "spec": mechanism.spec(),
             }

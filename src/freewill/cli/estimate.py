@@ -10,15 +10,16 @@ import numpy as np
 import typer
 
 from freewill import plots
-from freewill.alphabets import Alphabet, Grid
+from freewill.alphabets import Alphabet
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
-from freewill.cli.methods import Method
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, checked_target
-from freewill.cli.show import FAILED, remark, say, say_json, table, working
+from freewill.cli.show import FAILED, remark, say, say_json, table
 from freewill.errors import ParameterError
 from freewill.estimators import Estimate, Status
+from freewill.estimators.methods import Method
 from freewill.evidence import Evidence
+from freewill.progress import progress
 from freewill.reports import Survey, is_evidence
 
 _BAR = 30
@@ -90,17 +91,12 @@ def estimate(
     if plot is not None:
         plots.require_matplotlib()
         checked_target(plot, (".png", ".svg", ".pdf"), "a picture")
-    chosen = Method.parse(method)
+    given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
+    chosen = Method.parse(method, **given)
     evidence, lost = load(sources, survey, engine, strict=strict)
     evidence = keep(evidence, only or [], survey)
-    with working(f"estimating by {chosen.estimator}"):
-        found = chosen.run(
-            evidence,
-            post=None if post is None else post.value,
-            tol=tol,
-            delta=delta,
-            max_steps=max_steps,
-        )
+    with progress(f"estimating by {chosen.estimator}"):
+        found = chosen.run(evidence)
     if as_json:
         say_json({**describe(found, evidence), **lost})
     elif as_csv:
@@ -182,16 +178,10 @@ def as_rows(found: Estimate, alphabet: Alphabet) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     values = alphabet.decode(np.arange(alphabet.size)).tolist()
-    writer.writerow([*_heads(alphabet), "share"])
+    writer.writerow([*alphabet.axes, "share"])
     for value, share in zip(values, found.theta.tolist(), strict=True):
-        writer.writerow([*(value if isinstance(value, list) else [value]), share])
+        writer.writerow([*np.atleast_1d(value).tolist(), share])
     return text.getvalue()
-
-
-def _heads(alphabet: Alphabet) -> list[str]:
-    if not isinstance(alphabet, Grid):
-        return ["value"]
-    return ["east_km", "north_km"] if alphabet.bounds is None else ["lat", "lon"]
 
 
 def show(found: Estimate, evidence: Evidence, rows: int) -> None:
@@ -208,8 +198,7 @@ def show(found: Estimate, evidence: Evidence, rows: int) -> None:
             alphabet.decode(likeliest).tolist(), theta[likeliest].tolist(), strict=True
         )
     ]
-    heads = _heads(alphabet)
-    table([*heads, "share", ""], lines, numbers=range(len(heads) + 1))
+    table([*alphabet.axes, "share", ""], lines, numbers=range(len(alphabet.axes) + 1))
     if many < theta.size:
         covered = float(theta[likeliest].sum())
         say(

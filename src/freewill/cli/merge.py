@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from freewill.cli.options import AsJson, EvidencePath, checked_target
-from freewill.cli.show import evidence_table, groups, say, say_json, working
+from freewill.cli.show import evidence_table, groups, say, say_json
 from freewill.evidence import Evidence
+from freewill.progress import progress
 from freewill.reports import load_evidence, save_evidence
 
 
@@ -24,7 +25,7 @@ def merge(
         freewill merge monday.parquet tuesday.parquet --out week.parquet
     """
     checked_target(out, (".parquet",), "evidence")
-    with working("merging"):
+    with progress("merging"):
         evidence = merged(sources)
         save_evidence(evidence, out)
     if as_json:

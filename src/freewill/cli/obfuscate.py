@@ -8,9 +8,10 @@ import typer
 from numpy.typing import NDArray
 
 from freewill.cli.options import AsJson, SurveyPath, checked_target
-from freewill.cli.show import brief, remark, say, say_json, short, table, working
+from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.values import encode, read_columns
 from freewill.errors import ParameterError
+from freewill.progress import progress
 from freewill.reports import Survey, write_reports
 from freewill.types import IntArray
 
@@ -51,7 +52,7 @@ def obfuscate(
         int | None, typer.Option(min=0, help="Draw the same reports every time.")
     ] = None,
     drop_outside: Annotated[
-        bool, typer.Option("--drop-outside", help="Leave out people outside the grid.")
+        bool, typer.Option("--drop-outside", help="Leave out people with values outside.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -80,7 +81,7 @@ def obfuscate(
         chosen = _named(given[-1][kept], offered)
     else:
         chosen = rng.choice(len(names), size=len(indices), p=parse_shares(share or [], offered))
-    with working("obfuscating"):
+    with progress("obfuscating"):
         parts = [
             (name, offered.mechanisms[name].obfuscate(indices[chosen == number], rng))
             for number, name in enumerate(names)
@@ -94,14 +95,14 @@ def obfuscate(
     table(
         ["name", "mechanism", "people", "promise"],
         [
-            [name, brief(mechanism), f"{people[name]:,}", short(mechanism.guarantee())]
+            [name, brief(mechanism), f"{people[name]:,}", mechanism.guarantee().short]
             for name, mechanism in offered.mechanisms.items()
         ],
         numbers=(2,),
     )
     say(f"\n{len(indices):,} reports written to {out}")
     if dropped:
-        remark(f"{dropped:,} people are outside the grid and were left out.")
+        remark(f"{dropped:,} people are outside {offered.alphabet} and were left out.")
 
 
 def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:

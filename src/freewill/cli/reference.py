@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ArgumentInfo
 
-from freewill.cli.application import COMMANDS, freewill
+from freewill.cli.application import COMMANDS, command, freewill
 
 _HEAD = """\
 # The command line
@@ -27,26 +27,25 @@ _KINDS = {str: "text", Path: "path", int: "integer", float: "number", bool: ""}
 def reference() -> str:
     """Return the whole page, in Markdown."""
     parts = [_HEAD, inspect.cleandoc(freewill.__doc__ or ""), "", _contents()]
-    for command in COMMANDS:
-        name = command.__name__
-        parts += ["", f"## freewill {name}", "", inspect.cleandoc(command.__doc__ or ""), ""]
-        parts += ["| | | |", "| --- | --- | --- |", *_parameters(command)]
+    for name in COMMANDS:
+        function = command(name)
+        parts += ["", f"## freewill {name}", "", inspect.cleandoc(function.__doc__ or ""), ""]
+        parts += ["| | | |", "| --- | --- | --- |", *_parameters(function)]
     return "\n".join(parts) + "\n"
 
 
 def _contents() -> str:
     rows = [
-        f"| [`{command.__name__}`](#freewill-{command.__name__}) "
-        f"| {(command.__doc__ or '').splitlines()[0]} |"
-        for command in COMMANDS
+        f"| [`{name}`](#freewill-{name}) | {(command(name).__doc__ or '').splitlines()[0]} |"
+        for name in COMMANDS
     ]
     return "\n".join(["| command | what it does |", "| --- | --- |", *rows])
 
 
-def _parameters(command: Callable[..., None]) -> list[str]:
-    hints = get_type_hints(command, include_extras=True)
+def _parameters(function: Callable[..., None]) -> list[str]:
+    hints = get_type_hints(function, include_extras=True)
     rows = []
-    for name, parameter in inspect.signature(command).parameters.items():
+    for name, parameter in inspect.signature(function).parameters.items():
         kind, info = get_args(hints[name])
         meaning = (info.help or "").replace("|", "\\|") + _default(parameter.default)
         rows.append(f"| {_spelling(name, info)} | {_kind(kind)} | {meaning} |")

@@ -2,23 +2,13 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from freewill import experiments
-from freewill.cli.show import console, remark, say, table
+from freewill.cli.show import remark, say, table
 from freewill.errors import ParameterError
 
 
@@ -66,8 +56,7 @@ def reproduce(
     paths = [*(data or ()), *([experiments.download()] if download else ())]
     city, line = _places(paths)
     command = shlex.join(["freewill", *sys.argv[1:]])
-    with _progress() as show:
-        outcome = experiments.reproduce(plan, out, city, line, command, workers, show)
+    outcome = experiments.reproduce(plan, out, city, line, command, workers)
     if outcome.judgements:
         _verdicts(outcome.judgements)
     say(f"report: {outcome.page}\nresults: {outcome.table}")
@@ -82,49 +71,20 @@ def _list() -> None:
     table(["figure", "shows", "methods"], rows)
 
 
-def _places(paths: list[Path]) -> tuple[experiments.City | None, experiments.Line | None]:
+def _places(paths: list[Path]) -> tuple[experiments.Crowd | None, experiments.Crowd | None]:
     """Read the data files: at most one of points, and one of values."""
-    city: experiments.City | None = None
-    line: experiments.Line | None = None
+    found: dict[str, experiments.Crowd] = {}
     for path in paths:
-        found = experiments.load(path)
-        if (city if isinstance(found, experiments.City) else line) is not None:
-            kind = "points" if isinstance(found, experiments.City) else "values"
-            raise ParameterError(f"{path}: a second file of {kind} was given. Take one of them.")
-        remark("; ".join((str(found), *found.notes)))
-        if isinstance(found, experiments.City):
-            city = found
-        else:
-            line = found
-    if city is None:
+        crowd = experiments.load(path)
+        if crowd.kind in found:
+            raise ParameterError(
+                f"{path}: a second file of {crowd.kind} was given. Take one of them."
+            )
+        remark("; ".join((str(crowd), *crowd.notes)))
+        found[crowd.kind] = crowd
+    if "points" not in found:
         remark(f"{experiments.synthetic_city()}; give real points with --data or --download")
-    return city, line
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[float, float], None]]:
-    """Show a bar with the time left, on standard error."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-        console=console(stderr=True),
-        speed_estimate_period=120,
-    )
-    task = bar.add_task("reproducing")
-
-    def show(done: float, total: float) -> None:
-        bar.start()  # with the first news only: solving Shokri's laws has a bar of its own
-        what = "reproducing" if done < total else "drawing"
-        bar.update(task, description=what, completed=done, total=max(total, 1e-9))
-
-    try:
-        yield show
-    finally:
-        bar.stop()
+    return found.get("points"), found.get("values")
 
 
 def _verdicts(judgements: tuple[experiments.Judgement, ...]) -> None:

@@ -1,27 +1,24 @@
-"""What commands print: tables, JSON, complaints, and a spinner while work lasts."""
+"""What commands print: tables, JSON and complaints."""
 
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from threading import Timer
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from freewill.evidence import Evidence
-from freewill.guarantees import AdversaryLoss, Guarantee
-from freewill.mechanisms import Mechanism
+if TYPE_CHECKING:
+    from freewill.evidence import Evidence
+    from freewill.mechanisms import Mechanism
 
 FAILED, BAD_INPUT, BUG = 1, 2, 3
 """Exit codes: a claim or an estimate failed; bad usage or bad input; a fault of our own."""
 
 _PIPE_WIDTH = 120
-_PATIENCE_SECONDS = 1.0
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -81,7 +78,7 @@ def table(
     console(stderr=stderr).print(drawn)
 
 
-def groups(evidence: Evidence, names: Mapping[str, str]) -> list[dict[str, Any]]:
+def groups(evidence: "Evidence", names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Describe each group of the evidence; `names` maps the ids of mechanisms to their names."""
     return [
         {
@@ -89,13 +86,13 @@ def groups(evidence: Evidence, names: Mapping[str, str]) -> list[dict[str, Any]]
             "mechanism": brief(group.mechanism),
             "people": group.people,
             "outputs": len(group.counts),
-            "promise": promise(group.mechanism.guarantee()),
+            "promise": group.mechanism.guarantee().describe(),
         }
         for group in evidence.groups
     ]
 
 
-def evidence_table(evidence: Evidence, names: Mapping[str, str]) -> None:
+def evidence_table(evidence: "Evidence", names: Mapping[str, str]) -> None:
     """Print how many people chose what."""
     many = len(evidence.groups)
     say(f"{evidence.people:,} people, {many} mechanism{'s' * (many != 1)}, {evidence.alphabet}\n")
@@ -107,7 +104,7 @@ def evidence_table(evidence: Evidence, names: Mapping[str, str]) -> None:
                 brief(group.mechanism),
                 f"{group.people:,}",
                 f"{len(group.counts):,}",
-                short(group.mechanism.guarantee()),
+                group.mechanism.guarantee().short,
             ]
             for group in evidence.groups
         ],
@@ -115,7 +112,7 @@ def evidence_table(evidence: Evidence, names: Mapping[str, str]) -> None:
     )
 
 
-def brief(mechanism: Mechanism) -> str:
+def brief(mechanism: "Mechanism") -> str:
     """Return a mechanism in a few words: without its alphabet, which all of a survey share.
 
     >>> from freewill import KRR, Identity, Linear
@@ -124,40 +121,3 @@ def brief(mechanism: Mechanism) -> str:
     """
     alphabet = str(mechanism.alphabet)
     return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
-
-
-def short(guarantee: Guarantee | AdversaryLoss) -> str:
-    """Return a guarantee in a few words, for a column of a table.
-
-    >>> short(Guarantee("geo", 0.1))
-    '0.1-geo'
-    """
-    if isinstance(guarantee, AdversaryLoss):
-        return f"adversary loses {guarantee.adversary_loss:.4g}"
-    return str(guarantee).replace("geo-indistinguishability", "geo")
-
-
-def promise(guarantee: Guarantee | AdversaryLoss) -> dict[str, Any]:
-    """Describe a guarantee for JSON."""
-    if isinstance(guarantee, AdversaryLoss):
-        return {"kind": "adversary-loss", "adversary_loss": guarantee.adversary_loss}
-    return {"kind": guarantee.kind, "epsilon": guarantee.epsilon}
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show a spinner on work that turns out to take longer than a second, on terminals only."""
-    errors = console(stderr=True)
-    if not errors.is_terminal:
-        yield
-        return
-    spinner = errors.status(f"{what} ...")
-    timer = Timer(_PATIENCE_SECONDS, spinner.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        spinner.stop()

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.alphabets import Alphabet, Categorical, Grid
+from freewill.alphabets import Alphabet, Inside
 from freewill.errors import AlphabetError, FreewillError
-from freewill.types import BoolArray, IntArray
 
 _ENDINGS = (".csv", ".parquet", ".ndjson", ".jsonl")
 
@@ -64,46 +63,35 @@ def _first_line(error: Exception) -> str:
 
 def encode(
     alphabet: Alphabet, columns: list[NDArray[Any]], names: list[str], *, drop_outside: bool
-) -> tuple[IntArray, BoolArray]:
-    """Turn columns into indices, and tell which rows they came from.
-
-    A grid takes two columns, in the order of its points; all else takes one.
-    """
-    wanted = 2 if isinstance(alphabet, Grid) else 1
-    if len(columns) != wanted:
-        which = "one column"
-        if isinstance(alphabet, Grid):
-            which = "two, " + ("east and north" if alphabet.bounds is None else "lat and lon")
+) -> Inside:
+    """Turn columns, in the order of the alphabet's axes, into indices, and tell of which rows."""
+    axes = alphabet.axes
+    if len(columns) != len(axes):
         raise AlphabetError(
-            f"--column was given {len(columns)} times: values of {alphabet} stand in {which}."
+            f"--column was given {len(columns)} times: values of {alphabet} stand in "
+            f"{len(axes)}, {' and '.join(axes)}."
         )
-    columns = [
+    fitting = [
         _fitting(alphabet, name, column) for name, column in zip(names, columns, strict=True)
     ]
-    everyone = np.ones(len(columns[0]), dtype=np.bool_)
-    if isinstance(alphabet, Grid):
-        points = np.column_stack(columns)
-        if drop_outside:
-            inside = alphabet.encode_inside(points)
-            return inside.indices, inside.kept
-        try:
-            return alphabet.encode(points), everyone
-        except AlphabetError as error:
-            text = str(error).replace("use encode_inside", "give --drop-outside")
-            raise AlphabetError(text) from None
-    return alphabet.encode(columns[0]), everyone
+    values = np.column_stack(fitting) if len(axes) > 1 else fitting[0]
+    if drop_outside:
+        return alphabet.encode_inside(values)
+    try:
+        return Inside(alphabet.encode(values), np.ones(len(values), dtype=np.bool_))
+    except AlphabetError as error:
+        text = str(error).replace("use encode_inside", "give --drop-outside")
+        raise AlphabetError(text) from None
 
 
 def _fitting(alphabet: Alphabet, name: str, column: NDArray[Any]) -> NDArray[Any]:
     """Return labels as texts, all else as numbers; name the column where that cannot be."""
-    is_text = column.dtype.kind in "OUS"
-    if isinstance(alphabet, Categorical):
-        if is_text or column.dtype.kind in "iu":
-            # A file of labels 1, 2, 3 looks like numbers.
-            return column.astype(str).astype(object)
-    elif column.dtype.kind in "iuf":
+    # A file of labels 1, 2, 3 looks like numbers.
+    if alphabet.labels and column.dtype.kind in "OUSiu":
+        return column.astype(str).astype(object)
+    if not alphabet.labels and column.dtype.kind in "iuf":
         return column
-    wanted = "labels (texts)" if isinstance(alphabet, Categorical) else "numbers"
+    wanted = "labels (texts)" if alphabet.labels else "numbers"
     raise AlphabetError(
         f"column {name!r} has values such as {column[0]!r}: {alphabet} takes {wanted}."
     )

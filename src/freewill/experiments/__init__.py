@@ -7,7 +7,7 @@
 
 from freewill.experiments.gowalla import download
 from freewill.experiments.panels import FIGURES, FULL, PANELS, QUICK, STUDIES, Panel, Plan, plan
-from freewill.experiments.places import City, Line, load, synthetic_city
+from freewill.experiments.places import Crowd, load, synthetic_city
 from freewill.experiments.reproduce import Outcome, reproduce
 from freewill.experiments.results import Results, Row
 from freewill.experiments.verdicts import Judgement, judge, verdict
@@ -18,9 +18,8 @@ __all__ = [
     "PANELS",
     "QUICK",
     "STUDIES",
-    "City",
+    "Crowd",
     "Judgement",
-    "Line",
     "Outcome",
     "Panel",
     "Plan",

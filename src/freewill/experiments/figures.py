@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freewill import plots
-from freewill.experiments.methods import EM, GIBU, Method
+from freewill.estimators.methods import Method
+from freewill.experiments.methods import EM, GIBU
 from freewill.experiments.mixtures import Mixture, Setting
 from freewill.experiments.results import Results
 from freewill.theory import lower_bound
@@ -15,15 +16,24 @@ from freewill.theory import lower_bound
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_KIND_COLOURS = {
-    "krr": "#E69F00",
-    "geometric": "#0072B2",
-    "mixed": "#009E73",
-    "shokri": "#CC79A7",
-    "high": "#D55E00",
-    "low": "#56B4E9",
+_Pen = tuple[str, str]
+_PENS: dict[tuple[str, str | None], _Pen] = {
+    ("gibu", None): (plots.BLUE, "o"),
+    ("inversion", "project"): (plots.VERMILION, "s"),
+    ("inversion", "normalise"): (plots.ORANGE, "D"),
+    ("ibu", None): (plots.GREEN, "^"),
+    ("debias", "project"): (plots.PURPLE, "s"),
+    ("debias", "normalise"): (plots.SKY, "D"),
 }
-_KIND_MARKERS = {"krr": "s", "geometric": "o", "mixed": "^", "shokri": "D", "high": "v", "low": "P"}
+"""One colour and marker for an estimator and its post-processing, in all pictures."""
+_KINDS: dict[str, _Pen] = {
+    "krr": (plots.ORANGE, "s"),
+    "geometric": (plots.BLUE, "o"),
+    "mixed": (plots.GREEN, "^"),
+    "shokri": (plots.PURPLE, "D"),
+    "high": (plots.VERMILION, "v"),
+    "low": (plots.SKY, "P"),
+}
 _WIDTH, _HEIGHT = 4.7, 3.7
 
 
@@ -51,7 +61,7 @@ def errors(
         _log(axes)
         if mixture.place == "city":
             _note(axes, city)
-        axes.legend(fontsize=9, frameon=False, loc="lower left", labelcolor="#22272E")
+        axes.legend(fontsize=9, frameon=False, loc="lower left", labelcolor=plots.INK)
     return plots.save(figure, path)
 
 
@@ -60,23 +70,24 @@ def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None
     people = np.array([*curve])
     mean = np.array([summary.mean for summary in curve.values()])
     spread = np.array([summary.spread for summary in curve.values()])
-    pen: dict[str, Any] = {"color": method.colour, "linestyle": method.dash}
-    top = 3 if method == GIBU else 2
-    hollow = "white" if method.post == "normalise" else method.colour
+    colour, marker = _PENS[method.estimator, method.post]
     axes.plot(
         people,
         mean,
-        marker=method.marker,
+        # [IBU]R shares a panel with [IBU]M.
+        marker="v" if (method.estimator, method.way) == ("ibu", "R") else marker,
         markersize=5.5,
-        markerfacecolor=hollow,
+        markerfacecolor="white" if method.post == "normalise" else colour,
+        # Dashed for combined results, which never are the better ones.
+        linestyle="--" if method.way == "R" else "-",
         linewidth=2.2 if method == GIBU else 1.6,
+        color=colour,
         label=method.label,
-        zorder=top,
-        **pen,
+        zorder=3 if method == GIBU else 2,
     )
     # A logarithmic axis has no place for a band that reaches 0.
     low = np.maximum(mean - spread, mean / 5)
-    axes.fill_between(people, low, mean + spread, color=method.colour, alpha=0.15, linewidth=0)
+    axes.fill_between(people, low, mean + spread, color=colour, alpha=0.15, linewidth=0)
 
 
 def _unit(mixture: Mixture) -> str:
@@ -93,7 +104,7 @@ def _note(axes: "Axes", text: str) -> None:
         ha="right",
         va="top",
         fontsize=8.5,
-        color="#5B6675",
+        color=plots.SOFT,
     )
 
 
@@ -109,16 +120,16 @@ def _log(axes: "Axes") -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.grid(color="#E4E7EB", linewidth=0.8)
+    axes.grid(color=plots.FAINT, linewidth=0.8)
 
 
 def _pen(mixture: Mixture) -> dict[str, Any]:
-    kind = mixture.name.split("-")[1]
+    colour, marker = _KINDS[mixture.name.split("-")[1]]
     city = mixture.place == "city"
     return {
-        "color": _KIND_COLOURS[kind],
-        "marker": _KIND_MARKERS[kind],
-        "markerfacecolor": "white" if city else _KIND_COLOURS[kind],
+        "color": colour,
+        "marker": marker,
+        "markerfacecolor": "white" if city else colour,
         "markersize": 5.5,
         "linestyle": "--" if city else "-",
         "linewidth": 1.6,
@@ -137,7 +148,7 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int, path: P
         if gaps:
             left.plot([*gaps], [*gaps.values()], **_pen(mixture))
             right.plot([*ratios], [*ratios.values()], **_pen(mixture))
-    right.axhline(1.0, color="#22272E", linewidth=1.0, zorder=1)
+    right.axhline(1.0, color=plots.INK, linewidth=1.0, zorder=1)
     plots.finish(left, "How far from the optimum", "delta", "gap (log-likelihood a person)")
     plots.finish(right, "What that does to the error", "delta", "EMD / EMD of the optimum")
     for axes in (left, right):
@@ -173,7 +184,7 @@ def bounds(settings: Iterable[Setting], results: Results, path: Path) -> Path:
     for setting in settings:
         factors = price(setting, results)
         axes.plot([*factors], [*factors.values()], **_pen(setting.mixture))
-    axes.axhline(1.0, color="#22272E", linewidth=1.2, zorder=1)
+    axes.axhline(1.0, color=plots.INK, linewidth=1.2, zorder=1)
     up = "squared l2 error / lower bound"
     plots.finish(axes, "What privacy costs: GIBU over the error without privacy", "people", up)
     _log(axes)
@@ -196,7 +207,4 @@ def reconstructions(
 ) -> Path:
     """Draw the truth beside what methods make of one draw."""
     head = f"{label}: {people:,} people, {setting.mixture.title.rsplit(',', 1)[0]}"
-    if setting.mixture.place == "city":
-        shown = {"truth": setting.truth, **thetas}
-        return plots.maps(setting.alphabet, shown, path=path, title=head)  # type: ignore[arg-type]
-    return plots.line(setting.alphabet, thetas, setting.truth, path=path, title=head, unit="value")
+    return plots.picture(setting.alphabet, thetas, setting.truth, path=path, title=head)

@@ -13,7 +13,7 @@ import numpy as np
 from freewill.alphabets import Alphabet
 from freewill.evidence import Evidence, collect
 from freewill.experiments import parameters as paper
-from freewill.experiments.places import City, Line
+from freewill.experiments.places import Crowd
 from freewill.mechanisms import KRR, RAPPOR, Geometric, Mechanism, PlanarGeometric, Shokri
 from freewill.types import FloatArray, IntArray
 
@@ -42,9 +42,8 @@ class Part:
             return [RAPPOR(alphabet, level) for level in self.levels]
         if self.kind == "k-rr":
             return [KRR(alphabet, level) for level in self.levels]
-        if hasattr(alphabet, "columns"):
-            return [PlanarGeometric(alphabet, level) for level in self.levels]
-        return [Geometric(alphabet, level) for level in self.levels]
+        kind = PlanarGeometric if len(alphabet.axes) > 1 else Geometric
+        return [kind(alphabet, level) for level in self.levels]
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,9 @@ class Setting:
     def key(self) -> str:
         """A hash of all that decides the numbers: alphabet, mechanisms, solved laws and truth."""
         # Two releases may solve one spec of Shokri's to different optima: the law itself counts.
-        laws = [m.law() for m in self.mechanisms if isinstance(m, Shokri)]
+        kinds = [part.kind for part in self.mixture.parts for _ in part.levels]
+        named = zip(kinds, self.mechanisms, strict=True)
+        laws = [mechanism.law() for kind, mechanism in named if kind == "shokri"]
         cause = {
             "results": RESULTS_VERSION,
             "alphabet": self.alphabet.spec(),
@@ -115,7 +116,7 @@ def binomial(size: int) -> FloatArray:
 
 
 def settings(
-    mixtures: Sequence[Mixture], city: City | None = None, line: Line | None = None
+    mixtures: Sequence[Mixture], city: Crowd | None = None, line: Crowd | None = None
 ) -> list[Setting]:
     """Put mixtures at their places: the paper's lines, and a city (synthetic by default)."""
     from freewill.experiments.places import synthetic_city  # noqa: PLC0415
@@ -125,7 +126,7 @@ def settings(
     where: dict[Place, tuple[Alphabet, FloatArray]] = {
         "line": (paper.LINE, truth),
         "short line": (paper.SHORT_LINE, binomial(paper.SHORT_LINE.size)),
-        "city": (town.grid, town.truth),
+        "city": (town.alphabet, town.truth),
     }
     return [Setting(mixture, *where[mixture.place]) for mixture in mixtures]
 

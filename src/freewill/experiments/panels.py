@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from freewill.errors import ParameterError
+from freewill.estimators.methods import Method
 from freewill.experiments.methods import (
     EM,
     GIBU,
@@ -14,8 +15,7 @@ from freewill.experiments.methods import (
     INV_R,
     RAP_M,
     RAP_R,
-    Method,
-    to_certificate,
+    Race,
 )
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Mixture, shokri
 
@@ -133,7 +133,7 @@ class Plan:
                 if mixture.place != "short line":
                     stopped = IBU_M_STOPPED[: scale.em_deltas]
                     add(mixture.name, most, scale.em_seeds, (IBU_M, *stopped))
-                add(mixture.name, most, 1, (to_certificate(scale.limit_seconds),))
+                add(mixture.name, most, 1, (Race(seconds=scale.limit_seconds),))
         return found
 
 

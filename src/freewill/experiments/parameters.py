@@ -19,10 +19,8 @@ GEOMETRIC_LINE = (0.020, 0.025, 0.031, 0.039, 0.050, 0.065, 0.088, 0.131, 0.236,
 GEOMETRIC_CITY = (0.190, 0.244, 0.310, 0.390, 0.493, 0.632, 0.835, 1.159, 1.762, 3.124)
 """Table VI: epsilons of ten geometric mechanisms, for a unit on the line and for a kilometre."""
 
-MIXED_LINE_GEOMETRIC = (0.065, 0.088, 0.131, 0.236, 0.869)
-MIXED_LINE_KRR = (3.00, 3.54, 3.96, 4.34, 4.69)
-MIXED_CITY_GEOMETRIC = (0.632, 0.835, 1.159, 1.762, 3.124)
-MIXED_CITY_KRR = (3.05, 4.19, 4.81, 5.27, 5.67)
+MIXED_LINE_GEOMETRIC, MIXED_LINE_KRR = GEOMETRIC_LINE[5:], KRR_LINE[:5]
+MIXED_CITY_GEOMETRIC, MIXED_CITY_KRR = GEOMETRIC_CITY[5:], KRR_CITY[:5]
 """Table VII: five geometric mechanisms and five k-RR."""
 
 SHOKRI_LINE = (1.0, 4.0, 7.0, 10.0, 13.0, 16.0, 19.0, 22.0, 24.5, 28.0)

@@ -5,14 +5,13 @@ import gzip
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 import numpy as np
 
-from freewill.alphabets import Grid
-from freewill.alphabets.grid import kilometres_per_degree
+from freewill.alphabets import Alphabet, Grid, kilometres_per_degree
 from freewill.errors import FreewillError
 from freewill.experiments.parameters import CITY, LINE
 from freewill.types import FloatArray
@@ -23,42 +22,31 @@ _SNAP_COLUMNS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class City:
-    """How many people there are in each cell of a grid, and what to call the place."""
+class Crowd:
+    """How many people have each value of an alphabet, and what to call them."""
 
-    grid: Grid
+    alphabet: Alphabet
     counts: FloatArray
     label: str
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Literal["points", "values"]:
+        """Whether people are somewhere in a city, or have values of a line."""
+        return "points" if len(self.alphabet.axes) > 1 else "values"
 
     @property
     def truth(self) -> FloatArray:
-        """The distribution over cells."""
+        """The distribution over the alphabet."""
         return np.asarray(self.counts / self.counts.sum())
 
     def __str__(self) -> str:
-        people, cells = int(self.counts.sum()), int((self.counts > 0).sum())
-        return f"{self.label}: {people:,} points in {cells} of {self.grid.size} cells"
+        used = f" in {int((self.counts > 0).sum())} of {self.alphabet.size} cells"
+        people = f"{self.label}: {int(self.counts.sum()):,} {self.kind}"
+        return people + used * (self.kind == "points")
 
 
-@dataclass(frozen=True, eq=False)
-class Line:
-    """How many people have each value of the line 0..99."""
-
-    counts: FloatArray
-    label: str
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def truth(self) -> FloatArray:
-        """The distribution over values."""
-        return np.asarray(self.counts / self.counts.sum())
-
-    def __str__(self) -> str:
-        return f"{self.label}: {int(self.counts.sum()):,} values"
-
-
-def synthetic_city() -> City:
+def synthetic_city() -> Crowd:
     """Return the city that ships with the project, on the paper's grid.
 
     A centre and nine quarters, main streets, lumpy blocks, a park and a bay where nobody is: of
@@ -83,10 +71,10 @@ def synthetic_city() -> City:
     crowd[park | bay] = 0.0
     counts = np.floor(123_000 * crowd / crowd.sum())
     counts[np.argmax(counts)] += 123_000 - counts.sum()
-    return City(CITY, counts, "synthetic city")
+    return Crowd(CITY, counts, "synthetic city")
 
 
-def load(path: str | Path) -> City | Line:
+def load(path: str | Path) -> Crowd:
     """Read a data file of the user's: points of a city, or values of the line 0..99.
 
     A CSV (plain or .gz) with columns latitude and longitude holds points; with one column of
@@ -172,7 +160,7 @@ def _gowalla_points(*files: TextIO) -> list[FloatArray]:
     return list(np.array(points).T)
 
 
-def _city(path: Path, latitudes: FloatArray, longitudes: FloatArray) -> City:
+def _city(path: Path, latitudes: FloatArray, longitudes: FloatArray) -> Crowd:
     """Count points on the paper's grid, or on one of its size around points from elsewhere."""
     points = np.column_stack([latitudes, longitudes])
     grid, label, notes = CITY, "San Francisco", []
@@ -186,7 +174,7 @@ def _city(path: Path, latitudes: FloatArray, longitudes: FloatArray) -> City:
     if not inside.indices.size:
         raise FreewillError(f"{path}: no point falls into a grid of 12 x 8 km around their middle.")
     counts = np.bincount(inside.indices, minlength=grid.size).astype(np.float64)
-    return City(grid, counts, f"{label} ({path.name})", tuple(notes))
+    return Crowd(grid, counts, f"{label} ({path.name})", tuple(notes))
 
 
 def _around(points: FloatArray) -> Grid:
@@ -205,7 +193,7 @@ def _around(points: FloatArray) -> Grid:
     )
 
 
-def _line(path: Path, values: FloatArray, people: FloatArray | None = None) -> Line:
+def _line(path: Path, values: FloatArray, people: FloatArray | None = None) -> Crowd:
     people = np.ones(values.size) if people is None else people
     kept = (values >= LINE.first) & (values <= LINE.last) & (values == np.floor(values))
     if not people[kept].sum() > 0 or np.any(people < 0):
@@ -215,4 +203,4 @@ def _line(path: Path, values: FloatArray, people: FloatArray | None = None) -> L
         notes.append(f"{int((~kept).sum()):,} rows of {path.name} are not in 0..99: left out")
     counts = np.zeros(LINE.size)
     np.add.at(counts, LINE.encode(values[kept]), people[kept])
-    return Line(counts, f"values of {path.name}", tuple(notes))
+    return Crowd(LINE, counts, f"values of {path.name}", tuple(notes))

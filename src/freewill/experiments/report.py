@@ -10,10 +10,11 @@ from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from freewill import plots
 from freewill.experiments import tables
 from freewill.experiments.mixtures import Setting
 from freewill.experiments.panels import Figure, Plan
-from freewill.experiments.places import City, Line
+from freewill.experiments.places import Crowd
 from freewill.experiments.results import Results
 from freewill.experiments.verdicts import EXCELLENT, GOOD, Judgement
 
@@ -30,8 +31,8 @@ class Story:
     judgements: tuple[Judgement, ...]
     figures: tuple[Figure, ...]
     pictures: dict[str, Path]
-    city: City
-    line: Line | None
+    city: Crowd
+    line: Crowd | None
     command: str
     seconds: float
     computed: int
@@ -44,7 +45,10 @@ class Story:
 
 def write(story: Story, path: Path) -> Path:
     """Write the page."""
-    style = resources.files("freewill.experiments").joinpath("page.css").read_text("utf-8")
+    colours = {"ink": plots.INK, "soft": plots.SOFT, "line": plots.FAINT, "blue": plots.BLUE}
+    names = " ".join(f"--{name}: {colour};" for name, colour in colours.items())
+    style = f":root {{ {names} }}\n"
+    style += resources.files("freewill.experiments").joinpath("page.css").read_text("utf-8")
     body = "".join(
         (
             _head(story),
@@ -239,7 +243,7 @@ def _how(story: Story) -> str:
     notes = (*story.city.notes, *(story.line.notes if story.line else ()))
     facts = {
         "line": f"0..99, truth: {truth}; RAPPOR on 0..19, binomial",
-        "city": "; ".join((f"{story.city} ({story.city.grid})", *notes)),
+        "city": "; ".join((f"{story.city} ({story.city.alphabet})", *notes)),
         "people": ", ".join(f"{size:,}" for size in scale.sizes)
         + "; each draws a value from the truth and one of the mechanisms with equal probability",
         "seeds": f"0 to {scale.seeds - 1}; algorithm 1: 0 to {scale.em_seeds - 1}",

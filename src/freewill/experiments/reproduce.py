@@ -1,6 +1,5 @@
 """From a plan to a folder: run it, draw it, judge it and write the report."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +10,11 @@ from freewill.experiments import figures, report
 from freewill.experiments.methods import GIBU, IBU_M, IBU_R, INV_M, Sample
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Setting, settings, shokri
 from freewill.experiments.panels import FIGURES, PANELS, Figure, Plan
-from freewill.experiments.places import City, Line, synthetic_city
+from freewill.experiments.places import Crowd, synthetic_city
 from freewill.experiments.results import Results, Store
 from freewill.experiments.runner import run
 from freewill.experiments.verdicts import Judgement, judge
+from freewill.progress import progress
 
 _SHOWN = {
     "map": ("city-geometric", "city-mixed", "city-krr", "city-shokri"),
@@ -36,11 +36,10 @@ class Outcome:
 def reproduce(
     plan: Plan,
     out: Path,
-    city: City | None = None,
-    line: Line | None = None,
+    city: Crowd | None = None,
+    line: Crowd | None = None,
     command: str = "",
     workers: int | None = None,
-    show: Callable[[float, float], None] = lambda done, total: None,
 ) -> Outcome:
     """Run a plan and write its report; what an earlier run left in the folder is used again."""
     started = perf_counter()
@@ -54,10 +53,11 @@ def reproduce(
             mechanism.operator(mechanism.witnesses()[:1])
     store = Store(out / "rows", ready)
     before = len(store.rows)
-    results = run(plan, ready, store, workers, show)
+    results = run(plan, ready, store, workers)
     computed = len(store.rows) - before
     judgements = tuple(judge(results))
-    drawn = draw(plan, ready, results, place, line, out / "figures")
+    with progress("drawing"):
+        drawn = draw(plan, ready, results, place, line, out / "figures")
     # The selections other than the first are a study of their own, not part of the paper.
     of_paper = {panel.mixture.name for panel in PANELS}
     story = report.Story(
@@ -90,8 +90,8 @@ def draw(
     plan: Plan,
     ready: list[Setting],
     results: Results,
-    city: City,
-    line: Line | None,
+    city: Crowd,
+    line: Crowd | None,
     folder: Path,
 ) -> dict[str, Path]:
     """Draw everything that the plan has results for."""
@@ -131,10 +131,10 @@ def draw(
 
 def _reconstruct(setting: Setting, label: str, people: int, path: Path) -> Path:
     """Draw what three methods make of the first draw of a setting."""
-    # In the order in which `plots.line` gives out the colours that these methods have elsewhere.
+    # In the order in which `plots.picture` gives out the colours that these methods have elsewhere.
     sample = Sample(setting.draw(people, seed=0)[0])
     thetas = {}
     for method in (GIBU, INV_M[0], IBU_M):
         with suppress(IdentifiabilityError):
-            thetas[method.label] = method.run(sample).theta
+            thetas[method.label] = sample.run(method).theta
     return figures.reconstructions(setting, thetas, label, people, path)

@@ -1,7 +1,7 @@
 """The runner: every cell of a plan once, on all cores, resumed where it stopped."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,11 +11,13 @@ import numpy as np
 
 from freewill.alphabets import Alphabet
 from freewill.errors import FreewillError
-from freewill.experiments.methods import Method, Sample
+from freewill.estimators.methods import Method
+from freewill.experiments.methods import Race, Sample
 from freewill.experiments.mixtures import Setting
 from freewill.experiments.panels import Plan
 from freewill.experiments.results import Results, Row, Store
 from freewill.metrics import emd, l2
+from freewill.progress import progress
 from freewill.types import FloatArray
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -37,7 +39,7 @@ class Cell:
         """Roughly how long it takes, in seconds: for the time left, and to start with the long."""
         city = self.mixture.startswith("city")
         iterations = sum(0.8 for method in self.methods if method.delta is not None)
-        limits = sum(method.seconds or 0.0 for method in self.methods)
+        limits = sum(method.seconds for method in self.methods if isinstance(method, Race))
         return (1.6 if city else 0.25) + iterations + limits / 2
 
 
@@ -53,7 +55,7 @@ def _row(setting: Setting, cell: Cell, method: Method, sample: Sample, drawn: Fl
     alphabet: Alphabet = setting.alphabet
     head = (cell.mixture, method.name, cell.people, cell.seed)
     try:
-        found = method.run(sample)
+        found = sample.run(method)
         theta = found.theta / found.theta.sum()
     except FreewillError as error:
         nothing = float("nan")
@@ -75,9 +77,8 @@ def run(
     settings: Sequence[Setting],
     store: Store,
     workers: int | None = None,
-    show: Callable[[float, float], None] = lambda done, total: None,
 ) -> Results:
-    """Run what the store does not hold yet; `show(done, total)` in seconds of expected work.
+    """Run what the store does not hold yet.
 
     Each worker is a process of its own with single-threaded linear algebra: the problems are
     small, and threads would only get in each other's way.
@@ -91,11 +92,11 @@ def run(
             cells.append(Cell(mixture, people, seed, tuple(missing)))
     cells.sort(key=lambda cell: -cell.weight)
     total, done = sum(cell.weight for cell in cells), 0.0
-    show(done, total)
-    for cell, rows in _finished(cells, by_name, workers or os.cpu_count() or 1):
-        store.add(rows)
-        done += cell.weight
-        show(done, total)
+    with progress("reproducing") as show:
+        for cell, rows in _finished(cells, by_name, workers or os.cpu_count() or 1):
+            store.add(rows)
+            done += cell.weight
+            show(done / total)
     keys = [(*where, method.name) for where, methods in wanted.items() for method in methods]
     return Results(tuple(store.rows[key] for key in keys))
 

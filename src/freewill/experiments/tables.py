@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from freewill.estimators.methods import Method
 from freewill.experiments.figures import stopped
-from freewill.experiments.methods import EM, GIBU, IBU_M, IBU_M_STOPPED, INV_M, Method
+from freewill.experiments.methods import EM, GIBU, IBU_M, IBU_M_STOPPED, INV_M
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Mixture, Setting, shokri
 from freewill.experiments.results import Results
 from freewill.experiments.verdicts import Judgement, Ratio, ratio_of

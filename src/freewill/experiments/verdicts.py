@@ -5,7 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from freewill.experiments.methods import IBU_M, IBU_R, INV_M, INV_R, RAP_M, RAP_R, Method
+from freewill.estimators.methods import Method
+from freewill.experiments.methods import IBU_M, IBU_R, INV_M, INV_R, RAP_M, RAP_R
 from freewill.experiments.results import Results
 
 Word = Literal["Excellent", "Good", "Bad", "NA", ""]

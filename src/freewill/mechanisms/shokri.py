@@ -9,21 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill import cache
-from freewill.alphabets import Alphabet, Linear, distances
+from freewill.alphabets import Alphabet, distances, is_line
 from freewill.errors import LawError, ParameterError
 from freewill.guarantees import AdversaryLoss
 from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_quality_loss
 from freewill.mechanisms.matrix import Matrix
 from freewill.operators import DenseOperator
 from freewill.progress import progress
-from freewill.shokri import centre, coin, max_entropy, program, vertex
 from freewill.shokri.problem import Problem, fill_free_rows, symmetries
 from freewill.types import FloatArray, IntArray, Reports, Spec, distribution
 
 Selection = Literal["max-entropy", "centre", "vertex", "coin"]
 
 _LARGEST_ALPHABET = 2048
+"""Values whose law, 32 MiB, can still be solved for and sent."""
 _STOCHASTIC = 1e-12
+"""How far from 1 a row of a law from the disk may sum."""
 _SOLUTION = 1
 """To be raised when a selection starts to give other laws: kept ones are then solved anew."""
 
@@ -43,15 +44,17 @@ class Shokri(Mechanism):
     - "max-entropy" (default): the law with the least mutual information. Smooth, symmetric, a
       sensible mechanism. Take this one.
     - "centre": the analytic centre of all optimal laws: every output possible from every value.
-    - "vertex": a corner, as a linear programming solver returns it. Few outputs, a singular law:
+    - "vertex": a vertex, as a linear programming solver returns it. Few outputs, a singular law:
       the collector cannot recover the distribution from it. For comparison with the literature.
     - "coin": the truth, or the same blind answer for all. Optimal by this criterion, and a poor
       mechanism: it shows why the criterion alone is not enough.
 
-    Different losses (`quality`, `privacy`: k x k matrices, [value, other value]) have no closed
-    form: the program itself is solved, and `gap` bounds the distance to its optimum. Where
+    Different losses (k x k matrices, [value, other value]: `report_loss` is what the user loses by
+    a report, l_q, and `guess_loss` what the adversary loses by a guess, l_p) have no closed form:
+    the program itself is solved, and `gap` bounds the distance to its optimum. Where
     `quality_loss` is Qmax or more the law is constant. A value of prior 0 has a free row and gets
     that of the nearest value with a prior. Laws are kept on disk (see `freewill.cache`).
+    `quality_loss_limit` is Q; the method `quality_loss` is what the law costs under any prior.
 
     >>> import freewill as fw
     >>> mechanism = fw.Shokri(fw.Linear(0, 9), quality_loss=1.5)
@@ -60,11 +63,11 @@ class Shokri(Mechanism):
     """
 
     alphabet: Alphabet
-    threshold: float
+    quality_loss_limit: float
     prior: FloatArray | None
     selection: Selection
-    quality: FloatArray | None
-    privacy: FloatArray | None
+    report_loss: FloatArray | None
+    guess_loss: FloatArray | None
     name: ClassVar[str] = "shokri"
 
     def __init__(
@@ -73,8 +76,8 @@ class Shokri(Mechanism):
         quality_loss: float,
         prior: ArrayLike | None = None,
         selection: Selection = "max-entropy",
-        quality: ArrayLike | None = None,
-        privacy: ArrayLike | None = None,
+        report_loss: ArrayLike | None = None,
+        guess_loss: ArrayLike | None = None,
     ) -> None:
         checked_alphabet(alphabet, Alphabet, self.name)
         if alphabet.size > _LARGEST_ALPHABET:
@@ -88,21 +91,22 @@ class Shokri(Mechanism):
             )
         fields = {
             "alphabet": alphabet,
-            "threshold": checked_quality_loss(quality_loss),
+            "quality_loss_limit": checked_quality_loss(quality_loss),
             "prior": None
             if prior is None
             else _frozen(distribution(prior, alphabet.size, "prior")),
             "selection": selection,
-            "quality": _checked_loss(quality, alphabet.size, "quality"),
-            "privacy": _checked_loss(privacy, alphabet.size, "privacy"),
+            "report_loss": _checked_loss(report_loss, alphabet.size, "report_loss"),
+            "guess_loss": _checked_loss(guess_loss, alphabet.size, "guess_loss"),
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
-        if self._closed_form and np.any(self.problem.quality.diagonal() != 0):
-            where = int(np.flatnonzero(self.problem.quality.diagonal())[0])
+        honest = self.problem.report_loss.diagonal()
+        if self._closed_form and np.any(honest != 0):
+            where = int(np.flatnonzero(honest)[0])
             raise ParameterError(
-                f"quality[{where}, {where}]={self.problem.quality[where, where]:g}: with one loss "
-                f"for user and adversary, telling the truth must cost nothing (a zero diagonal)."
+                f"report_loss[{where}, {where}]={honest[where]:g}: with one loss for user and "
+                f"adversary, telling the truth must cost nothing (a zero diagonal)."
             )
 
     def __eq__(self, other: object) -> bool:
@@ -113,8 +117,8 @@ class Shokri(Mechanism):
 
     @property
     def _closed_form(self) -> bool:
-        return self.quality is self.privacy or np.array_equal(
-            self.problem.quality, self.problem.privacy
+        return self.report_loss is self.guess_loss or np.array_equal(
+            self.problem.report_loss, self.problem.guess_loss
         )
 
     @cached_property
@@ -123,20 +127,17 @@ class Shokri(Mechanism):
         size = self.alphabet.size
         prior = np.full(size, 1 / size) if self.prior is None else self.prior
         distance = distances(self.alphabet)
-        quality = distance if self.quality is None else self.quality
-        privacy = distance if self.privacy is None else self.privacy
-        return Problem(
-            prior,
-            quality,
-            privacy,
-            symmetries(self.alphabet, prior, quality, privacy),
-            near=2 if isinstance(self.alphabet, Linear) else 8,
-        )
+        report_loss = distance if self.report_loss is None else self.report_loss
+        guess_loss = distance if self.guess_loss is None else self.guess_loss
+        images = symmetries(self.alphabet, prior, report_loss, guess_loss)
+        # A better guess shows first in the neighbours: two on a line, eight in the plane.
+        near = 2 if is_line(self.alphabet) else 8
+        return Problem(prior, report_loss, guess_loss, images, near)
 
     @property
     def constant(self) -> bool:
         """Whether the law is the same for all values, because `quality_loss` allows that."""
-        return self._closed_form and self.threshold >= self.problem.largest_loss
+        return self._closed_form and self.quality_loss_limit >= self.problem.largest_loss
 
     @cached_property
     def _solved(self) -> cache.Arrays:
@@ -163,37 +164,38 @@ class Shokri(Mechanism):
         return max(self.optimum - self.problem.adversary_loss(self.matrix), 0.0)
 
     def _solve(self) -> cache.Arrays:
-        problem, threshold = self.problem, self.threshold
-        optimum = min(threshold, problem.largest_loss)
+        # A device that is sent the solved law needs none of this, nor SciPy.
+        from freewill.shokri import centre, coin, max_entropy, program, vertex  # noqa: PLC0415
+
+        problem, limit = self.problem, self.quality_loss_limit
+        optimum = min(limit, problem.largest_loss)
         with progress(f"solving {self}") as show:
             if not self._closed_form:
                 law, optimum = program.solve(
-                    problem, threshold, on_step=lambda gap: show(_towards(gap, 1e-8))
+                    problem, limit, on_step=lambda gap: show(_towards(gap, 1e-8))
                 )
             elif self.selection == "centre":
-                law = centre.solve(
-                    problem, threshold, lambda distance: show(_towards(distance, 1e-16))
-                )
+                law = centre.solve(problem, limit, lambda off: show(_towards(off, 1e-16)))
             else:
                 solve = {"max-entropy": max_entropy, "vertex": vertex, "coin": coin}
-                law = solve[self.selection].solve(problem, threshold)
-        law = self._within_threshold(law)
+                law = solve[self.selection].solve(problem, limit)
+        law = self._within_limit(law)
         free = problem.prior == 0
         if free.any():
             law = fill_free_rows(law, free, distances(self.alphabet))
         return {"law": law, "optimum": np.array(optimum)}
 
-    def _within_threshold(self, law: FloatArray) -> FloatArray:
+    def _within_limit(self, law: FloatArray) -> FloatArray:
         """Take back what rounding spent beyond Q, by telling the cheapest answer a little more."""
-        excess = self.problem.user_loss(law) - self.threshold
+        excess = self.problem.user_loss(law) - self.quality_loss_limit
         if excess <= 0:
             return law
         cheapest = np.zeros_like(law)
-        cheapest[np.arange(len(law)), self.problem.quality.argmin(axis=1)] = 1.0
+        cheapest[np.arange(len(law)), self.problem.report_loss.argmin(axis=1)] = 1.0
         saved = self.problem.user_loss(law) - self.problem.user_loss(cheapest)
         if saved <= excess:
             raise ParameterError(
-                f"quality_loss={self.threshold:g}: even the cheapest law costs "
+                f"quality_loss={self.quality_loss_limit:g}: even the cheapest law costs "
                 f"{self.problem.user_loss(cheapest):g}."
             )
         share = excess / saved
@@ -207,7 +209,7 @@ class Shokri(Mechanism):
             and optimum.shape == ()
             and bool(np.all(law >= 0))
             and bool(np.all(np.abs(law.sum(axis=1) - 1) < _STOCHASTIC))
-            and self.problem.user_loss(law) <= self.threshold * (1 + 1e-12)
+            and self.problem.user_loss(law) <= self.quality_loss_limit * (1 + 1e-12)
             and self.problem.adversary_loss(law) <= float(optimum) * (1 + 1e-9)
         )
 
@@ -238,14 +240,21 @@ class Shokri(Mechanism):
 
     def parameters(self) -> Spec:
         """Return Q, the selection and, where they are not the default, prior and losses."""
-        arrays = {"prior": self.prior, "quality": self.quality, "privacy": self.privacy}
+        losses = {"report_loss": self.report_loss, "guess_loss": self.guess_loss}
+        arrays = {"prior": self.prior, **losses}
         given = {name: array.tolist() for name, array in arrays.items() if array is not None}
-        return {"quality_loss": self.threshold, "selection": self.selection, **given}
+        return {"quality_loss": self.quality_loss_limit, "selection": self.selection, **given}
+
+    @classmethod
+    def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> "Shokri":
+        """Rebuild from `parameters()`; release 0.1 had other names for the losses."""
+        renamed = {"quality": "report_loss", "privacy": "guess_loss"}
+        return cls(alphabet, **{renamed.get(key, key): value for key, value in parameters.items()})
 
     def __str__(self) -> str:
         constant = ", constant" if self.constant else ""
         chosen = self.selection if self._closed_form else "its own losses"
-        return f"{self.name}({self.alphabet}, Q={self.threshold:g}, {chosen}{constant})"
+        return f"{self.name}({self.alphabet}, Q={self.quality_loss_limit:g}, {chosen}{constant})"
 
 
 def _checked_loss(loss: ArrayLike | None, size: int, name: str) -> FloatArray | None:

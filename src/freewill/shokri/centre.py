@@ -1,4 +1,7 @@
-"""The optimal law in the middle of all optimal ones: the analytic centre of the optimal face."""
+"""The optimal law in the middle of all optimal ones: the analytic centre of the optimal face.
+
+docs/shokri-centre.md derives the Newton step; the names of its terms are the names used here.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,14 +13,22 @@ from freewill.shokri.problem import Problem
 from freewill.types import BoolArray, FloatArray, IntArray
 
 _MAX_STEPS = 400
+"""Newton steps; a few dozen are usual, and the longest known take some 150."""
 _CENTRED = 1e-16
+"""Squared relative step at which the next one would change no more than the last digits."""
 _VIOLATION = 1e-11
+"""How much better, relative, a guess must be to count: less is the rounding of its own sum."""
 _ROUNDS = 30
+"""Times that guesses are added; each adds all that beat the report, so that few are needed."""
+_TO_BOUNDARY = 0.99
+"""Share of the way to the nearest bound that a step may go."""
+_START = 1e-3
+"""What the truth seems to cost at the start, in units of Q: it then gets a large, finite weight."""
+
+OnStep = Callable[[float], None] | None
 
 
-def solve(
-    problem: Problem, threshold: float, on_step: Callable[[float], None] | None = None
-) -> FloatArray:
+def solve(problem: Problem, quality_loss: float, on_step: OnStep = None) -> FloatArray:
     """Maximise sum log A_xy + sum log s_yz over the optimal laws.
 
     A law is optimal when E l = Q and on every output y no guess z is better than y itself:
@@ -26,15 +37,16 @@ def solve(
     matrix is a diagonal plus a few guesses, and solves for the k + 1 equalities: O(k^2 * guesses).
     """
     guesses = Guesses.near(problem)
-    columns = _start(problem, threshold)
+    weights = 1 / (_START * quality_loss + problem.report_loss[:, problem.possible].T)
+    columns = weights / weights.sum(axis=1, keepdims=True)
     for _ in range(_ROUNDS):
-        columns = _centre(problem, threshold, guesses, columns, on_step)
-        better = guesses.better_than_truth(problem, columns)
+        columns = _centre(problem, quality_loss, guesses, columns, on_step)
+        better = guesses.better_than_output(problem, columns)
         if not better.size:
             return problem.unfold(columns, problem.possible)
         guesses = guesses.add(problem, better)
     raise LawError(
-        f"no centre of the optimal laws at quality_loss={threshold:g}: "
+        f"no centre of the optimal laws at quality_loss={quality_loss:g}: "
         f"guesses kept turning out better. Use the max-entropy selection."
     )
 
@@ -43,7 +55,7 @@ def solve(
 class Guesses:
     """Which guesses the law must make no better than y, one row a possible output y.
 
-    `lists` is padded with -1; `forms[y, g]` is the linear form of s for guess g.
+    `lists` is padded with -1; `forms[y, g]` is row g of F_y, the linear form of s for guess g.
     """
 
     lists: IntArray
@@ -53,14 +65,14 @@ class Guesses:
     def near(cls, problem: Problem) -> "Guesses":
         """Start with the values that lose least when guessed for y."""
         reps = problem.possible
-        order = np.argsort(problem.privacy[reps], axis=1, kind="stable")
+        order = np.argsort(problem.guess_loss[reps], axis=1, kind="stable")
         others = order[order != reps[:, None]].reshape(reps.size, -1)
         return cls.of(problem, others[:, : problem.near])
 
     @classmethod
     def of(cls, problem: Problem, lists: IntArray) -> "Guesses":
         """Tabulate the forms of these guesses."""
-        loss, reps = problem.privacy, problem.possible
+        loss, reps = problem.guess_loss, problem.possible
         forms = (loss[:, lists] - loss[:, reps][:, :, None]).transpose(1, 2, 0)
         return cls(lists, np.where(lists[:, :, None] >= 0, forms * problem.prior, 0.0))
 
@@ -69,9 +81,17 @@ class Guesses:
         """Which entries of the lists are guesses."""
         return np.asarray(self.lists >= 0)
 
-    def better_than_truth(self, problem: Problem, columns: FloatArray) -> IntArray:
+    def apply(self, columns: FloatArray) -> FloatArray:
+        """Return F_y a_y for each output y."""
+        return np.asarray(np.einsum("ygx,yx->yg", self.forms, columns))
+
+    def adjoint(self, weights: FloatArray) -> FloatArray:
+        """Return F_y' w_y for each output y."""
+        return np.asarray(np.einsum("ygx,yg->yx", self.forms, weights))
+
+    def better_than_output(self, problem: Problem, columns: FloatArray) -> IntArray:
         """Return for each y the best guess where it beats y, as (row, guess) pairs."""
-        expected = (columns * problem.prior) @ problem.privacy
+        expected = (columns * problem.prior) @ problem.guess_loss
         own = expected[np.arange(len(columns)), problem.possible]
         best = expected.argmin(axis=1)
         rows = np.flatnonzero(expected.min(axis=1) < own - _VIOLATION * expected.sum())
@@ -84,32 +104,15 @@ class Guesses:
         return Guesses.of(problem, np.hstack([self.lists, extra]))
 
 
-def _start(problem: Problem, threshold: float) -> FloatArray:
-    """Return positive columns near the centre: 1 / (nu + mu l), with about the right loss."""
-    loss = problem.quality[:, problem.possible].T
-    tilt = 1.0 / threshold
-    for _ in range(60):
-        weights = 1 / (1e-3 * tilt * threshold + tilt * loss)
-        law = weights / weights.sum(axis=1, keepdims=True)
-        if (law * loss).sum(axis=1).mean() < threshold:
-            break
-        tilt *= 2
-    return np.asarray(law)
-
-
 def _centre(
-    problem: Problem,
-    threshold: float,
-    guesses: Guesses,
-    columns: FloatArray,
-    on_step: Callable[[float], None] | None,
+    problem: Problem, quality_loss: float, guesses: Guesses, columns: FloatArray, on_step: OnStep
 ) -> FloatArray:
     """Newton's method from a start that need not satisfy the equalities."""
     slacks = np.ones(guesses.lists.shape)
     for _ in range(_MAX_STEPS):
-        step, slack_step = _newton(problem, threshold, guesses, columns, slacks)
+        step, slack_step = newton_step(problem, quality_loss, guesses, columns, slacks)
         relative = np.concatenate([(step / columns).ravel(), (slack_step / slacks).ravel()])
-        length = min(1.0, 0.99 / max(float(-relative.min()), 1e-300))
+        length = min(1.0, _TO_BOUNDARY / max(float(-relative.min()), 1e-300))
         columns, slacks = columns + length * step, slacks + length * slack_step
         distance = float(relative @ relative)
         if on_step is not None:
@@ -117,53 +120,78 @@ def _centre(
         if length == 1 and distance < _CENTRED:
             return columns
     raise LawError(
-        f"no centre of the optimal laws at quality_loss={threshold:g} within {_MAX_STEPS} Newton "
-        f"steps. Use the max-entropy selection."
+        f"no centre of the optimal laws at quality_loss={quality_loss:g} within {_MAX_STEPS} "
+        f"Newton steps. Use the max-entropy selection."
     )
 
 
-def _newton(
+@dataclass(frozen=True, eq=False)
+class Hessians:
+    """H_y = diag(1/a_y^2) + F_y' diag(1/s_y^2) F_y for all y, inverted by Woodbury.
+
+    H_y^-1 = diag(a_y^2) - R_y' R_y with R_y = L_y^-1 F_y diag(a_y^2) and
+    L_y L_y' = diag(s_y^2) + F_y diag(a_y^2) F_y'.
+    """
+
+    squares: FloatArray
+    reduction: FloatArray
+
+    @classmethod
+    def at(cls, guesses: Guesses, columns: FloatArray, slacks: FloatArray) -> "Hessians":
+        """Factorise at a point: O(k * guesses^2) a column."""
+        squares = columns**2
+        scaled = guesses.forms * squares[:, None, :]
+        small = np.einsum("ygx,yhx->ygh", scaled, guesses.forms)
+        diagonal = np.arange(small.shape[1])
+        small[:, diagonal, diagonal] += np.where(guesses.used, slacks**2, 1.0)
+        reduction = np.linalg.solve(np.linalg.cholesky(small), scaled)
+        return cls(squares, np.asarray(reduction, dtype=np.float64))
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return H_y^-1 right_y for each y."""
+        inner = np.einsum("ygx,yx->yg", self.reduction, right)
+        return np.asarray(self.squares * right - np.einsum("ygx,yg->yx", self.reduction, inner))
+
+    def between(self, averaging: FloatArray, many: FloatArray) -> FloatArray:
+        """Return sum_y m_y B' H_y^-1 B."""
+        reduced = (self.reduction @ averaging) * np.sqrt(many)[:, None, None]
+        reduced = reduced.reshape(-1, averaging.shape[1])
+        diagonal = (many @ self.squares)[:, None]
+        return np.asarray(averaging.T @ (diagonal * averaging) - reduced.T @ reduced)
+
+
+def newton_step(
     problem: Problem,
-    threshold: float,
+    quality_loss: float,
     guesses: Guesses,
     columns: FloatArray,
     slacks: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the Newton step of columns and slacks, by elimination column after column."""
-    forms, used = guesses.forms, guesses.used
+    used, averaging = guesses.used, problem.averaging
     many = problem.times(problem.possible)
-    cost = problem.quality[:, problem.possible].T * problem.prior
-    missing = np.where(used, np.einsum("ygx,yx->yg", forms, columns) - slacks, 0.0)
-    pull = np.where(used, 1 / slacks - missing / slacks**2, 0.0)
-    right = 1 / columns + np.einsum("ygx,yg->yx", forms, pull)
-    squares = columns**2
-    # A column's matrix is diag(1/A^2) + F' diag(1/s^2) F; by Woodbury its inverse is
-    # diag(A^2) - R'R with R = chol(diag(s^2) + F diag(A^2) F')^-1 F diag(A^2).
-    scaled = forms * squares[:, None, :]
-    small = np.einsum("ygx,yhx->ygh", scaled, forms)
-    diagonal = np.arange(small.shape[1])
-    small[:, diagonal, diagonal] += np.where(used, slacks**2, 1.0)
-    low = np.linalg.solve(np.linalg.cholesky(small), scaled)
-
-    def inverse(vector: FloatArray) -> FloatArray:
-        inner = np.einsum("ygx,yx->yg", low, vector)
-        return np.asarray(squares * vector - np.einsum("ygx,yg->yx", low, inner))
-
-    free, priced = inverse(right), inverse(cost)
-    average = problem.averaging
-    folded = (low @ average) * np.sqrt(many)[:, None, None]
-    folded = folded.reshape(-1, average.shape[1])
-    rows = average.T @ ((many @ squares)[:, None] * average) - folded.T @ folded
-    border = average.T @ (many @ priced)
-    corner = float(many @ (cost * priced).sum(axis=1))
-    schur = np.block([[rows, border[:, None]], [border[None, :], np.array([[corner]])]])
-    targets = np.append(
-        average.T @ (many @ (free + columns)) - 1,
-        float(many @ (cost * (free + columns)).sum(axis=1)) - threshold,
+    cost = problem.report_loss[:, problem.possible].T * problem.prior
+    residual = np.where(used, guesses.apply(columns) - slacks, 0.0)
+    slack_pull = np.where(used, 1 / slacks - residual / slacks**2, 0.0)
+    gradient = 1 / columns + guesses.adjoint(slack_pull)
+    hessians = Hessians.at(guesses, columns, slacks)
+    unpriced, of_cost = hessians.solve(gradient), hessians.solve(cost)
+    rows_and_cost = averaging.T @ (many @ of_cost)
+    cost_and_cost = float(many @ (cost * of_cost).sum(axis=1))
+    schur = np.block(
+        [
+            [hessians.between(averaging, many), rows_and_cost[:, None]],
+            [rows_and_cost[None, :], np.array([[cost_and_cost]])],
+        ]
     )
+    excess = np.append(
+        averaging.T @ (many @ (unpriced + columns)) - 1,
+        float(many @ (cost * (unpriced + columns)).sum(axis=1)) - quality_loss,
+    )
+    # Row sums and the cost have other units: a unit diagonal keeps the solve accurate.
     scale = 1 / np.sqrt(schur.diagonal())
-    prices = scale * np.linalg.solve(schur * scale * scale[:, None], scale * targets)
-    step = free - inverse(np.broadcast_to(average @ prices[:-1], columns.shape))
-    step -= prices[-1] * priced
-    slack_step = np.where(used, np.einsum("ygx,yx->yg", forms, step) + missing, 0.0)
+    prices = scale * np.linalg.solve(schur * scale * scale[:, None], scale * excess)
+    of_rows = hessians.solve(np.broadcast_to(averaging @ prices[:-1], columns.shape))
+    step = unpriced - of_rows - prices[-1] * of_cost
+    slack_step = np.where(used, guesses.apply(step) + residual, 0.0)
     return np.asarray(step), slack_step

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq
 
 from freewill.operators import DenseOperator
 from freewill.shokri.problem import Problem
@@ -13,10 +12,12 @@ from freewill.solvers.systems import DenseSystem
 from freewill.types import FloatArray
 
 _TOLERANCE = 1e-13
+"""Gap of the output distribution: its square root is what E l may be off by."""
 _UNUSED = 1e-11
+"""Weight below which an output only holds what the interior point left there."""
 
 
-def solve(problem: Problem, threshold: float) -> FloatArray:
+def solve(problem: Problem, quality_loss: float) -> FloatArray:
     """Return A_xy = q_y e^(-beta l(x,y)) / normaliser, with beta such that E l = Q.
 
     Among all laws with E l <= Q it has the least mutual information, that is the largest
@@ -28,7 +29,7 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
     a mixture likelihood, so that our own interior point finds it with a certificate, where the
     usual Blahut-Arimoto iteration (EM) crawls. Symmetries shrink the problem to orbits.
     """
-    loss = problem.quality[problem.representatives]
+    loss = problem.report_loss[problem.representatives]
     weights = np.bincount(problem.labels, problem.prior).astype(np.float64)
     seen = weights > 0
 
@@ -43,10 +44,10 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
     def excess(log_beta: float) -> float:
         beta = float(np.exp(log_beta))
         law = _channel(output(beta), beta, loss)
-        return float(np.log(weights @ (law * loss).sum(axis=1) / threshold))
+        return float(np.log(weights @ (law * loss).sum(axis=1) / quality_loss))
 
-    beta = float(np.exp(_root(excess, -np.log(threshold))))
-    return _channel(output(beta), beta, problem.quality)
+    beta = float(np.exp(_root(excess, -np.log(quality_loss))))
+    return _channel(output(beta), beta, problem.report_loss)
 
 
 def _root(excess: Callable[[float], float], guess: float) -> float:
@@ -60,6 +61,8 @@ def _root(excess: Callable[[float], float], guess: float) -> float:
         off = excess(here)
     if last == here:
         return here
+    from scipy.optimize import brentq  # noqa: PLC0415
+
     return float(brentq(excess, last, here, xtol=1e-15, rtol=1e-15))
 
 

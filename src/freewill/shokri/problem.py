@@ -5,25 +5,26 @@ from functools import cached_property
 
 import numpy as np
 
-from freewill.alphabets import Alphabet, Grid, Linear
+from freewill.alphabets import Alphabet
 from freewill.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A prior pi, the user's loss l_q and the adversary's loss l_p, both as [value, other value].
+    """A prior pi, and what reports and guesses cost, both as [value, other value].
 
     maximise   sum_y min_z sum_x pi_x A_xy l_p(x, z)     the adversary's expected loss
     subject to sum_xz pi_x A_xz l_q(x, z) <= Q           the user's expected loss
-    over row-stochastic A.
+    over row-stochastic A. `report_loss` is l_q, what the user loses when z is reported for x;
+    `guess_loss` is l_p, what the adversary loses when z is guessed for x.
 
     `images` are the renamings of the values (the identity first) that change neither prior nor
     losses; the law that is sought shares them.
     """
 
     prior: FloatArray
-    quality: FloatArray
-    privacy: FloatArray
+    report_loss: FloatArray
+    guess_loss: FloatArray
     images: IntArray
     near: int = 8
     """How many of the nearest values to consider as guesses before looking at all of them."""
@@ -75,11 +76,11 @@ class Problem:
 
     def user_loss(self, law: FloatArray) -> float:
         """Return the user's expected loss under a law."""
-        return float(self.prior @ (law * self.quality).sum(axis=1))
+        return float(self.prior @ (law * self.report_loss).sum(axis=1))
 
     def guesses(self, law: FloatArray) -> FloatArray:
         """Return the adversary's expected loss [output y, guess z], prior included."""
-        return np.asarray((law * self.prior[:, None]).T @ self.privacy)
+        return np.asarray((law * self.prior[:, None]).T @ self.guess_loss)
 
     def adversary_loss(self, law: FloatArray) -> float:
         """Return the adversary's expected loss with the best guess for each output."""
@@ -94,27 +95,26 @@ class Problem:
     @cached_property
     def best_blind_guess(self) -> int:
         """The guess z* of an adversary who sees nothing."""
-        return int(np.argmin(self.prior @ self.privacy))
+        return int(np.argmin(self.prior @ self.guess_loss))
 
     @property
     def largest_loss(self) -> float:
         """Qmax: what an adversary who sees nothing loses with the best guess."""
-        return float((self.prior @ self.privacy).min())
+        return float((self.prior @ self.guess_loss).min())
 
 
 def symmetries(alphabet: Alphabet, prior: FloatArray, *losses: FloatArray) -> IntArray:
     """Return the reflections of a line or grid that change neither the prior nor any loss.
 
-    >>> symmetries(Linear(0, 2), np.array([0.25, 0.5, 0.25]))
+    >>> import freewill as fw
+    >>> symmetries(fw.Linear(0, 2), np.array([0.25, 0.5, 0.25]))
     array([[0, 1, 2],
            [2, 1, 0]])
     """
     indices = np.arange(alphabet.size)
     candidates = [indices]
-    if isinstance(alphabet, Linear):
-        candidates.append(indices[::-1])
-    elif isinstance(alphabet, Grid):
-        cells = indices.reshape(alphabet.rows, alphabet.columns)
+    if alphabet.plane is not None:
+        cells = indices.reshape(alphabet.plane)
         candidates += [cells[::-1].ravel(), cells[:, ::-1].ravel(), cells[::-1, ::-1].ravel()]
     kept = [
         image

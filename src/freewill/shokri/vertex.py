@@ -1,8 +1,6 @@
-"""An optimal law at a corner: what a call to a linear programming solver returns."""
+"""An optimal law at a vertex: what a call to a linear programming solver returns."""
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, vstack
 
 from freewill.errors import LawError
 from freewill.shokri.centre import Guesses
@@ -10,24 +8,29 @@ from freewill.shokri.problem import Problem
 from freewill.types import FloatArray
 
 _ROUNDS = 30
+"""Times that guesses are added; each adds all that beat the report, so that few are needed."""
 _GOLDEN = 0.6180339887498949
+"""Multiples of it, modulo 1, spread evenly and never repeat: weights without a pattern."""
 
 
-def solve(problem: Problem, threshold: float) -> FloatArray:
+def solve(problem: Problem, quality_loss: float) -> FloatArray:
     """Return a basic solution of the optimal face, by the dual simplex method (HiGHS).
 
     The face is E l = Q, rows that sum to 1 and, on every output y, no guess better than y; guesses
     are added as they turn out better. Most entries are 0, some outputs are never used, and the law
     is singular: equally private by the criterion, and much less useful to the collector.
     """
+    from scipy.optimize import linprog  # noqa: PLC0415
+    from scipy.sparse import csr_array, vstack  # noqa: PLC0415
+
     guesses = Guesses.near(problem)
     outputs, size = problem.possible, problem.size
     many = problem.times(outputs)
     # Unknowns: columns[y, x] of the possible outputs, flattened.
     rows = csr_array(np.hstack([times * problem.averaging.T for times in many]))
-    cost = (problem.quality[:, outputs].T * problem.prior * many[:, None]).ravel()
+    cost = (problem.report_loss[:, outputs].T * problem.prior * many[:, None]).ravel()
     equal = vstack([rows, csr_array(cost[None, :])])
-    # All corners are optimal. Weights without pattern single one out, the same for every solver.
+    # All vertices are optimal. Weights without pattern single one out, the same for every solver.
     taste = np.arange(cost.size) * _GOLDEN % 1
     for _ in range(_ROUNDS):
         which, number = np.nonzero(guesses.used)
@@ -40,15 +43,15 @@ def solve(problem: Problem, threshold: float) -> FloatArray:
             A_ub=worse,
             b_ub=np.zeros(which.size),
             A_eq=equal,
-            b_eq=np.append(np.ones(rows.shape[0]), threshold),
+            b_eq=np.append(np.ones(rows.shape[0]), quality_loss),
             method="highs-ds",
             options={"primal_feasibility_tolerance": 1e-10},
         )
         if answer.status != 0:
-            raise LawError(f"the linear program at quality_loss={threshold:g}: {answer.message}")
+            raise LawError(f"the linear program at quality_loss={quality_loss:g}: {answer.message}")
         columns = np.maximum(answer.x, 0).reshape(outputs.size, size)
-        better = guesses.better_than_truth(problem, columns)
+        better = guesses.better_than_output(problem, columns)
         if not better.size:
             return problem.unfold(columns, outputs)
         guesses = guesses.add(problem, better)
-    raise LawError(f"no vertex at quality_loss={threshold:g}: guesses kept turning out better.")
+    raise LawError(f"no vertex at quality_loss={quality_loss:g}: guesses kept turning out better.")
