@@ -32,33 +32,96 @@ def test_splitting_the_reports_changes_nothing(reports: list[int], cut: int) -> 
     }
 
 
-def test_bit_reports_are_counted_exactly_even_when_their_keys_collide() -> None:
-    multiplier = 0x9E3779B97F4A7C15
-    bits = fw.RAPPOR(fw.Linear(0, 127), 1.0)
-    words = np.array([[5, 7], [6, (7 - multiplier) % 2**64], [5, 7], [1, 2]], dtype=np.uint64)
-    evidence = fw.collect([(bits, words.view(np.uint8))])
-    group = evidence.groups[0]
-    found = {
-        tuple(row.view(np.uint64).tolist()): n
-        for row, n in zip(group.outputs, group.counts, strict=True)
-    }
-    assert found == {(5, 7): 2, (6, (7 - multiplier) % 2**64): 1, (1, 2): 1}
-    assert fw.collect([(bits, words[::-1].copy().view(np.uint8))]) == evidence
+KRR = fw.KRR(LINE, 1.0)
+WIDE = fw.RAPPOR(fw.Linear(0, 127), 1.0)
+WORDS = np.array([[5, 7], [6, 8], [5, 7], [1, 2]], dtype=np.uint64)
 
 
-def test_evidence_survives_the_disk(tmp_path) -> None:
-    evidence = simulated(MIXTURES["a bit of everything"], random_truth(12, 2), 500, 3)
-    evidence.save(tmp_path / "evidence.npz")
-    assert fw.Evidence.load(tmp_path / "evidence.npz") == evidence
+def wide(words: np.ndarray, counts: list[int] | None = None) -> fw.Evidence:
+    return fw.collect([(WIDE, np.ascontiguousarray(words).view(np.uint8), counts)])
 
 
-def test_a_damaged_file_is_refused(tmp_path) -> None:
-    path = tmp_path / "evidence.npz"
-    path.write_bytes(b"PK\x03\x04 not evidence")
-    with pytest.raises(fw.EvidenceError, match="damaged"):
-        fw.Evidence.load(path)
-    with pytest.raises(fw.EvidenceError, match="no such file"):
-        fw.Evidence.load(tmp_path / "nowhere.npz")
+def test_wide_bits_are_kept_as_they_came_and_equal_in_any_order_and_count() -> None:
+    evidence = wide(WORDS)
+    np.testing.assert_array_equal(evidence.groups[0].outputs, WORDS.view(np.uint8))
+    assert evidence.groups[0].counts.tolist() == [1, 1, 1, 1]
+    assert wide(WORDS[::-1]) == evidence
+    assert wide(WORDS[1:], [1, 2, 1]) == evidence
+    assert wide(WORDS[:2], [2, 1]) + wide(WORDS[3:]) == evidence
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        wide(WORDS[:3]),
+        wide(WORDS, [1, 1, 1, 2]),
+        wide(WORDS, [2, 1, 1, 0]),
+        # Two reports that exchange a word, or a bit.
+        wide(np.array([[5, 8], [6, 7], [5, 7], [1, 2]], dtype=np.uint64)),
+        wide(np.array([[4, 7], [7, 8], [5, 7], [1, 2]], dtype=np.uint64)),
+        fw.collect([(fw.RAPPOR(fw.Linear(0, 127), 2.0), WORDS.view(np.uint8))]),
+    ],
+)
+def test_other_wide_bits_are_other_evidence(other: fw.Evidence) -> None:
+    assert other != wide(WORDS)
+
+
+def test_counted_groups_differ_by_outputs_and_by_counts() -> None:
+    evidence = fw.collect([(KRR, [3, 3, 4])])
+    assert evidence == fw.collect([(KRR, [4, 3, 3])])
+    assert evidence != fw.collect([(KRR, [3, 4, 4])])
+    assert evidence != fw.collect([(KRR, [3, 3, 5])])
+    assert evidence != fw.collect([(fw.KRR(LINE, 2.0), [3, 3, 4])])
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 15, 16, 17, 20, 21, 64, 65])
+def test_bits_of_every_width_are_counted_or_kept_exactly(size: int) -> None:
+    rng = np.random.default_rng(size)
+    bits = fw.RAPPOR(fw.Linear(0, max(1, size - 1)), 1.0)
+    reports = bits.obfuscate(rng.integers(bits.alphabet.size, size=400), rng)
+    group = fw.collect([(bits, reports)]).groups[0]
+    found: dict[bytes, int] = {}
+    for row, count in zip(group.outputs, group.counts, strict=True):
+        found[row.tobytes()] = found.get(row.tobytes(), 0) + int(count)
+    naive: dict[bytes, int] = {}
+    for row in reports:
+        naive[row.tobytes()] = naive.get(row.tobytes(), 0) + 1
+    assert found == naive
+    if bits.output_space.repeats:
+        order = [int.from_bytes(row.tobytes(), "little") for row in group.outputs]
+        assert order == sorted(set(order))
+
+
+def test_merging_many_adds_each_once_whatever_repeats() -> None:
+    rng = np.random.default_rng(0)
+    plain = fw.KRR(WIDE.alphabet, 1.0)
+    parts = [(plain, rng.integers(128, size=50)) for _ in range(20)]
+    parts += [(WIDE, WIDE.obfuscate(rng.integers(128, size=30), rng)) for _ in range(20)]
+    whole = fw.collect(parts)
+    assert whole.people == 20 * 50 + 20 * 30
+    assert fw.merge(fw.collect([part]) for part in parts) == whole
+    assert fw.merge(fw.collect([part]) for part in parts[:20]) == whole.only("k-rr")
+    with pytest.raises(fw.EvidenceError, match="nothing to merge"):
+        fw.merge([])
+
+
+def test_what_is_merged_with_itself_counts_twice() -> None:
+    once = wide(WORDS)
+    twice = once + once
+    assert twice.people == 8
+    assert twice == wide(WORDS, [2, 2, 2, 2])
+    assert [block.people for block in twice.blocks()] == [8]
+
+
+def test_only_keeps_what_is_named_and_says_what_there_is() -> None:
+    two = fw.KRR(LINE, 2.0)
+    evidence = fw.collect([(KRR, [1]), (two, [2]), (fw.Geometric(LINE, 1.0), [3])])
+    assert evidence.only(two.id) == fw.collect([(two, [2])])
+    assert evidence.only("k-rr", "geometric") == evidence
+    with pytest.raises(fw.EvidenceError, match=r"no mechanism 'rappor'.*has geometric, k-rr"):
+        evidence.only("k-rr", "rappor")
+    with pytest.raises(fw.EvidenceError, match="expected names"):
+        evidence.only()
 
 
 def test_a_summary_names_people_mechanisms_and_distinct_outputs() -> None:
@@ -68,7 +131,6 @@ def test_a_summary_names_people_mechanisms_and_distinct_outputs() -> None:
     assert "k-rr(0..11, epsilon=1)" in str(evidence)
 
 
-KRR = fw.KRR(LINE, 1.0)
 BLIND = fw.Matrix(fw.Linear(0, 1), [[1.0, 0.0], [1.0, 0.0]])
 
 

@@ -14,7 +14,7 @@ import freewill as fw
 from freewill.errors import ReportError
 from freewill.reports import InvalidReports, read, read_reports, save_evidence, write_reports
 from freewill.reports import sources as listing
-from report_cases import drawn, expected, menu_survey, wide_survey
+from report_cases import as_text, drawn, expected, menu_survey, wide_survey
 
 LINE = fw.Linear(0, 9)
 SURVEY = fw.Survey(LINE, {"a": fw.KRR(LINE, 1.0), "b": fw.RAPPOR(LINE, 1.0)})
@@ -239,11 +239,7 @@ def test_progress_is_told_on_the_callers_thread():
     table = pa.table(
         {
             "mechanism": [name for name, reports in parts for _ in reports],
-            "report": [
-                fw.reports.wire.texts(reports[i : i + 1])[0].as_py()
-                for _, reports in parts
-                for i in range(len(reports))
-            ],
+            "report": [as_text(report) for _, reports in parts for report in reports],
         }
     )
     reading = read(table, survey, show=lambda s: told.append((s, threading.current_thread())))

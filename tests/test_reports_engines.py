@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.reports import read
-from freewill.reports.cluster import cluster_evidence
-from freewill.reports.spark import check_java
-from freewill.reports.spark import session as start_session
+from freewill.reports import read, reading
+from freewill.reports.cluster.session import check_java
 from report_cases import (
     REASONS,
     drawn,
@@ -39,7 +37,7 @@ def spark():
     """Start a small session, which `read` then finds active."""
     if spark_missing():
         pytest.skip(spark_missing())
-    session = start_session(
+    session = fw.spark_session(
         {
             "spark.master": "local[2]",
             "spark.ui.enabled": "false",
@@ -100,15 +98,18 @@ def test_a_spark_frame_stays_on_spark(spark, tmp_path):
 
 
 @needs_spark
-def test_passes_on_spark_certify_the_estimate_of_one_machine(spark, tmp_path):
+def test_passes_on_spark_certify_the_estimate_of_one_machine(spark, tmp_path, monkeypatch):
     survey, path = wide_survey(), f"{tmp_path}/reports.parquet"
     parts = drawn(survey, 20_000)
     fw.reports.write_reports(path, [*parts, ("bits", np.full((2, 4), 255, dtype=np.uint8))])
     here = fw.gibu(expected(survey, parts), tol=1e-8, solver="passes")
-    with cluster_evidence(path, survey) as evidence:
+    monkeypatch.setattr(reading, "HELD_BYTES", 0)
+    found = read(path, survey, engine="spark")
+    with found.evidence as evidence:
         there = fw.gibu(evidence, tol=1e-8)
         assert evidence.people == 20_000
-        (stray,) = evidence.reading.invalid
+        assert not evidence.held
+        (stray,) = found.invalid
     assert (stray.reason, stray.count) == (str(fw.reports.Reason.STRAY_BITS), 2)
     assert str(there.status) == "certified"
     assert abs(there.log_likelihood - here.log_likelihood) <= 1e-8 + 1e-12

@@ -17,7 +17,6 @@ from freewill.reports import (
     save_evidence,
     write_reports,
 )
-from freewill.reports import packed as packed_rows
 from report_cases import drawn, expected, menu_survey, wide_survey
 
 LINE = fw.Linear(0, 9)
@@ -56,8 +55,8 @@ def test_surveys_in_toml_and_without_names(tmp_path):
     [
         ("", "the file is empty"),
         ("{", "not valid JSON"),
-        ("[]", "Expected `object`, got `array`"),
-        (f"{{{HEAD}}}", "missing required field `mechanisms`"),
+        ("[]", "a survey of type list"),
+        (f"{{{HEAD}}}", "no field 'mechanisms'"),
         (f'{{{HEAD}, "mechanisms": {{}}}}', "at least one mechanism"),
         (f'{{{HEAD}, "mechanisms": 3}}', "mechanisms"),
         (f'{{{HEAD}, "mechanisms": {{"a": {ONE}, "a": {TWO}}}}}', "'a' is named twice"),
@@ -141,8 +140,9 @@ def test_evidence_of_days_merges_to_that_of_all_rows(tmp_path, survey):
     whole = read_reports(tmp_path / "*.parquet", survey)
     assert third + first + second == whole
     merged, direct = fw.gibu(third + first + second), fw.gibu(whole)
-    np.testing.assert_array_equal(merged.theta, direct.theta)
-    assert merged.gap == direct.gap
+    # Wide bits stand in another order, in which sums round otherwise.
+    np.testing.assert_allclose(merged.theta, direct.theta, rtol=0, atol=1e-9)
+    assert merged.log_likelihood == pytest.approx(direct.log_likelihood, rel=1e-13)
 
 
 def test_evidence_of_nobody(tmp_path):
@@ -180,20 +180,3 @@ def test_evidence_that_was_tampered_with(tmp_path):
     assert not is_evidence(path)
     with pytest.raises(EvidenceError, match="not evidence: it has the columns mechanism, report"):
         load_evidence(path)
-
-
-@pytest.mark.parametrize("patterns", [50, 10**9])
-def test_packed_rows_grow_and_shrink_without_losing_a_report(monkeypatch, patterns):
-    monkeypatch.setattr(packed_rows, "_FIRST_ROWS", 256)
-    rng = np.random.default_rng(0)
-    mechanism = fw.RAPPOR(fw.Linear(0, 39), 1.0)
-    rows = rng.integers(patterns, size=5000).astype("<u8").view(np.uint8).reshape(-1, 8)[:, :5]
-    held = packed_rows.PackedRows(5)
-    for first in range(0, 5000, 90):
-        held.add(rows[first : first + 90], None)
-    held.add(rows[:10], np.full(10, 3))
-    outputs, counts = held.result()
-    assert counts.sum() == 5030
-    assert len(outputs) < 600 or patterns > 50
-    again = fw.collect([(mechanism, np.concatenate([rows, np.repeat(rows[:10], 3, axis=0)]))])
-    assert fw.collect([(mechanism, outputs, counts)]) == again

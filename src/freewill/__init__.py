@@ -8,103 +8,81 @@
 '0.1-geo-indistinguishability'
 """
 
-from freewill.alphabets import Alphabet, Categorical, Grid, Linear, alphabet_from_spec, distances
-from freewill.calibration import calibrate
-from freewill.errors import (
-    AlphabetError,
-    EvidenceError,
-    FreewillError,
-    IdentifiabilityError,
-    LawError,
-    ParameterError,
-    SpecError,
-)
-from freewill.estimators import (
-    Estimate,
-    Status,
-    combine_mechanisms,
-    combine_results,
-    debias,
-    em,
-    gibu,
-    ibu,
-    inversion,
-    unresolved_directions,
-)
-from freewill.evidence import Evidence, Group, collect
-from freewill.guarantees import AdversaryLoss, Audit, Guarantee, LossAudit, audit
-from freewill.mechanisms import (
-    KRR,
-    RAPPOR,
-    Geometric,
-    Identity,
-    Matrix,
-    Mechanism,
-    PlanarGeometric,
-    Shokri,
-    from_spec,
-)
-from freewill.metrics import emd, kl, l2, total_variation
-from freewill.operators import Operator, dot_test
-from freewill.reports import Survey, read_reports
-from freewill.simplex import normalise, project
-from freewill.theory import krr_error_bound, lower_bound, rappor_error_bound
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "KRR",
-    "RAPPOR",
-    "AdversaryLoss",
-    "Alphabet",
-    "AlphabetError",
-    "Audit",
-    "Categorical",
-    "Estimate",
-    "Evidence",
-    "EvidenceError",
-    "FreewillError",
-    "Geometric",
-    "Grid",
-    "Group",
-    "Guarantee",
-    "IdentifiabilityError",
-    "Identity",
-    "LawError",
-    "Linear",
-    "LossAudit",
-    "Matrix",
-    "Mechanism",
-    "Operator",
-    "ParameterError",
-    "PlanarGeometric",
-    "Shokri",
-    "SpecError",
-    "Status",
-    "Survey",
-    "alphabet_from_spec",
-    "audit",
-    "calibrate",
-    "collect",
-    "combine_mechanisms",
-    "combine_results",
-    "debias",
-    "distances",
-    "dot_test",
-    "em",
-    "emd",
-    "from_spec",
-    "gibu",
-    "ibu",
-    "inversion",
-    "kl",
-    "krr_error_bound",
-    "l2",
-    "lower_bound",
-    "normalise",
-    "project",
-    "rappor_error_bound",
-    "read_reports",
-    "total_variation",
-    "unresolved_directions",
-]
+# What a device needs loads with NumPy alone, and everything else when it is first used.
+# `__init__.pyi` tells type checkers the same; a test holds the two together.
+_HOMES = {
+    "alphabets": ("Alphabet", "Categorical", "Grid", "Linear", "alphabet_from_spec", "distances"),
+    "calibration": ("calibrate",),
+    "errors": (
+        "AlphabetError",
+        "EvidenceError",
+        "FreewillError",
+        "IdentifiabilityError",
+        "LawError",
+        "ParameterError",
+        "ReportError",
+        "SpecError",
+        "SurveyError",
+    ),
+    "estimators": (
+        "Estimate",
+        "Status",
+        "combine_mechanisms",
+        "combine_results",
+        "debias",
+        "em",
+        "gibu",
+        "ibu",
+        "inversion",
+        "unresolved_directions",
+    ),
+    "evidence": ("Evidence", "Group", "collect", "merge"),
+    "guarantees": ("AdversaryLoss", "Audit", "Guarantee", "LossAudit", "audit"),
+    "mechanisms": (
+        "KRR",
+        "RAPPOR",
+        "Geometric",
+        "Identity",
+        "Matrix",
+        "Mechanism",
+        "PlanarGeometric",
+        "Shokri",
+        "from_spec",
+    ),
+    "metrics": ("emd", "kl", "l2", "total_variation"),
+    "operators": ("Operator", "dot_test"),
+    "reports": (
+        "InvalidReports",
+        "load_evidence",
+        "read_reports",
+        "save_evidence",
+        "spark_session",
+        "write_reports",
+    ),
+    "simplex": ("normalise", "project"),
+    "survey": ("Survey",),
+    "theory": ("krr_error_bound", "lower_bound", "rappor_error_bound"),
+}
+_WHERE = {name: home for home, names in _HOMES.items() for name in names}
+_ROOMS = ("plots", "reports")
+
+__all__ = ["__version__", *sorted([*_WHERE, *_ROOMS])]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"freewill.{name}")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'freewill' has no attribute {name!r}")
+    found = getattr(import_module(f"freewill.{_WHERE[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

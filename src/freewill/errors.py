@@ -38,9 +38,9 @@ class ReportError(FreewillError, ValueError):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says.
+    r"""Return the first line of what an error says.
 
-    >>> first_line(ValueError("no such thing.\\nand more"))
+    >>> first_line(ValueError("no such thing.\nand more"))
     'no such thing'
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -13,7 +13,7 @@ from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, FreewillError
 from freewill.mechanisms import Mechanism
 from freewill.operators import Operator, StackOperator
-from freewill.streams import Block, Held, Source, Stream, Summary, together, unchanged
+from freewill.streams import Block, Held, Source, Stream, Summary, joined, together, unchanged
 from freewill.types import BoolArray, FloatArray, IntArray, Reports
 
 
@@ -285,8 +285,8 @@ def _joined(same: list[Group]) -> Group:
         return same[0]
     name = min((group.name for group in same if group.name), default="")
     if same[0].table is None:
-        streams = tuple(stream for group in same for stream in group.streams)
-        return replace(same[0], streams=streams, name=name)
+        streams = [stream for group in same for stream in group.streams]
+        return replace(same[0], streams=joined(streams), name=name)
     tables = [group.table for group in same if group.table is not None]
     return grouped(same[0].mechanism, tables, name)
 
@@ -300,15 +300,15 @@ def grouped(
         for outputs, counts in parts:
             counter.add(outputs, counts)
         return Group(mechanism, counter.result(), name=name)
-    streams = tuple(_held(mechanism, *part) for part in parts if len(part[0]))
-    return Group(mechanism, None, streams, name)
+    streams = [_held(mechanism, *part) for part in parts if len(part[0])]
+    return Group(mechanism, None, joined(streams), name)
 
 
 def _held(mechanism: Mechanism, outputs: Reports, counts: IntArray | None) -> Stream:
     if counts is not None and not counts.all():
         outputs, counts = outputs[counts > 0], counts[counts > 0]
     block = Block(mechanism.id, outputs, counts)
-    return Stream(Held(block), mechanism, block.people, len(outputs))
+    return Stream(Held((block,)), mechanism, block.people, len(outputs))
 
 
 def _checked_reports(

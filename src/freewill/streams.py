@@ -6,7 +6,7 @@ many people it saw and a checksum of their reports, so that an estimate of other
 first seen is an error, not an estimate.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
@@ -62,7 +62,7 @@ Work: TypeAlias = Callable[[Blocks], Any]
 class Source(Protocol):
     """Reports of some mechanisms, to be passed over again and again."""
 
-    held: bool
+    held: ClassVar[bool]
     """Whether the reports lie in memory."""
 
     def map(self, work: Work) -> Iterator[Any]:
@@ -79,7 +79,7 @@ class Source(Protocol):
 class Held:
     """Reports in memory, of one mechanism."""
 
-    block: Block
+    kept: tuple[Block, ...]
     held: ClassVar[bool] = True
 
     def map(self, work: Work) -> Iterator[Any]:
@@ -87,9 +87,10 @@ class Held:
         yield work(self)
 
     def __iter__(self) -> Iterator[Block]:
-        name, outputs, counts = self.block
-        for some in slices(len(outputs), _BLOCK_BYTES // max(1, outputs[:1].nbytes)):
-            yield Block(name, outputs[some], None if counts is None else counts[some])
+        for block in gathered(self.kept, copy=False):
+            name, outputs, counts = block
+            for some in slices(len(outputs), _BLOCK_BYTES // max(1, outputs[:1].nbytes)):
+                yield Block(name, outputs[some], None if counts is None else counts[some])
 
     def blocks(self) -> Iterator[Block]:
         """Yield the reports in pieces."""
@@ -155,10 +156,10 @@ def checksum(block: Block) -> int:
 
 
 def row_keys(packed: PackedBits) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of each row of bytes: a polynomial of its words, then mixed.
+    """Return a 64-bit hash of each row of bytes, mixed after each of its words.
 
-    Without the mixing (the finaliser of splitmix64) keys would be linear in the words, and two
-    rows that exchange a word would leave the sum of their keys as it was.
+    Without the shifts keys would be linear in the words: two rows that exchange a word would
+    leave the sum of their keys as it was.
     """
     keys = np.zeros(len(packed), dtype=np.uint64)
     for rows in slices(len(packed), 1 << 14):
@@ -167,12 +168,10 @@ def row_keys(packed: PackedBits) -> NDArray[np.uint64]:
         words[:, : block.shape[1]] = block
         some = keys[rows]
         for column in words.view("<u8").T:
-            some *= np.uint64(0x9E3779B97F4A7C15)
             some += column
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            some ^= some >> np.uint64(shift)
-            some *= np.uint64(factor)
-        some ^= some >> np.uint64(31)
+            some *= np.uint64(0x9E3779B97F4A7C15)
+            some ^= some >> np.uint64(29)
+        some *= np.uint64(0xBF58476D1CE4E5B9)
     return keys
 
 
@@ -220,6 +219,17 @@ class Stream:
             return self.seen
         look: Look = reduce(add, self.source.map(looking({self.mechanism.id: self.mechanism})))
         return look.summaries[self.mechanism.id]
+
+
+def joined(streams: Sequence[Stream]) -> tuple[Stream, ...]:
+    """Return streams of one mechanism with those in memory as one; others stay apart."""
+    kept = [stream for stream in streams if isinstance(stream.source, Held)]
+    rest = [stream for stream in streams if stream not in kept]
+    if len(kept) > 1:
+        blocks = tuple(b for s in kept if isinstance(s.source, Held) for b in s.source.kept)
+        people, rows = sum(s.people for s in kept), sum(s.rows for s in kept)
+        kept = [Stream(Held(blocks), kept[0].mechanism, people, rows)]
+    return (*kept, *rest)
 
 
 @dataclass(frozen=True)
@@ -345,12 +355,12 @@ class StreamPart:
         )
 
 
-def gathered(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Put small blocks of the same mechanism together, and copy: their memory may be used again."""
+def gathered(blocks: Iterable[Block], copy: bool = True) -> Iterator[Block]:
+    """Put small blocks of the same mechanism together; copy them where memory is used again."""
     waiting: dict[str, list[Block]] = {}
     for block in blocks:
         some = waiting.setdefault(block.mechanism, [])
-        some.append(block._replace(outputs=np.array(block.outputs)))
+        some.append(block._replace(outputs=block.outputs.copy()) if copy else block)
         if sum(one.outputs.nbytes for one in some) >= _BLOCK_BYTES:
             yield together(waiting.pop(block.mechanism))
     yield from map(together, waiting.values())

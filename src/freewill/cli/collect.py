@@ -16,7 +16,8 @@ from freewill.cli.options import (
 )
 from freewill.cli.show import evidence_table, groups, remark, say, say_json, table
 from freewill.progress import progress
-from freewill.reports import Reading, Survey, read, save_evidence
+from freewill.reports import Reading, read, save_evidence
+from freewill.survey import Survey
 
 
 def collect(

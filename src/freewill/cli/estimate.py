@@ -20,7 +20,8 @@ from freewill.estimators import Estimate, Status
 from freewill.estimators.methods import Method
 from freewill.evidence import Evidence
 from freewill.progress import progress
-from freewill.reports import Survey, is_evidence
+from freewill.reports import is_evidence
+from freewill.survey import Survey
 
 _BAR = 30
 

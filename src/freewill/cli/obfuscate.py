@@ -12,7 +12,8 @@ from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.values import encode, read_columns
 from freewill.errors import ParameterError
 from freewill.progress import progress
-from freewill.reports import Survey, write_reports
+from freewill.reports import write_reports
+from freewill.survey import Survey
 from freewill.types import IntArray
 
 

@@ -11,7 +11,7 @@ import typer
 from freewill.alphabets import Alphabet, Categorical, Grid, Linear
 from freewill.errors import FreewillError, ParameterError, SpecError
 from freewill.mechanisms import Mechanism, from_spec
-from freewill.reports import Survey
+from freewill.survey import Survey
 
 
 class Engine(StrEnum):

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from freewill.estimators.estimate import Estimate, certified_estimate, likelihood_of
+from freewill.estimators.estimate import Estimate, certified_estimate, refuse_empty
 from freewill.evidence import Evidence, collect
 from freewill.mechanisms.average import average
 from freewill.solvers import Status
@@ -31,7 +31,7 @@ def combine_results(evidence: Evidence, estimator: Estimator, **options: Any) ->
     array([0.7395, 0.2605])
     """
     started = perf_counter()
-    likelihood_of(evidence)
+    refuse_empty(evidence)
     results = [
         estimator(Evidence(evidence.alphabet, (group,)), **options) for group in evidence.groups
     ]
@@ -59,7 +59,7 @@ def combine_mechanisms(evidence: Evidence, estimator: Estimator, **options: Any)
 
 def compound(evidence: Evidence) -> Evidence:
     """Return all reports as if they came from the average mechanism A[n] (eqs. 6 and 7)."""
-    likelihood_of(evidence)
+    refuse_empty(evidence)
     groups = evidence.groups
     mean = average([group.mechanism for group in groups], [group.people for group in groups])
     return collect((mean, group.outputs, group.counts) for group in groups)

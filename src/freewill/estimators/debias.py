@@ -23,8 +23,8 @@ def debias(evidence: Evidence, post: Post = "project") -> Estimate:
     """
     started = perf_counter()
     group = only_group(evidence, "debias")
-    glance = group.operator.guess(group.counts / group.people)
-    solved = None if glance is None else group.mechanism.debiased(glance.ones)
+    glance = group.summary.guess
+    solved = None if glance is None else group.mechanism.debiased(glance.ones / group.people)
     if solved is None:
         raise ParameterError(
             f"debias takes RAPPOR reports and the evidence is of {group.mechanism}. Use inversion."

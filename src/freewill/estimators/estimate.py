@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,9 @@ from freewill.errors import EvidenceError, ParameterError
 from freewill.evidence import Evidence
 from freewill.mechanisms import Mechanism
 from freewill.solvers import Likelihood, Status
+from freewill.solvers.parts import OperatorPart, Part
 from freewill.solvers.passes import Passes
+from freewill.streams import StreamPart
 from freewill.types import FloatArray, distribution
 
 
@@ -53,25 +55,6 @@ class Estimate:
         return text
 
 
-class RemoteEvidence(Protocol):
-    """Evidence whose reports lie elsewhere, such as on a cluster: a solver passes over them."""
-
-    @property
-    def alphabet(self) -> Alphabet:
-        """The values."""
-
-    @property
-    def people(self) -> int:
-        """How many people reported, n."""
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """What the people chose from, each once."""
-
-    def passes(self) -> Passes:
-        """Return what a pass goes over."""
-
-
 Start: TypeAlias = Estimate | ArrayLike
 """Where an iteration begins: an earlier estimate, or a distribution on the alphabet."""
 
@@ -88,19 +71,30 @@ def theta_of(start: Start, alphabet: Alphabet) -> FloatArray:
     return start.theta
 
 
-def likelihood_of(evidence: Evidence) -> Likelihood:
-    """Return the likelihood of evidence, which must have people in it."""
+def refuse_empty(evidence: Evidence) -> None:
+    """Refuse evidence with nobody in it."""
     if evidence.people == 0:
         raise EvidenceError("the evidence has no people: there is nothing to estimate from.")
+
+
+def likelihood_of(evidence: Evidence) -> Likelihood:
+    """Return the likelihood of evidence, all of it in memory."""
+    refuse_empty(evidence)
     return Likelihood(evidence.operator, evidence.weights)
 
 
-def _certifier(evidence: Evidence | RemoteEvidence) -> Likelihood | Passes:
-    return likelihood_of(evidence) if isinstance(evidence, Evidence) else evidence.passes()
+def passes_of(evidence: Evidence) -> Passes:
+    """Return the passes over evidence: what was counted in memory, the rest where it lies."""
+    refuse_empty(evidence)
+    everyone = evidence.people
+    counted = [group for group in evidence.groups if group.table is not None]
+    parts: list[Part] = [OperatorPart(group.operator, group.counts / everyone) for group in counted]
+    parts += [StreamPart(source, some, everyone) for source, some in evidence.sources()]
+    return Passes.of(parts, evidence.alphabet.size)
 
 
 def certified_estimate(
-    evidence: Evidence | RemoteEvidence,
+    evidence: Evidence,
     theta: FloatArray,
     method: str,
     status: Status,
@@ -111,7 +105,9 @@ def certified_estimate(
 ) -> Estimate:
     """Wrap the answer of any method with its likelihood and gap; `started` by `perf_counter`."""
     seconds = perf_counter() - started
-    certificate = _certifier(evidence).certify(theta)
+    passing = any(group.streams for group in evidence.groups)
+    likelihood = passes_of(evidence) if passing else likelihood_of(evidence)
+    certificate = likelihood.certify(theta)
     # A vector with negative components is no distribution; no bound holds for it.
     gap = certificate.gap if np.all(theta >= 0) else np.inf
     return Estimate(

@@ -6,14 +6,14 @@ from typing import Literal, NamedTuple, get_args
 from freewill.errors import ParameterError
 from freewill.estimators.estimate import (
     Estimate,
-    RemoteEvidence,
     Start,
     likelihood_of,
+    passes_of,
     theta_of,
 )
 from freewill.estimators.identifiability import unresolved_directions
 from freewill.evidence import Evidence
-from freewill.operators import DenseOperator, Structure, parts_of
+from freewill.operators import DenseOperator, Structure
 from freewill.solvers import Likelihood, OnStep, Solution, Status, columns, interior, passes
 from freewill.solvers.likelihood import compact
 from freewill.solvers.passes import Passes
@@ -37,7 +37,7 @@ _FEW_REPORTS = 20
 
 
 def gibu(
-    evidence: Evidence | RemoteEvidence,
+    evidence: Evidence,
     tol: float | None = None,
     max_steps: int = 100,
     solver: SolverName | None = None,
@@ -57,7 +57,7 @@ def gibu(
     - "linear": the same steps in O(k), for k-RR and Identity, and geometric noise on long lines;
     - "columns": column generation, for large grids, whose optimum is sparse;
     - "passes": Newton steps from passes over the reports, for bit reports that do not repeat, and
-      for reports that stay on a cluster (`freewill.reports.cluster`).
+      for reports that stay in files or on a cluster.
 
     `start` is an earlier estimate over the same alphabet, or a theta, to begin from: reports that
     grew by a little need few steps, and bit reports none that takes the curvature again.
@@ -78,15 +78,12 @@ def gibu(
     theta = None if start is None else theta_of(start, evidence.alphabet)
     curvature = start.curvature if isinstance(start, Estimate) else None
     run = _Run(tolerance, max_steps, theta, curvature, on_step)
-    if not isinstance(evidence, Evidence):
-        return _estimate(evidence, "passes", run.passes(evidence.passes()), started)
-    likelihood, plane = likelihood_of(evidence), evidence.alphabet.plane
-    chosen = solver or choose_solver(likelihood)
-    solution = _solve(chosen, likelihood, plane, run)
-    for other in () if solver else _alternatives(likelihood, chosen):
+    chosen = solver or choose_solver(evidence)
+    solution = _solve(chosen, evidence, run)
+    for other in () if solver else _alternatives(evidence, chosen):
         if solution.status == Status.CERTIFIED:
             break
-        second = _solve(other, likelihood, plane, run)
+        second = _solve(other, evidence, run)
         if second.certificate.gap < solution.certificate.gap:
             chosen, solution = other, second
     unresolved = unresolved_directions(evidence)
@@ -94,7 +91,7 @@ def gibu(
 
 
 def _estimate(
-    evidence: Evidence | RemoteEvidence,
+    evidence: Evidence,
     solver: SolverName,
     solution: Solution,
     started: float,
@@ -118,27 +115,29 @@ def _estimate(
     )
 
 
-def choose_solver(likelihood: Likelihood) -> SolverName:
-    """Pick a solver by size and structure."""
-    outputs, size = likelihood.operator.shape
-    structures = _structures(likelihood)
+def choose_solver(evidence: Evidence) -> SolverName:
+    """Pick a solver by size and structure; reports that lie elsewhere are only passed over."""
+    outputs, size = _shape(evidence)
+    structures = _structures(evidence)
     if structures <= {"planar", "geometric"} and size >= _SPARSE_VALUES:
         return "columns"
-    if "bits" in structures and outputs > _FEW_REPORTS * size:
+    if not evidence.held or ("bits" in structures and outputs > _FEW_REPORTS * size):
         return "passes"
-    return _without_sparsity(likelihood) or "columns"
+    return _without_sparsity(evidence) or "columns"
 
 
-def _alternatives(likelihood: Likelihood, chosen: SolverName) -> list[SolverName]:
+def _alternatives(evidence: Evidence, chosen: SolverName) -> list[SolverName]:
     """Name what else may work where the chosen solver does not arrive, the likelier first."""
-    others: list[SolverName | None] = [_without_sparsity(likelihood), "columns"]
+    if not evidence.held:
+        return []
+    others: list[SolverName | None] = [_without_sparsity(evidence), "columns"]
     return [other for other in others if other is not None and other != chosen]
 
 
-def _without_sparsity(likelihood: Likelihood) -> SolverName | None:
+def _without_sparsity(evidence: Evidence) -> SolverName | None:
     """Pick among the solvers that do not count on a sparse optimum."""
-    outputs, size = likelihood.operator.shape
-    structures = _structures(likelihood)
+    outputs, size = _shape(evidence)
+    structures = _structures(evidence)
     if structures == {"symbols"}:
         return "linear"
     if size <= _DENSE_VALUES and outputs * size <= _DENSE_ENTRIES:
@@ -148,8 +147,15 @@ def _without_sparsity(likelihood: Likelihood) -> SolverName | None:
     return "passes" if size <= _DENSE_VALUES else None
 
 
-def _structures(likelihood: Likelihood) -> set[Structure]:
-    return {part.structure for part in parts_of(likelihood.operator)}
+def _shape(evidence: Evidence) -> tuple[int, int]:
+    """Return how many outputs were observed, and how many values there are."""
+    return sum(group.rows for group in evidence.groups), evidence.alphabet.size
+
+
+def _structures(evidence: Evidence) -> set[Structure]:
+    """Return what the laws are made of, without bringing reports into memory."""
+    laws = (m.operator(m.output_space.empty()) for m in evidence.mechanisms)
+    return {law.structure for law in laws}
 
 
 class _Run(NamedTuple):
@@ -177,25 +183,26 @@ class _Run(NamedTuple):
         )
 
 
-def _solve(
-    solver: SolverName, likelihood: Likelihood, plane: tuple[int, int] | None, run: _Run
-) -> Solution:
+def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
+    if solver not in get_args(SolverName):
+        raise ParameterError(
+            f"solver={solver!r}: expected one of {', '.join(get_args(SolverName))}."
+        )
+    if solver == "passes":
+        return run.passes(passes_of(evidence))
+    likelihood = likelihood_of(evidence)
     operator = likelihood.operator
+    if solver == "columns":
+        return run.columns(compact(likelihood, _TABLE), evidence.alphabet.plane)
+    line = Line.of(operator)
     if solver == "interior":
-        rows, line = operator.dense(), Line.of(operator)
+        rows = operator.dense()
         dense = Likelihood(DenseOperator(rows, operator.log_scale), likelihood.weights)
         if line is not None and line.short:
             return run.interior(dense, ToeplitzSystem(line))
         return run.interior(dense, DenseSystem(rows))
-    if solver == "linear":
-        line = Line.of(operator)
-        if line is None:
-            raise ParameterError(
-                'solver="linear" takes geometric mechanisms, k-RR and Identity on a line only.'
-            )
-        return run.interior(compact(likelihood, _SMALL), LinearSystem(line))
-    if solver == "columns":
-        return run.columns(compact(likelihood, _TABLE), plane)
-    if solver == "passes":
-        return run.passes(Passes.over(likelihood))
-    raise ParameterError(f"solver={solver!r}: expected one of {', '.join(get_args(SolverName))}.")
+    if line is None:
+        raise ParameterError(
+            'solver="linear" takes geometric mechanisms, k-RR and Identity on a line only.'
+        )
+    return run.interior(compact(likelihood, _SMALL), LinearSystem(line))

@@ -33,7 +33,7 @@ def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
     """
     started = perf_counter()
     group = only_group(evidence, "inversion")
-    if group.operator.structure == "bits":
+    if group.mechanism.output_space.packed:
         raise LawError(
             f"the law of {group.mechanism} has an output for every set of bits and is not "
             f"inverted: use debias."

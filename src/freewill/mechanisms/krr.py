@@ -83,11 +83,6 @@ class KRR(Mechanism):
         """epsilon-LDP."""
         return Guarantee.never_understated("ldp", self.epsilon)
 
-    def inverse(self, shares: FloatArray) -> FloatArray:
-        """Return theta by eq. 9, whatever the size."""
-        advantage = np.expm1(self.epsilon)
-        return np.asarray(((advantage + shares.size) * shares - 1) / advantage)
-
     def losses(self) -> FloatArray:
         """Each other value is reported with probability 1 / (k - 1 + e^epsilon)."""
         rare = np.exp(-self.epsilon)

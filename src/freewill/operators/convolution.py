@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy import fft
 
 from freewill.operators.base import Products, Structure
 from freewill.slices import slices
@@ -93,6 +92,8 @@ class Transforms:
     @classmethod
     def of(cls, kernel: FoldedKernel) -> "Transforms":
         """Transform the tables of a kernel."""
+        from scipy import fft  # noqa: PLC0415
+
         tall = fft.next_fast_len(2 * kernel.rows - 1, real=True)
         wide = fft.next_fast_len(2 * kernel.columns - 1, real=True)
         inner = _wrap(_wrap(np.exp(kernel.inner), wide, 1), tall, 0)
@@ -138,6 +139,8 @@ class ConvolutionOperator(Products):
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return P theta at the observed cells."""
+        from scipy import fft  # noqa: PLC0415
+
         rows, columns = self.kernel.rows, self.kernel.columns
         transforms = self.kernel.transforms
         tall, wide = transforms.shape
@@ -156,6 +159,8 @@ class ConvolutionOperator(Products):
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return P' weights."""
+        from scipy import fft  # noqa: PLC0415
+
         rows, columns = self.kernel.rows, self.kernel.columns
         transforms = self.kernel.transforms
         tall, wide = transforms.shape

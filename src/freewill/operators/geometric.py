@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.signal import lfilter
 
 from freewill.operators.base import LineTerms, Products, Structure
 from freewill.types import FloatArray, IntArray
@@ -51,8 +50,8 @@ class GeometricOperator(Products):
     def _smooth(self, vector: FloatArray) -> FloatArray:
         """Return sum over x of exp(-decay |y - x|) vector_x, for all y."""
         ratio = np.exp(-self.decay)
-        left = lfilter([1.0], [1.0, -ratio], vector)
-        right = lfilter([0.0, ratio], [1.0, -ratio], vector[::-1])[::-1]
+        left = _decaying_sums(vector, ratio)
+        right = _decaying_sums(vector[::-1], ratio, first=1)[::-1]
         return np.asarray(left + right)
 
     def gram(self, weights: FloatArray) -> FloatArray:
@@ -62,10 +61,10 @@ class GeometricOperator(Products):
         those right of x' add a^(2(y-x')), those between add 1.
         """
         square = np.exp(-2 * self.decay)
-        masses = np.bincount(self.outputs, weights * self._constants**2, minlength=self.size)
-        masses = np.asarray(masses, dtype=np.float64)
-        left = lfilter([1.0], [1.0, -square], masses)
-        right = lfilter([1.0], [1.0, -square], masses[::-1])[::-1]
+        counted = np.bincount(self.outputs, weights * self._constants**2, minlength=self.size)
+        masses = np.asarray(counted, dtype=np.float64)
+        left = _decaying_sums(masses, square)
+        right = _decaying_sums(masses[::-1], square)[::-1]
         until = np.cumsum(masses)
         # Between x and x', both excluded, lies until[x' - 1] - until[x]; at x = x' the output
         # x itself stands in both sums, and until[x' - 1] - until[x] = -masses[x] takes one back.
@@ -91,3 +90,11 @@ class GeometricOperator(Products):
     def _gaps(self, columns: IntArray | None) -> IntArray:
         wanted = np.arange(self.size) if columns is None else columns
         return np.asarray(np.abs(np.subtract.outer(self.outputs, wanted)))
+
+
+def _decaying_sums(vector: FloatArray, ratio: float, first: int = 0) -> FloatArray:
+    """Return sum over t >= first of ratio^t vector[i - t], for all i, by a recurrence in O(k)."""
+    from scipy.signal import lfilter  # noqa: PLC0415
+
+    head = [1.0] if first == 0 else [0.0, ratio]
+    return np.asarray(lfilter(head, [1.0, -ratio], vector))

@@ -79,7 +79,7 @@ class OutputSpace(Protocol):
     def empty(self) -> Reports:
         """Return no outputs."""
 
-    def checked(self, reports: Any, name: str) -> Reports:
+    def checked(self, reports: Any, name: str) -> Any:
         """Return reports as an array after checking that they lie in the space."""
 
     def counter(self) -> Counter:

@@ -74,8 +74,7 @@ class Symbols:
     def _labels(self) -> Any:
         import pyarrow as pa  # noqa: PLC0415
 
-        labels = getattr(self.alphabet, "labels", ())
-        return pa.array([label.encode() for label in labels], pa.large_binary())
+        return pa.array([label.encode() for label in self.alphabet.labels], pa.large_binary())
 
     def _read_texts(self, column: Any) -> Decoded:
         """Read each text as an index and as a label; both at once must mean the same."""

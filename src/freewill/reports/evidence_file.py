@@ -53,7 +53,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
         ],
     }
     mechanisms = {mechanism.id: mechanism for mechanism in evidence.mechanisms}
-    kinds = {}
+    kinds: dict[str, Any] = {}
     for mechanism in mechanisms.values():
         space = mechanism.output_space
         columns = space.stored(space.empty())

@@ -18,7 +18,7 @@ from freewill.reports.batches import Decoder
 from freewill.reports.engines import Kept, Table, engine_for, opened
 from freewill.reports.refusals import Invalid
 from freewill.reports.tally import Tally
-from freewill.streams import HELD_BYTES, Block, Held, Look, Source, Stream, looking, together
+from freewill.streams import HELD_BYTES, Block, Held, Look, Source, Stream, looking
 from freewill.survey import Survey
 
 Show: TypeAlias = Callable[[float], None]
@@ -116,7 +116,7 @@ def read_reports(
     >>> survey = fw.Survey(fw.Linear(0, 9), {"mine": fw.KRR(fw.Linear(0, 9), epsilon=1.0)})
     >>> print(fw.read_reports(pa.table({"mechanism": ["mine"] * 3, "report": [7, 7, 2]}), survey))
     3 people, 1 mechanisms, alphabet 0..9
-                 3 people           2 distinct outputs  k-rr(0..9, epsilon=1)
+                 3 people           2 distinct outputs  mine: k-rr(0..9, epsilon=1)
     """
     reading = read(source, survey, engine=engine, strict=strict, show=show)
     if reading.invalid:
@@ -174,7 +174,7 @@ def _brought(source: Source) -> dict[str, Source]:
     blocks: dict[str, list[Block]] = {}
     for block in source.blocks():
         blocks.setdefault(block.mechanism, []).append(block)
-    return {key: Held(together(some)) for key, some in blocks.items()}
+    return {key: Held(tuple(some)) for key, some in blocks.items()}
 
 
 def _total(table: Table) -> int:

@@ -30,7 +30,8 @@ def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = N
     Integers that may not fit 64 bits and numbers with a fraction are read as texts. `folders`
     are columns that the names of folders give.
     """
-    frame = frame.with_columns(*(nw.lit(v).alias(name) for name, v in (folders or {}).items()))
+    if folders:
+        frame = frame.with_columns(*(nw.lit(v).alias(name) for name, v in folders.items()))
     schema = frame.collect_schema()
     check_names(schema, what)
     columns = [_as_text(MECHANISM, schema[MECHANISM], what), _as_report(schema[REPORT], what)]

@@ -236,8 +236,12 @@ class Passes:
         ends = np.cumsum([operator.shape[0] for operator in operators])[:-1]
         pieces = np.split(likelihood.weights, ends)
         parts = [OperatorPart(*pair) for pair in zip(operators, pieces, strict=True)]
-        rows = sum(part.rows for part in parts)
-        return cls(parts, likelihood.size, stride_for(rows, likelihood.size, stride))
+        return cls.of(parts, likelihood.size, stride)
+
+    @classmethod
+    def of(cls, parts: Sequence[Part], size: int, stride: int | None = None) -> "Passes":
+        """Return the passes over parts; H is taken from as many of their reports as pays."""
+        return cls(parts, size, stride_for(sum(part.rows for part in parts), size, stride))
 
     @cached_property
     def rows(self) -> int:

@@ -1,13 +1,13 @@
 """What an engine is: something that holds rows of reports and answers queries on them."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import narwhals as nw
 import pyarrow as pa
-from pyarrow import dataset
 
 from freewill.errors import ReportError, first_line
 from freewill.reports import rows
@@ -20,10 +20,12 @@ from freewill.streams import Block, Source, Work
 class Session(Protocol):
     """A running engine: it turns files and Arrow tables into frames that Narwhals knows."""
 
-    groups_bits: bool
+    groups_bits: ClassVar[bool]
     """Whether bits with few patterns are best counted where the rows lie."""
-    failures: tuple[type[Exception], ...]
-    """What it raises where a source is at fault."""
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What it raises where a source is at fault."""
 
     def scan(self, paths: tuple[str, ...], kind: str) -> Any:
         """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
@@ -50,8 +52,8 @@ class Engine(Protocol):
     def owns(self, source: Any) -> bool:
         """Say whether a source is a frame of this engine's own."""
 
-    def session(self) -> AbstractContextManager[Session]:
-        """Start, or join what runs already."""
+    def session(self, streaming: bool) -> AbstractContextManager[Session]:
+        """Start, or join what runs already; for streaming, with little memory."""
 
     def keep(self, source: Any, table: "Table", decoder: Decoder) -> "Kept":
         """Return the rows that the decoder reads as a source of passes."""
@@ -83,9 +85,9 @@ class Table:
 
 
 @contextmanager
-def opened(engine: Engine, source: Any) -> Iterator[Table]:
+def opened(engine: Engine, source: Any, streaming: bool = False) -> Iterator[Table]:
     """Open files, a frame in memory or one of the engine's own."""
-    with engine.session() as session:
+    with engine.session(streaming) as session:
         if engine.owns(source) or is_frame(source):
             what = f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
             with explained(what, "Does it have the columns mechanism and report?", session):
@@ -104,12 +106,12 @@ def _united(files: Files, session: Session) -> Any:
     for part in parts_of(files, session.peek):
         frame = nw.from_native(session.scan(part.paths, files.format))
         if files.format == "ndjson":
-            frame = _keys_in_use(frame, session, part.folders)
+            frame = _keys_in_use(frame, session, part.folders, str(files))
         frames.append(rows.checked_columns(frame, str(files), part.folders))
     return rows.united(frames)
 
 
-def _keys_in_use(frame: Any, session: Session, folders: Any) -> Any:
+def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what: str) -> Any:
     """Leave out a key that is in no row, to be missed like a column of any other file."""
     names = frame.collect_schema().names()
     found = frame.select(*(nw.col(name).count().alias(name) for name in names))
@@ -117,10 +119,12 @@ def _keys_in_use(frame: Any, session: Session, folders: Any) -> Any:
     twice = [name for name in folders if present.get(name)]
     if twice:
         raise ReportError(
-            f"lines have a key {twice[0]!r} and so has the name of their folder: take one of them "
+            f"{what}: lines have a key {twice[0]!r} and so has their folder: take one of them "
             f"away, or move the files."
         )
-    return frame.select(*(name for name in names if present[name]))
+    kept = [name for name in names if present[name]]
+    rows.check_names([*kept, *folders], what)
+    return frame.select(*kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +141,11 @@ class TableSource:
 
     @contextmanager
     def _open_blocks(self) -> Iterator[DecodedBlocks]:
-        opening = opened(self.engine, self.given) if self.table is None else nullcontext(self.table)
+        opening = (
+            opened(self.engine, self.given, streaming=True)
+            if self.table is None
+            else nullcontext(self.table)
+        )
         with opening as table:
             queries = wide_rows(table, self.decoder)
             yield DecodedBlocks(self.decoder, table.batches(*queries))
@@ -170,14 +178,20 @@ def wide_rows(table: Table, decoder: Decoder) -> list[Any]:
 
 def is_frame(source: Any) -> bool:
     """Say whether a source is a frame or table in memory, rather than paths."""
-    if isinstance(source, dataset.Dataset | pa.RecordBatch):
+    if is_dataset(source) or isinstance(source, pa.RecordBatch):
         return True
     return nw.dependencies.is_into_dataframe(source) or hasattr(source, "collect_schema")
 
 
+def is_dataset(source: Any) -> bool:
+    """Say whether a source is a dataset of PyArrow, without loading what it drags in."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(source, module.Dataset)
+
+
 def as_arrow(source: Any, what: str) -> Any:
     """Return a frame of pandas, Polars or PyArrow as Arrow, only with the columns that count."""
-    if isinstance(source, dataset.Dataset):
+    if is_dataset(source):
         return source
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
@@ -201,5 +215,3 @@ def explained(what: str, advice: str, session: Session) -> Iterator[None]:
         yield
     except (*session.failures, pa.ArrowException, OSError) as error:
         raise ReportError(f"{what} cannot be read: {first_line(error)}. {advice}") from None
-
-

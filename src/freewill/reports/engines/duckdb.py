@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import duckdb
-from pyarrow import dataset
 
 from freewill.reports.batches import Decoder
 from freewill.reports.engines.base import Table, TableSource
 from freewill.reports.sources import is_remote
 
 _MEMORY = "2GB"
-_BATCH_ROWS = 1 << 17
+_BATCH_ROWS = 1 << 16
 # All told: what DuckDB finds out by itself may skip the lines that do not fit.
 _CSV = (
     "header=true, delim=',', quote='\"', escape='\"', comment='', skip=0, null_padding=false, "
@@ -27,9 +26,9 @@ _NDJSON = (
     "columns={mechanism: 'VARCHAR', report: 'VARCHAR', report_id: 'VARCHAR'}"
 )
 _READERS = {
-    "csv": f"read_csv({{}}, {_CSV})",
-    "ndjson": f"read_json({{}}, {_NDJSON})",
-    "parquet": "read_parquet({}, hive_partitioning=false, union_by_name=true)",
+    "csv": ("read_csv", _CSV),
+    "ndjson": ("read_json", _NDJSON),
+    "parquet": ("read_parquet", "hive_partitioning=false, union_by_name=true"),
 }
 
 
@@ -39,15 +38,22 @@ class Running:
 
     connection: Any
     groups_bits: ClassVar[bool] = False
-    failures: ClassVar[tuple[type[Exception], ...]] = (duckdb.Error,)
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What DuckDB raises where a source is at fault."""
+        return (duckdb.Error,)
 
     def scan(self, paths: tuple[str, ...], kind: str) -> Any:
         """Return the rows of files that are alike."""
         if kind == "arrow":
+            from pyarrow import dataset  # noqa: PLC0415
+
             return self.table(dataset.dataset(list(paths), format="ipc"))
         listed = [path if is_remote(path) else glob.escape(path) for path in paths]
         quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in listed)
-        return self.connection.sql(f"SELECT * FROM {_READERS[kind].format(f'[{quoted}]')}")
+        reader, options = _READERS[kind]
+        return self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
 
     def table(self, arrow: Any) -> Any:
         """Return the rows of an Arrow table or dataset."""
@@ -84,13 +90,14 @@ class DuckDB:
         return isinstance(source, duckdb.DuckDBPyRelation)
 
     @contextmanager
-    def session(self) -> Iterator[Running]:
-        """Start a database of our own."""
+    def session(self, streaming: bool) -> Iterator[Running]:
+        """Start a database of our own; one thread is enough for a stream, and needs less memory."""
         with tempfile.TemporaryDirectory(prefix="freewill-") as folder:
-            config = {
+            config: dict[str, Any] = {
                 "temp_directory": folder,
                 "memory_limit": _MEMORY,
                 "preserve_insertion_order": False,
+                **({"threads": 1} if streaming else {}),
             }
             with duckdb.connect(config=config) as connection:
                 # Progress is measured and never printed: `show` is told.

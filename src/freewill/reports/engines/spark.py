@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import narwhals as nw
-from pyarrow import dataset
 
 from freewill.reports import rows
 from freewill.reports.batches import Decoder
 from freewill.reports.cluster.session import quiet, spark_failures, spark_session
 from freewill.reports.cluster.source import SparkSource
-from freewill.reports.engines.base import Table, wide_rows
+from freewill.reports.engines.base import Table, is_dataset, wide_rows
 from freewill.reports.sources import is_remote
 
 _NAMES = (rows.MECHANISM, rows.REPORT, rows.REPORT_ID)
@@ -28,7 +26,7 @@ class Joined:
     spark: Any
     groups_bits: ClassVar[bool] = True
 
-    @cached_property
+    @property
     def failures(self) -> tuple[type[Exception], ...]:
         """What Spark raises where a source is at fault."""
         return spark_failures()
@@ -36,6 +34,8 @@ class Joined:
     def scan(self, paths: tuple[str, ...], kind: str) -> Any:
         """Return the rows of files that are alike."""
         if kind == "arrow":
+            from pyarrow import dataset  # noqa: PLC0415
+
             return self.table(dataset.dataset(list(paths), format="ipc"))
         # Spark takes every path for a pattern.
         listed = [path if is_remote(path) else path.translate(_MAGIC) for path in paths]
@@ -49,7 +49,7 @@ class Joined:
     def table(self, arrow: Any) -> Any:
         """Send an Arrow table to Spark."""
         with quiet():
-            whole = arrow.to_table() if isinstance(arrow, dataset.Dataset) else arrow
+            whole = arrow.to_table() if is_dataset(arrow) else arrow
             return self.spark.createDataFrame(whole)
 
     def peek(self, path: str) -> Any:
@@ -80,7 +80,7 @@ class Spark:
         return bool(nw.dependencies.is_pyspark_dataframe(source))
 
     @contextmanager
-    def session(self) -> Iterator[Joined]:
+    def session(self, streaming: bool) -> Iterator[Joined]:
         """Join the session that runs, or start one."""
         yield Joined(spark_session())
 
