@@ -9,7 +9,8 @@ from scipy.optimize import linprog
 import freewill as fw
 from freewill import cache
 from freewill.shokri import max_entropy
-from freewill.shokri.centre import Guesses, newton_step
+from freewill.shokri.centre import newton_step
+from freewill.shokri.face import Guesses
 
 LINE = fw.Linear(0, 11)
 CITY = fw.Grid(4, 3, cell=0.5)
