@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_PATIENCE_SECONDS = 1.0
+_PATIENCE_SECONDS = 1.0  # what is done sooner needs no bar
 _watched: ContextVar[bool] = ContextVar("watched", default=False)
 
 

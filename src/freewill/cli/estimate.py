@@ -22,7 +22,7 @@ from freewill.evidence import Evidence
 from freewill.progress import progress
 from freewill.reports import Survey, is_evidence
 
-_BAR = 30
+_BAR = 30  # characters of the likeliest value's bar
 
 
 class Post(StrEnum):
