@@ -13,7 +13,7 @@ import numpy as np
 from freewill.alphabets import Alphabet
 from freewill.evidence import Evidence, collect
 from freewill.experiments import parameters as paper
-from freewill.experiments.places import Crowd
+from freewill.experiments.places import Crowd, synthetic_city
 from freewill.mechanisms import KRR, RAPPOR, Geometric, Mechanism, PlanarGeometric, Shokri
 from freewill.types import FloatArray, IntArray
 
@@ -119,8 +119,6 @@ def settings(
     mixtures: Sequence[Mixture], city: Crowd | None = None, line: Crowd | None = None
 ) -> list[Setting]:
     """Put mixtures at their places: the paper's lines, and a city (synthetic by default)."""
-    from freewill.experiments.places import synthetic_city  # noqa: PLC0415
-
     truth = binomial(paper.LINE.size) if line is None else line.truth
     town = synthetic_city() if city is None else city
     where: dict[Place, tuple[Alphabet, FloatArray]] = {

@@ -8,6 +8,7 @@ from freewill.estimators.methods import Method
 from freewill.experiments.figures import stopped
 from freewill.experiments.methods import EM, GIBU, IBU_M, IBU_M_STOPPED, INV_M
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Mixture, Setting, shokri
+from freewill.experiments.panels import PANELS
 from freewill.experiments.results import Results
 from freewill.experiments.verdicts import Judgement, Ratio, ratio_of
 
@@ -180,8 +181,6 @@ def _short(ratio: Ratio | None) -> str:
 
 def costs(settings: Iterable[Setting], results: Results, people: int) -> str:
     """Return the median seconds of each method on each mixture."""
-    from freewill.experiments.panels import PANELS  # noqa: PLC0415
-
     # The two post-processings cost the same.
     listed = (m for panel in PANELS for m in panel.methods if m.post != "normalise")
     methods = sorted(dict.fromkeys(listed), key=lambda method: method != GIBU)
