@@ -177,6 +177,9 @@ def test_the_program_adds_guesses_until_its_bounds_meet(monkeypatch):
     assert problem.adversary_loss(law) == pytest.approx(value, abs=1e-7)
     assert len(gaps) > 1
     assert gaps[-1] <= 1e-8 * bound < gaps[0]
+    monkeypatch.setattr(program, "_ROUNDS", 1)
+    law, bound = program.solve(problem, 0.4)
+    assert problem.adversary_loss(law) < value - 1e-6 < value <= bound + 1e-9
 
 
 def test_what_rounding_spent_beyond_the_limit_is_taken_back():
@@ -223,6 +226,11 @@ def test_an_audit_of_losses_holds_a_claim_to_what_the_law_gives():
     less = fw.AdversaryLoss(0.9, 1.0, 0.0)
     assert not fw.audit(mechanism, more).holds
     assert fw.audit(mechanism, less).holds
+    # A law that makes the adversary lose half of what is possible keeps a modest promise.
+    mechanism.__dict__["matrix"] = 0.5 * np.eye(12) + 0.5 * mechanism.law()
+    modest = fw.audit(mechanism, fw.AdversaryLoss(0.4, 1.0, 0.0))
+    assert (modest.holds, modest.tight) == (True, False)
+    assert "of an optimum 1;" in str(modest)
 
 
 def test_specs_of_the_first_release_are_read():
@@ -329,11 +337,15 @@ class TestCache:
         np.testing.assert_array_equal(fw.Shokri(LINE, 1.25).law(), law)
         assert len(file.read_bytes()) == len(whole)
 
-    def test_a_law_that_costs_too_much_is_not_believed(self):
+    @pytest.mark.parametrize(
+        "wrong",
+        [np.full((12, 12), 1 / 12), np.eye(12)[::-1], np.eye(12) / 2, np.eye(11), -np.eye(12)],
+    )
+    def test_a_law_that_cannot_be_right_is_not_believed(self, wrong):
         mechanism = fw.Shokri(LINE, 1.25)
         law = mechanism.law()
         (file,) = self.folder.iterdir()
-        np.savez(file, law=np.full((12, 12), 1 / 12), optimum=np.array(1.25))
+        np.savez(file, law=wrong, optimum=np.array(1.25))
         np.testing.assert_array_equal(fw.Shokri(LINE, 1.25).law(), law)
 
     def test_a_folder_that_cannot_be_written_costs_only_time(self, monkeypatch):

@@ -57,7 +57,7 @@ def _centre(
         distance = float(relative @ relative)
         if on_step is not None:
             on_step(distance)
-        if length == 1 and distance < _CENTRED:
+        if distance < _CENTRED:  # then the step was a full one
             return columns
     raise LawError(
         f"no centre of the optimal laws at quality_loss={quality_loss:g} within {_MAX_STEPS} "

@@ -71,7 +71,7 @@ class Problem:
         # An output that some images leave in place gets the average of what they make of it.
         for image in self.images:
             law[np.ix_(image, image[outputs])] += columns.T
-        law *= self.multiplicity[self.orbits] / len(self.images)
+        law *= self.multiplicity[self.orbits]
         return np.asarray(law / law.sum(axis=1, keepdims=True))
 
     def user_loss(self, law: FloatArray) -> float:
