@@ -256,6 +256,12 @@ def test_capabilities_agree_with_the_values(alphabet):
         np.testing.assert_allclose(fw.distances(alphabet)[0], along, rtol=1e-12)
 
 
+def test_lines_are_lines_in_any_direction():
+    lines = [fw.Linear(0, 4), fw.Grid(5, 1, cell=1), fw.Grid(1, 5, cell=1), fw.Grid(1, 1, cell=1)]
+    assert all(is_line(alphabet) for alphabet in lines)
+    assert not any(is_line(a) for a in (fw.Grid(2, 2, cell=1), fw.Categorical(["a", "b"])))
+
+
 def test_the_names_of_columns():
     assert fw.Grid(2, 3, cell=1).axes == ("east_km", "north_km")
     assert SAN_FRANCISCO.axes == ("lat", "lon")

@@ -213,6 +213,18 @@ def test_places_come_as_two_columns(tmp_path):
     )
 
 
+def test_values_outside_a_line_are_left_out_on_request(folder, tmp_path):
+    ages = tmp_path / "ages.csv"
+    ages.write_text("age\n7\n130\n8\n")
+    arguments = ("obfuscate", ages, "-s", folder / "survey.json", "-c", "age")
+    out = ("-o", tmp_path / "r.parquet")
+    assert "130 is not in the alphabet" in refused(*arguments, *out)
+    shown = run_json(*arguments, *out, "--share", "open=1", "--drop-outside")
+    assert (shown["people"]["open"], shown["dropped"]) == (2, 1)
+    read_back = read(tmp_path / "r.parquet", Survey.load(folder / "survey.json")).evidence
+    assert read_back.groups[0].outputs.tolist() == [7, 8]
+
+
 def test_labels_come_from_ndjson(tmp_path):
     Survey(MENU, {"honest": fw.Identity(MENU)}).save(tmp_path / "s.json")
     answers = tmp_path / "answers.ndjson"

@@ -56,6 +56,9 @@ def test_audit_tells_true_claims_from_false_ones(mechanism, kind):
         fw.RAPPOR(fw.Linear(0, 5), 1.3),
         fw.Matrix(LINE, np.random.default_rng(0).dirichlet(np.ones(6), 10)),
         fw.Matrix(CITY, np.random.default_rng(0).dirichlet(np.ones(6), 12)),
+        fw.Matrix(fw.Grid(5, 1, (0.7, 0.4)), np.random.default_rng(0).dirichlet(np.ones(6), 5)),
+        fw.Matrix(fw.Grid(1, 5, (0.7, 0.4)), np.random.default_rng(0).dirichlet(np.ones(6), 5)),
+        fw.Matrix(fw.Categorical(list("abcde")), np.random.default_rng(0).dirichlet([1, 2], 5)),
     ],
     ids=str,
 )

@@ -88,6 +88,21 @@ def test_maps_share_one_scale_and_stand_upright(tmp_path, drawn):
     assert "%" in scale.get_ylabel()
 
 
+def test_the_truth_is_the_first_map(tmp_path, drawn):
+    plots.picture(CITY, {"GIBU": uniform(CITY)}, np.eye(CITY.size)[0], path=tmp_path / "a.png")
+    first, second, _ = drawn[0].axes
+    assert [first.get_title(loc="left"), second.get_title(loc="left")] == ["truth", "GIBU"]
+    assert first.images[0].get_array()[0, 0] == 100
+
+
+def test_bars_carry_the_labels(tmp_path, drawn):
+    plots.picture(MENU, {"a": [0.5, 0.2, 0.3]}, [0.1, 0.1, 0.8], path=tmp_path / "a.png")
+    axes = drawn[0].axes[0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == list(MENU.labels)
+    widths = [bar.get_width() for bars in axes.containers for bar in bars]
+    np.testing.assert_allclose(widths, [10, 10, 80, 50, 20, 30])
+
+
 def test_laws_side_by_side(tmp_path, drawn):
     mechanisms = [fw.KRR(AGES, 2.0), fw.Identity(AGES)]
     matrices = [mechanism.law() for mechanism in mechanisms]

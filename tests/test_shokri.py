@@ -1,6 +1,7 @@
 """The mechanism of Shokri et al. against the whole linear program, and its own promises."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ from scipy.optimize import linprog
 
 import freewill as fw
 from freewill import cache
-from freewill.shokri import max_entropy
-from freewill.shokri.centre import Guesses, newton_step
+from freewill.shokri import centre, face, max_entropy, program, vertex
+from freewill.shokri.centre import newton_step
+from freewill.shokri.face import Guesses
 
 LINE = fw.Linear(0, 11)
 CITY = fw.Grid(4, 3, cell=0.5)
@@ -138,6 +140,48 @@ def test_the_newton_step_solves_the_whole_kkt_system(alphabet, lopsided):
     assert np.all(slack_step[~guesses.used] == 0)
 
 
+@pytest.mark.parametrize("selection", [centre, vertex], ids=["centre", "vertex"])
+def test_guesses_that_turn_out_better_are_added(selection, monkeypatch):
+    prior = np.arange(1.0, 13) / 78
+    problem = replace(fw.Shokri(LINE, 0.8, prior=prior).problem, near=1)
+    law = selection.solve(problem, 0.8)
+    assert problem.user_loss(law) == pytest.approx(0.8, rel=1e-9)
+    assert problem.adversary_loss(law) == pytest.approx(0.8, rel=1e-8)
+    monkeypatch.setattr(face, "_ROUNDS", 1)
+    with pytest.raises(fw.LawError, match="kept turning out better"):
+        selection.solve(problem, 0.8)
+
+
+def test_a_centre_that_is_not_reached_is_an_error(monkeypatch):
+    monkeypatch.setattr(centre, "_MAX_STEPS", 3)
+    with pytest.raises(fw.LawError, match="within 3 Newton steps"):
+        centre.solve(fw.Shokri(LINE, 1.0).problem, 1.0)
+
+
+def test_newton_steps_are_few():
+    """Quadratic convergence from a good start: a wrong step would take hundreds."""
+    distances = []
+    centre.solve(fw.Shokri(fw.Linear(0, 29), 4.0).problem, 4.0, distances.append)
+    assert len(distances) < 40
+    assert distances[-1] < 1e-16
+
+
+def test_the_program_adds_guesses_until_its_bounds_meet(monkeypatch):
+    monkeypatch.setattr(program, "_ALL_AT_ONCE", 0)
+    distance = fw.distances(CITY)
+    problem = replace(fw.Shokri(CITY, 0.4, report_loss=distance**2).problem, near=1)
+    gaps = []
+    law, bound = program.solve(problem, 0.4, on_step=gaps.append)
+    value = whole_program(np.full(12, 1 / 12), distance**2, distance, 0.4)
+    assert bound == pytest.approx(value, abs=1e-7)
+    assert problem.adversary_loss(law) == pytest.approx(value, abs=1e-7)
+    assert len(gaps) > 1
+    assert gaps[-1] <= 1e-8 * bound < gaps[0]
+    monkeypatch.setattr(program, "_ROUNDS", 1)
+    law, bound = program.solve(problem, 0.4)
+    assert problem.adversary_loss(law) < value - 1e-6 < value <= bound + 1e-9
+
+
 def test_what_rounding_spent_beyond_the_limit_is_taken_back():
     mechanism = fw.Shokri(LINE, 1.0)
     law = 0.999 * mechanism.law() + 0.001 / 12
@@ -182,6 +226,11 @@ def test_an_audit_of_losses_holds_a_claim_to_what_the_law_gives():
     less = fw.AdversaryLoss(0.9, 1.0, 0.0)
     assert not fw.audit(mechanism, more).holds
     assert fw.audit(mechanism, less).holds
+    # A law that makes the adversary lose half of what is possible keeps a modest promise.
+    mechanism.__dict__["matrix"] = 0.5 * np.eye(12) + 0.5 * mechanism.law()
+    modest = fw.audit(mechanism, fw.AdversaryLoss(0.4, 1.0, 0.0))
+    assert (modest.holds, modest.tight) == (True, False)
+    assert "of an optimum 1;" in str(modest)
 
 
 def test_specs_of_the_first_release_are_read():
@@ -206,6 +255,7 @@ def test_symmetric_problems_have_symmetric_laws(selection, alphabet):
 def test_a_lopsided_prior_breaks_the_symmetry():
     prior = np.arange(1.0, 13) / 78
     assert len(fw.Shokri(LINE, 1.0, prior=prior).problem.images) == 1
+    assert len(fw.Shokri(MENU, 0.5).problem.images) == 1
 
 
 @pytest.mark.parametrize(
@@ -287,11 +337,15 @@ class TestCache:
         np.testing.assert_array_equal(fw.Shokri(LINE, 1.25).law(), law)
         assert len(file.read_bytes()) == len(whole)
 
-    def test_a_law_that_costs_too_much_is_not_believed(self):
+    @pytest.mark.parametrize(
+        "wrong",
+        [np.full((12, 12), 1 / 12), np.eye(12)[::-1], np.eye(12) / 2, np.eye(11), -np.eye(12)],
+    )
+    def test_a_law_that_cannot_be_right_is_not_believed(self, wrong):
         mechanism = fw.Shokri(LINE, 1.25)
         law = mechanism.law()
         (file,) = self.folder.iterdir()
-        np.savez(file, law=np.full((12, 12), 1 / 12), optimum=np.array(1.25))
+        np.savez(file, law=wrong, optimum=np.array(1.25))
         np.testing.assert_array_equal(fw.Shokri(LINE, 1.25).law(), law)
 
     def test_a_folder_that_cannot_be_written_costs_only_time(self, monkeypatch):

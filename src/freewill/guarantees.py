@@ -138,22 +138,23 @@ class LossAudit:
     def __str__(self) -> str:
         tight = ", and it is the optimum" if self.tight else f", of an optimum {self.optimum:.9g}"
         return (
-            f"claimed adversary's loss {self.claim.adversary_loss:.9g}: {_verdict(self.holds)}. "
-            f"The law gives "
-            f"{self.adversary_loss:.9g}{tight}; the user loses {self.user_loss:.9g} "
-            f"of at most {self.quality_loss:.9g}."
+            f"claimed adversary's loss {self.claim.adversary_loss:.9g}: {_verdict(self)}. "
+            f"The law gives {self.adversary_loss:.9g}{tight}; "
+            f"the user loses {self.user_loss:.9g} of at most {self.quality_loss:.9g}."
         )
 
-    @property
-    def short(self) -> tuple[str, str]:
-        """What the law gives, and what that rests on, in a few words each."""
-        worst = f"user loses {self.user_loss:.6g} of {self.quality_loss:.6g}"
-        return f"loses {self.adversary_loss:.6g}", worst
+    def row(self) -> list[str]:
+        """Return the claim, what the law gives, the verdict and what the user loses."""
+        user = f"user loses {self.user_loss:.6g} of {self.quality_loss:.6g}"
+        tight = ", tight" * self.tight
+        given = f"loses {self.adversary_loss:.6g}"
+        return [self.claim.short, given, _verdict(self) + tight, user]
 
     def describe(self) -> dict[str, Any]:
         """Describe the outcome for JSON."""
         losses = {"adversary_loss": self.adversary_loss, "user_loss": self.user_loss}
-        return {**losses, "quality_loss": self.quality_loss, "optimum": self.optimum}
+        limits = {"quality_loss": self.quality_loss, "optimum": self.optimum}
+        return {**_outcome(self), **losses, **limits}
 
 
 class Auditable(Protocol):
@@ -201,25 +202,35 @@ class Audit:
         tight = ", and it is tight" if self.tight else ""
         return (
             f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}: "
-            f"{_verdict(self.holds)}{tight}. The law gives {self.epsilon:.9g}, "
+            f"{_verdict(self)}{tight}. The law gives {self.epsilon:.9g}, "
             f"at output {self.output} between {self.first} and {self.second}."
         )
 
-    @property
-    def short(self) -> tuple[str, str]:
-        """What the law gives, and the worst case, in a few words each."""
+    def row(self) -> list[str]:
+        """Return the claim, what the law gives, the verdict and the worst case."""
         # An output of many bits would fill the table.
         by = "" if isinstance(self.output, list) else f", output {self.output}"
-        return Guarantee(self.claim.kind, self.epsilon).short, f"{self.first} or {self.second}{by}"
+        tight = ", tight" * self.tight
+        given = Guarantee(self.claim.kind, self.epsilon).short
+        return [
+            self.claim.short,
+            given,
+            _verdict(self) + tight,
+            f"{self.first} or {self.second}{by}",
+        ]
 
     def describe(self) -> dict[str, Any]:
-        """Describe the outcome for JSON."""
+        """Describe the outcome for JSON; an infinite epsilon has no number there."""
         worst = {"output": self.output, "first": self.first, "second": self.second}
-        return {"epsilon": self.epsilon, "worst": worst}
+        return {**_outcome(self), "epsilon": self.epsilon, "worst": worst}
 
 
-def _verdict(holds: bool) -> str:
-    return "holds" if holds else "DOES NOT HOLD"
+def _verdict(found: Audit | LossAudit) -> str:
+    return "holds" if found.holds else "DOES NOT HOLD"
+
+
+def _outcome(found: Audit | LossAudit) -> dict[str, Any]:
+    return {"claim": found.claim.describe(), "holds": found.holds, "tight": found.tight}
 
 
 def audit(mechanism: Any, claim: Promise | None = None) -> Audit | LossAudit:

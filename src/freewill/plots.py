@@ -26,9 +26,9 @@ PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 INK, SOFT, FAINT, TRUTH = "#22272E", "#5B6675", "#E4E7EB", "#C9CDD3"
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 _DASHES = ("solid", (0, (6, 2)), (0, (2, 1.5)), (0, (8, 2, 2, 2)), (0, (1, 1)), (0, (12, 3)))
-_SMALL, _NORMAL, _LARGE = 9.0, 10.5, 12.5
+_SMALL, _NORMAL, _LARGE = 9.0, 10.5, 12.5  # points: ticks, labels, titles
 _FORMATS = (".png", ".svg", ".pdf")
-_DPI = 160
+_DPI = 160  # sharp in print, and a picture stays below a megabyte
 _ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_PATIENCE_SECONDS = 1.0
+_PATIENCE_SECONDS = 1.0  # what is done sooner needs no bar
 _watched: ContextVar[bool] = ContextVar("watched", default=False)
 
 
@@ -39,9 +39,9 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
 
     def show(share: float) -> None:
         nonlocal known
-        known = min(max(share, 0.0), 1.0)
+        known = share
         if bar is not None:
-            bar.update(bar.task_ids[0], completed=known, total=1.0)
+            bar.update(bar.task_ids[0], completed=share, total=1.0)
 
     if _watched.get() or not sys.stderr.isatty():
         yield show

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from freewill.errors import ParameterError
 from freewill.mechanisms.base import average_epsilon
-from freewill.types import FloatArray, distribution
+from freewill.types import distribution
 
 
 def lower_bound(theta: ArrayLike, people: int) -> float:
@@ -17,7 +17,7 @@ def lower_bound(theta: ArrayLike, people: int) -> float:
     >>> lower_bound([0.5, 0.5], 100)
     0.005
     """
-    truth = _truth(theta)
+    truth = distribution(theta, np.size(theta))
     return float((1 - truth @ truth) / people)
 
 
@@ -33,12 +33,11 @@ def krr_error_bound(
     >>> round(krr_error_bound([0.5, 0.5], [1.0], [100]), 6)
     0.023413
     """
-    truth = _truth(theta)
-    counts = _people(epsilons, people)
-    size = truth.size
-    gain = np.expm1(_mean_epsilon(epsilons, counts, size))
+    size = np.size(theta)
+    mean, total = _mean_epsilon(epsilons, people, size)
+    gain = np.expm1(mean)
     extra = (size - 1) * (size + 2 * gain) / gain**2
-    return lower_bound(truth, int(counts.sum())) + float(extra / counts.sum())
+    return lower_bound(theta, int(total)) + float(extra / total)
 
 
 def rappor_error_bound(
@@ -52,27 +51,20 @@ def rappor_error_bound(
     >>> round(rappor_error_bound([0.5, 0.5], [1.0], [100]), 6)
     0.083354
     """
-    truth = _truth(theta)
-    counts = _people(epsilons, people)
-    half = _mean_epsilon(np.asarray(epsilons, dtype=np.float64) / 2, counts, 2)
-    extra = truth.size * np.exp(half) / np.expm1(half) ** 2
-    return lower_bound(truth, int(counts.sum())) + float(extra / counts.sum())
+    half, total = _mean_epsilon(epsilons, people, 2, share=0.5)
+    extra = np.size(theta) * np.exp(half) / np.expm1(half) ** 2
+    return lower_bound(theta, int(total)) + float(extra / total)
 
 
-def _truth(theta: ArrayLike) -> FloatArray:
-    return distribution(theta, np.size(theta))
-
-
-def _people(epsilons: ArrayLike, people: ArrayLike | None) -> FloatArray:
+def _mean_epsilon(
+    epsilons: ArrayLike, people: ArrayLike | None, size: int, share: float = 1.0
+) -> tuple[float, float]:
+    """Return eps[n] of this share of each epsilon, and how many people there are."""
     levels = np.asarray(epsilons, dtype=np.float64)
     if levels.ndim != 1 or not np.all((levels > 0) & np.isfinite(levels)):
         raise ParameterError(f"epsilons={epsilons!r}: expected a list of numbers > 0.")
     counts = np.ones(levels.size) if people is None else np.asarray(people, dtype=np.float64)
     if counts.shape != levels.shape or np.any(counts < 0) or counts.sum() <= 0:
         raise ParameterError(f"people={people!r}: expected one count >= 0 for each epsilon.")
-    return counts
-
-
-def _mean_epsilon(epsilons: ArrayLike, counts: FloatArray, size: int) -> float:
-    levels = np.asarray(epsilons, dtype=np.float64)
-    return average_epsilon(levels, counts / counts.sum(), size)
+    total = float(counts.sum())
+    return average_epsilon(share * levels, counts / total, size), total

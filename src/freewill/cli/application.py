@@ -54,9 +54,6 @@ class _Commands(TyperGroup):
         super().__init__(**attributes)
         self.commands.update({name: _OnDemand.named(name) for name in COMMANDS})
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
-
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)

@@ -2,14 +2,14 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from freewill.cli.options import AsJson, load_mechanisms
 from freewill.cli.show import FAILED, say_json, table
 from freewill.errors import ParameterError
-from freewill.guarantees import Audit, Guarantee, LossAudit
+from freewill.guarantees import Guarantee
 from freewill.guarantees import audit as recompute
 from freewill.progress import progress
 
@@ -42,11 +42,12 @@ def audit(
         }
     holds = all(result.holds for result in found.values())
     if as_json:
-        say_json({"holds": holds, "audits": {name: describe(a) for name, a in found.items()}})
+        audits = {name: result.describe() for name, result in found.items()}
+        say_json({"holds": holds, "audits": audits})
     else:
         table(
             ["name", "claimed", "the law gives", "verdict", "worst case"],
-            [[name, *_row(result)] for name, result in found.items()],
+            [[name, *result.row()] for name, result in found.items()],
         )
     if not holds:
         raise typer.Exit(FAILED)
@@ -66,15 +67,3 @@ def parse_claim(text: str) -> Guarantee:
     if found is None or not epsilon >= 0:
         raise ParameterError(f"--claim {text}: expected a number and a kind: 1.5-ldp or 0.1-geo.")
     return Guarantee("geo" if found[2].lower() == "geo" else "ldp", epsilon)
-
-
-def describe(result: Audit | LossAudit) -> dict[str, Any]:
-    """Describe an audit for JSON; an infinite epsilon is null."""
-    head = {"claim": result.claim.describe(), "holds": result.holds, "tight": result.tight}
-    return {**head, **result.describe()}
-
-
-def _row(result: Audit | LossAudit) -> list[str]:
-    verdict = "DOES NOT HOLD" if not result.holds else "holds, tight" if result.tight else "holds"
-    found, worst = result.short
-    return [result.claim.short, found, verdict, worst]

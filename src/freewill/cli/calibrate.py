@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from freewill.calibration import calibrate as find
-from freewill.cli.options import AsJson, load_json, parse_alphabet
+from freewill.cli.options import AsJson, load_json, parse_alphabet, required
 from freewill.cli.show import say, say_json, table
 from freewill.errors import SpecError
 from freewill.mechanisms import KRR, Geometric, PlanarGeometric
@@ -24,9 +24,7 @@ class Kind(StrEnum):
 
 
 _KINDS: dict[Kind, type[KRR | Geometric | PlanarGeometric]] = {
-    Kind.KRR: KRR,
-    Kind.GEOMETRIC: Geometric,
-    Kind.PLANAR_GEOMETRIC: PlanarGeometric,
+    Kind(mechanism.name): mechanism for mechanism in (KRR, Geometric, PlanarGeometric)
 }
 
 
@@ -34,20 +32,16 @@ def calibrate(
     kind: Annotated[Kind, typer.Argument(help="The mechanism.")],
     alphabet: Annotated[
         str,
-        typer.Option(
-            "--alphabet",
-            "-a",
-            help="A line 0..99, a grid 24x16x0.5 (columns, rows, km), labels yes,no or a survey.",
-            show_default=False,
+        required(
+            "alphabet",
+            "a",
+            "A line 0..99, a grid 24x16x0.5 (columns, rows, km), labels yes,no or a survey.",
         ),
     ],
     loss: Annotated[
         list[float],
-        typer.Option(
-            "--loss",
-            "-l",
-            help="Expected distance between value and report; may be given many times.",
-            show_default=False,
+        required(
+            "loss", "l", "Expected distance between value and report; may be given many times."
         ),
     ],
     prior: Annotated[

@@ -23,7 +23,7 @@ from freewill.progress import progress
 from freewill.reports import is_evidence
 from freewill.survey import Survey
 
-_BAR = 30
+_BAR = 30  # characters of the likeliest value's bar
 
 
 class Post(StrEnum):

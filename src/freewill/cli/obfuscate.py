@@ -7,7 +7,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from freewill.cli.options import AsJson, SurveyPath, checked_target
+from freewill.cli.options import AsJson, SurveyPath, checked_target, required
 from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.values import encode, read_columns
 from freewill.errors import ParameterError
@@ -20,22 +20,13 @@ from freewill.types import IntArray
 def obfuscate(
     values: Annotated[Path, typer.Argument(help="True values: .csv, .parquet or .ndjson.")],
     survey: SurveyPath,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Where the reports go: .parquet, .csv or .ndjson.",
-            show_default=False,
-        ),
-    ],
+    out: Annotated[Path, required("out", "o", "Where the reports go: .parquet, .csv or .ndjson.")],
     column: Annotated[
         list[str],
-        typer.Option(
-            "--column",
-            "-c",
-            help="The column of the values; for a grid give it twice: lat, lon, or km east, north.",
-            show_default=False,
+        required(
+            "column",
+            "c",
+            "The column of the values; for a grid give it twice: lat, lon, or km east, north.",
         ),
     ],
     choice: Annotated[
@@ -125,8 +116,7 @@ def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:
 
 
 def _place(name: str, survey: Survey) -> int:
-    wanted: Any = survey.find(name)
-    return [mechanism.id for mechanism in survey.mechanisms.values()].index(wanted.id)
+    return list(survey.mechanisms.values()).index(survey.find(name))
 
 
 def _named(choices: NDArray[Any], survey: Survey) -> IntArray:

@@ -21,12 +21,13 @@ class Engine(StrEnum):
     SPARK = "spark"
 
 
-SurveyPath = Annotated[
-    Path, typer.Option("--survey", "-s", help="The survey, .json or .toml.", show_default=False)
-]
-EvidencePath = Annotated[
-    Path, typer.Option("--out", "-o", help="Where the evidence goes, .parquet.", show_default=False)
-]
+def required(name: str, letter: str, text: str) -> Any:
+    """Return an option that must be given, by its name or a letter."""
+    return typer.Option(f"--{name}", f"-{letter}", help=text, show_default=False)
+
+
+SurveyPath = Annotated[Path, required("survey", "s", "The survey, .json or .toml.")]
+EvidencePath = Annotated[Path, required("out", "o", "Where the evidence goes, .parquet.")]
 EngineName = Annotated[Engine, typer.Option(help="What counts the reports.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse the source if any row is invalid.")]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FAILED, BAD_INPUT, BUG = 1, 2, 3
 """Exit codes: a claim or an estimate failed; bad usage or bad input; a fault of our own."""
 
-_PIPE_WIDTH = 120
+_PIPE_WIDTH = 120  # where no terminal says how wide it is, the widest table still fits
 
 
 def console(*, stderr: bool = False) -> Console:

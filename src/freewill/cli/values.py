@@ -4,22 +4,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import csv, json, parquet
 
 from freewill.alphabets import Alphabet, Inside
 from freewill.errors import AlphabetError, FreewillError
 
-_ENDINGS = (".csv", ".parquet", ".ndjson", ".jsonl")
+_READERS = {
+    ".csv": csv.read_csv,
+    ".parquet": parquet.read_table,
+    ".ndjson": json.read_json,
+    ".jsonl": json.read_json,
+}
 
 
 def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
     """Read columns of a CSV, Parquet or NDJSON file; a null anywhere in them is an error."""
-    import pyarrow as pa  # noqa: PLC0415
-
+    if path.suffix.lower() not in _READERS:
+        endings = ", ".join(_READERS)
+        raise FreewillError(f"{path}: expected a values file with the ending {endings}.")
     try:
-        table = _read(path)
+        table = _READERS[path.suffix.lower()](path)
     except pa.ArrowException as error:
-        raise FreewillError(f"{path} cannot be read: {_first_line(error)}") from None
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise FreewillError(f"{path} cannot be read: {reason}") from None
     found = []
     for name in columns:
         if table.column_names.count(name) != 1:
@@ -38,27 +47,6 @@ def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
     if not len(table):
         raise FreewillError(f"{path} has no rows: there is nothing to obfuscate.")
     return found
-
-
-def _read(path: Path) -> Any:
-    ending = path.suffix.lower()
-    if ending == ".parquet":
-        from pyarrow import parquet  # noqa: PLC0415
-
-        return parquet.read_table(path)
-    if ending == ".csv":
-        from pyarrow import csv  # noqa: PLC0415
-
-        return csv.read_csv(path)
-    if ending in (".ndjson", ".jsonl"):
-        from pyarrow import json  # noqa: PLC0415
-
-        return json.read_json(path)
-    raise FreewillError(f"{path}: expected a values file with the ending {', '.join(_ENDINGS)}.")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def encode(

@@ -108,7 +108,7 @@ class Method:
         return f"{head}, {_POSTS[self.post]}" if self.post else head
 
     def run(self, evidence: Evidence) -> Estimate:
-        """Estimate."""
+        """Estimate; what no option says is the estimator's own choice."""
         entry = _ESTIMATORS[self.estimator]
         if self.way:
             return _COMBINE[self.way](evidence, entry.estimate, **self.options)

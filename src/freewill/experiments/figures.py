@@ -34,7 +34,7 @@ _KINDS: dict[str, _Pen] = {
     "high": (plots.VERMILION, "v"),
     "low": (plots.SKY, "P"),
 }
-_WIDTH, _HEIGHT = 4.7, 3.7
+_WIDTH, _HEIGHT = 4.7, 3.7  # inches a panel: two are as wide as the page
 
 
 def errors(
@@ -96,16 +96,8 @@ def _unit(mixture: Mixture) -> str:
 
 def _note(axes: "Axes", text: str) -> None:
     """Say in a corner which city it is, so that no picture can pass for another."""
-    axes.text(
-        0.985,
-        0.97,
-        text,
-        transform=axes.transAxes,
-        ha="right",
-        va="top",
-        fontsize=8.5,
-        color=plots.SOFT,
-    )
+    looks: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8.5, "color": plots.SOFT}
+    axes.text(0.985, 0.97, text, transform=axes.transAxes, **looks)
 
 
 def _log(axes: "Axes") -> None:

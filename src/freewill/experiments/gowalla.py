@@ -12,8 +12,8 @@ from freewill.progress import progress
 URL = "https://snap.stanford.edu/data/loc-gowalla_totalCheckins.txt.gz"
 SHA256: str | None = None
 """Checked where it is set; SNAP publishes no checksum of its own."""
-_BLOCK = 1 << 18
-_SECONDS = 60
+_BLOCK = 1 << 18  # bytes between two looks at the bar
+_SECONDS = 60  # without a byte, before the server counts as gone
 
 
 def download(url: str = URL, target: Path | None = None, sha256: str | None = SHA256) -> Path:

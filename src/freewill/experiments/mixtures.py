@@ -13,7 +13,7 @@ import numpy as np
 from freewill.alphabets import Alphabet
 from freewill.evidence import Evidence, collect
 from freewill.experiments import parameters as paper
-from freewill.experiments.places import Crowd
+from freewill.experiments.places import Crowd, synthetic_city
 from freewill.mechanisms import KRR, RAPPOR, Geometric, Mechanism, PlanarGeometric, Shokri
 from freewill.types import FloatArray, IntArray
 
@@ -38,12 +38,12 @@ class Part:
         if self.kind == "shokri":
             chosen: Any = self.selection
             return [Shokri(alphabet, level, selection=chosen) for level in self.levels]
-        if self.kind == "rappor":
-            return [RAPPOR(alphabet, level) for level in self.levels]
-        if self.kind == "k-rr":
-            return [KRR(alphabet, level) for level in self.levels]
-        kind = PlanarGeometric if len(alphabet.axes) > 1 else Geometric
-        return [kind(alphabet, level) for level in self.levels]
+        geometric = PlanarGeometric if len(alphabet.axes) > 1 else Geometric
+        kinds: dict[str, Any] = {"k-rr": KRR, "rappor": RAPPOR, "geometric": geometric}
+        return [kinds[self.kind](alphabet, level) for level in self.levels]
+
+
+_Parts = tuple[Part, ...]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Mixture:
     title: str
     place: Place
     table: str
-    parts: tuple[Part, ...]
+    parts: _Parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +119,6 @@ def settings(
     mixtures: Sequence[Mixture], city: Crowd | None = None, line: Crowd | None = None
 ) -> list[Setting]:
     """Put mixtures at their places: the paper's lines, and a city (synthetic by default)."""
-    from freewill.experiments.places import synthetic_city  # noqa: PLC0415
-
     truth = binomial(paper.LINE.size) if line is None else line.truth
     town = synthetic_city() if city is None else city
     where: dict[Place, tuple[Alphabet, FloatArray]] = {
@@ -140,51 +138,26 @@ def shokri(place: Place, selection: str = SELECTIONS[0]) -> Mixture:
     return Mixture(f"{place}-shokri{suffix}", title, place, "VIII", (part,))
 
 
+def _two(name: str, title: str, table: str, line: _Parts, city: _Parts) -> tuple[Mixture, Mixture]:
+    """Return a mixture on the line and its like in the city."""
+    planar = title.replace("geometric", "planar geometric")
+    return (
+        Mixture(f"line-{name}", f"{title}, line", "line", table, line),
+        Mixture(f"city-{name}", f"{planar}, city", "city", table, city),
+    )
+
+
+_HIGH, _LOW = Part("rappor", paper.RAPPOR_HIGH_PRIVACY), Part("rappor", paper.RAPPOR_LOW_PRIVACY)
+_KRR_LINE, _KRR_CITY = Part("k-rr", paper.KRR_LINE), Part("k-rr", paper.KRR_CITY)
+_GEO_LINE, _GEO_CITY = (Part("geometric", e) for e in (paper.GEOMETRIC_LINE, paper.GEOMETRIC_CITY))
+_MIXED_LINE = (Part("geometric", paper.MIXED_LINE_GEOMETRIC), Part("k-rr", paper.MIXED_LINE_KRR))
+_MIXED_CITY = (Part("geometric", paper.MIXED_CITY_GEOMETRIC), Part("k-rr", paper.MIXED_CITY_KRR))
 _LISTED = (
-    Mixture(
-        "rappor-high",
-        "ten RAPPOR, high privacy",
-        "short line",
-        "IV",
-        (Part("rappor", paper.RAPPOR_HIGH_PRIVACY),),
-    ),
-    Mixture(
-        "rappor-low",
-        "ten RAPPOR, low privacy",
-        "short line",
-        "IV",
-        (Part("rappor", paper.RAPPOR_LOW_PRIVACY),),
-    ),
-    Mixture("line-krr", "ten k-RR, line", "line", "V", (Part("k-rr", paper.KRR_LINE),)),
-    Mixture("city-krr", "ten k-RR, city", "city", "V", (Part("k-rr", paper.KRR_CITY),)),
-    Mixture(
-        "line-geometric",
-        "ten geometric, line",
-        "line",
-        "VI",
-        (Part("geometric", paper.GEOMETRIC_LINE),),
-    ),
-    Mixture(
-        "city-geometric",
-        "ten planar geometric, city",
-        "city",
-        "VI",
-        (Part("geometric", paper.GEOMETRIC_CITY),),
-    ),
-    Mixture(
-        "line-mixed",
-        "five geometric and five k-RR, line",
-        "line",
-        "VII",
-        (Part("geometric", paper.MIXED_LINE_GEOMETRIC), Part("k-rr", paper.MIXED_LINE_KRR)),
-    ),
-    Mixture(
-        "city-mixed",
-        "five planar geometric and five k-RR, city",
-        "city",
-        "VII",
-        (Part("geometric", paper.MIXED_CITY_GEOMETRIC), Part("k-rr", paper.MIXED_CITY_KRR)),
-    ),
+    Mixture("rappor-high", "ten RAPPOR, high privacy", "short line", "IV", (_HIGH,)),
+    Mixture("rappor-low", "ten RAPPOR, low privacy", "short line", "IV", (_LOW,)),
+    *_two("krr", "ten k-RR", "V", (_KRR_LINE,), (_KRR_CITY,)),
+    *_two("geometric", "ten geometric", "VI", (_GEO_LINE,), (_GEO_CITY,)),
+    *_two("mixed", "five geometric and five k-RR", "VII", _MIXED_LINE, _MIXED_CITY),
     shokri("line"),
     shokri("city"),
     *(shokri("line", selection) for selection in SELECTIONS[1:]),

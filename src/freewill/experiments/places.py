@@ -3,11 +3,9 @@
 import csv
 import gzip
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 import numpy as np
 
@@ -18,7 +16,7 @@ from freewill.types import FloatArray
 
 _LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _COUNT = ("count", "counts", "people", "n")
-_SNAP_COLUMNS = 5
+_SNAP_COLUMNS = 5  # user, time, latitude, longitude, place
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +81,8 @@ def load(path: str | Path) -> Crowd:
     """
     target = Path(path)
     try:
-        with _opened(target) as file:
+        opened: Any = gzip.open if target.suffix == ".gz" else open
+        with opened(target, "rt", encoding="utf-8", newline="") as file:
             first = file.readline()
             if first.count("\t") == _SNAP_COLUMNS - 1:
                 return _city(target, *_gowalla_points(io.StringIO(first), file))
@@ -92,7 +91,7 @@ def load(path: str | Path) -> Crowd:
             if latitude is not None and longitude is not None:
                 return _city(target, *_read_columns(target, file, latitude, longitude))
             if len(heads) == 1:
-                rest = _with_first(first, file) if _is_number(heads[0]) else file
+                rest = io.StringIO(first + file.read()) if _is_number(heads[0]) else file
                 return _line(target, *_read_columns(target, rest, 0))
             count = _find(heads, _COUNT)
             if len(heads) == 2 and count is not None:
@@ -103,20 +102,6 @@ def load(path: str | Path) -> Crowd:
             )
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
         raise FreewillError(f"{target} cannot be read as CSV: {error}.") from None
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as packed:
-            yield packed
-    else:
-        with path.open(encoding="utf-8", newline="") as plain:
-            yield plain
-
-
-def _with_first(first: str, file: TextIO) -> TextIO:
-    return io.StringIO(first + file.read())
 
 
 def _is_number(text: str) -> bool:
@@ -150,7 +135,7 @@ def _read_columns(path: Path, file: TextIO, *places: int) -> list[FloatArray]:
 
 
 def _gowalla_points(*files: TextIO) -> list[FloatArray]:
-    """Read latitudes and longitudes of SNAP's file: user, time, latitude, longitude, place."""
+    """Read latitudes and longitudes of SNAP's file."""
     points = [
         (float(row[2]), float(row[3]))
         for file in files

@@ -49,20 +49,8 @@ def write(story: Story, path: Path) -> Path:
     names = " ".join(f"--{name}: {colour};" for name, colour in colours.items())
     style = f":root {{ {names} }}\n"
     style += resources.files("freewill.experiments").joinpath("page.css").read_text("utf-8")
-    body = "".join(
-        (
-            _head(story),
-            "<main>",
-            _cards(story),
-            _navigation(story),
-            _first_sight(story),
-            _verdicts(story),
-            _figures(story),
-            _beyond(story),
-            _how(story),
-            "</main>",
-        )
-    )
+    told = (_cards, _navigation, _first_sight, _verdicts, _figures, _beyond, _how)
+    body = f"{_head(story)}<main>{''.join(tell(story) for tell in told)}</main>"
     page = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -109,13 +97,8 @@ def _cards(story: Story) -> str:
         (f"{certified:,} of {len(runs):,}", "GIBU estimates certified optimal"),
         (_duration(story.seconds), _work(story)),
     ]
-    return (
-        '<div class="cards">'
-        + "".join(
-            f'<div class="card"><b>{big}</b><span>{small}</span></div>' for big, small in cards
-        )
-        + "</div>"
-    )
+    shown = (f'<div class="card"><b>{big}</b><span>{small}</span></div>' for big, small in cards)
+    return f'<div class="cards">{"".join(shown)}</div>'
 
 
 def _work(story: Story) -> str:

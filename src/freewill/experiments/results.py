@@ -45,7 +45,7 @@ class Summary:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Summary":
-        """Summarise.
+        """Summarise one number a seed; a single seed has no spread.
 
         >>> Summary.of([1.0, 3.0]).mean
         2.0

@@ -8,6 +8,7 @@ from freewill.estimators.methods import Method
 from freewill.experiments.figures import stopped
 from freewill.experiments.methods import EM, GIBU, IBU_M, IBU_M_STOPPED, INV_M
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Mixture, Setting, shokri
+from freewill.experiments.panels import PANELS
 from freewill.experiments.results import Results
 from freewill.experiments.verdicts import Judgement, Ratio, ratio_of
 
@@ -59,7 +60,7 @@ def _ratio(ratio: Ratio) -> str:
     place = _MEASURED[MIXTURES[ratio.mixture].place]
     if ratio.refused:
         return f"{place}: cannot be inverted"
-    return f"{place}: {ratio.value:.2f} ± {ratio.error:.2f}"
+    return f"{place}: {ratio}"
 
 
 def chip(word: str) -> str:
@@ -73,17 +74,17 @@ def differences(judgements: Sequence[Judgement], results: Results) -> str:
     for judgement in judgements:
         for ratio in judgement.differing:
             mixture = MIXTURES[ratio.mixture]
-            chosen = [m for m in judgement.entry.methods if m.name == ratio.method]
+            chosen = tuple(m for m in judgement.entry.methods if m.name == ratio.method)
             rows.append(
                 [
                     f"{judgement.entry.column}, {mixture.title}",
                     chip(judgement.entry.paper),
                     chip(ratio.word) + (" (close)" if ratio.close else ""),
-                    _NOTHING if ratio.refused else f"{ratio.value:.2f} ± {ratio.error:.2f}",
+                    _NOTHING if ratio.refused else str(ratio),
                     _NOTHING if ratio.refused else f"{ratio.wins} of {ratio.seeds}",
-                    _at_fewest(results, ratio.mixture, tuple(chosen)),
-                    _people(results, ratio.mixture, tuple(chosen)),
-                    _stopped(results, ratio, tuple(chosen)),
+                    _number(_at_fewest(results, ratio.mixture, chosen)),
+                    _number(ratio_of(results, ratio.mixture, chosen, field="emd_people")),
+                    _number(_stopped(results, ratio, chosen)),
                 ]
             )
     if not rows:
@@ -101,22 +102,19 @@ def differences(judgements: Sequence[Judgement], results: Results) -> str:
     return table(heads, rows, numbers=False)
 
 
-def _at_fewest(results: Results, mixture: str, methods: tuple[Method, ...]) -> str:
+def _at_fewest(results: Results, mixture: str, methods: tuple[Method, ...]) -> Ratio | None:
     people = min(row.people for row in results.rows if row.mixture == mixture)
-    ratio = ratio_of(results, mixture, methods, people)
-    return _NOTHING if ratio is None or ratio.refused else f"{ratio.value:.2f}"
+    return ratio_of(results, mixture, methods, people)
 
 
-def _people(results: Results, mixture: str, methods: tuple[Method, ...]) -> str:
-    ratio = ratio_of(results, mixture, methods, field="emd_people")
-    return _NOTHING if ratio is None or ratio.refused else f"{ratio.value:.2f}"
-
-
-def _stopped(results: Results, ratio: Ratio, methods: tuple[Method, ...]) -> str:
+def _stopped(results: Results, ratio: Ratio, methods: tuple[Method, ...]) -> Ratio | None:
     """Return the ratio if algorithm 1, and IBU with it, had stopped at delta 1e-06."""
     tried = (IBU_M_STOPPED[2],) if ratio.method == IBU_M.name else methods
-    found = ratio_of(results, ratio.mixture, tried, ratio.people, reference=EM[2].name)
-    return _NOTHING if found is None or found.refused else f"{found.value:.2f}"
+    return ratio_of(results, ratio.mixture, tried, ratio.people, reference=EM[2].name)
+
+
+def _number(ratio: Ratio | None) -> str:
+    return _NOTHING if ratio is None or ratio.refused else f"{ratio.value:.2f}"
 
 
 def stops(mixtures: Iterable[Mixture], results: Results, people: int) -> str:
@@ -177,14 +175,12 @@ def selections(results: Results, people: int) -> str:
 def _short(ratio: Ratio | None) -> str:
     if ratio is None:
         return _NOTHING
-    number = "refused" if ratio.refused else f"{ratio.value:.2f} ± {ratio.error:.2f}"
+    number = "refused" if ratio.refused else str(ratio)
     return f"{number} {chip(ratio.word)}"
 
 
 def costs(settings: Iterable[Setting], results: Results, people: int) -> str:
     """Return the median seconds of each method on each mixture."""
-    from freewill.experiments.panels import PANELS  # noqa: PLC0415
-
     # The two post-processings cost the same.
     listed = (m for panel in PANELS for m in panel.methods if m.post != "normalise")
     methods = sorted(dict.fromkeys(listed), key=lambda method: method != GIBU)

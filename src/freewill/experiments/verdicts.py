@@ -45,6 +45,9 @@ class Ratio:
     seeds: int
     refused: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.value:.2f} ± {self.error:.2f}"
+
     @property
     def word(self) -> Word:
         """The verdict of the rule."""

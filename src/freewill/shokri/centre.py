@@ -9,17 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from freewill.errors import LawError
+from freewill.shokri.face import Guesses, on_face
 from freewill.shokri.problem import Problem
-from freewill.types import BoolArray, FloatArray, IntArray
+from freewill.types import FloatArray
 
 _MAX_STEPS = 400
 """Newton steps; a few dozen are usual, and the longest known take some 150."""
 _CENTRED = 1e-16
 """Squared relative step at which the next one would change no more than the last digits."""
-_VIOLATION = 1e-11
-"""How much better, relative, a guess must be to count: less is the rounding of its own sum."""
-_ROUNDS = 30
-"""Times that guesses are added; each adds all that beat the report, so that few are needed."""
 _TO_BOUNDARY = 0.99
 """Share of the way to the nearest bound that a step may go."""
 _START = 1e-3
@@ -36,72 +33,15 @@ def solve(problem: Problem, quality_loss: float, on_step: OnStep = None) -> Floa
     and others when they turn out better. Each Newton step eliminates one column at a time, whose
     matrix is a diagonal plus a few guesses, and solves for the k + 1 equalities: O(k^2 * guesses).
     """
-    guesses = Guesses.near(problem)
     weights = 1 / (_START * quality_loss + problem.report_loss[:, problem.possible].T)
-    columns = weights / weights.sum(axis=1, keepdims=True)
-    for _ in range(_ROUNDS):
+    columns = np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    def find(guesses: Guesses) -> FloatArray:
+        nonlocal columns
         columns = _centre(problem, quality_loss, guesses, columns, on_step)
-        better = guesses.better_than_output(problem, columns)
-        if not better.size:
-            return problem.unfold(columns, problem.possible)
-        guesses = guesses.add(problem, better)
-    raise LawError(
-        f"no centre of the optimal laws at quality_loss={quality_loss:g}: "
-        f"guesses kept turning out better. Use the max-entropy selection."
-    )
+        return columns
 
-
-@dataclass(frozen=True, eq=False)
-class Guesses:
-    """Which guesses the law must make no better than y, one row a possible output y.
-
-    `lists` is padded with -1; `forms[y, g]` is row g of F_y, the linear form of s for guess g.
-    """
-
-    lists: IntArray
-    forms: FloatArray
-
-    @classmethod
-    def near(cls, problem: Problem) -> "Guesses":
-        """Start with the values that lose least when guessed for y."""
-        reps = problem.possible
-        order = np.argsort(problem.guess_loss[reps], axis=1, kind="stable")
-        others = order[order != reps[:, None]].reshape(reps.size, -1)
-        return cls.of(problem, others[:, : problem.near])
-
-    @classmethod
-    def of(cls, problem: Problem, lists: IntArray) -> "Guesses":
-        """Tabulate the forms of these guesses."""
-        loss, reps = problem.guess_loss, problem.possible
-        forms = (loss[:, lists] - loss[:, reps][:, :, None]).transpose(1, 2, 0)
-        return cls(lists, np.where(lists[:, :, None] >= 0, forms * problem.prior, 0.0))
-
-    @property
-    def used(self) -> BoolArray:
-        """Which entries of the lists are guesses."""
-        return np.asarray(self.lists >= 0)
-
-    def apply(self, columns: FloatArray) -> FloatArray:
-        """Return F_y a_y for each output y."""
-        return np.asarray(np.einsum("ygx,yx->yg", self.forms, columns))
-
-    def adjoint(self, weights: FloatArray) -> FloatArray:
-        """Return F_y' w_y for each output y."""
-        return np.asarray(np.einsum("ygx,yg->yx", self.forms, weights))
-
-    def better_than_output(self, problem: Problem, columns: FloatArray) -> IntArray:
-        """Return for each y the best guess where it beats y, as (row, guess) pairs."""
-        expected = (columns * problem.prior) @ problem.guess_loss
-        own = expected[np.arange(len(columns)), problem.possible]
-        best = expected.argmin(axis=1)
-        rows = np.flatnonzero(expected.min(axis=1) < own - _VIOLATION * expected.sum())
-        return np.column_stack([rows, best[rows]]) if rows.size else np.empty((0, 2), np.int64)
-
-    def add(self, problem: Problem, pairs: IntArray) -> "Guesses":
-        """Consider these guesses too."""
-        extra = np.full((len(self.lists), 1), -1)
-        extra[pairs[:, 0], 0] = pairs[:, 1]
-        return Guesses.of(problem, np.hstack([self.lists, extra]))
+    return on_face(problem, find)
 
 
 def _centre(
@@ -117,7 +57,7 @@ def _centre(
         distance = float(relative @ relative)
         if on_step is not None:
             on_step(distance)
-        if length == 1 and distance < _CENTRED:
+        if distance < _CENTRED:  # then the step was a full one
             return columns
     raise LawError(
         f"no centre of the optimal laws at quality_loss={quality_loss:g} within {_MAX_STEPS} "

@@ -30,7 +30,7 @@ def solve(problem: Problem, quality_loss: float) -> FloatArray:
     usual Blahut-Arimoto iteration (EM) crawls. Symmetries shrink the problem to orbits.
     """
     loss = problem.report_loss[problem.representatives]
-    weights = np.bincount(problem.labels, problem.prior).astype(np.float64)
+    weights = np.bincount(problem.orbits, problem.prior).astype(np.float64)
     seen = weights > 0
 
     def output(beta: float) -> FloatArray:
@@ -39,7 +39,7 @@ def solve(problem: Problem, quality_loss: float) -> FloatArray:
         found = interior.solve(likelihood, DenseSystem(rows), _TOLERANCE, 100).theta
         # What the interior point leaves on outputs that the optimum does not use.
         found = np.where(found < _UNUSED, 0.0, found)
-        return np.asarray(found[problem.labels] / problem.multiplicity[problem.labels])
+        return np.asarray(found[problem.orbits] / problem.multiplicity[problem.orbits])
 
     def excess(log_beta: float) -> float:
         beta = float(np.exp(log_beta))

@@ -35,8 +35,8 @@ class Problem:
         return self.prior.size
 
     @cached_property
-    def labels(self) -> IntArray:
-        """The orbit of each value under the renamings."""
+    def orbits(self) -> IntArray:
+        """The number of the orbit that each value is in, under the renamings."""
         return np.unique(self.images.min(axis=0), return_inverse=True)[1]
 
     @cached_property
@@ -47,13 +47,13 @@ class Problem:
     @cached_property
     def multiplicity(self) -> FloatArray:
         """How many values each orbit has."""
-        return np.bincount(self.labels).astype(np.float64)
+        return np.bincount(self.orbits).astype(np.float64)
 
     @cached_property
     def averaging(self) -> FloatArray:
         """A (k, orbits) matrix whose columns average over an orbit."""
         matrix = np.zeros((self.size, self.representatives.size))
-        matrix[np.arange(self.size), self.labels] = 1 / self.multiplicity[self.labels]
+        matrix[np.arange(self.size), self.orbits] = 1 / self.multiplicity[self.orbits]
         return matrix
 
     @cached_property
@@ -63,7 +63,7 @@ class Problem:
 
     def times(self, outputs: IntArray) -> FloatArray:
         """Return how many values the orbit of each of these has."""
-        return np.asarray(self.multiplicity[self.labels[outputs]])
+        return np.asarray(self.multiplicity[self.orbits[outputs]])
 
     def unfold(self, columns: FloatArray, outputs: IntArray) -> FloatArray:
         """Return the whole law from its columns [output, value] at some representatives."""
@@ -71,7 +71,7 @@ class Problem:
         # An output that some images leave in place gets the average of what they make of it.
         for image in self.images:
             law[np.ix_(image, image[outputs])] += columns.T
-        law *= self.multiplicity[self.labels] / len(self.images)
+        law *= self.multiplicity[self.orbits]
         return np.asarray(law / law.sum(axis=1, keepdims=True))
 
     def user_loss(self, law: FloatArray) -> float:

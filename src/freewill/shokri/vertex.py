@@ -3,12 +3,10 @@
 import numpy as np
 
 from freewill.errors import LawError
-from freewill.shokri.centre import Guesses
+from freewill.shokri.face import Guesses, on_face
 from freewill.shokri.problem import Problem
 from freewill.types import FloatArray
 
-_ROUNDS = 30
-"""Times that guesses are added; each adds all that beat the report, so that few are needed."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, spread evenly and never repeat: weights without a pattern."""
 
@@ -23,7 +21,6 @@ def solve(problem: Problem, quality_loss: float) -> FloatArray:
     from scipy.optimize import linprog  # noqa: PLC0415
     from scipy.sparse import csr_array, vstack  # noqa: PLC0415
 
-    guesses = Guesses.near(problem)
     outputs, size = problem.possible, problem.size
     many = problem.times(outputs)
     # Unknowns: columns[y, x] of the possible outputs, flattened.
@@ -32,7 +29,8 @@ def solve(problem: Problem, quality_loss: float) -> FloatArray:
     equal = vstack([rows, csr_array(cost[None, :])])
     # All vertices are optimal. Weights without pattern single one out, the same for every solver.
     taste = np.arange(cost.size) * _GOLDEN % 1
-    for _ in range(_ROUNDS):
+
+    def find(guesses: Guesses) -> FloatArray:
         which, number = np.nonzero(guesses.used)
         columns_of = which[:, None] * size + np.arange(size)
         rows_of = np.repeat(np.arange(which.size), size)
@@ -49,9 +47,6 @@ def solve(problem: Problem, quality_loss: float) -> FloatArray:
         )
         if answer.status != 0:
             raise LawError(f"the linear program at quality_loss={quality_loss:g}: {answer.message}")
-        columns = np.maximum(answer.x, 0).reshape(outputs.size, size)
-        better = guesses.better_than_output(problem, columns)
-        if not better.size:
-            return problem.unfold(columns, outputs)
-        guesses = guesses.add(problem, better)
-    raise LawError(f"no vertex at quality_loss={quality_loss:g}: guesses kept turning out better.")
+        return np.asarray(np.maximum(answer.x, 0).reshape(outputs.size, size))
+
+    return on_face(problem, find)
