@@ -17,7 +17,7 @@ from freewill.estimators.estimate import (
 from freewill.evidence import Evidence
 from freewill.solvers import OnStep, Status, Trace
 from freewill.solvers.iteration import em_steps
-from freewill.solvers.likelihood import compact
+from freewill.solvers.likelihood import compact, gap_of
 from freewill.types import FloatArray
 
 
@@ -51,7 +51,8 @@ def em(
     for step, (theta, fitted, slope) in enumerate(islice(steps, max_steps + 1)):
         last, value = value, likelihood.value(fitted)
         if step:
-            trace.add(step, likelihood.gap(theta, slope), value)
+            # A step makes theta sum to what the weights sum to: no need to scale.
+            trace.add(step, gap_of(slope), value)
         if abs(value - last) < delta:
             status = Status.CONVERGED
             break
