@@ -6,7 +6,6 @@ import pytest
 import freewill as fw
 from freewill.estimators.estimate import likelihood_of
 from freewill.operators import BitOperator
-from freewill.operators import kernel as kernels
 from freewill.solvers import Status, passes
 from problems import best_log_likelihood, random_truth, simulated
 
@@ -51,59 +50,6 @@ def assert_certified(solution, evidence, tolerance=1e-9):
     assert solution.certificate.value == pytest.approx(other.value, rel=1e-12)
     np.testing.assert_allclose(solution.certificate.slope, other.slope, rtol=1e-11)
     assert other.gap <= tolerance + 1e-12
-
-
-@pytest.mark.parametrize("size", [2, 7, 8, 9, 20, 100])
-@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0])
-def test_kernel_is_the_dense_sum(size, epsilon, monkeypatch):
-    monkeypatch.setattr(kernels, "_VECTOR_ENTRIES", 700)
-    monkeypatch.setattr(kernels, "_MATRIX_ENTRIES", 1300)
-    rng = np.random.default_rng(size)
-    mechanism = bits(size, [epsilon])[0]
-    operator = mechanism.operator(mechanism.obfuscate(rng.integers(size, size=301), rng))
-    theta, weights = rng.dirichlet(np.ones(size)), rng.random(301)
-    rows = operator.dense()
-    p = rows @ theta
-    sums = kernels.kernel(operator.packed, weights, theta, operator.base, operator.gain, 1)
-    assert sums.value == pytest.approx(weights @ np.log(p), rel=1e-12)
-    np.testing.assert_allclose(sums.slope, rows.T @ (weights / p), rtol=1e-12)
-    hessian = rows.T @ ((weights / p**2)[:, None] * rows)
-    np.testing.assert_allclose(sums.hessian, hessian, rtol=3e-6)
-    flat = kernels.kernel(operator.packed, weights, theta, operator.base, operator.gain)
-    assert flat.hessian is None
-    assert flat.value == sums.value
-
-
-def test_kernel_adds_up_over_blocks():
-    rng = np.random.default_rng(4)
-    mechanism = bits(30, [2.0])[0]
-    operator = mechanism.operator(mechanism.obfuscate(rng.integers(30, size=500), rng))
-    weights, theta = np.full(500, 1 / 500), rng.dirichlet(np.ones(30))
-
-    def sums(rows):
-        return kernels.kernel(
-            operator.packed[rows], weights[rows], theta, operator.base, operator.gain, 1
-        )
-
-    whole, first, second = sums(slice(None)), sums(slice(0, 123)), sums(slice(123, None))
-    assert whole.value == pytest.approx(first.value + second.value, rel=1e-13)
-    np.testing.assert_allclose(whole.slope, first.slope + second.slope, rtol=1e-12)
-    np.testing.assert_allclose(whole.hessian, first.hessian + second.hessian, rtol=1e-5)
-
-
-def test_sampled_curvature_is_near_the_whole():
-    rng = np.random.default_rng(5)
-    mechanism = bits(10, [6.0])[0]
-    operator = mechanism.operator(mechanism.obfuscate(rng.integers(3, size=20000), rng))
-    weights = np.full(20000, 1 / 20000)
-    theta = np.array([0.4, 0.3, 0.29] + [0.01 / 7] * 7)
-    whole, part = (
-        kernels.kernel(operator.packed, weights, theta, operator.base, operator.gain, stride)
-        for stride in (1, 10)
-    )
-    np.testing.assert_array_equal(whole.slope, part.slope)
-    spread = np.linalg.eigvals(np.linalg.solve(whole.hessian, part.hessian)).real
-    assert 0.5 < spread.min() <= spread.max() < 2
 
 
 @pytest.mark.parametrize("size", [3, 8, 20])
@@ -191,15 +137,6 @@ def test_a_sample_keeps_the_few_reports_that_name_a_rare_value(epsilons):
     truth = 1 / np.arange(1, 31.0) ** 2
     evidence = simulated(bits(30, epsilons), truth / truth.sum(), 9000, seed=3)
     assert_certified(solve(evidence, 1e-9, 40, stride=1000), evidence)
-
-
-def test_an_empty_block_adds_nothing():
-    empty = np.zeros((0, 3), dtype=np.uint8)
-    for stride in (0, 1, 10):
-        sums = kernels.kernel(empty, np.zeros(0), np.full(20, 0.05), 0.1, 0.9, stride)
-        assert sums.value == 0
-        assert not np.any(sums.slope)
-        assert stride == 0 or not np.any(sums.hessian)
 
 
 def test_the_limit_of_passes_is_reported():
