@@ -128,3 +128,9 @@ def test_em_steps_are_the_iteration():
 
 def test_a_share_of_the_uniform_distribution_is_mixed_in():
     np.testing.assert_allclose(pulled_inside(np.array([0.0, 0, 0, 1]), 0.4), [0.1, 0.1, 0.1, 0.7])
+
+
+def test_denormal_numbers_are_flushed():
+    law = DenseOperator(np.array([[1.0, 0.1]]))
+    assert after_em(law, np.ones(1), np.array([0.5, 0.5]), 140).theta[1] > 0
+    assert after_em(law, np.ones(1), np.array([0.5, 0.5]), 160).theta[1] == 0
