@@ -17,7 +17,7 @@ from freewill.estimators.estimate import (
 from freewill.evidence import Evidence
 from freewill.solvers import OnStep, Status, Trace
 from freewill.solvers.iteration import em_steps
-from freewill.solvers.likelihood import compact
+from freewill.solvers.likelihood import compact, gap_of
 from freewill.types import FloatArray
 
 
@@ -48,14 +48,15 @@ def em(
     theta = full_support(start, evidence.alphabet)
     status, step, value = Status.MAX_STEPS, 0, -np.inf
     steps = em_steps(likelihood.operator, likelihood.weights, theta)
-    for step, (theta, fitted, slope) in enumerate(islice(steps, max_steps + 1)):
-        last, value = value, likelihood.value(fitted)
+    for step, here in enumerate(islice(steps, max_steps + 1)):
+        last, value = value, likelihood.value(here.fitted)
         if step:
-            trace.add(step, likelihood.gap(theta, slope), value)
+            # A step makes theta sum to what the weights sum to: no need to scale.
+            trace.add(step, gap_of(here.slope), value)
         if abs(value - last) < delta:
             status = Status.CONVERGED
             break
-    return certified_estimate(evidence, theta, "em", status, started, step, trace=trace.gaps)
+    return certified_estimate(evidence, here.theta, "em", status, started, step, trace=trace.gaps)
 
 
 def full_support(start: Start | None, alphabet: Alphabet) -> FloatArray:

@@ -43,10 +43,11 @@ def em_steps(
         slope = law.adjoint(weights / fitted)
         yield Iterate(theta, fitted, slope)
         theta = theta * slope
-        # Products by FFT may leave a slope near 0 on its wrong side.
-        theta[theta < _DENORMAL] = 0.0
         if uniform:
             theta = pulled_inside(theta, uniform)
+        else:
+            # Products by FFT may leave a slope near 0 on its wrong side.
+            theta[theta < _DENORMAL] = 0.0
 
 
 def after_em(

@@ -19,15 +19,13 @@ class Certificate(NamedTuple):
     gap: float
 
 
-def gap_of(slope: FloatArray, theta: FloatArray, weight: float) -> float:
+def gap_of(slope: FloatArray, scale: float = 1.0) -> float:
     """Return log max g, which bounds L* - L(theta), from the gradient g at theta.
 
-    The maximum is over *all* values, for one outside the support may be the one to gain. It is
-    scale-invariant: theta and the weights, whose sum is `weight`, need not sum to 1 to the last
-    digit.
+    The maximum is over *all* values, for one outside the support may be the one to gain. `scale`,
+    the sum of theta over that of the weights, makes up for sums that are not 1 to the last digit.
     """
-    excess = float(slope.max()) * float(theta.sum()) / weight - 1
-    return math.log1p(max(excess, 0.0))
+    return math.log1p(max(float(slope.max()) * scale - 1, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +55,7 @@ class Likelihood:
 
     def value(self, fitted: FloatArray) -> float:
         """Return L from p = P theta (scaled rows), the rows' own factors included."""
-        if np.any(fitted <= 0):
+        if fitted.min() <= 0:
             return -np.inf
         return float(self.weights @ np.log(fitted)) + self.log_scale
 
@@ -72,7 +70,7 @@ class Likelihood:
 
     def gap(self, theta: FloatArray, slope: FloatArray) -> float:
         """Return the bound on L* - L(theta), from the gradient g at theta."""
-        return gap_of(slope, theta, self.weight)
+        return gap_of(slope, float(theta.sum()) / self.weight)
 
 
 def compact(likelihood: Likelihood, entries: int = 1 << 22) -> Likelihood:

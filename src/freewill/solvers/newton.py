@@ -3,15 +3,12 @@
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from freewill.types import FloatArray
 
 _FIRST_RIDGE = 1e-15
 """Of a unit diagonal: the rounding of one entry."""
-_LARGEST_RIDGE = 1e3
-"""A matrix that needs more is none: it has entries that are not numbers."""
 
 
 class Factor(Protocol):
@@ -38,8 +35,6 @@ def cholesky(matrix: FloatArray, diagonal: FloatArray | float = 0.0) -> Factor:
         if not failed:
             break
         ridge = max(100 * ridge, _FIRST_RIDGE)
-        if ridge > _LARGEST_RIDGE:
-            raise LinAlgError("the Newton matrix has entries that are not numbers")
         matrix.ravel(order="K")[:: size + 1] += ridge
 
     def solve(right: FloatArray) -> FloatArray:

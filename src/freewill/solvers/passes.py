@@ -290,7 +290,7 @@ class Passes:
         """Return value, gradient and gap at theta from a pass made there."""
         if np.isinf(sums.value):
             return Certificate(sums.value, sums.slope, np.inf)
-        gap = gap_of(sums.slope, theta, self.weight)
+        gap = gap_of(sums.slope, float(theta.sum()) / self.weight)
         return Certificate(sums.value + self.log_scale, sums.slope, gap)
 
     def certify(self, theta: FloatArray) -> Certificate:
