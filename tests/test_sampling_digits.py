@@ -1,4 +1,4 @@
-"""Biased bits against their definition: a uniform number compared with the probability by digits."""
+"""Biased bits against their definition: a uniform number beside the probability, by digits."""
 
 from fractions import Fraction
 
