@@ -50,7 +50,7 @@ def main() -> None:
     begun = time.monotonic()
     files = _files(options.rooms)
     everything = [mutant for path in files for mutant in mutants(path)]
-    plan = _sample(everything, options.count)
+    plan = _survivors(everything) if options.again else _sample(everything, options.count)
     print(
         f"{len(everything):,} mutants in {len(files)} files; {len(plan):,} are tried.", flush=True
     )
@@ -68,6 +68,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.add_argument("rooms", nargs="*", default=ROOMS, help="rooms or files; all core rooms")
     parser.add_argument("--count", default="1000", help="how many mutants, or all")
+    parser.add_argument("--again", action="store_true", help="those that survived the last run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     return parser.parse_args()
 
@@ -86,6 +87,13 @@ def _sample(everything: list[Mutant], count: str) -> list[Mutant]:
     if count == "all" or int(count) >= len(everything):
         return everything
     return sorted(everything, key=_draw)[: int(count)]
+
+
+def _survivors(everything: list[Mutant]) -> list[Mutant]:
+    alive = set()
+    for file in FOLDER.glob("results-*.jsonl"):
+        alive |= {name for name, verdict in _told(file).items() if verdict not in trials.DEAD}
+    return [mutant for mutant in everything if (str(mutant.path), mutant.number) in alive]
 
 
 def _draw(mutant: Mutant) -> bytes:

@@ -23,6 +23,7 @@ from tools.mutants import suite
 from tools.mutants.mutations import MODULE, Mutant, compiled
 from tools.mutants.recording import Record
 
+DEAD = ("killed", "late")
 BUDGET = 20.0
 """Seconds of tests that one mutant may cost; the fastest come first."""
 
