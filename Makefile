@@ -4,14 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check bench spark clean
+.PHONY: help demo test coverage check mutants release bench spark clean
 
 help:
-	@echo "make demo   simulate free-will privacy on a line and on a city grid"
-	@echo "make test   style, types, layering, tests and doctests"
-	@echo "make check  style, types and layering only"
-	@echo "make bench  speed and accuracy beside the rivals"
-	@echo "make spark  add Spark to .venv (its tests and commands also need Java 17)"
+	@echo "make demo      simulate free-will privacy on a line and on a city grid"
+	@echo "make test      style, types, layering, tests and doctests"
+	@echo "make check     style, types and layering only"
+	@echo "make coverage  make test, and fail if too few branches run"
+	@echo "make mutants   small faults in the core rooms: which ones do the tests notice?"
+	@echo "make release   build wheel and source archive, and try both in empty environments"
+	@echo "make bench     speed and accuracy beside the rivals"
+	@echo "make spark     add Spark to .venv (its tests and commands also need Java 17)"
 
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Freewill needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11 ...")'
@@ -29,8 +32,27 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# One thread a process: the tests already use both cores.
+test coverage mutants: export OMP_NUM_THREADS := 1
+test coverage mutants: export OPENBLAS_NUM_THREADS := 1
+
 test: check
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2
+
+# Half as long again as the tests alone, so that it is a target of its own.
+coverage: check
+	$(BIN)/pytest -n 2 --cov
+
+# MUTANTS=all tries all of them; ROOMS="operators simplex" these rooms only.
+MUTANTS ?= 1000
+ROOMS ?=
+mutants: $(READY)
+	$(BIN)/python -m tools.mutants --count $(MUTANTS) $(ROOMS)
+
+release: $(READY)
+	rm -rf dist
+	$(BIN)/python -m hatchling build -t wheel -t sdist
+	$(BIN)/python tools/try_release.py dist/*.whl dist/*.tar.gz
 
 spark: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/spark.txt
@@ -39,4 +61,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants .coverage* dist

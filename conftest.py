@@ -1,13 +1,18 @@
 """What all tests and doctests share: one Hypothesis profile, and a cache of laws of their own."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # The same examples on every run, no time limit on one.
 settings.register_profile("freewill", deadline=None, derandomize=True, max_examples=25)
-settings.load_profile("freewill")
+# A mutant is dead at the first failure: nobody reads the smallest one.
+settings.register_profile(
+    "mutants", settings.get_profile("freewill"), phases=(Phase.explicit, Phase.generate)
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "freewill"))
 
 
 @pytest.fixture(scope="session", autouse=True)
