@@ -16,8 +16,6 @@ from pyarrow import parquet
 import freewill as fw
 from benchmarks.harness import Figure, Row, best, clock, compared, isolated, limited
 from freewill.reports import read, write_reports
-from freewill.reports.cluster import cluster_evidence
-from freewill.reports.spark import session as start_session
 
 _LINE = fw.Linear(0, 99)
 _SIZES = (1_000_000, 10_000_000, 100_000_000)
@@ -189,7 +187,7 @@ def on_spark(path: str) -> dict[str, Any]:
     survey = bit_survey(256)
     here = read(path, survey).evidence
     alone = fw.gibu(here)
-    start_session(
+    fw.spark_session(
         {
             "spark.master": "local[2]",
             "spark.driver.memory": "4g",
@@ -197,13 +195,13 @@ def on_spark(path: str) -> dict[str, Any]:
             "spark.ui.enabled": "false",
         }
     )
-    there = read(path, survey, engine="spark").evidence
-    with cluster_evidence(path, survey) as evidence:
+    with read(path, survey, engine="spark").evidence as there:
+        same = there == here
         begin = time.perf_counter()
-        found = fw.gibu(evidence)
+        found = fw.gibu(there)
         seconds = time.perf_counter() - begin
     return {
-        "same": there == here,
+        "same": same,
         "gap": found.gap,
         "difference": abs(found.log_likelihood - alone.log_likelihood),
         "passes": found.steps,

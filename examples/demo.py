@@ -13,7 +13,8 @@ import numpy as np
 
 import freewill as fw
 from freewill import plots
-from freewill.reports import Survey, read, write_reports
+from freewill.reports import read, write_reports
+from freewill.survey import Survey
 
 PEOPLE = 200_000
 OUT = Path("out")

@@ -20,7 +20,8 @@ from freewill.cli.obfuscate import parse_shares
 from freewill.cli.options import parse_alphabet
 from freewill.cli.reference import reference
 from freewill.estimators.methods import Method
-from freewill.reports import Survey, load_evidence, read, save_evidence
+from freewill.reports import load_evidence, read, save_evidence
+from freewill.survey import Survey
 
 AGES = fw.Linear(0, 99)
 CITY = fw.Grid.box(37.7228, 37.7946, -122.5153, -122.3789, columns=6, rows=4)
@@ -106,7 +107,7 @@ def test_help_loads_nothing_heavy():
         "sys.modules['freewill'] = package\n"
         "from freewill.cli import app\n"
         "app(['--help'], standalone_mode=False)\n"
-        "heavy = 'numpy scipy duckdb pyarrow pandas msgspec narwhals matplotlib'\n"
+        "heavy = 'numpy scipy duckdb pyarrow pandas narwhals matplotlib'\n"
         "print([name for name in heavy.split() if name in sys.modules])\n"
     )
     done = subprocess.run(

@@ -39,7 +39,7 @@ ROOMS = (
 HEAVY = (
     "numpy", "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.sparse", "scipy.special",
     "scipy.stats", "scipy.fft", "pandas", "polars", "duckdb", "pyarrow",
-    "pyarrow.parquet", "narwhals", "msgspec", "typer.testing", "rich", "cvxpy", "ot",
+    "pyarrow.parquet", "narwhals", "typer.testing", "rich", "cvxpy", "ot",
 )  # fmt: skip
 
 

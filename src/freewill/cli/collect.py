@@ -12,7 +12,6 @@ from freewill.cli.options import (
     Strict,
     SurveyPath,
     checked_target,
-    names_of,
 )
 from freewill.cli.show import evidence_table, groups, remark, say, say_json, table
 from freewill.progress import progress
@@ -43,16 +42,14 @@ def collect(
         freewill collect 'reports/*.parquet' --survey survey.json --out monday.parquet
     """
     checked_target(out, (".parquet",), "evidence")
-    offered = Survey.load(survey)
-    reading = read_with_progress(sources, offered, engine, strict=strict)
+    reading = read_with_progress(sources, Survey.load(survey), engine, strict=strict)
     save_evidence(reading.evidence, out)
-    names = names_of(offered)
     if as_json:
-        people, mechanisms = reading.evidence.people, groups(reading.evidence, names)
+        people, mechanisms = reading.evidence.people, groups(reading.evidence)
         head = {"out": str(out), "people": people, "mechanisms": mechanisms}
         say_json({**head, **losses(reading)})
         return
-    evidence_table(reading.evidence, names)
+    evidence_table(reading.evidence)
     show_losses(reading)
     say(f"\nevidence written to {out}")
 
@@ -62,9 +59,7 @@ def read_with_progress(
 ) -> Reading:
     """Read reports, showing how far it got."""
     with progress("reading reports") as show:
-        # A folder alone keeps its partitions, which are columns; in a list it is just files.
-        source = sources[0] if len(sources) == 1 else sources
-        return read(source, survey, engine=engine.value, strict=strict, show=show)
+        return read(sources, survey, engine=engine.value, strict=strict, show=show)
 
 
 def losses(reading: Reading) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import math
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +23,7 @@ from freewill.estimators.methods import Method
 from freewill.evidence import Evidence
 from freewill.progress import progress
 from freewill.reports import is_evidence
+from freewill.solvers import OnStep, Step
 from freewill.survey import Survey
 
 _BAR = 30  # characters of the likeliest value's bar
@@ -95,9 +98,10 @@ def estimate(
     given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = Method.parse(method, **given)
     evidence, lost = load(sources, survey, engine, strict=strict)
-    evidence = keep(evidence, only or [], survey)
-    with progress(f"estimating by {chosen.estimator}"):
-        found = chosen.run(evidence)
+    evidence = evidence.only(*only) if only else evidence
+    with progress(f"estimating by {chosen.estimator}") as tell:
+        tolerance = tol or 0.01 / max(evidence.people, 1)
+        found = chosen.run(evidence, towards(tolerance, tell))
     if as_json:
         say_json({**describe(found, evidence), **lost})
     elif as_csv:
@@ -135,24 +139,17 @@ def load(
     return reading.evidence, losses(reading)
 
 
-def keep(evidence: Evidence, only: list[str], survey: Path | None) -> Evidence:
-    """Keep the mechanisms that were asked for, by kind, id or their name in the survey."""
-    if not only:
-        return evidence
-    offered = {} if survey is None else Survey.load(survey).mechanisms
-    wanted = {*only, *(offered[name].id for name in only if name in offered)}
-    groups = [
-        group
-        for group in evidence.groups
-        if group.mechanism.id in wanted or group.mechanism.name in wanted
-    ]
-    if not groups:
-        kinds = sorted({group.mechanism.name for group in evidence.groups})
-        raise ParameterError(
-            f"--only {' '.join(only)}: no such mechanism in the evidence, "
-            f"which has {', '.join(kinds)}."
-        )
-    return Evidence(evidence.alphabet, tuple(groups))
+def towards(tolerance: float, tell: Callable[[float], None]) -> OnStep:
+    """Return what tells, after each step, the share done of the way of the gap to a tolerance."""
+    first = 0.0
+
+    def on_step(step: Step) -> None:
+        nonlocal first
+        first = first or max(step.gap, 2 * tolerance)
+        left = math.log(max(step.gap, tolerance) / tolerance) / math.log(first / tolerance)
+        tell(min(max(1 - left, 0.0), 1.0))
+
+    return on_step
 
 
 def describe(found: Estimate, evidence: Evidence) -> dict[str, Any]:

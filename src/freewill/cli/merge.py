@@ -1,7 +1,5 @@
 """`freewill merge`: add the evidence of days or regions together."""
 
-from functools import reduce
-from operator import add
 from typing import Annotated
 
 import typer
@@ -9,6 +7,7 @@ import typer
 from freewill.cli.options import AsJson, EvidencePath, checked_target
 from freewill.cli.show import evidence_table, groups, say, say_json
 from freewill.evidence import Evidence
+from freewill.evidence import merge as added
 from freewill.progress import progress
 from freewill.reports import load_evidence, save_evidence
 
@@ -25,17 +24,22 @@ def merge(
         freewill merge monday.parquet tuesday.parquet --out week.parquet
     """
     checked_target(out, (".parquet",), "evidence")
-    with progress("merging"):
-        evidence = merged(sources)
+    evidence = merged(sources)
+    with progress("writing evidence"):
         save_evidence(evidence, out)
     if as_json:
         head = {"out": str(out), "merged": len(sources), "people": evidence.people}
-        say_json({**head, "mechanisms": groups(evidence, {})})
+        say_json({**head, "mechanisms": groups(evidence)})
         return
-    evidence_table(evidence, {})
+    evidence_table(evidence)
     say(f"\n{len(sources)} files merged into {out}")
 
 
 def merged(sources: list[str]) -> Evidence:
     """Load files of evidence and add them together."""
-    return reduce(add, (load_evidence(source) for source in sources))
+    loaded = []
+    with progress("loading evidence") as show:
+        for number, source in enumerate(sources):
+            show(number / len(sources))
+            loaded.append(load_evidence(source))
+    return added(loaded)

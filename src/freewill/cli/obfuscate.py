@@ -116,7 +116,8 @@ def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:
 
 
 def _place(name: str, survey: Survey) -> int:
-    return list(survey.mechanisms.values()).index(survey.find(name))
+    survey.find(name)
+    return list(survey.mechanisms).index(survey.names[name])
 
 
 def _named(choices: NDArray[Any], survey: Survey) -> IntArray:

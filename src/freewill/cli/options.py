@@ -78,11 +78,6 @@ def load_json(path: Path) -> Any:
         raise SpecError(f"{path} is not JSON: {error}.") from None
 
 
-def names_of(survey: Survey) -> dict[str, str]:
-    """Return the names of a survey's mechanisms by their ids."""
-    return {mechanism.id: name for name, mechanism in survey.mechanisms.items()}
-
-
 def checked_target(path: Path, endings: tuple[str, ...], what: str) -> Path:
     """Refuse, before any work is done, a file that could not be written in the end."""
     if path.suffix.lower() not in endings:

@@ -78,21 +78,21 @@ def table(
     console(stderr=stderr).print(drawn)
 
 
-def groups(evidence: "Evidence", names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Describe each group of the evidence; `names` maps the ids of mechanisms to their names."""
+def groups(evidence: "Evidence") -> list[dict[str, Any]]:
+    """Describe each group of the evidence."""
     return [
         {
-            "name": names.get(group.mechanism.id, group.mechanism.id),
+            "name": group.name or group.mechanism.id,
             "mechanism": brief(group.mechanism),
             "people": group.people,
-            "outputs": len(group.counts),
+            "outputs": group.rows,
             "promise": group.mechanism.guarantee().describe(),
         }
         for group in evidence.groups
     ]
 
 
-def evidence_table(evidence: "Evidence", names: Mapping[str, str]) -> None:
+def evidence_table(evidence: "Evidence") -> None:
     """Print how many people chose what."""
     many = len(evidence.groups)
     say(f"{evidence.people:,} people, {many} mechanism{'s' * (many != 1)}, {evidence.alphabet}\n")
@@ -100,10 +100,10 @@ def evidence_table(evidence: "Evidence", names: Mapping[str, str]) -> None:
         ["name", "mechanism", "people", "outputs", "promise"],
         [
             [
-                names.get(group.mechanism.id, group.mechanism.id),
+                group.name or group.mechanism.id,
                 brief(group.mechanism),
                 f"{group.people:,}",
-                f"{len(group.counts):,}",
+                f"{group.rows:,}",
                 group.mechanism.guarantee().short,
             ]
             for group in evidence.groups

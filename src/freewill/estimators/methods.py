@@ -14,6 +14,7 @@ from freewill.estimators.gibu import gibu
 from freewill.estimators.ibu import ibu
 from freewill.estimators.inversion import inversion
 from freewill.evidence import Evidence
+from freewill.solvers import OnStep
 
 Way = Literal["", "M", "R"]
 
@@ -23,10 +24,11 @@ class _Entry(NamedTuple):
     estimate: Callable[..., Estimate]
     options: tuple[str, ...]
     takes_one: bool = True
+    tells_gap: bool = False
 
 
 _ESTIMATORS = {
-    "gibu": _Entry("GIBU", gibu, ("tol", "max_steps"), takes_one=False),
+    "gibu": _Entry("GIBU", gibu, ("tol", "max_steps"), takes_one=False, tells_gap=True),
     "em": _Entry("EM", em, ("delta", "max_steps"), takes_one=False),
     "inversion": _Entry("INV", inversion, ("post",)),
     "ibu": _Entry("IBU", ibu, ("tol", "delta", "max_steps")),
@@ -107,8 +109,11 @@ class Method:
             return f"{head}, delta {self.delta:.0e}"
         return f"{head}, {_POSTS[self.post]}" if self.post else head
 
-    def run(self, evidence: Evidence) -> Estimate:
-        """Estimate; what no option says is the estimator's own choice."""
+    def run(self, evidence: Evidence, on_step: OnStep | None = None) -> Estimate:
+        """Estimate; what no option says is the estimator's own choice.
+
+        A method that closes a gap tells `on_step` after each step.
+        """
         entry = _ESTIMATORS[self.estimator]
         if self.way:
             return _COMBINE[self.way](evidence, entry.estimate, **self.options)
@@ -118,4 +123,5 @@ class Method:
                 f"{len(evidence.groups)}. Use the method {self.estimator}-m or {self.estimator}-r, "
                 f"keep one mechanism only, or take gibu, which uses them all."
             )
-        return entry.estimate(evidence, **self.options)
+        watched = {"on_step": on_step} if entry.tells_gap else {}
+        return entry.estimate(evidence, **self.options, **watched)

@@ -10,7 +10,7 @@ from freewill.estimators import Estimate, em
 from freewill.estimators.combine import compound
 from freewill.estimators.methods import Method
 from freewill.evidence import Evidence
-from freewill.solvers import Status
+from freewill.solvers import OnStep, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Race(Method):
         """What it is, in words."""
         return f"EM to GIBU's certificate, at most {self.seconds:g} s"
 
-    def run(self, evidence: Evidence) -> Estimate:
+    def run(self, evidence: Evidence, on_step: OnStep | None = None) -> Estimate:
         """Go on a tenth of the steps further, from where it was, until the gap is small enough.
 
         Algorithm 1 does not look at the gap; this takes the same steps as one long run.
