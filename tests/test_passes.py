@@ -24,22 +24,6 @@ def bits(size, epsilons):
     return [fw.RAPPOR(fw.Linear(0, size - 1), float(epsilon)) for epsilon in epsilons]
 
 
-def test_gibu_takes_reports_that_lie_elsewhere():
-    evidence = simulated(bits(12, (0.5, 2.0)), random_truth(12, 3), 2000, 4)
-
-    class Remote:
-        people = evidence.people
-        alphabet = evidence.alphabet
-        mechanisms = evidence.mechanisms
-
-        def passes(self):
-            return passes.Passes.over(likelihood_of(evidence))
-
-    found = fw.gibu(Remote(), tol=1e-9)
-    assert (found.solver, found.status) == ("passes", Status.CERTIFIED)
-    assert abs(found.log_likelihood - fw.gibu(evidence, tol=1e-9).log_likelihood) <= 2e-9
-
-
 def bell(size):
     place = np.linspace(-3, 3, size)
     return np.exp(-(place**2)) / np.exp(-(place**2)).sum()

@@ -32,38 +32,6 @@ SOURCES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def spark():
-    """Start a small session, which `read` then finds active."""
-    if spark_missing():
-        pytest.skip(spark_missing())
-    session = fw.spark_session(
-        {
-            "spark.master": "local[2]",
-            "spark.ui.enabled": "false",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.driver.memory": "1g",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.log.level": "OFF",
-        }
-    )
-    yield session
-    session.stop()
-
-
-@pytest.fixture
-def started(request):
-    """Start Spark for the cases that use it."""
-
-    def start(engine):
-        if engine == "spark":
-            request.getfixturevalue("spark")
-        return engine
-
-    return start
-
-
 @pytest.mark.parametrize(("engine", "kind"), SOURCES)
 def test_faults_are_counted_and_duplicates_once(engine, kind, started, tmp_path):
     source = stored(faulty_table(), kind, tmp_path)
