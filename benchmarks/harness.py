@@ -143,6 +143,11 @@ def _child() -> None:
     print(json.dumps({"result": result, "seconds": wall, "cpu": cpu, "memory": memory}))
 
 
+def peak_memory() -> int:
+    """Return the bytes that this process has held at most, its imports included."""
+    return _memory("VmHWM")
+
+
 def _memory(field: str) -> int:
     """Return the bytes held now (VmRSS) or at most so far (VmHWM)."""
     # On Linux ru_maxrss starts at the parent's peak, which would hide the child's own. Elsewhere

@@ -2,6 +2,8 @@
 
 import importlib.util
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import freewill as fw
-from benchmarks.harness import Figure, Row, best, clock, compared, isolated, limited
+from benchmarks.harness import Figure, Row, best, clock, compared, isolated, limited, peak_memory
 from freewill.reports import read, write_reports
 
 _LINE = fw.Linear(0, 99)
@@ -182,6 +184,75 @@ def end_to_end() -> Iterator[Row]:
         yield limited(f"{what}: gap", Figure(done.result["gap"], ""), 0.01 / _MANY)
 
 
+def estimate_bits(path: str, size: int, held: bool) -> dict[str, Any]:
+    """Go from a file of bit reports to a certified estimate, in a stream or all in memory."""
+    options = {"hold": 1 << 40} if held else {}
+    estimate = fw.gibu(fw.read_reports(path, bit_survey(size), **options))
+    return {"status": str(estimate.status), "passes": estimate.steps, "peak": peak_memory()}
+
+
+def streamed_bits() -> Iterator[Row]:
+    """From a file of ten million RAPPOR reports to a certified estimate."""
+    for size, limit in ((256, 0.45e9), (1000, 0.7e9)):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/reports.parquet"
+            write_bits(path, size, _SIZES[0])
+            small = isolated(estimate_bits, path, size, False)
+            write_bits(path, size, _MANY)
+            streamed = isolated(estimate_bits, path, size, False)
+            held = isolated(estimate_bits, path, size, True)
+        what = f"file of {_MANY:,} RAPPOR reports, k={size}, to an estimate"
+        told = f"{streamed.result['status']}, {streamed.result['passes']} passes"
+        ours, first, theirs = (Figure(done.result["peak"], "B") for done in (streamed, small, held))
+        yield limited(f"{what}: peak memory, {told}", ours, limit)
+        yield compared(f"{what}: peak memory", ours, "in memory", theirs)
+        yield compared(f"{what}: time", streamed.seconds, "in memory", held.seconds, 1 / 1.1)
+        ratio = first.value / ours.value
+        flat = ("flat: ratio > 0.8", ratio > 0.8)
+        yield Row(f"{what}: peak memory", ours, f"{_SIZES[0]:,}", first, ratio, *flat)
+
+
+def many_evidence_files() -> Iterator[Row]:
+    """A thousand files of evidence of 1,000 RAPPOR reports each, merged."""
+    mechanism = bit_survey(256).find("bits")
+    rng = np.random.default_rng(0)
+    drawn = [mechanism.obfuscate(rng.integers(256, size=1000), rng) for _ in range(1000)]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [f"{folder}/{number}.parquet" for number in range(1000)]
+        for path, reports in zip(paths, drawn, strict=True):
+            fw.save_evidence(fw.collect([(mechanism, reports)]), path)
+        (merged,) = best(
+            clock(lambda: fw.save_evidence(merge_all(paths), f"{folder}/all.parquet")), repeats=3
+        )
+    yield limited("1,000 evidence files of bits merged into one", merged, 5)
+
+
+def merge_all(paths: list[str]) -> fw.Evidence:
+    """Load and add up files of evidence."""
+    return fw.merge(fw.load_evidence(path) for path in paths)
+
+
+def front_door() -> Iterator[Row]:
+    """A new process: importing, and the command's help."""
+    numpy = started("import numpy")
+    yield compared("import freewill", started("import freewill"), "import numpy", numpy)
+    device = "import freewill as fw, numpy as np; fw.KRR(fw.Linear(0, 9), 1.0).id; fw.Survey"
+    yield limited("import freewill, a mechanism and a survey", started(device), 0.35)
+    command = str(Path(sys.executable).with_name("freewill"))
+    yield limited("freewill --help", process([command, "--help"]), 0.5)
+
+
+def started(code: str) -> Figure:
+    """Return the seconds that a new process takes for some code, start of Python included."""
+    return process([sys.executable, "-c", code])
+
+
+def process(words: list[str]) -> Figure:
+    """Return the least seconds of five runs of a command."""
+    (seconds,) = best(clock(lambda: subprocess.run(words, check=True, capture_output=True)))
+    return seconds
+
+
 def on_spark(path: str) -> dict[str, Any]:
     """Read and solve on Spark with two threads, and on this machine alone."""
     survey = bit_survey(256)
@@ -234,4 +305,13 @@ def spark() -> Iterator[Row]:
     yield compared(f"{what}: estimate", Figure(found["seconds"], "s"), "in memory", alone)
 
 
-BENCHMARKS = (symbols, narrow_bits, wide_bits, end_to_end, spark)
+BENCHMARKS = (
+    front_door,
+    symbols,
+    narrow_bits,
+    wide_bits,
+    streamed_bits,
+    many_evidence_files,
+    end_to_end,
+    spark,
+)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.reports import read, reading
+from freewill.reports import read
 from freewill.reports.cluster.session import check_java
 from report_cases import (
     REASONS,
@@ -66,13 +66,12 @@ def test_a_spark_frame_stays_on_spark(spark, tmp_path):
 
 
 @needs_spark
-def test_passes_on_spark_certify_the_estimate_of_one_machine(spark, tmp_path, monkeypatch):
+def test_passes_on_spark_certify_the_estimate_of_one_machine(spark, tmp_path):
     survey, path = wide_survey(), f"{tmp_path}/reports.parquet"
     parts = drawn(survey, 20_000)
     fw.reports.write_reports(path, [*parts, ("bits", np.full((2, 4), 255, dtype=np.uint8))])
     here = fw.gibu(expected(survey, parts), tol=1e-8, solver="passes")
-    monkeypatch.setattr(reading, "HELD_BYTES", 0)
-    found = read(path, survey, engine="spark")
+    found = read(path, survey, engine="spark", hold=0)
     with found.evidence as evidence:
         there = fw.gibu(evidence, tol=1e-8)
         assert evidence.people == 20_000

@@ -9,7 +9,6 @@ import freewill as fw
 from freewill import streams
 from freewill.estimators.estimate import passes_of
 from freewill.operators import Sums
-from freewill.reports import evidence_file, reading
 from freewill.reports import read as read_all
 from freewill.streams import Block, Held, Stream, checksum, gathered, together
 from report_cases import drawn, expected, table_of, wide_survey
@@ -22,10 +21,8 @@ THETA = np.random.default_rng(1).dirichlet(np.ones(30))
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_small(monkeypatch):
-    """Leave all wide reports where they lie, in blocks of a few hundred."""
-    monkeypatch.setattr(reading, "HELD_BYTES", 0)
-    monkeypatch.setattr(evidence_file, "HELD_BYTES", 0)
+def _small_blocks(monkeypatch):
+    """Let blocks hold a few hundred reports."""
     monkeypatch.setattr(streams, "_BLOCK_BYTES", 1000)
 
 
@@ -33,11 +30,11 @@ def left_in(kind, folder):
     """Return the evidence of reports that stay in a file, or in a file of evidence."""
     if kind == "evidence":
         fw.save_evidence(HERE, folder / "e.parquet")
-        return fw.load_evidence(folder / "e.parquet")
+        return fw.load_evidence(folder / "e.parquet", hold=0)
     if kind == "frame":
-        return fw.read_reports(table_of(PARTS, "bytes"), SURVEY)
+        return fw.read_reports(table_of(PARTS, "bytes"), SURVEY, hold=0)
     fw.write_reports(folder / f"r.{kind}", PARTS)
-    return fw.read_reports(folder / f"r.{kind}", SURVEY)
+    return fw.read_reports(folder / f"r.{kind}", SURVEY, hold=0)
 
 
 KINDS = ["parquet", "csv", "ndjson", "frame", "evidence"]
@@ -115,7 +112,7 @@ def changed_files(path, table):
 def test_an_estimate_of_changed_reports_is_an_error(tmp_path):
     table, path = table_of(PARTS, "bytes"), tmp_path / "r.parquet"
     parquet.write_table(table, path)
-    evidence = fw.read_reports(path, SURVEY)
+    evidence = fw.read_reports(path, SURVEY, hold=0)
     for words in changed_files(path, table):
         with pytest.raises(fw.EvidenceError, match=f"changed since they were read.*{words}"):
             fw.gibu(evidence)
@@ -143,7 +140,7 @@ def test_an_estimate_of_changed_evidence_is_an_error(tmp_path):
 def test_refused_rows_are_told_once_and_passed_over_silently(tmp_path):
     bad = ("bits", np.full((3, 4), 255, dtype=np.uint8))
     fw.write_reports(tmp_path / "r.parquet", [*PARTS, bad])
-    found = read_all(tmp_path / "r.parquet", SURVEY)
+    found = read_all(tmp_path / "r.parquet", SURVEY, hold=0)
     (stray,) = found.invalid
     assert (stray.count, found.rows, found.evidence.people) == (3, 6003, 6000)
     assert found.evidence == HERE
@@ -154,7 +151,7 @@ def test_reports_with_ids_count_once_in_every_pass(tmp_path):
     table = table_of(PARTS, "bytes")
     numbered = table.append_column("report_id", pa.array([str(n) for n in range(6000)]))
     parquet.write_table(pa.concat_tables([numbered, numbered.slice(3000)]), tmp_path / "r.parquet")
-    found = read_all(tmp_path / "r.parquet", SURVEY)
+    found = read_all(tmp_path / "r.parquet", SURVEY, hold=0)
     assert (found.duplicates, found.evidence) == (3000, HERE)
     assert passes_of(found.evidence).sums(THETA, fresh=False).value == pytest.approx(
         passes_of(HERE).sums(THETA, fresh=False).value, rel=1e-13

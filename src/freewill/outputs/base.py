@@ -85,14 +85,11 @@ class OutputSpace(Protocol):
     def counter(self) -> Counter:
         """Return a counter that has seen nothing."""
 
-    def decode(self, column: Any) -> Decoded:
-        """Read an Arrow column of reports, in any form in which they travel; nulls must be gone."""
+    def decode(self, *columns: Any) -> Decoded:
+        """Read Arrow columns without nulls: a column of reports, as they travel, or `columns`."""
 
     def stored(self, outputs: Reports) -> tuple[Any, ...]:
         """Return the Arrow columns of a file of evidence."""
-
-    def restored(self, *columns: Any) -> Decoded:
-        """Read the columns of a file of evidence."""
 
     def texts(self, reports: Reports) -> Any:
         """Return an Arrow column of texts that `decode` reads."""

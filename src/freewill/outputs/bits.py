@@ -99,11 +99,12 @@ class Bits:
         """Return an empty table of counts, for narrow patterns."""
         return PatternCounter(self)
 
-    def decode(self, column: Any) -> Decoded:
+    def decode(self, *columns: Any) -> Decoded:
         """Read bytes, or texts of hexadecimal digits."""
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.compute as pc  # noqa: PLC0415
 
+        (column,) = columns
         rows = len(column)
         if pa.types.is_integer(column.type):
             bad = {Reason.NO_BITS: np.ones(rows, np.bool_)} if rows else {}
@@ -128,10 +129,6 @@ class Bits:
         offsets = np.arange(rows + 1, dtype=np.int64) * width
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(outputs))]
         return (pa.Array.from_buffers(pa.large_binary(), rows, buffers).cast(pa.binary()),)
-
-    def restored(self, *columns: Any) -> Decoded:
-        """Read the column back."""
-        return self.decode(columns[0])
 
     def texts(self, reports: Reports) -> Any:
         """Return hexadecimal digits, two a byte.

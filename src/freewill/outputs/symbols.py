@@ -56,10 +56,11 @@ class Symbols:
         """Return an empty table of counts."""
         return SymbolCounter(self.size)
 
-    def decode(self, column: Any) -> Decoded:
+    def decode(self, *columns: Any) -> Decoded:
         """Read integers, or texts (also as bytes) that are indices or labels."""
         from pyarrow import types  # noqa: PLC0415
 
+        (column,) = columns
         if types.is_integer(column.type):
             numbers = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
             found = Decoded(numbers, np.ones(len(numbers), dtype=np.bool_), {})
@@ -101,10 +102,6 @@ class Symbols:
         import pyarrow as pa  # noqa: PLC0415
 
         return (pa.array(outputs, pa.int64()),)
-
-    def restored(self, *columns: Any) -> Decoded:
-        """Read the column back."""
-        return self.decode(columns[0])
 
     def texts(self, reports: Reports) -> Any:
         """Return decimal digits."""

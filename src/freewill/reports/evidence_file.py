@@ -18,7 +18,7 @@ from freewill.atomic import whole_file
 from freewill.errors import EvidenceError, FreewillError, first_line
 from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
 from freewill.mechanisms import Mechanism, from_spec
-from freewill.streams import HELD_BYTES, Block, Look, Source, Stream, Work, gathered, looking
+from freewill.streams import HELD_BYTES, Block, Look, Stream, Work, gathered, looking
 
 EVIDENCE_VERSION = 2
 _KEY = b"freewill evidence"
@@ -83,24 +83,36 @@ def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def load_evidence(path: str | Path) -> Evidence:
+def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     """Read evidence written by `save_evidence`, checking all of it again.
 
-    Reports that do not repeat stay in the file if they are many: a solver then reads them anew
-    for each pass, and an error tells if they are not the same any more.
+    Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
+    reads them anew for each pass, and an error tells if they are not the same any more.
     """
-    with _explained(path), parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        alphabet, entries = _head(path, file)
-    mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
-    source = EvidenceFile(str(path), mechanisms)
-    size = sum(e.bytes for e in entries if not e.mechanism.output_space.repeats)
     with _explained(path):
-        found = _held(source, entries) if size <= HELD_BYTES else _left(source, entries)
-        for group, entry in zip(found, entries, strict=True):
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            alphabet, entries = _head(path, file)
+        mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
+        wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
+        size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
+        left = EvidenceFile(str(path), wide if size > hold else {})
+        look: Look = reduce(add, left.map(looking(wide))) if left.mechanisms else Look({})
+        here = {key: m for key, m in mechanisms.items() if key not in look.summaries}
+        brought: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
+        for block in EvidenceFile(str(path), here):
+            brought[block.mechanism].append((block.outputs, block.counts))
+        groups = []
+        for entry in entries:
+            seen = look.summaries.get(entry.mechanism.id)
+            group = grouped(entry.mechanism, brought[entry.mechanism.id], entry.name)
+            if seen is not None:
+                stream = Stream(left, entry.mechanism, seen.people, seen.rows, seen)
+                group = Group(entry.mechanism, None, (stream,), entry.name)
             if (group.rows, group.people) != (entry.outputs, entry.people):
                 raise ValueError(f"{group.rows:,} outputs of {group.mechanism}, not as told")
             refuse_impossible(group)
-    return assemble(alphabet, found)
+            groups.append(group)
+    return assemble(alphabet, groups)
 
 
 @dataclass(frozen=True)
@@ -139,45 +151,6 @@ def _head(path: str | Path, file: Any) -> tuple[Alphabet, list[_Entry]]:
         _Entry(from_spec(told["spec"]), told["name"], told["outputs"], told["people"])
         for told in head["mechanisms"]
     ]
-
-
-def _held(source: "EvidenceFile", entries: list[_Entry]) -> list[Group]:
-    """Bring everything into memory."""
-    blocks: dict[str, list[Block]] = {entry.mechanism.id: [] for entry in entries}
-    for block in source:
-        blocks[block.mechanism].append(block)
-    return [
-        grouped(
-            entry.mechanism,
-            [(block.outputs, block.counts) for block in blocks[entry.mechanism.id]],
-            entry.name,
-        )
-        for entry in entries
-    ]
-
-
-def _left(source: "EvidenceFile", entries: list[_Entry]) -> list[Group]:
-    """Bring what repeats into memory; look at the rest once and leave it in the file."""
-    wide = {k: m for k, m in source.mechanisms.items() if not m.output_space.repeats}
-    narrow = {k: m for k, m in source.mechanisms.items() if k not in wide}
-    rest: Source = EvidenceFile(source.path, wide)
-    look: Look = reduce(add, rest.map(looking(wide)))
-    held = {
-        group.mechanism.id: group
-        for group in _held(
-            EvidenceFile(source.path, narrow), [e for e in entries if e.mechanism.id in narrow]
-        )
-    }
-    groups = []
-    for entry in entries:
-        key = entry.mechanism.id
-        if key in held:
-            groups.append(held[key])
-        else:
-            seen = look.summaries[key]
-            stream = Stream(rest, entry.mechanism, seen.people, seen.rows, seen)
-            groups.append(Group(entry.mechanism, None, (stream,), entry.name))
-    return groups
 
 
 @dataclass(frozen=True)
@@ -234,7 +207,7 @@ def _block(batch: Any, mechanism: Mechanism) -> Block:
     columns = [batch.column(name) for name in (*space.columns, "count")]
     if any(column.null_count for column in columns):
         raise ValueError(f"a row of {mechanism} without an output or a count")
-    outputs, good, _ = space.restored(*columns[:-1])
+    outputs, good, _ = space.decode(*columns[:-1])
     counts = columns[-1].to_numpy(zero_copy_only=False)
     if not good.all() or counts.dtype != np.int64 or counts.min(initial=1) < 1:
         raise ValueError(f"an output or a count that {mechanism} cannot have")

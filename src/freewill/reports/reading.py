@@ -56,6 +56,7 @@ def read(
     engine: str = "duckdb",
     strict: bool = False,
     show: Show | None = None,
+    hold: int = HELD_BYTES,
 ) -> Reading:
     """Read reports into evidence, and tell how many rows were duplicates or invalid.
 
@@ -63,7 +64,9 @@ def read(
     NDJSON or Arrow files; or a frame of pandas, Polars, PyArrow, DuckDB or Spark. Rows that are
     invalid are counted by reason; with `strict` they are an error. Of rows with the same
     `report_id` one counts. `show` is called with the share done, 0 to 1. Counting is left to the
-    engine; memory grows with the distinct outputs, not with the rows.
+    engine; memory grows with the distinct outputs, not with the rows. Reports that do not repeat
+    (wide bits) are brought into memory up to `hold` bytes; more stay where they lie, and each
+    pass of a solver reads them there.
 
     >>> import freewill as fw, pyarrow as pa
     >>> ages = fw.Linear(0, 99)
@@ -89,7 +92,7 @@ def read(
             kept = chosen.keep(source, table, wide)
             look = _watched(table, partial(_look, kept, wide), _part_of(show, steps - 1, steps))
             tally.refusals.merge(look.refused)
-            groups += _streamed(kept, look, wide, survey)
+            groups += _streamed(kept, look, wide, survey, hold)
     evidence = assemble(survey.alphabet, groups)
     if show is not None:
         show(1.0)
@@ -109,6 +112,7 @@ def read_reports(
     engine: str = "duckdb",
     strict: bool = False,
     show: Show | None = None,
+    hold: int = HELD_BYTES,
 ) -> Evidence:
     """Read reports into evidence, as `read` does; warn if rows were invalid.
 
@@ -118,7 +122,7 @@ def read_reports(
     3 people, 1 mechanisms, alphabet 0..9
                  3 people           2 distinct outputs  mine: k-rr(0..9, epsilon=1)
     """
-    reading = read(source, survey, engine=engine, strict=strict, show=show)
+    reading = read(source, survey, engine=engine, strict=strict, show=show, hold=hold)
     if reading.invalid:
         what = source if isinstance(source, str | Path) else "the reports"
         warnings.warn(_complaint(reading, str(what)), InvalidReports, stacklevel=2)
@@ -157,9 +161,11 @@ def _look(source: Source, wide: Decoder) -> Look:
     return reduce(add, source.map(looking(wide.by_id)), Look({}))
 
 
-def _streamed(source: Kept, look: Look, wide: Decoder, survey: Survey) -> Iterator[Group]:
+def _streamed(
+    source: Kept, look: Look, wide: Decoder, survey: Survey, hold: int
+) -> Iterator[Group]:
     """Yield the groups of reports that do not repeat; bring few ones here, leave many there."""
-    if sum(summary.bytes for summary in look.summaries.values()) > HELD_BYTES:
+    if sum(summary.bytes for summary in look.summaries.values()) > hold:
         rest: dict[str, Source] = dict.fromkeys(look.summaries, source.at_rest())
     else:
         rest = _brought(source)
