@@ -199,6 +199,13 @@ def test_an_estimate_tells_how_many_directions_are_lost() -> None:
     assert fw.gibu(simulated([pairs, fw.KRR(LINE, 1.0)], TRUTH, 100, 1)).unresolved == 0
 
 
+def test_one_mechanism_of_full_rank_resolves_everything_unlisted() -> None:
+    line = fw.Linear(0, 19)
+    blind, bits = fw.Matrix(line, np.full((20, 2), 0.5)), fw.RAPPOR(line, 1.0)
+    evidence = simulated([blind, bits], np.full(20, 0.05), 40, 1)
+    assert fw.estimators.unresolved_directions(evidence) == 0
+
+
 def test_rectangular_laws_invert_by_least_squares() -> None:
     law = np.random.default_rng(3).dirichlet(np.ones(20), size=12)
     truth = np.random.default_rng(4).dirichlet(np.ones(12))

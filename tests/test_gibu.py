@@ -6,6 +6,7 @@ import pytest
 import freewill as fw
 from freewill.estimators.estimate import likelihood_of
 from freewill.estimators.gibu import choose_solver
+from freewill.operators import BitOperator
 from freewill.solvers import Solution
 from problems import (
     CITY,
@@ -224,6 +225,7 @@ def test_every_solver_tells_of_its_steps(solver: str) -> None:
     estimate = fw.gibu(evidence, solver=solver, on_step=told.append)
     assert [step.gap for step in told] == list(estimate.trace)
     assert told[-1].number == estimate.steps
+    assert told[0].number > 0
     assert told[-1].gap <= 0.01 / evidence.people < told[0].gap
     assert told[-1].log_likelihood == pytest.approx(estimate.log_likelihood, abs=1e-9)
     assert [step.number for step in told] == sorted({step.number for step in told})
@@ -246,6 +248,27 @@ def test_the_fallback_runs_where_the_first_solver_jams(monkeypatch) -> None:
     named = fw.gibu(evidence, solver="interior")
     assert (named.solver, named.status, named.steps) == ("interior", fw.Status.STALLED, 5)
     np.testing.assert_array_equal(named.theta, uniform)
+
+
+def test_no_other_solver_runs_where_the_first_one_arrives(monkeypatch) -> None:
+    evidence, _ = grown()
+    assert choose_solver(likelihood_of(evidence)) == "interior"
+    monkeypatch.setattr("freewill.solvers.columns.solve", lambda *_: pytest.fail("not needed"))
+    assert fw.gibu(evidence).status == fw.Status.CERTIFIED
+
+
+def test_bit_reports_start_from_the_curvature_of_an_estimate(monkeypatch) -> None:
+    bits = [fw.RAPPOR(fw.Linear(0, 29), e) for e in (1.0, 3.0)]
+    first = simulated(bits, random_truth(30, 2), 6000, 1)
+    before = fw.gibu(first, tol=1e-6)
+    strides = []
+    sums = BitOperator.sums
+    monkeypatch.setattr(
+        BitOperator, "sums", lambda *given: strides.append(given[3]) or sums(*given)
+    )
+    warm = fw.gibu(first + simulated(bits, random_truth(30, 2), 60, 2), tol=1e-6, start=before)
+    assert (warm.solver, warm.status) == ("passes", fw.Status.CERTIFIED)
+    assert set(strides) == {0}
 
 
 def test_the_better_of_two_that_jam_is_kept(monkeypatch) -> None:
@@ -284,7 +307,7 @@ def test_a_start_that_is_no_distribution_is_refused(estimator, start, words: str
 @pytest.mark.parametrize("estimator", [fw.gibu, fw.em])
 def test_an_estimate_over_another_alphabet_is_no_start(estimator, other) -> None:
     elsewhere = fw.gibu(fw.collect([(fw.KRR(other, 1.0), [0, 1, 2])]))
-    with pytest.raises(fw.ParameterError, match="start is an estimate over .* over 0..39"):
+    with pytest.raises(fw.ParameterError, match=r"start is an estimate over .* over 0\.\.39"):
         estimator(grown()[0], start=elsewhere)
 
 
