@@ -11,7 +11,7 @@ from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, ParameterError
 from freewill.evidence import Evidence
 from freewill.mechanisms import Mechanism
-from freewill.solvers import Likelihood, Status
+from freewill.solvers import Likelihood, Solution, Status
 from freewill.solvers.passes import Passes
 from freewill.types import FloatArray, distribution
 
@@ -114,6 +114,20 @@ def certified_estimate(
     certificate = _certifier(evidence).certify(theta)
     # A vector with negative components is no distribution; no bound holds for it.
     gap = certificate.gap if np.all(theta >= 0) else np.inf
+    solution = Solution(theta, certificate._replace(gap=gap), steps, status, trace)
+    return estimate_of(evidence, solution, method, seconds, unresolved=unresolved)
+
+
+def estimate_of(
+    evidence: Evidence | RemoteEvidence,
+    solution: Solution,
+    method: str,
+    seconds: float,
+    solver: str = "",
+    unresolved: int | None = None,
+) -> Estimate:
+    """Say what a solution is a solution of."""
+    theta, certificate, steps, status, trace, hessian = solution
     return Estimate(
         theta=theta,
         alphabet=evidence.alphabet,
@@ -121,10 +135,12 @@ def certified_estimate(
         mechanisms=evidence.mechanisms,
         method=method,
         status=status,
-        gap=gap,
+        gap=certificate.gap,
         log_likelihood=certificate.value,
         steps=steps,
         seconds=seconds,
+        solver=solver,
         unresolved=unresolved,
         trace=trace,
+        curvature=hessian,
     )

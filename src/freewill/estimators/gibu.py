@@ -8,6 +8,7 @@ from freewill.estimators.estimate import (
     Estimate,
     RemoteEvidence,
     Start,
+    estimate_of,
     likelihood_of,
     theta_of,
 )
@@ -79,7 +80,8 @@ def gibu(
     curvature = start.curvature if isinstance(start, Estimate) else None
     run = _Run(tolerance, max_steps, theta, curvature, on_step)
     if not isinstance(evidence, Evidence):
-        return _estimate(evidence, "passes", run.passes(evidence.passes()), started)
+        solution = run.passes(evidence.passes())
+        return estimate_of(evidence, solution, "gibu", perf_counter() - started, "passes")
     likelihood, plane = likelihood_of(evidence), evidence.alphabet.plane
     chosen = solver or choose_solver(likelihood)
     solution = _solve(chosen, likelihood, plane, run)
@@ -90,32 +92,8 @@ def gibu(
         if second.certificate.gap < solution.certificate.gap:
             chosen, solution = other, second
     unresolved = unresolved_directions(evidence)
-    return _estimate(evidence, chosen, solution, started, unresolved)
-
-
-def _estimate(
-    evidence: Evidence | RemoteEvidence,
-    solver: SolverName,
-    solution: Solution,
-    started: float,
-    unresolved: int | None = None,
-) -> Estimate:
-    return Estimate(
-        theta=solution.theta,
-        alphabet=evidence.alphabet,
-        people=evidence.people,
-        mechanisms=evidence.mechanisms,
-        method="gibu",
-        status=solution.status,
-        gap=solution.certificate.gap,
-        log_likelihood=solution.certificate.value,
-        steps=solution.steps,
-        seconds=perf_counter() - started,
-        solver=solver,
-        unresolved=unresolved,
-        trace=solution.trace,
-        curvature=solution.hessian,
-    )
+    seconds = perf_counter() - started
+    return estimate_of(evidence, solution, "gibu", seconds, chosen, unresolved)
 
 
 def choose_solver(likelihood: Likelihood) -> SolverName:
