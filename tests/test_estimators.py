@@ -1,5 +1,7 @@
 """The paper's other estimators, each against its formula written out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -197,6 +199,13 @@ def test_an_estimate_tells_how_many_directions_are_lost() -> None:
     assert fw.gibu(simulated([pairs, fw.KRR(LINE, 1.0)], TRUTH, 100, 1)).unresolved == 0
 
 
+def test_one_mechanism_of_full_rank_resolves_everything_unlisted() -> None:
+    line = fw.Linear(0, 19)
+    blind, bits = fw.Matrix(line, np.full((20, 2), 0.5)), fw.RAPPOR(line, 1.0)
+    evidence = simulated([blind, bits], np.full(20, 0.05), 40, 1)
+    assert fw.estimators.unresolved_directions(evidence) == 0
+
+
 def test_rectangular_laws_invert_by_least_squares() -> None:
     law = np.random.default_rng(3).dirichlet(np.ones(20), size=12)
     truth = np.random.default_rng(4).dirichlet(np.ones(12))
@@ -205,3 +214,73 @@ def test_rectangular_laws_invert_by_least_squares() -> None:
     flat = fw.Matrix(LINE, law.T[:12].T[:, :5] / law[:, :5].sum(axis=1, keepdims=True))
     with pytest.raises(fw.IdentifiabilityError, match="7 of 12 directions"):
         fw.inversion(expected([flat], truth))
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-7])
+@pytest.mark.parametrize("name", ["geometric and k-RR", "k-RR of two levels"])
+def test_em_stops_at_the_step_where_algorithm_1_stops(name: str, delta: float) -> None:
+    evidence = simulated(MIXTURES[name], random_truth(12, 7), 4000, 5)
+    rows = np.concatenate([g.mechanism.law().T[g.outputs] for g in evidence.groups])
+    weights = np.concatenate([g.counts for g in evidence.groups]) / evidence.people
+    theta, steps, before, after = np.full(12, 1 / 12), 0, -np.inf, -np.inf
+    while steps == 0 or after - before >= delta:
+        before = weights @ np.log(rows @ theta)
+        theta = theta * (rows.T @ (weights / (rows @ theta)))
+        after = weights @ np.log(rows @ theta)
+        steps += 1
+    found = fw.em(evidence, delta=delta)
+    assert found.steps == steps > 1
+    assert found.log_likelihood == pytest.approx(after, rel=1e-13)
+    assert len(found.trace) == steps
+    assert found.trace[-1] == pytest.approx(found.gap, rel=1e-9)
+
+
+def test_em_tells_of_its_steps_and_starts_from_an_estimate() -> None:
+    evidence = simulated(KRRS, np.full(12, 1 / 12), 5000, 3)
+    told = []
+    first = fw.em(evidence, delta=1e-6, on_step=told.append)
+    assert [step.number for step in told] == list(range(1, first.steps + 1))
+    assert tuple(step.gap for step in told) == first.trace
+    further = fw.em(evidence, delta=1e-9, start=first)
+    straight = fw.em(evidence, delta=1e-9)
+    assert further.steps == straight.steps - first.steps
+    np.testing.assert_allclose(further.theta, straight.theta, atol=1e-12)
+
+
+def ended(status: fw.Status, steps: int = 2, unresolved: int | None = None):
+    """Return an estimator that ends like this for mechanisms below epsilon 1, and well for all."""
+
+    def estimator(evidence: fw.Evidence) -> fw.Estimate:
+        found = fw.ibu(evidence)
+        if evidence.groups[0].mechanism.epsilon > 1:
+            return replace(found, steps=3, unresolved=None)
+        return replace(found, status=status, steps=steps, unresolved=unresolved)
+
+    return estimator
+
+
+@pytest.mark.parametrize(
+    ("status", "whole"),
+    [
+        (fw.Status.CERTIFIED, fw.Status.CONVERGED),
+        (fw.Status.CONVERGED, fw.Status.CONVERGED),
+        (fw.Status.DIRECT, fw.Status.DIRECT),
+        (fw.Status.MAX_STEPS, fw.Status.MAX_STEPS),
+        (fw.Status.STALLED, fw.Status.STALLED),
+    ],
+)
+def test_a_combination_is_as_good_as_its_worst_part(status, whole) -> None:
+    evidence = simulated(KRRS, TRUTH, 3000, 2)
+    found = fw.combine_results(evidence, ended(status, unresolved=4))
+    assert found.status == whole
+    assert found.steps == 2 + 3 + 3
+    assert found.unresolved == 4
+    alone = fw.Evidence(LINE, (evidence.groups[0],))
+    assert fw.combine_mechanisms(alone, ended(status)).status == whole
+
+
+def test_a_combination_has_the_gap_of_the_whole() -> None:
+    evidence = simulated(KRRS, TRUTH, 3000, 2)
+    found = fw.combine_results(evidence, fw.ibu)
+    best = fw.gibu(evidence, tol=1e-10)
+    assert found.gap >= best.log_likelihood - found.log_likelihood > 1e-7

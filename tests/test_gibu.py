@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 import freewill as fw
+from freewill.estimators.estimate import likelihood_of
+from freewill.estimators.gibu import choose_solver
+from freewill.operators import BitOperator
+from freewill.solvers import Solution
 from problems import (
     CITY,
     COIN,
@@ -160,3 +164,171 @@ def test_bad_options(options: dict, words: str) -> None:
     evidence = simulated(MIXTURES["planar"], random_truth(12, 1), 100, 1)
     with pytest.raises(fw.ParameterError, match=words):
         fw.gibu(evidence, **options)
+
+
+TOWN = fw.Grid(20, 20, cell=0.5)
+SOLVERS = ["interior", "linear", "columns", "passes"]
+
+
+def grown() -> tuple[fw.Evidence, fw.Evidence]:
+    """Return evidence, and the same with 1 % more reports."""
+    line = fw.Linear(0, 39)
+    truth = np.exp(-(((np.arange(40) - 15) / 6) ** 2))
+    mechanisms = [fw.Geometric(line, 0.1), fw.KRR(line, 3.0)]
+    first = simulated(mechanisms, truth / truth.sum(), 20_000, 1)
+    return first, first + simulated(mechanisms, truth / truth.sum(), 200, 2)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_an_estimate_starts_the_next_one(solver: str) -> None:
+    first, second = grown()
+    before, cold = fw.gibu(first, solver=solver), fw.gibu(second, solver=solver)
+    for start in (before, before.theta):
+        warm = fw.gibu(second, solver=solver, start=start)
+        assert warm.status == fw.Status.CERTIFIED
+        assert warm.steps < cold.steps
+        assert abs(warm.log_likelihood - cold.log_likelihood) <= 0.01 / second.people
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", LINEAR)
+def test_a_start_may_have_zeros_anywhere(name: str, solver: str) -> None:
+    evidence = simulated(MIXTURES[name], random_truth(12, 5), 3000, 6)
+    best = fw.gibu(evidence, tol=1e-10).log_likelihood
+    for start in (np.eye(12)[0], np.eye(12)[11], np.r_[np.full(4, 0.25), np.zeros(8)]):
+        estimate = fw.gibu(evidence, tol=1e-8, solver=solver, start=start)
+        assert estimate.status == fw.Status.CERTIFIED
+        assert abs(estimate.log_likelihood - best) <= 1e-8
+
+
+def test_an_estimate_knows_what_it_is_about() -> None:
+    evidence, _ = grown()
+    for estimate in (
+        fw.gibu(evidence),
+        fw.gibu(evidence, solver="passes"),
+        fw.em(evidence, max_steps=3),
+        fw.combine_mechanisms(evidence, fw.inversion),
+        fw.combine_results(evidence, fw.ibu),
+    ):
+        assert estimate.alphabet == fw.Linear(0, 39)
+        assert estimate.people == 20_000
+        assert estimate.mechanisms == tuple(group.mechanism for group in evidence.groups)
+        assert "curvature" not in repr(estimate)
+    assert fw.gibu(evidence, solver="passes").curvature.shape == (40, 40)
+    assert fw.gibu(evidence, solver="interior").curvature is None
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_tells_of_its_steps(solver: str) -> None:
+    evidence, _ = grown()
+    told = []
+    estimate = fw.gibu(evidence, solver=solver, on_step=told.append)
+    assert [step.gap for step in told] == list(estimate.trace)
+    assert told[-1].number == estimate.steps
+    assert told[0].number > 0
+    assert told[-1].gap <= 0.01 / evidence.people < told[0].gap
+    assert told[-1].log_likelihood == pytest.approx(estimate.log_likelihood, abs=1e-9)
+    assert [step.number for step in told] == sorted({step.number for step in told})
+
+
+def test_the_fallback_runs_where_the_first_solver_jams(monkeypatch) -> None:
+    evidence, _ = grown()
+    uniform = np.full(40, 1 / 40)
+    asked = []
+
+    def jam(likelihood, *_):
+        asked.append("interior")
+        return Solution(uniform, likelihood.certify(uniform), 5, fw.Status.STALLED, (1.0,))
+
+    monkeypatch.setattr("freewill.solvers.interior.solve", jam)
+    estimate = fw.gibu(evidence)
+    assert asked == ["interior"]
+    assert (estimate.solver, estimate.status) == ("columns", fw.Status.CERTIFIED)
+    # A solver that was asked for by name is not replaced.
+    named = fw.gibu(evidence, solver="interior")
+    assert (named.solver, named.status, named.steps) == ("interior", fw.Status.STALLED, 5)
+    np.testing.assert_array_equal(named.theta, uniform)
+
+
+def test_no_other_solver_runs_where_the_first_one_arrives(monkeypatch) -> None:
+    evidence, _ = grown()
+    assert choose_solver(likelihood_of(evidence)) == "interior"
+    monkeypatch.setattr("freewill.solvers.columns.solve", lambda *_: pytest.fail("not needed"))
+    assert fw.gibu(evidence).status == fw.Status.CERTIFIED
+
+
+def test_bit_reports_start_from_the_curvature_of_an_estimate(monkeypatch) -> None:
+    bits = [fw.RAPPOR(fw.Linear(0, 29), e) for e in (1.0, 3.0)]
+    first = simulated(bits, random_truth(30, 2), 6000, 1)
+    before = fw.gibu(first, tol=1e-6)
+    strides = []
+    sums = BitOperator.sums
+    monkeypatch.setattr(
+        BitOperator, "sums", lambda *given: strides.append(given[3]) or sums(*given)
+    )
+    warm = fw.gibu(first + simulated(bits, random_truth(30, 2), 60, 2), tol=1e-6, start=before)
+    assert (warm.solver, warm.status) == ("passes", fw.Status.CERTIFIED)
+    assert set(strides) == {0}
+
+
+def test_the_better_of_two_that_jam_is_kept(monkeypatch) -> None:
+    evidence, _ = grown()
+    near, far = fw.gibu(evidence, tol=1e-3).theta, np.full(40, 1 / 40)
+
+    def jams_at(theta):
+        return lambda likelihood, *_: Solution(
+            theta, likelihood.certify(theta), 1, fw.Status.STALLED
+        )
+
+    monkeypatch.setattr("freewill.solvers.interior.solve", jams_at(near))
+    monkeypatch.setattr("freewill.solvers.columns.solve", jams_at(far))
+    assert fw.gibu(evidence).solver == "interior"
+    monkeypatch.setattr("freewill.solvers.interior.solve", jams_at(far))
+    monkeypatch.setattr("freewill.solvers.columns.solve", jams_at(near))
+    assert fw.gibu(evidence).solver == "columns"
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (np.full(7, 1 / 7), r"start has shape \(7,\).*40 values"),
+        (np.full(40, 1.0), "start sums to 40"),
+        (np.r_[-0.5, 1.5, np.zeros(38)], r"start\[0\]=-0.5"),
+        ("yesterday", "start='yesterday'"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [fw.gibu, fw.em])
+def test_a_start_that_is_no_distribution_is_refused(estimator, start, words: str) -> None:
+    with pytest.raises(fw.ParameterError, match=words):
+        estimator(grown()[0], start=start)
+
+
+@pytest.mark.parametrize("other", [fw.Linear(1, 40), fw.Grid(8, 5, cell=1.0), fw.Linear(0, 9)])
+@pytest.mark.parametrize("estimator", [fw.gibu, fw.em])
+def test_an_estimate_over_another_alphabet_is_no_start(estimator, other) -> None:
+    elsewhere = fw.gibu(fw.collect([(fw.KRR(other, 1.0), [0, 1, 2])]))
+    with pytest.raises(fw.ParameterError, match=r"start is an estimate over .* over 0\.\.39"):
+        estimator(grown()[0], start=elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "people", "solver"),
+    [
+        ([fw.KRR(fw.Linear(0, 299), 2.0), fw.Identity(fw.Linear(0, 299))], 500, "linear"),
+        ([fw.Geometric(fw.Linear(0, 299), 0.1)], 500, "columns"),
+        ([fw.Geometric(fw.Linear(0, 199), 0.1)], 500, "interior"),
+        ([fw.PlanarGeometric(TOWN, 1.0)], 500, "columns"),
+        (
+            [fw.PlanarGeometric(TOWN, 1.0), fw.KRR(TOWN, 2.0)],
+            500,
+            "interior",
+        ),
+        ([fw.RAPPOR(fw.Linear(0, 29), 1.0)], 2000, "passes"),
+        ([fw.RAPPOR(fw.Linear(0, 29), 1.0)], 300, "interior"),
+        ([fw.Geometric(fw.Linear(0, 1299), 0.01), fw.KRR(fw.Linear(0, 1299), 5.0)], 500, "linear"),
+    ],
+)
+def test_the_solver_is_chosen_by_size_and_structure(mechanisms, people: int, solver: str) -> None:
+    size = mechanisms[0].alphabet.size
+    evidence = simulated(mechanisms, np.full(size, 1 / size), people, 1)
+    assert choose_solver(likelihood_of(evidence)) == solver

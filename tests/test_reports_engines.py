@@ -84,6 +84,31 @@ def test_passes_on_spark_certify_the_estimate_of_one_machine(spark, tmp_path):
 
 
 @needs_spark
+def test_passes_on_spark_refuse_reports_that_changed(spark, tmp_path):
+    survey, path = wide_survey(), f"{tmp_path}/reports.parquet"
+    fw.write_reports(path, drawn(survey, 900))
+    evidence = fw.read_reports(path, survey, engine="spark", hold=0)
+    assert fw.gibu(evidence, tol=1e-3).people == 900
+    # Spark loses what it held, as when a worker dies, and reads the file again.
+    evidence.close()
+    fw.write_reports(path, drawn(survey, 900, seed=1))
+    spark.catalog.refreshByPath(path)
+    with pytest.raises(fw.FreewillError, match=r"changed since|cannot be read on Spark"):
+        fw.gibu(evidence, tol=1e-3)
+
+
+@needs_spark
+def test_results_of_many_partitions_are_added_up_by_workers(spark, tmp_path):
+    survey, path = wide_survey(), f"{tmp_path}/reports.parquet"
+    parts = drawn(survey, 2000)
+    fw.write_reports(path, parts)
+    frame = spark.read.parquet(path).repartition(70)
+    with fw.read_reports(frame, survey, hold=0) as evidence:
+        assert not evidence.held
+        assert evidence == expected(survey, parts)
+
+
+@needs_spark
 def test_workers_run_this_python(spark):
     assert spark.sparkContext.pythonExec == sys.executable
 

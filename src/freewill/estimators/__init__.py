@@ -8,11 +8,12 @@ from freewill.estimators.gibu import gibu
 from freewill.estimators.ibu import ibu
 from freewill.estimators.identifiability import unresolved_directions
 from freewill.estimators.inversion import inversion
-from freewill.solvers import Status
+from freewill.solvers import Status, Step
 
 __all__ = [
     "Estimate",
     "Status",
+    "Step",
     "combine_mechanisms",
     "combine_results",
     "debias",

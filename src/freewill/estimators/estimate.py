@@ -11,7 +11,7 @@ from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, ParameterError
 from freewill.evidence import Evidence
 from freewill.mechanisms import Mechanism
-from freewill.solvers import Likelihood, Status
+from freewill.solvers import Likelihood, Solution, Status
 from freewill.solvers.parts import OperatorPart, Part
 from freewill.solvers.passes import Passes
 from freewill.streams import StreamPart
@@ -110,6 +110,20 @@ def certified_estimate(
     certificate = likelihood.certify(theta)
     # A vector with negative components is no distribution; no bound holds for it.
     gap = certificate.gap if np.all(theta >= 0) else np.inf
+    solution = Solution(theta, certificate._replace(gap=gap), steps, status, trace)
+    return estimate_of(evidence, solution, method, seconds, unresolved=unresolved)
+
+
+def estimate_of(
+    evidence: Evidence,
+    solution: Solution,
+    method: str,
+    seconds: float,
+    solver: str = "",
+    unresolved: int | None = None,
+) -> Estimate:
+    """Say what a solution is a solution of."""
+    theta, certificate, steps, status, trace, hessian = solution
     return Estimate(
         theta=theta,
         alphabet=evidence.alphabet,
@@ -117,10 +131,12 @@ def certified_estimate(
         mechanisms=evidence.mechanisms,
         method=method,
         status=status,
-        gap=gap,
+        gap=certificate.gap,
         log_likelihood=certificate.value,
         steps=steps,
         seconds=seconds,
+        solver=solver,
         unresolved=unresolved,
         trace=trace,
+        curvature=hessian,
     )

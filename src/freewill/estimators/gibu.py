@@ -7,6 +7,7 @@ from freewill.errors import ParameterError
 from freewill.estimators.estimate import (
     Estimate,
     Start,
+    estimate_of,
     likelihood_of,
     passes_of,
     theta_of,
@@ -87,32 +88,8 @@ def gibu(
         if second.certificate.gap < solution.certificate.gap:
             chosen, solution = other, second
     unresolved = unresolved_directions(evidence)
-    return _estimate(evidence, chosen, solution, started, unresolved)
-
-
-def _estimate(
-    evidence: Evidence,
-    solver: SolverName,
-    solution: Solution,
-    started: float,
-    unresolved: int | None = None,
-) -> Estimate:
-    return Estimate(
-        theta=solution.theta,
-        alphabet=evidence.alphabet,
-        people=evidence.people,
-        mechanisms=evidence.mechanisms,
-        method="gibu",
-        status=solution.status,
-        gap=solution.certificate.gap,
-        log_likelihood=solution.certificate.value,
-        steps=solution.steps,
-        seconds=perf_counter() - started,
-        solver=solver,
-        unresolved=unresolved,
-        trace=solution.trace,
-        curvature=solution.hessian,
-    )
+    seconds = perf_counter() - started
+    return estimate_of(evidence, solution, "gibu", seconds, chosen, unresolved)
 
 
 def choose_solver(evidence: Evidence) -> SolverName:

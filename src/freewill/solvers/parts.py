@@ -1,11 +1,10 @@
 """The parts that a pass goes over: reports in memory, or wherever a `Part` reads them from."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
-from freewill.operators import Guess, Operator, Sums
+from freewill.operators import Guess, Sums
+from freewill.solvers.likelihood import Likelihood
 from freewill.types import FloatArray
 
 
@@ -31,27 +30,13 @@ class Part(Protocol):
         """Yield the bit sums of each law, from which the debiased start is made."""
 
 
-@dataclass(frozen=True, eq=False)
-class OperatorPart:
-    """Reports in memory: the law of the observed outputs and the weight of each."""
-
-    operator: Operator
-    weights: FloatArray
+class OperatorPart(Likelihood):
+    """Reports in memory: a likelihood of one law is a part of one of many."""
 
     @property
     def rows(self) -> int:
         """Bit reports; 0 for any other kind, whose H is exact."""
         return self.operator.shape[0] if self.operator.structure == "bits" else 0
-
-    @cached_property
-    def weight(self) -> float:
-        """Share of all people."""
-        return float(self.weights.sum())
-
-    @cached_property
-    def log_scale(self) -> float:
-        """Weighted sum of the rows' own factors."""
-        return float(self.weights @ self.operator.log_scale)
 
     def sums(self, theta: FloatArray, stride: int) -> Sums:
         """Return the operator's sums."""

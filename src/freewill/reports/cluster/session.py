@@ -73,6 +73,19 @@ def quiet() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Turn what Spark says of reports that it holds into an error that names them."""
+    try:
+        with quiet():
+            yield
+    except spark_failures() as error:
+        raise ReportError(
+            f"{what} cannot be read on Spark: {first_line(error)}. Were the files moved or written "
+            f"anew, or do the workers lack freewill? Read the reports again."
+        ) from None
+
+
 def spark_failures() -> tuple[type[Exception], ...]:
     """Return what Spark raises."""
     from py4j.protocol import Py4JError  # noqa: PLC0415

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from freewill.reports.batches import DecodedBlocks, Decoder
-from freewill.reports.cluster.session import quiet
+from freewill.reports.cluster.session import told
 from freewill.streams import Block, Work
 
 _RESULT = "result binary"
@@ -30,7 +30,7 @@ class SparkSource:
 
     def map(self, work: Work) -> Iterator[Any]:
         """Yield what each partition's worker makes of its rows, or sums of that."""
-        with quiet():
+        with told(self.what):
             found = self.frame.mapInArrow(_on_a_worker(self.decoder, work), _RESULT)
             if found.rdd.getNumPartitions() > _MANY_PARTITIONS:
                 found = found.repartition(_ADDERS).mapInArrow(_add_up, _RESULT)
@@ -39,7 +39,7 @@ class SparkSource:
 
     def blocks(self) -> Iterator[Block]:
         """Bring the reports to the driver."""
-        with quiet():
+        with told(self.what):
             answer = self.frame.toArrow()
         yield from DecodedBlocks(self.decoder, answer.to_batches())
 
