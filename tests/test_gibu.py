@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.estimators.estimate import likelihood_of
 from freewill.estimators.gibu import choose_solver
 from freewill.operators import BitOperator
 from freewill.solvers import Solution
@@ -252,7 +251,7 @@ def test_the_fallback_runs_where_the_first_solver_jams(monkeypatch) -> None:
 
 def test_no_other_solver_runs_where_the_first_one_arrives(monkeypatch) -> None:
     evidence, _ = grown()
-    assert choose_solver(likelihood_of(evidence)) == "interior"
+    assert choose_solver(evidence) == "interior"
     monkeypatch.setattr("freewill.solvers.columns.solve", lambda *_: pytest.fail("not needed"))
     assert fw.gibu(evidence).status == fw.Status.CERTIFIED
 
@@ -331,4 +330,4 @@ def test_an_estimate_over_another_alphabet_is_no_start(estimator, other) -> None
 def test_the_solver_is_chosen_by_size_and_structure(mechanisms, people: int, solver: str) -> None:
     size = mechanisms[0].alphabet.size
     evidence = simulated(mechanisms, np.full(size, 1 / size), people, 1)
-    assert choose_solver(likelihood_of(evidence)) == solver
+    assert choose_solver(evidence) == solver

@@ -33,10 +33,10 @@ def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
     """
     started = perf_counter()
     group = only_group(evidence, "inversion")
-    if group.mechanism.output_space.packed:
+    if group.mechanism.output_space.alphabet is None:
         raise LawError(
-            f"the law of {group.mechanism} has an output for every set of bits and is not "
-            f"inverted: use debias."
+            f"the reports of {group.mechanism} are {group.mechanism.output_space}, not values of "
+            f"an alphabet, and its law is not inverted: use debias for bits, or gibu."
         )
     solved = _invert(group)
     return certified_estimate(

@@ -52,8 +52,8 @@ class OutputSpace(Protocol):
     are imported when first needed, so that a device gets by with NumPy.
     """
 
-    columns: ClassVar[tuple[str, ...]]
-    """The columns of a file of evidence that hold an output."""
+    column: ClassVar[str]
+    """The column of a file of evidence that holds an output."""
     packed: ClassVar[bool]
     """Whether reports are rows of bytes, best counted beside a stream rather than grouped."""
 
@@ -85,11 +85,11 @@ class OutputSpace(Protocol):
     def counter(self) -> Counter:
         """Return a counter that has seen nothing."""
 
-    def decode(self, *columns: Any) -> Decoded:
-        """Read Arrow columns without nulls: a column of reports, as they travel, or `columns`."""
+    def encode(self, reports: Reports) -> Any:
+        """Return an Arrow column, of a type that may have fields, for Parquet files."""
 
-    def stored(self, outputs: Reports) -> tuple[Any, ...]:
-        """Return the Arrow columns of a file of evidence."""
+    def decode(self, column: Any) -> Decoded:
+        """Read an Arrow column without nulls, of any type in which reports travel."""
 
     def texts(self, reports: Reports) -> Any:
         """Return an Arrow column of texts that `decode` reads."""

@@ -31,7 +31,7 @@ class Bits:
     """
 
     size: int
-    columns: ClassVar[tuple[str, ...]] = ("bits",)
+    column: ClassVar[str] = "bits"
     packed: ClassVar[bool] = True
     alphabet: ClassVar[None] = None
 
@@ -99,12 +99,11 @@ class Bits:
         """Return an empty table of counts, for narrow patterns."""
         return PatternCounter(self)
 
-    def decode(self, *columns: Any) -> Decoded:
+    def decode(self, column: Any) -> Decoded:
         """Read bytes, or texts of hexadecimal digits."""
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.compute as pc  # noqa: PLC0415
 
-        (column,) = columns
         rows = len(column)
         if pa.types.is_integer(column.type):
             bad = {Reason.NO_BITS: np.ones(rows, np.bool_)} if rows else {}
@@ -121,14 +120,14 @@ class Bits:
             found = _narrowed(found._replace(outputs=packed), hexadecimal, Reason.NO_BITS)
         return _narrowed(found, found.outputs[:, -1] <= self.last_byte, Reason.STRAY_BITS)
 
-    def stored(self, outputs: Reports) -> tuple[Any, ...]:
-        """Return one column of bytes, which shares the rows' memory."""
+    def encode(self, reports: Reports) -> Any:
+        """Return the bytes, which share the rows' memory."""
         import pyarrow as pa  # noqa: PLC0415
 
-        rows, width = outputs.shape
+        rows, width = reports.shape
         offsets = np.arange(rows + 1, dtype=np.int64) * width
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(outputs))]
-        return (pa.Array.from_buffers(pa.large_binary(), rows, buffers).cast(pa.binary()),)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(reports))]
+        return pa.Array.from_buffers(pa.large_binary(), rows, buffers).cast(pa.binary())
 
     def texts(self, reports: Reports) -> Any:
         """Return hexadecimal digits, two a byte.
@@ -139,7 +138,7 @@ class Bits:
         import pyarrow as pa  # noqa: PLC0415
 
         digits = _HEXADECIMAL[np.ascontiguousarray(reports)].view(np.uint8)
-        return self.stored(digits.reshape(len(reports), -1))[0].cast(pa.string())
+        return self.encode(digits.reshape(len(reports), -1)).cast(pa.string())
 
     def __str__(self) -> str:
         return f"{self.size} bits"

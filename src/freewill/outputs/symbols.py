@@ -27,7 +27,7 @@ class Symbols:
     """
 
     alphabet: Alphabet
-    columns: ClassVar[tuple[str, ...]] = ("symbol",)
+    column: ClassVar[str] = "symbol"
     packed: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
     listable: ClassVar[bool] = True
@@ -56,11 +56,10 @@ class Symbols:
         """Return an empty table of counts."""
         return SymbolCounter(self.size)
 
-    def decode(self, *columns: Any) -> Decoded:
+    def decode(self, column: Any) -> Decoded:
         """Read integers, or texts (also as bytes) that are indices or labels."""
         from pyarrow import types  # noqa: PLC0415
 
-        (column,) = columns
         if types.is_integer(column.type):
             numbers = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
             found = Decoded(numbers, np.ones(len(numbers), dtype=np.bool_), {})
@@ -97,17 +96,17 @@ class Symbols:
         found.note(Reason.NO_SYMBOL, nothing)
         return found
 
-    def stored(self, outputs: Reports) -> tuple[Any, ...]:
-        """Return one column of 64-bit integers."""
+    def encode(self, reports: Reports) -> Any:
+        """Return 64-bit integers."""
         import pyarrow as pa  # noqa: PLC0415
 
-        return (pa.array(outputs, pa.int64()),)
+        return pa.array(reports, pa.int64())
 
     def texts(self, reports: Reports) -> Any:
         """Return decimal digits."""
         import pyarrow as pa  # noqa: PLC0415
 
-        return self.stored(reports)[0].cast(pa.string())
+        return self.encode(reports).cast(pa.string())
 
     def __str__(self) -> str:
         return f"values of {self.alphabet}"

@@ -53,11 +53,8 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
         ],
     }
     mechanisms = {mechanism.id: mechanism for mechanism in evidence.mechanisms}
-    kinds: dict[str, Any] = {}
-    for mechanism in mechanisms.values():
-        space = mechanism.output_space
-        columns = space.stored(space.empty())
-        kinds |= {name: c.type for name, c in zip(space.columns, columns, strict=True)}
+    spaces = [mechanism.output_space for mechanism in evidence.mechanisms]
+    kinds = {space.column: space.encode(space.empty()).type for space in spaces}
     fields = [("mechanism", pa.string()), *kinds.items(), ("count", pa.int64())]
     schema = pa.schema(fields, metadata={_KEY: json.dumps(head).encode()})
     try:
@@ -76,9 +73,11 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
 def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:
     rows, space = len(block.outputs), mechanism.output_space
     counts = np.ones(rows, dtype=np.int64) if block.counts is None else block.counts
-    filled = dict(zip(space.columns, space.stored(block.outputs), strict=True))
-    filled["mechanism"] = pa.repeat(pa.scalar(mechanism.id), rows)
-    filled["count"] = pa.array(counts)
+    filled = {
+        "mechanism": pa.repeat(pa.scalar(mechanism.id), rows),
+        space.column: space.encode(block.outputs),
+        "count": pa.array(counts),
+    }
     columns = [filled.get(field.name, pa.nulls(rows, field.type)) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -173,8 +172,8 @@ class EvidenceFile:
         return gathered(self._blocks())
 
     def _blocks(self) -> Iterator[Block]:
-        spaces = [mechanism.output_space for mechanism in self.mechanisms.values()]
-        columns = ["mechanism", *{name for space in spaces for name in space.columns}, "count"]
+        used = {mechanism.output_space.column for mechanism in self.mechanisms.values()}
+        columns = ["mechanism", *used, "count"]
         with (
             _explained(self.path),
             # Without a buffer of whole row groups, memory does not grow with the file.
@@ -204,11 +203,11 @@ class EvidenceFile:
 def _block(batch: Any, mechanism: Mechanism) -> Block:
     """Read rows of one mechanism."""
     space = mechanism.output_space
-    columns = [batch.column(name) for name in (*space.columns, "count")]
-    if any(column.null_count for column in columns):
+    column, numbers = batch.column(space.column), batch.column("count")
+    if column.null_count or numbers.null_count:
         raise ValueError(f"a row of {mechanism} without an output or a count")
-    outputs, good, _ = space.decode(*columns[:-1])
-    counts = columns[-1].to_numpy(zero_copy_only=False)
+    outputs, good, _ = space.decode(column)
+    counts = numbers.to_numpy(zero_copy_only=False)
     if not good.all() or counts.dtype != np.int64 or counts.min(initial=1) < 1:
         raise ValueError(f"an output or a count that {mechanism} cannot have")
     return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)

@@ -70,7 +70,7 @@ def _as_report(kind: Any, what: str) -> Any:
     column = nw.col(REPORT)
     if kind in _INTEGERS:
         return column.cast(nw.Int64)
-    if kind in (nw.String, nw.Binary):
+    if kind in (nw.String, nw.Binary, nw.Struct):
         return column
     if kind in _TEXTS or kind.is_numeric():
         return column.cast(nw.String)

@@ -35,7 +35,7 @@ class Tally:
             fine = possible(group)
             if group.table is not None and not fine.all():
                 outputs, counts = group.table
-                (column,) = mechanism.output_space.stored(outputs)
+                column = mechanism.output_space.encode(outputs)
                 self.refusals.add(Reason.IMPOSSIBLE, name, column, counts, ~fine)
                 group = Group(mechanism, (outputs[fine], counts[fine]), name=name)
             yield group

@@ -51,14 +51,15 @@ def write_reports(
     writers = {"parquet": _parquet, "csv": _csv, "ndjson": _ndjson}
     if kind not in writers or Path(path).suffix in {".gz", ".zst"}:
         raise ReportError(f"{path}: reports are written as .parquet, .csv or .ndjson.")
+    checked: Iterable[tuple[str, OutputSpace, Reports]]
     if survey is None:
         checked = [_guessed(name, np.asarray(reports)) for name, reports in parts]
-        packed = any(space.packed for _, space, reports in checked if len(reports))
+        spaces = [space for _, space, reports in checked if len(reports)]
     else:
-        checked = (_checked(survey, name, reports) for name, reports in parts)  # type: ignore[assignment]
-        packed = any(m.output_space.packed for m in survey.mechanisms.values())
+        checked = (_checked(survey, name, reports) for name, reports in parts)
+        spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
     try:
-        with whole_file(path) as part, writers[kind](part, packed) as write:
+        with whole_file(path) as part, writers[kind](part, spaces) as write:
             for name, space, reports in checked:
                 for some in slices(len(reports), _PIECE_ROWS):
                     write(name, space, reports[some])
@@ -83,15 +84,17 @@ def _checked(survey: Survey, name: str, reports: Any) -> tuple[str, OutputSpace,
 
 
 @contextmanager
-def _parquet(path: Path, packed: bool) -> Iterator[Write]:
-    kind = pa.binary() if packed else pa.int64()
+def _parquet(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
+    kinds = {space.encode(space.empty()).type for space in spaces} or {pa.int64()}
+    # Reports of several kinds stand together as bytes, what are no bytes as their texts.
+    kind = kinds.pop() if len(kinds) == 1 else pa.binary()
     head = {b"freewill reports": str(WIRE_VERSION).encode()}
     schema = pa.schema([("mechanism", pa.string()), ("report", kind)], metadata=head)
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
 
         def write(name: str, space: OutputSpace, reports: Reports) -> None:
-            fits = space.packed == packed
-            column = space.stored(reports)[0] if fits else space.texts(reports).cast(kind)
+            column = space.encode(reports)
+            column = column if column.type == kind else space.texts(reports).cast(kind)
             names = pa.repeat(pa.scalar(name), len(reports))
             file.write_table(pa.Table.from_arrays([names, column], schema=schema))
 
@@ -99,7 +102,7 @@ def _parquet(path: Path, packed: bool) -> Iterator[Write]:
 
 
 @contextmanager
-def _csv(path: Path, packed: bool) -> Iterator[Write]:
+def _csv(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
     schema = pa.schema([("mechanism", pa.string()), ("report", pa.string())])
     with csv.CSVWriter(path, schema) as file:
 
@@ -111,11 +114,11 @@ def _csv(path: Path, packed: bool) -> Iterator[Write]:
 
 
 @contextmanager
-def _ndjson(path: Path, packed: bool) -> Iterator[Write]:
+def _ndjson(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
     with path.open("wb") as file:
 
         def write(name: str, space: OutputSpace, reports: Reports) -> None:
-            quote = '"' if space.packed else ""
+            quote = "" if pa.types.is_integer(space.encode(space.empty()).type) else '"'
             head = f'{{"mechanism":{json.dumps(name)},"report":{quote}'
             lines = pc.binary_join_element_wise(head, space.texts(reports), f"{quote}}}\n", "")
             together = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)

@@ -81,9 +81,15 @@ def told(what: str) -> Iterator[None]:
             yield
     except spark_failures() as error:
         raise ReportError(
-            f"{what} cannot be read on Spark: {first_line(error)}. Were the files moved or written "
+            f"{what} cannot be read on Spark: {_cause(error)}. Were the files moved or written "
             f"anew, or do the workers lack freewill? Read the reports again."
         ) from None
+
+
+def _cause(error: Exception) -> str:
+    """Return what an error says first or, where a worker's traceback follows, last."""
+    text = first_line(error)
+    return str(error).strip().splitlines()[-1].rstrip(".") if text.endswith(":") else text
 
 
 def spark_failures() -> tuple[type[Exception], ...]:
