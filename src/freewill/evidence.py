@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, FreewillError
 from freewill.mechanisms import Mechanism
-from freewill.operators import Operator, StackOperator
+from freewill.operators import Operator, StackOperator, Structure
 from freewill.streams import Block, Held, Source, Stream, Summary, joined, together, unchanged
 from freewill.types import BoolArray, FloatArray, IntArray, Reports
 
@@ -81,6 +81,13 @@ class Group:
     def operator(self) -> Operator:
         """The law of the observed outputs."""
         return self.mechanism.operator(self.outputs)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What the law is made of, told without bringing reports into memory."""
+        if self.table is not None:
+            return self.operator.structure
+        return self.mechanism.operator(self.mechanism.output_space.empty()).structure
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Group) or self.mechanism != other.mechanism:

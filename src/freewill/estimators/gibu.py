@@ -130,9 +130,7 @@ def _shape(evidence: Evidence) -> tuple[int, int]:
 
 
 def _structures(evidence: Evidence) -> set[Structure]:
-    """Return what the laws are made of, without bringing reports into memory."""
-    laws = (m.operator(m.output_space.empty()) for m in evidence.mechanisms)
-    return {law.structure for law in laws}
+    return {group.structure for group in evidence.groups}
 
 
 class _Run(NamedTuple):
