@@ -37,12 +37,18 @@ class Suite:
         return True
 
 
-def collect(root: Path, job: "Callable[[dict[str, pytest.Item]], None]", temporary: Path) -> int:
-    """Collect the tests of the repository and call the job with them, by their ids."""
+def collect(
+    root: Path,
+    job: "Callable[[dict[str, pytest.Item]], None]",
+    temporary: Path,
+    files: Sequence[str] = ("tests",),
+) -> int:
+    """Collect the tests of these files and call the job with them, by their ids."""
     ignored = [f"--ignore={root / 'tests' / name}" for name in LEFT_OUT]
     plain = ["-q", "-s", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
     arguments = [*plain, f"--rootdir={root}", f"--basetemp={temporary}", *ignored]
-    return int(pytest.main([*arguments, str(root / "tests")], plugins=[Suite(job)]))
+    places = [str(root / file) for file in files]
+    return int(pytest.main([*arguments, *places], plugins=[Suite(job)]))
 
 
 def forked(work: Callable[[], int]) -> int:

@@ -95,7 +95,7 @@ def imported_anew(mutant: Mutant, module: str, root: Path, record: Record, tempo
         with suite.silence():
             signal.alarm(300)
             sys.meta_path.insert(0, _Finder(module, mutant))
-            suite.collect(root, job, temporary)
+            suite.collect(root, job, temporary, sorted({name.partition("::")[0] for name in names}))
             return result[0] if result else suite.KILLED
 
     return outcome(suite.forked(work))
