@@ -124,3 +124,11 @@ def test_far_entries_of_thin_grids_are_accurate_too(shape, epsilon):
     for value, output in ((0, 0), (0, east), (0, north), (0, last), (last, 1), (last, 0)):
         exact = clipped_noise(grid, epsilon, value, output, reach=400.0)
         assert logs[output, value] == pytest.approx(exact, abs=1e-9)
+
+
+def test_a_negative_zero_is_a_zero():
+    plain = fw.Matrix(fw.Linear(0, 1), [[1.0, 0.0], [0.5, 0.5]])
+    signed = fw.Matrix(fw.Linear(0, 1), [[1.0, -0.0], [0.5, 0.5]])
+    assert plain == signed
+    assert hash(plain) == hash(signed)
+    assert plain.id == signed.id

@@ -75,14 +75,18 @@ def silence() -> Iterator[None]:
     yield
 
 
-def first_failure(items: Sequence[pytest.Item], seconds: Sequence[float]) -> int:
-    """Run tests until one fails. For forked processes: time and memory are limited for good."""
+def first_failure(
+    items: Sequence[pytest.Item], seconds: Sequence[float], witness: Path | None = None
+) -> int:
+    """Run tests until one fails, and write down which: in a forked process, under limits."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     for place, item in enumerate(items):
         following = items[place + 1] if place + 1 < len(items) else None
         signal.setitimer(signal.ITIMER_PROF, _PATIENCE + 5 * seconds[place])
         signal.alarm(_CLOCK)
         if failed(item, following):
+            if witness is not None:
+                witness.write_text(str(place))
             return KILLED
     return SURVIVED
 
