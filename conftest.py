@@ -4,13 +4,16 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # The same examples on every run, no time limit on one.
 settings.register_profile("freewill", deadline=None, derandomize=True, max_examples=25)
-# A mutant is dead at the first failure: nobody reads the smallest one.
+# A mutant is dead at the first failure: nobody reads the smallest one. A busy machine kills none.
 settings.register_profile(
-    "mutants", settings.get_profile("freewill"), phases=(Phase.explicit, Phase.generate)
+    "mutants",
+    settings.get_profile("freewill"),
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=list(HealthCheck),
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "freewill"))
 

@@ -45,6 +45,6 @@ def test_mass_pays_for_the_way_that_it_goes(alphabet):
 def test_what_is_no_distribution_is_refused_for_each_reason():
     line = fw.Linear(0, 1)
     for bad, reason in (([0.5], "shape"), ([np.inf, 1], "infinite"), ([2, -1], "negative")):
-        for one, other in ((bad, [1, 0]), ([1, 0], bad)):
+        for one, two in ((bad, [1, 0]), ([1, 0], bad)):
             with pytest.raises(fw.ParameterError, match=reason):
-                fw.emd(one, other, line)
+                fw.emd(one, two, line)

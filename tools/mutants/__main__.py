@@ -142,7 +142,7 @@ def _try_all(plan: list[Mutant], record: Record, jobs: int) -> list[Trial]:
 
 def _work(plan: list[Mutant], record: Record, file: Path) -> None:
     """Try mutants in forks of one process that has collected the tests; the rest import anew."""
-    temporary = file.with_suffix(".tmp")
+    temporary, witness = file.with_suffix(".tmp"), file.with_suffix(".witness")
     inside, outside = [], []
     for mutant in plan:
         if not trials.chosen(mutant, record):
@@ -155,7 +155,8 @@ def _work(plan: list[Mutant], record: Record, file: Path) -> None:
     def job(items: dict[str, pytest.Item]) -> None:
         for mutant in inside:
             chosen = [items[name] for name in trials.chosen(mutant, record)]
-            _tell(file, mutant, trials.swapped(mutant, _module(mutant.path), chosen, record))
+            module = _module(mutant.path)
+            _tell(file, mutant, trials.swapped(mutant, module, chosen, record, witness))
 
     suite.forked(lambda: suite.collect(ROOT, job, temporary))
     verdicts = _told(file)

@@ -23,7 +23,9 @@ class Trial:
     @property
     def name(self) -> str:
         """The fault as the list of equivalent mutants writes it."""
-        return f"{self.mutant.path.name}: {self.mutant.change}"
+        parts = self.mutant.path.parts
+        inside = "/".join(parts[parts.index("src") + 2 :])
+        return f"{inside}: {self.mutant.change}"
 
 
 def equivalents(file: Path) -> dict[str, str]:
@@ -48,7 +50,7 @@ def print_outcome(
     """Print the survivors, then the table by room."""
     listed = {trial.name: _listed(trial, known) for trial in trials}
     excused = [trial for trial in trials if listed[trial.name] and not trial.killed]
-    counted = [trial for trial in trials if not listed[trial.name]]
+    counted = [trial for trial in trials if trial.killed or not listed[trial.name]]
     surprising = {listed[t.name] for t in trials if listed[t.name] and t.killed}
     for trial in sorted(counted, key=lambda trial: (str(trial.mutant.path), trial.mutant.line)):
         if not trial.killed:

@@ -102,12 +102,11 @@ def _record(
         for name, item in items.items():
             if name.partition("::")[0] not in stale:
                 continue
-            start = time.perf_counter()
             if suite.forked(partial(_trace, item, include, scratch)) != 0:
                 wrong.append(name)
                 continue
-            held["seconds"][name] = round(time.perf_counter() - start, 3)
-            for path, lines in json.loads(scratch.read_text()).items():
+            held["seconds"][name], ran = json.loads(scratch.read_text())
+            for path, lines in ran.items():
                 known = held["tests"].setdefault(path, {})
                 for line in lines:
                     known.setdefault(str(line), []).append(name)
@@ -125,9 +124,11 @@ def _trace(item: pytest.Item, include: list[str], target: Path) -> int:
     with suite.silence():
         tracer = _tracer(include)
         tracer.start()
+        start = time.process_time()
         wrong = suite.failed(item, None)
+        took = time.process_time() - start
         tracer.stop()
-    target.write_text(json.dumps(_lines(tracer)))
+    target.write_text(json.dumps([round(took, 3), _lines(tracer)]))
     return int(wrong)
 
 

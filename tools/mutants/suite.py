@@ -19,7 +19,7 @@ _PATIENCE = 4.0
 _CLOCK = 120
 
 # Pictures, whole experiments and other engines run the core rooms by the way and check them little.
-LEFT_OUT = ("test_experiments.py", "test_plots.py", "test_reports_engines.py")
+LEFT_OUT = ("test_experiments.py", "test_plots.py", "test_reports_engines.py", "test_layout.py")
 
 
 class Suite:
@@ -37,12 +37,18 @@ class Suite:
         return True
 
 
-def collect(root: Path, job: "Callable[[dict[str, pytest.Item]], None]", temporary: Path) -> int:
-    """Collect the tests of the repository and call the job with them, by their ids."""
+def collect(
+    root: Path,
+    job: "Callable[[dict[str, pytest.Item]], None]",
+    temporary: Path,
+    files: Sequence[str] = ("tests",),
+) -> int:
+    """Collect the tests of these files and call the job with them, by their ids."""
     ignored = [f"--ignore={root / 'tests' / name}" for name in LEFT_OUT]
     plain = ["-q", "-s", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
     arguments = [*plain, f"--rootdir={root}", f"--basetemp={temporary}", *ignored]
-    return int(pytest.main([*arguments, str(root / "tests")], plugins=[Suite(job)]))
+    places = [str(root / file) for file in files]
+    return int(pytest.main([*arguments, *places], plugins=[Suite(job)]))
 
 
 def forked(work: Callable[[], int]) -> int:
@@ -69,14 +75,18 @@ def silence() -> Iterator[None]:
     yield
 
 
-def first_failure(items: Sequence[pytest.Item], seconds: Sequence[float]) -> int:
-    """Run tests until one fails. For forked processes: time and memory are limited for good."""
+def first_failure(
+    items: Sequence[pytest.Item], seconds: Sequence[float], witness: Path | None = None
+) -> int:
+    """Run tests until one fails, and write down which: in a forked process, under limits."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     for place, item in enumerate(items):
         following = items[place + 1] if place + 1 < len(items) else None
         signal.setitimer(signal.ITIMER_PROF, _PATIENCE + 5 * seconds[place])
         signal.alarm(_CLOCK)
         if failed(item, following):
+            if witness is not None:
+                witness.write_text(str(place))
             return KILLED
     return SURVIVED
 

@@ -62,15 +62,28 @@ def outcome(code: int) -> str:
     return "late" if -code in (signal.SIGPROF, signal.SIGALRM) else "killed"
 
 
-def swapped(mutant: Mutant, module: str, items: Sequence[pytest.Item], record: Record) -> str:
-    """Try a mutant in a fork of this process, by exchanging the code of its function."""
+def swapped(
+    mutant: Mutant, module: str, items: Sequence[pytest.Item], record: Record, witness: Path
+) -> str:
+    """Try a mutant in a fork of this process, by exchanging the code of its function.
 
-    def work() -> int:
+    A test may fail for reasons of its own, on a busy machine say. So the one that failed must
+    fail again by itself; if it does not, the trial is repeated and the second verdict holds.
+    """
+
+    def work(some: Sequence[pytest.Item]) -> int:
         with suite.silence():
             _exchange(importlib.import_module(module), mutant.scope, compiled(mutant))
-            return suite.first_failure(items, [record.seconds[item.nodeid] for item in items])
+            seconds = [record.seconds[item.nodeid] for item in some]
+            return suite.first_failure(some, seconds, witness)
 
-    return outcome(suite.forked(work))
+    witness.unlink(missing_ok=True)
+    code = suite.forked(lambda: work(items))
+    if code == suite.KILLED and witness.exists():
+        killer = items[int(witness.read_text())]
+        if suite.forked(lambda: work([killer])) == suite.SURVIVED:
+            code = suite.forked(lambda: work(items))
+    return outcome(code)
 
 
 def imported_anew(mutant: Mutant, module: str, root: Path, record: Record, temporary: Path) -> str:
@@ -95,7 +108,7 @@ def imported_anew(mutant: Mutant, module: str, root: Path, record: Record, tempo
         with suite.silence():
             signal.alarm(300)
             sys.meta_path.insert(0, _Finder(module, mutant))
-            suite.collect(root, job, temporary)
+            suite.collect(root, job, temporary, sorted({name.partition("::")[0] for name in names}))
             return result[0] if result else suite.KILLED
 
     return outcome(suite.forked(work))
