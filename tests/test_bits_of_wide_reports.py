@@ -33,7 +33,7 @@ def test_every_bit_flips_at_the_rate_of_the_law(size):
 @pytest.mark.parametrize("size", [3, 9, 12, 20])
 def test_bits_beyond_the_alphabet_are_refused_in_the_row_where_they_are(size):
     mechanism = fw.RAPPOR(fw.Linear(0, size - 1), epsilon=1.0)
-    reports = np.zeros((4, mechanism.width), dtype=np.uint8)
+    reports = np.zeros((4, mechanism.output_space.width), dtype=np.uint8)
     reports[:, 0] = 5
     mechanism.operator(reports)
     reports[2, -1] |= 1 << size % 8
@@ -50,7 +50,7 @@ def test_all_outputs_are_listed_in_order(size):
 
 
 def test_seventeen_bits_are_not_listed():
-    with pytest.raises(fw.LawError, match=r"2\^17 outputs"):
+    with pytest.raises(fw.LawError, match=r"2\^17 patterns"):
         fw.RAPPOR(fw.Linear(0, 16), epsilon=1.0).outputs()
 
 

@@ -30,10 +30,17 @@ ROOMS = (
     "metrics",
     "operators",
     "outputs",
+    "reports/batches",
+    "reports/evidence_file",
+    "reports/layout",
+    "reports/reading",
+    "reports/refusals",
     "reports/tally",
     "sampling",
     "simplex",
     "solvers",
+    "streams",
+    "survey",
 )
 # Libraries that tests import, loaded before the first fork: loading them is most of a start.
 HEAVY = (
