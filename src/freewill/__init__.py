@@ -32,6 +32,7 @@ _HOMES = {
     "estimators": (
         "Estimate",
         "Status",
+        "Step",
         "combine_mechanisms",
         "combine_results",
         "debias",

@@ -20,6 +20,7 @@ from freewill.errors import SpecError as SpecError
 from freewill.errors import SurveyError as SurveyError
 from freewill.estimators import Estimate as Estimate
 from freewill.estimators import Status as Status
+from freewill.estimators import Step as Step
 from freewill.estimators import combine_mechanisms as combine_mechanisms
 from freewill.estimators import combine_results as combine_results
 from freewill.estimators import debias as debias
