@@ -39,12 +39,13 @@ check: $(READY)
 test coverage mutants: export OMP_NUM_THREADS := 1
 test coverage mutants: export OPENBLAS_NUM_THREADS := 1
 
+# Counting branches takes half as long again, so that it is asked for: by CI, or `make coverage`.
+COVERAGE ?=
 test: check
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 $(COVERAGE)
 
-# Half as long again as the tests alone, so that it is a target of its own.
-coverage: check
-	$(BIN)/pytest -n 2 --cov
+coverage:
+	@$(MAKE) test COVERAGE=--cov
 
 # MUTANTS=all tries all of them; ROOMS="operators simplex" these rooms only.
 MUTANTS ?= 1000
