@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 import freewill as fw
 from freewill.mechanisms import base
+from freewill.mechanisms.average import average
 
 LINE = fw.Linear(0, 3)
 
@@ -132,3 +133,8 @@ def test_a_negative_zero_is_a_zero():
     assert plain == signed
     assert hash(plain) == hash(signed)
     assert plain.id == signed.id
+
+
+@pytest.mark.parametrize("mechanism", [fw.Geometric(LINE, 1.0), fw.KRR(LINE, 0.7)], ids=str)
+def test_one_mechanism_is_its_own_average(mechanism):
+    assert average([mechanism], [5]) is mechanism

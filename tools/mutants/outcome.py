@@ -59,8 +59,10 @@ def print_outcome(
     for name in sorted(line for line in surprising if line and not line.endswith("=> *")):
         print(f"listed as equivalent, yet killed: {name}")
     if len(trials) == all_of_them:
+        files = {trial.name.partition(": ")[0] for trial in trials}
         for name in sorted(set(known) - {line for line in listed.values() if line}):
-            print(f"listed as equivalent, yet no such mutant: {name}")
+            if name.partition(": ")[0] in files:
+                print(f"listed as equivalent, yet no such mutant: {name}")
     share = len(trials) / max(all_of_them, 1)
     print(f"\n{'room':<14}{'mutants':>9}{'killed':>9}{'rate':>9}{'s.e.':>8}")
     rooms = sorted({room(trial.mutant.path) for trial in trials})
