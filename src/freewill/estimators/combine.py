@@ -1,7 +1,8 @@
 """Two ways to use an estimator for one mechanism on many: combine results, or mechanisms."""
 
+from collections.abc import Callable
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,12 +12,8 @@ from freewill.mechanisms.average import average
 from freewill.solvers import Status
 from freewill.types import FloatArray
 
-
-class Estimator(Protocol):
-    """An estimator of the evidence of one mechanism."""
-
-    def __call__(self, evidence: Evidence, **options: Any) -> Estimate:
-        """Return the estimate."""
+Estimator: TypeAlias = Callable[..., Estimate]
+"""An estimator of the evidence of one mechanism."""
 
 
 def combine_results(evidence: Evidence, estimator: Estimator, **options: Any) -> Estimate:
