@@ -221,7 +221,7 @@ def test_values_make_a_line(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     line = experiments.load(path)
     assert line.kind == "values"
-    assert (line.counts[3], line.counts[7], line.counts.sum()) == (2, 1, 3)
+    assert [line.counts[3], line.counts[7], line.counts.sum()] == [2, 1, 3]
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def _invert(group: Group) -> FloatArray:
     # The exact count of lost directions costs an SVD: only where the cheap test is alarmed.
     if zero_pivot or reciprocal_condition < SINGULAR:
         _refuse_singular(law, str(mechanism))
-    return np.asarray(dgetrs(factors, pivots, shares)[0])
+    return np.asarray(dgetrs(factors, pivots, shares[:, None])[0]).ravel()
 
 
 def _refuse_singular(law: FloatArray, name: str) -> None:

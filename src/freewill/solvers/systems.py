@@ -170,7 +170,7 @@ class LinearSystem:
         def solve(right: FloatArray) -> FloatArray:
             spread_out = np.zeros((size, block))
             spread_out[:, 0] = right
-            found, _ = dgbtrs(factors, block, block, spread_out.ravel(), pivots)
+            found, _ = dgbtrs(factors, block, block, spread_out.reshape(-1, 1), pivots)
             return np.asarray(found).reshape(size, block)[:, 0].copy()
 
         return solve
