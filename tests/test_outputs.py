@@ -33,19 +33,16 @@ def naive_bits(space: Bits, report: int | str | bytes) -> list[int] | Reason:
 
 def naive_symbol(space: Symbols, report: int | str) -> int | Reason:
     """Read one report of a symbol: its index, or why it has none."""
-    index = label = None
+    meant: set[int] = set()
     if isinstance(report, int):
-        index = report
+        meant = {report}
     else:
         whole = re.fullmatch(r"(0|[1-9][0-9]{0,17})(\.0+)?", report)
-        index = int(whole[1]) if whole else None
-        labels = list(space.alphabet.labels)
-        label = labels.index(report) if report in labels else None
-    if index is None and label is None:
-        return Reason.NO_SYMBOL
-    if None not in (index, label) and index != label:
-        return Reason.AMBIGUOUS
-    found = label if index is None else index
+        meant = {int(whole[1])} if whole else set()
+        meant |= {n for n, label in enumerate(space.alphabet.labels) if label == report}
+    if len(meant) != 1:
+        return Reason.AMBIGUOUS if meant else Reason.NO_SYMBOL
+    (found,) = meant
     return found if 0 <= found < space.size else Reason.OUT_OF_RANGE
 
 
@@ -168,7 +165,9 @@ def test_bits_travel_as_bytes_and_as_texts(size):
     assert space.texts(packed).to_pylist() == [row.tobytes().hex() for row in packed]
     # Rows that do not lie side by side are written as they read.
     apart = packed[::-2]
-    for column in (space.encode(apart), space.texts(apart), space.encode(apart[:0])):
+    none = apart[:0]
+    columns = [space.encode(apart), space.texts(apart), space.encode(none), space.texts(none)]
+    for column in columns:
         np.testing.assert_array_equal(space.decode(column).outputs, apart[: len(column)])
 
 

@@ -397,6 +397,10 @@ def test_memory_is_passed_over_in_pieces_with_their_counts(monkeypatch):
     monkeypatch.setattr(streams, "_BLOCK_BYTES", 3)
     assert [len(piece.outputs) for piece in source.blocks()] == [1] * 35
     assert list(Held(()).blocks()) == []
+    assert list(Held((Block(BITS.id, outputs[:0]),)).blocks()) == []
+    monkeypatch.setattr(streams, "_BLOCK_BYTES", 20)
+    small = Held((Block("a", np.arange(35, dtype=np.uint8).reshape(-1, 1)),))
+    assert [len(piece.outputs) for piece in small.blocks()] == [20, 15]
 
 
 def test_parts_of_a_likelihood_weigh_their_reports_by_everyone():
