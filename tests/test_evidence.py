@@ -252,13 +252,15 @@ def test_outputs_with_a_count_of_nothing_are_gone() -> None:
     evidence = fw.collect([(KRR, [3, 4, 3], [2, 0, 1])])
     assert evidence.groups[0].outputs.tolist() == [3]
     assert evidence.groups[0].counts.tolist() == [3]
-    kept = wide(WORDS, [0, 2, 0, 5]).groups[0]
+    kept = wide(WORDS, [0, 1, 0, 5]).groups[0]
     np.testing.assert_array_equal(kept.outputs, WORDS[[1, 3]].view(np.uint8))
-    assert kept.counts.tolist() == [2, 5]
-    assert (kept.rows, kept.people) == (2, 7)
+    assert kept.counts.tolist() == [1, 5]
+    assert (kept.rows, kept.people) == (2, 6)
     assert wide(WORDS, [0, 0, 0, 0]).groups == ()
     some = fw.collect([(WIDE, WORDS.view(np.uint8), [0] * 4), (WIDE, WORDS.view(np.uint8))])
     assert some == wide(WORDS)
+    assert fw.collect([(WIDE, []), (WIDE, WORDS.view(np.uint8)), (WIDE, [])]) == wide(WORDS)
+    assert fw.collect([(WIDE, [])]).people == 0
 
 
 def named(evidence: fw.Evidence, *names: str) -> fw.Evidence:
@@ -355,6 +357,8 @@ def test_counts_and_shapes_that_cannot_be_are_named(part: tuple, words: str) -> 
 def test_impossible_outputs_are_named_with_their_counts() -> None:
     with pytest.raises(fw.EvidenceError, match=r"output 1 of matrix.* was reported 3 times"):
         fw.collect([(BLIND, [0, 1, 1, 0, 1])])
+    with pytest.raises(fw.EvidenceError, match=r"output 1 of matrix.* was reported 1 times"):
+        fw.collect([(fw.KRR(BLIND.alphabet, 1.0), [0]), (BLIND, [1])])
     assert fw.collect([(BLIND, [0, 0])]).people == 2
     nothing = fw.collect(
         [(KRR, []), (fw.KRR(LINE, 2.0), np.array([1.0, 2.0]).astype(int), [2.0, 1.0])]
