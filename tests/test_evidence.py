@@ -1,11 +1,16 @@
 """Counting reports, merging evidence in any order, keeping it on disk."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
+from freewill.streams import Block, Held, Stream, Summary
 from problems import LINE, MIXTURES, random_truth, simulated
 
 
@@ -169,3 +174,194 @@ def test_evidence_without_people_is_refused(estimator) -> None:
     assert empty.people == 0
     with pytest.raises((fw.EvidenceError, fw.ParameterError), match=r"people|mechanism"):
         estimator(empty)
+
+
+def test_a_group_knows_its_people_its_rows_and_its_law() -> None:
+    counted = fw.collect([(KRR, [3, 3, 4])]).groups[0]
+    assert (counted.people, counted.rows, counted.held) == (3, 2, True)
+    np.testing.assert_array_equal(counted.operator.dense(), KRR.operator(np.array([3, 4])).dense())
+    assert counted.structure == "symbols"
+    assert (counted.summary.people, counted.summary.rows) == (3, 2)
+    kept = wide(WORDS, [1, 2, 3, 4]).groups[0]
+    assert (kept.people, kept.rows, kept.held) == (10, 4, True)
+    assert kept.counts.tolist() == [1, 2, 3, 4]
+    assert kept.counts.dtype == np.int64
+    assert kept.structure == "bits"
+    assert kept.operator.shape == (4, 128)
+    assert (kept.summary.people, kept.summary.rows) == (10, 4)
+    told = wide(WORDS).groups[0]
+    assert told.structure == "bits"
+    assert "_rows" not in vars(told)
+
+
+def test_groups_are_equal_by_mechanism_and_reports_however_they_are_kept() -> None:
+    table = fw.collect([(KRR, [3, 3, 4])]).groups[0]
+    block = Block(KRR.id, np.array([4, 3, 3]))
+    stream = fw.Group(KRR, None, (Stream(Held((block,)), KRR, 3, 3),))
+    assert table == stream
+    assert stream == table
+    other = Block(KRR.id, np.array([4, 4, 3]))
+    assert table != fw.Group(KRR, None, (Stream(Held((other,)), KRR, 3, 3),))
+    assert table != "a group"
+    assert hash(table) == hash(stream)
+    assert hash(table) != hash(fw.collect([(KRR, [3, 3, 4, 4])]).groups[0])
+    assert hash(table) != hash(fw.collect([(fw.KRR(LINE, 2.0), [3, 3, 4])]).groups[0])
+
+
+def test_evidence_is_listed_line_by_line() -> None:
+    both = fw.collect([(WIDE, WORDS.view(np.uint8)), (fw.KRR(WIDE.alphabet, 1.0), [5] * 1234)])
+    named = fw.Evidence(
+        both.alphabet, tuple(replace(g, name=g.mechanism.name) for g in both.groups)
+    )
+    assert str(named).splitlines() == [
+        "1,238 people, 2 mechanisms, alphabet 0..127",
+        "         1,234 people           1 distinct outputs  k-rr: k-rr(0..127, epsilon=1)",
+        "             4 people           4 reports           rappor: rappor(0..127, epsilon=1)",
+    ]
+    assert "reports           rappor(0..127" in str(both)
+    assert both.mechanisms == (fw.KRR(WIDE.alphabet, 1.0), WIDE)
+
+
+def test_weights_are_shares_of_all_people_in_the_order_of_the_operator() -> None:
+    both = fw.collect([(fw.KRR(WIDE.alphabet, 1.0), [5, 5, 7]), (WIDE, WORDS.view(np.uint8))])
+    np.testing.assert_allclose(both.weights, np.array([2, 1, 1, 1, 1, 1]) / 7, rtol=1e-15)
+    parts = [group.operator.dense() for group in both.groups]
+    np.testing.assert_array_equal(both.operator.dense(), np.concatenate(parts))
+
+
+def test_groups_stand_in_an_order_that_does_not_depend_on_how_they_came() -> None:
+    law = np.random.default_rng(0).dirichlet(np.ones(3), size=12)
+    mechanisms = [
+        fw.RAPPOR(LINE, 1.0),
+        fw.KRR(LINE, 2.0),
+        fw.KRR(LINE, 1.0),
+        *(fw.Matrix(LINE, np.roll(law, shift, axis=1)) for shift in range(3)),
+        fw.Geometric(LINE, 1.0),
+    ]
+    rng = np.random.default_rng(1)
+    parts = [(m, m.obfuscate(rng.integers(12, size=9), rng)) for m in mechanisms]
+    keys = sorted((m.name, str(m), m.id) for m in mechanisms)
+    for _ in range(4):
+        found = fw.collect([parts[n] for n in rng.permutation(len(parts))])
+        assert [(m.name, str(m), m.id) for m in found.mechanisms] == keys
+    nobody = fw.collect([(KRR, [3], [0]), (fw.KRR(LINE, 2.0), [1])])
+    assert nobody.mechanisms == (fw.KRR(LINE, 2.0),)
+
+
+def test_outputs_with_a_count_of_nothing_are_gone() -> None:
+    evidence = fw.collect([(KRR, [3, 4, 3], [2, 0, 1])])
+    assert evidence.groups[0].outputs.tolist() == [3]
+    assert evidence.groups[0].counts.tolist() == [3]
+    kept = wide(WORDS, [0, 1, 0, 5]).groups[0]
+    np.testing.assert_array_equal(kept.outputs, WORDS[[1, 3]].view(np.uint8))
+    assert kept.counts.tolist() == [1, 5]
+    assert (kept.rows, kept.people) == (2, 6)
+    assert wide(WORDS, [0, 0, 0, 0]).groups == ()
+    some = fw.collect([(WIDE, WORDS.view(np.uint8), [0] * 4), (WIDE, WORDS.view(np.uint8))])
+    assert some == wide(WORDS)
+    assert fw.collect([(WIDE, []), (WIDE, WORDS.view(np.uint8)), (WIDE, [])]) == wide(WORDS)
+    assert fw.collect([(WIDE, [])]).people == 0
+
+
+def named(evidence: fw.Evidence, *names: str) -> fw.Evidence:
+    groups = zip(evidence.groups, names, strict=True)
+    return fw.Evidence(evidence.alphabet, tuple(replace(group, name=n) for group, n in groups))
+
+
+def test_names_of_the_survey_travel_and_find_what_they_name() -> None:
+    one = named(fw.collect([(KRR, [1]), (fw.KRR(LINE, 2.0), [2])]), "b", "c")
+    assert one.only("b").mechanisms == (KRR,)
+    assert one.only("c", "b") == one
+    with pytest.raises(fw.EvidenceError, match=r"no mechanism 'd', 'e' in the .* has b, c: expec"):
+        one.only("d", "b", "e")
+    with pytest.raises(fw.EvidenceError, match="which has none"):
+        fw.Evidence(LINE, ()).only("d")
+    other = named(fw.collect([(KRR, [3])]), "a")
+    nameless = fw.collect([(KRR, [4])])
+    for several in ([one, other, nameless], [nameless, other, one]):
+        merged = fw.merge(several)
+        assert [group.name for group in merged.groups] == ["a", "c"]
+        assert merged.groups[0].outputs.tolist() == [1, 3, 4]
+    bits = named(wide(WORDS), "w")
+    assert (wide(WORDS) + bits).groups[0].name == "w"
+    assert fw.merge([bits]).groups[0] is bits.groups[0]
+
+
+class Elsewhere:
+    """Reports that are not in memory, and that count how often they are let go."""
+
+    held: ClassVar[bool] = False
+
+    def __init__(self, *kept: Block) -> None:
+        self.kept = kept
+        self.closed = 0
+
+    def blocks(self) -> Iterator[Block]:
+        return iter(self.kept)
+
+    def map(self, work: Any) -> Iterator[Any]:
+        yield work(Held(self.kept))
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_sources_are_listed_once_with_all_their_mechanisms() -> None:
+    two = fw.RAPPOR(WIDE.alphabet, 2.0)
+    packed = WORDS.view(np.uint8)
+    blocks = {WIDE: Block(WIDE.id, packed), two: Block(two.id, packed[:3])}
+    source = Elsewhere(*blocks.values())
+    streams = [
+        Stream(source, mechanism, block.people, block.people, Summary.of(block, mechanism))
+        for mechanism, block in blocks.items()
+    ]
+    there = fw.Evidence(WIDE.alphabet, tuple(fw.Group(s.mechanism, None, (s,)) for s in streams))
+    assert not there.held
+    assert not there.groups[0].held
+    assert there.sources() == [(source, {WIDE.id: streams[0], two.id: streams[1]})]
+    assert there.groups[1].outputs.tolist() == packed[:3].tolist()
+    here = wide(WORDS) + fw.collect([(fw.KRR(WIDE.alphabet, 1.0), [5])])
+    assert here.held
+    mixed = there + there + here
+    assert [s for s, _ in mixed.sources()].count(source) == 2
+    assert len(mixed.sources()) == 3
+    assert [sorted(by) for s, by in mixed.sources() if s is source] == [
+        sorted([WIDE.id, two.id])
+    ] * 2
+    seen: dict[str, int] = {}
+    for block in mixed.blocks():
+        seen[block.mechanism] = seen.get(block.mechanism, 0) + block.people
+    assert seen == {WIDE.id: 12, two.id: 6, fw.KRR(WIDE.alphabet, 1.0).id: 1}
+    with mixed as entered:
+        assert entered is mixed
+    assert source.closed == 4
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ((KRR, [1, 2, 3], [1, 1, -2]), "count -2 of output 3"),
+        ((KRR, [1, 2, 3], [1.0, 2.5, -2.0]), r"count 2\.5 of output 2"),
+        ((KRR, [1, 2], [[1, 2]]), r"2 outputs of k-rr.* with counts of shape \(1, 2\)"),
+        ((KRR, [1, 2], 3), r"counts of shape \(\)"),
+        ((KRR, [[1, 2]]), "expected one axis"),
+        ((KRR, [[]]), "cannot produce"),
+        ((WIDE, np.empty((0, 3), np.uint8)), "cannot produce"),
+    ],
+)
+def test_counts_and_shapes_that_cannot_be_are_named(part: tuple, words: str) -> None:
+    with pytest.raises(fw.EvidenceError, match=words):
+        fw.collect([part])
+
+
+def test_impossible_outputs_are_named_with_their_counts() -> None:
+    with pytest.raises(fw.EvidenceError, match=r"output 1 of matrix.* was reported 3 times"):
+        fw.collect([(BLIND, [0, 1, 1, 0, 1])])
+    with pytest.raises(fw.EvidenceError, match=r"output 1 of matrix.* was reported 1 times"):
+        fw.collect([(fw.KRR(BLIND.alphabet, 1.0), [0]), (BLIND, [1])])
+    assert fw.collect([(BLIND, [0, 0])]).people == 2
+    nothing = fw.collect(
+        [(KRR, []), (fw.KRR(LINE, 2.0), np.array([1.0, 2.0]).astype(int), [2.0, 1.0])]
+    )
+    assert nothing.groups[0].counts.tolist() == [2, 1]
+    assert nothing.groups[0].counts.dtype == np.int64

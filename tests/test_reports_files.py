@@ -180,3 +180,186 @@ def test_evidence_that_was_tampered_with(tmp_path):
     assert not is_evidence(path)
     with pytest.raises(EvidenceError, match="not evidence: it has the columns mechanism, report"):
         load_evidence(path)
+
+
+def rewritten(path, table, **changes):
+    """Write a table of evidence with some fields of its first mechanism's head changed."""
+    head = json.loads(table.schema.metadata[b"freewill evidence"])
+    head["mechanisms"][0] |= changes
+    meta = {b"freewill evidence": json.dumps(head).encode()}
+    parquet.write_table(table.replace_schema_metadata(meta), path)
+
+
+@pytest.mark.parametrize("survey", [menu_survey(), wide_survey()], ids=["menu", "wide"])
+@pytest.mark.parametrize("hold", [0, 1 << 30])
+def test_people_and_outputs_must_be_as_the_head_tells(tmp_path, survey, hold):
+    path = tmp_path / "e.parquet"
+    save_evidence(expected(survey, drawn(survey, 1000)), path)
+    table = parquet.read_table(path)
+    first = load_evidence(path).groups[0]
+    rewritten(path, table, people=first.people, outputs=first.rows)
+    assert load_evidence(path, hold=hold).groups[0] == first
+    for wrong in (
+        {"people": first.people + 1},
+        {"people": first.people - 1},
+        {"outputs": first.rows + 1},
+        {"people": 0, "outputs": 0},
+    ):
+        rewritten(path, table, **wrong)
+        with pytest.raises(EvidenceError, match=rf"damaged \({first.rows:,} outputs of .*as told"):
+            load_evidence(path, hold=hold)
+    # Counts that moved from one output to another are still as many people; a lost one is not.
+    counts = table.column("count").to_pylist()
+    column = pa.array([counts[0] + 1, *counts[1:]], pa.int64())
+    parquet.write_table(table.set_column(table.column_names.index("count"), "count", column), path)
+    with pytest.raises(EvidenceError, match="not as told"):
+        load_evidence(path, hold=hold)
+
+
+def changed_rows(table):
+    """Yield tables of evidence with one row that cannot be."""
+    place = {name: table.column_names.index(name) for name in table.column_names}
+    outputs = next(name for name in table.column_names if name not in ("mechanism", "count"))
+    for name, value in (
+        ("count", 0),
+        ("count", -1),
+        ("count", None),
+        (outputs, None),
+        (outputs, 99 if outputs == "symbol" else b"\xff\xff\xff\xff"),
+        (outputs, -1 if outputs == "symbol" else b"\x00"),
+    ):
+        column = table.column(name)
+        rows = [value, *column.to_pylist()[1:]]
+        yield table.set_column(place[name], name, pa.array(rows, column.type))
+    # Counts of another type.
+    yield table.set_column(place["count"], "count", table.column("count").cast(pa.float64()))
+    yield table.drop_columns(["count"])
+
+
+@pytest.mark.parametrize("name", ["symbols", "bits"])
+def test_rows_of_evidence_that_cannot_be_are_refused(tmp_path, name):
+    path, survey = tmp_path / "e.parquet", wide_survey()
+    mechanism = survey.find("geo" if name == "symbols" else "bits")
+    rng = np.random.default_rng(0)
+    reports = mechanism.obfuscate(rng.integers(30, size=50), rng)
+    save_evidence(fw.collect([(mechanism, reports)]), path)
+    whole = parquet.read_table(path)
+    for table in changed_rows(whole):
+        parquet.write_table(table, path)
+        for hold in (0, 1 << 30):
+            with pytest.raises(EvidenceError, match="not evidence, or it is damaged"):
+                load_evidence(path, hold=hold)
+    parquet.write_table(whole, path)
+    assert load_evidence(path).people == 50
+
+
+def test_evidence_of_an_output_that_cannot_be_is_refused(tmp_path):
+    path = tmp_path / "e.parquet"
+    never = fw.Matrix(fw.Linear(0, 1), [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]])
+    save_evidence(fw.collect([(never, [0, 1])]), path)
+    table = parquet.read_table(path)
+    parquet.write_table(table.set_column(1, "symbol", pa.array([0, 2])), path)
+    with pytest.raises(EvidenceError, match=r"output 2 of matrix.*1 times.*probability 0"):
+        load_evidence(path)
+
+
+def test_evidence_keeps_counts_names_and_wide_rows(tmp_path):
+    path, survey = tmp_path / "e.parquet", wide_survey()
+    parts, bits = dict(drawn(survey, 300)), survey.find("bits")
+    counts = np.arange(1, 101)
+    write_reports(tmp_path / "r.parquet", [("geo", parts["geo"]), ("sharp", parts["sharp"])])
+    evidence = read_reports(tmp_path / "r.parquet", survey)
+    evidence += fw.collect([(bits, parts["bits"], counts)])
+    save_evidence(evidence, path)
+    table = parquet.read_table(path)
+    assert table.column_names == ["mechanism", "symbol", "bits", "count"]
+    assert sum(table.column("count").to_pylist()) == 200 + counts.sum()
+    for hold in (0, 1 << 30):
+        again = load_evidence(path, hold=hold)
+        assert again == evidence
+        assert sorted(group.name for group in again.groups) == ["", "geo", "sharp"]
+        assert again.held == (hold > 0)
+        (group,) = again.only(bits.id).groups
+        assert (group.people, group.rows) == (counts.sum(), 100)
+        assert group.counts.tolist() == counts.tolist()
+        np.testing.assert_array_equal(group.outputs, parts["bits"])
+
+
+def test_wide_rows_stay_in_the_file_if_they_are_more_than_held(tmp_path):
+    path, survey = tmp_path / "e.parquet", wide_survey()
+    save_evidence(expected(survey, drawn(survey, 300)), path)
+    # 200 reports of 30 bits, 4 bytes each; what is counted lies in memory anyhow.
+    assert load_evidence(path, hold=800).held
+    assert not load_evidence(path, hold=799).held
+    there = load_evidence(path, hold=0)
+    assert [group.table is None for group in there.groups] == [False, True, True]
+    assert str(there.groups[1].streams[0].source) == str(path)
+    with there:
+        assert there.people == 300
+
+
+def test_evidence_of_many_batches_is_read_in_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(fw.reports.evidence_file, "_BATCH_ROWS", 7)
+    monkeypatch.setattr(fw.streams, "_BLOCK_BYTES", 100)
+    path, survey = tmp_path / "e.parquet", wide_survey()
+    evidence = expected(survey, drawn(survey, 300)) + expected(survey, drawn(survey, 90, 1))
+    save_evidence(evidence, path)
+    for hold in (0, 1 << 30):
+        assert load_evidence(path, hold=hold) == evidence
+        again = tmp_path / "again.parquet"
+        save_evidence(load_evidence(path, hold=hold), again)
+        assert load_evidence(again) == evidence
+
+
+def test_evidence_of_the_first_version_is_still_read(tmp_path):
+    path, survey = tmp_path / "e.parquet", wide_survey()
+    evidence = expected(survey, drawn(survey, 300))
+    save_evidence(evidence, path)
+    table = parquet.read_table(path)
+    head = json.loads(table.schema.metadata[b"freewill evidence"])
+    entries = head["mechanisms"]
+    old = {
+        "version": 1,
+        "alphabet": head["alphabet"],
+        "mechanisms": [entry["spec"] for entry in entries],
+        "outputs": [entry["outputs"] for entry in entries],
+        "people": [entry["people"] for entry in entries],
+    }
+    for wrong, words in (
+        ({}, None),
+        ({"people": [1, 1, 1]}, "not as told"),
+        ({"outputs": old["outputs"][:2]}, "damaged"),
+        ({"version": 0}, "version 0"),
+        ({"version": 3}, "version 3; this release reads versions up to 2"),
+    ):
+        meta = {b"freewill evidence": json.dumps(old | wrong).encode()}
+        parquet.write_table(table.replace_schema_metadata(meta), path)
+        if words is None:
+            assert load_evidence(path) == evidence
+            assert {group.name for group in load_evidence(path).groups} == {""}
+            continue
+        with pytest.raises(EvidenceError, match=words):
+            load_evidence(path)
+
+
+def test_a_flipped_bit_of_a_page_is_noticed(tmp_path):
+    """Pages have checksums: content that would still decode is refused."""
+    path, bits = tmp_path / "e.parquet", fw.RAPPOR(fw.Linear(0, 63), 1.0)
+    rng = np.random.default_rng(0)
+    save_evidence(fw.collect([(bits, bits.obfuscate(rng.integers(64, size=2000), rng))]), path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+    for hold in (0, 1 << 30):
+        with pytest.raises(EvidenceError, match=r"damaged.*(CRC|checksum|corrupt)"):
+            load_evidence(path, hold=hold)
+
+
+def test_evidence_that_cannot_be_written_leaves_nothing(tmp_path):
+    evidence = fw.collect([(fw.KRR(LINE, 1.0), [1])])
+    with pytest.raises(EvidenceError, match="cannot be written"):
+        save_evidence(evidence, tmp_path / "nowhere" / "e.parquet")
+    assert list(tmp_path.iterdir()) == []
+    assert not is_evidence(tmp_path / "nowhere.parquet")
+    (tmp_path / "text.parquet").write_text("hello")
+    assert not is_evidence(tmp_path / "text.parquet")

@@ -282,8 +282,7 @@ def assemble(alphabet: Alphabet, groups: Iterable[Group]) -> Evidence:
 
 def possible(group: Group) -> BoolArray:
     """Say which outputs of a group some value can lead to."""
-    size = group.mechanism.alphabet.size
-    return np.asarray(group.operator.forward(np.full(size, 1 / size)) > 0)
+    return np.asarray(group.operator.forward(np.ones(group.mechanism.alphabet.size)) > 0)
 
 
 def _joined(same: list[Group]) -> Group:
@@ -307,7 +306,7 @@ def grouped(
         for outputs, counts in parts:
             counter.add(outputs, counts)
         return Group(mechanism, counter.result(), name=name)
-    streams = [_held(mechanism, *part) for part in parts if len(part[0])]
+    streams = [_held(mechanism, *part) for part in parts]
     return Group(mechanism, None, joined(streams), name)
 
 

@@ -111,7 +111,7 @@ class Bits:
         text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         width = 2 * self.width if text else self.width
         column = column.cast(pa.large_binary())
-        fits: BoolArray = pc.binary_length(column).to_numpy(zero_copy_only=False) == width
+        fits: BoolArray = np.asarray(pc.binary_length(column)) == width
         packed = _byte_rows(column if fits.all() else column.filter(pa.array(fits)), width)
         found = Decoded(packed, fits, {})
         found.note(Reason.WRONG_LENGTH, ~fits)
@@ -138,7 +138,7 @@ class Bits:
         import pyarrow as pa  # noqa: PLC0415
 
         digits = _HEXADECIMAL[np.ascontiguousarray(reports)].view(np.uint8)
-        return self.encode(digits.reshape(len(reports), -1)).cast(pa.string())
+        return self.encode(digits).cast(pa.string())
 
     def __str__(self) -> str:
         return f"{self.size} bits"
@@ -164,10 +164,10 @@ class PatternCounter:
 def _byte_rows(column: Any, width: int) -> PackedBits:
     """Return a large_binary column of equal lengths as an array that shares its memory."""
     rows = len(column)
+    if not rows:
+        return np.empty((0, width), dtype=np.uint8)
     _, offsets, content = column.buffers()
-    if rows == 0 or content is None:
-        return np.zeros((rows, width), dtype=np.uint8)
-    first = np.frombuffer(offsets, dtype=np.int64, count=1, offset=8 * column.offset)[0]
+    first = np.frombuffer(offsets, dtype=np.int64)[column.offset]
     flat = np.frombuffer(content, dtype=np.uint8, count=rows * width, offset=int(first))
     return flat.reshape(rows, width)
 

@@ -61,7 +61,7 @@ class Symbols:
         from pyarrow import types  # noqa: PLC0415
 
         if types.is_integer(column.type):
-            numbers = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+            numbers = np.asarray(column, np.int64)
             found = Decoded(numbers, np.ones(len(numbers), dtype=np.bool_), {})
         else:
             found = self._read_texts(column)
@@ -83,15 +83,14 @@ class Symbols:
 
         texts = column.cast(pa.large_binary())
         digits: BoolArray = np.asarray(pc.match_substring_regex(texts, _INDEX))
-        numbers = np.full(len(texts), -1, dtype=np.int64)
-        written = texts.filter(pa.array(digits)).cast(pa.large_string())
-        whole = pc.replace_substring_regex(written, r"\.0+$", "")
-        numbers[digits] = whole.cast(pa.int64()).to_numpy(zero_copy_only=False)
         places = pc.fill_null(pc.index_in(texts, value_set=self._labels), -1)
-        label = places.to_numpy(zero_copy_only=False).astype(np.int64)
-        ambiguous = digits & (label >= 0) & (label != numbers)
-        nothing = ~digits & (label < 0)
-        found = Decoded(np.where(digits, numbers, label), ~(ambiguous | nothing), {})
+        label = np.asarray(places, np.int64)
+        numbers = label.copy()
+        written = texts.filter(pa.array(digits)).cast(pa.large_string())
+        numbers[digits] = pc.replace_substring_regex(written, r"\.0+$", "").cast(pa.int64())
+        ambiguous = (label >= 0) & (label != numbers)
+        nothing = numbers < 0
+        found = Decoded(numbers, ~(ambiguous | nothing), {})
         found.note(Reason.AMBIGUOUS, ambiguous)
         found.note(Reason.NO_SYMBOL, nothing)
         return found

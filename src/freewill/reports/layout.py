@@ -92,12 +92,9 @@ def _schema(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
 
 def _csv_schema(path: str) -> pa.Schema:
     """Return the names in the first line, all of them texts."""
-    try:
-        with pa.input_stream(path, compression="detect") as file:
-            line = file.read(1 << 16).decode("utf-8-sig", "replace").splitlines()[:1]
-            return pa.schema([(name, pa.string()) for name in next(csv.reader(line), [])])
-    except csv.Error as error:
-        raise OSError(str(error)) from None
+    with pa.input_stream(path, compression="detect") as file:
+        line = file.read(1 << 16).decode("utf-8-sig", "replace").splitlines()[:1]
+    return pa.schema([(name, pa.string()) for name in next(csv.reader(line), [])])
 
 
 def _family(kind: Any) -> str:

@@ -36,21 +36,13 @@ class Refusals:
         self._smallest: dict[Reason, set[_Example]] = {}
 
     def add(
-        self,
-        reason: Reason,
-        names: Any,
-        reports: Any,
-        counts: IntArray | None = None,
-        rows: BoolArray | None = None,
+        self, reason: Reason, names: Any, reports: Any, counts: IntArray | None, rows: BoolArray
     ) -> None:
-        """Refuse rows, all or those that `rows` says; `names` is a column or one name for all."""
+        """Refuse the rows that `rows` says; `names` is a column or one name for all."""
         if not isinstance(names, pa.Array):
             names = pa.repeat(pa.scalar(names, pa.string()), len(reports))
-        table = pa.table({"name": names, "report": reports})
-        if rows is not None:
-            table = table.filter(pa.array(rows))
-            counts = None if counts is None else counts[rows]
-        count = table.num_rows if counts is None else int(counts.sum())
+        table = pa.table({"name": names, "report": reports}).filter(pa.array(rows))
+        count = table.num_rows if counts is None else int(counts[rows].sum())
         distinct = table.group_by(["name", "report"]).aggregate([])
         order = [("name", "ascending"), ("report", "ascending")]
         smallest = distinct.sort_by(order).slice(0, EXAMPLES).to_pylist()
