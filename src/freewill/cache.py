@@ -3,20 +3,19 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from freewill.atomic import whole_file
+
 
 def folder() -> Path:
     """Return where laws are kept: $FREEWILL_CACHE, or freewill in the user's cache folder."""
-    named = os.environ.get("FREEWILL_CACHE")
-    if named:
+    if named := os.environ.get("FREEWILL_CACHE"):
         return Path(named)
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "freewill"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "freewill"
 
 
 Arrays = dict[str, NDArray[np.float64]]
@@ -39,10 +38,8 @@ def remembered(name: str, solve: Callable[[], Arrays], valid: Callable[[Arrays],
     arrays = solve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside and renamed, so that a reader never sees half a file.
-        with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-            np.savez_compressed(part, **arrays)  # type: ignore[arg-type]
-        Path(part.name).replace(path)
+        with whole_file(path) as part, part.open("wb") as written:
+            np.savez_compressed(written, **arrays)  # type: ignore[arg-type]
     except OSError:
         pass
     return arrays
