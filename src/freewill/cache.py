@@ -2,21 +2,21 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from freewill.atomic import whole_file
+
 
 def folder() -> Path:
     """Return where laws are kept: $FREEWILL_CACHE, or freewill in the user's cache folder."""
-    named = os.environ.get("FREEWILL_CACHE")
-    if named:
+    if named := os.environ.get("FREEWILL_CACHE"):
         return Path(named)
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "freewill"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "freewill"
 
 
 Arrays = dict[str, NDArray[np.float64]]
@@ -37,12 +37,8 @@ def remembered(name: str, solve: Callable[[], Arrays], valid: Callable[[Arrays],
     except (OSError, ValueError, EOFError, KeyError, BadZipFile):
         pass
     arrays = solve()
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside and renamed, so that a reader never sees half a file.
-        with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-            np.savez_compressed(part, **arrays)  # type: ignore[arg-type]
-        Path(part.name).replace(path)
-    except OSError:
-        pass
+        with whole_file(path) as part, part.open("wb") as written:
+            np.savez_compressed(written, **arrays)  # type: ignore[arg-type]
     return arrays

@@ -6,23 +6,21 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.options import AsJson, load_mechanisms
+from freewill.cli.options import AsJson, load_mechanisms, option
 from freewill.cli.show import FAILED, say_json, table
 from freewill.errors import ParameterError
 from freewill.guarantees import Guarantee
 from freewill.guarantees import audit as recompute
 from freewill.progress import progress
 
-_CLAIM = re.compile(r"([\d.eE+-]+)-(ldp|geo)(?:-.*)?", re.IGNORECASE)
+_CLAIM = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)-(ldp|geo)(?:-.*)?", re.IGNORECASE)
 
 
 def audit(
     source: Annotated[Path, typer.Argument(help="A survey, or the JSON spec of one mechanism.")],
     claim: Annotated[
         str | None,
-        typer.Option(
-            help="What to hold each law to, e.g. 1.5-ldp or 0.1-geo (a unit of distance)."
-        ),
+        option("What to hold each law to, e.g. 1.5-ldp or 0.1-geo (a unit of distance)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -36,19 +34,16 @@ def audit(
         freewill audit survey.json --claim 4-ldp
     """
     held = None if claim is None else parse_claim(claim)
+    mechanisms = load_mechanisms(source)
     with progress("auditing"):
-        found = {
-            name: recompute(mechanism, held) for name, mechanism in load_mechanisms(source).items()
-        }
+        found = {name: recompute(mechanism, held) for name, mechanism in mechanisms.items()}
     holds = all(result.holds for result in found.values())
     if as_json:
         audits = {name: result.describe() for name, result in found.items()}
         say_json({"holds": holds, "audits": audits})
     else:
-        table(
-            ["name", "claimed", "the law gives", "verdict", "worst case"],
-            [[name, *result.row()] for name, result in found.items()],
-        )
+        rows = [[name, *result.row()] for name, result in found.items()]
+        table(["name", "claimed", "the law gives", "verdict", "worst case"], rows)
     if not holds:
         raise typer.Exit(FAILED)
 
@@ -60,10 +55,6 @@ def parse_claim(text: str) -> Guarantee:
     Guarantee(kind='geo', epsilon=0.1)
     """
     found = _CLAIM.fullmatch(text)
-    try:
-        epsilon = -1.0 if found is None else float(found[1])
-    except ValueError:
-        epsilon = -1.0
-    if found is None or not epsilon >= 0:
+    if found is None:
         raise ParameterError(f"--claim {text}: expected a number and a kind: 1.5-ldp or 0.1-geo.")
-    return Guarantee("geo" if found[2].lower() == "geo" else "ldp", epsilon)
+    return Guarantee("geo" if found[2].lower() == "geo" else "ldp", float(found[1]))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from freewill.calibration import calibrate as find
-from freewill.cli.options import AsJson, load_json, parse_alphabet, required
+from freewill.cli.options import AsJson, load_json, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
 from freewill.errors import SpecError
 from freewill.mechanisms import KRR, Geometric, PlanarGeometric
@@ -23,8 +23,8 @@ class Kind(StrEnum):
     PLANAR_GEOMETRIC = "planar-geometric"
 
 
-_KINDS: dict[Kind, type[KRR | Geometric | PlanarGeometric]] = {
-    Kind(mechanism.name): mechanism for mechanism in (KRR, Geometric, PlanarGeometric)
+_KINDS: dict[str, type[KRR | Geometric | PlanarGeometric]] = {
+    mechanism.name: mechanism for mechanism in (KRR, Geometric, PlanarGeometric)
 }
 
 
@@ -32,21 +32,20 @@ def calibrate(
     kind: Annotated[Kind, typer.Argument(help="The mechanism.")],
     alphabet: Annotated[
         str,
-        required(
-            "alphabet",
-            "a",
+        option(
             "A line 0..99, a grid 24x16x0.5 (columns, rows, km), labels yes,no or a survey.",
+            "--alphabet",
+            "-a",
         ),
     ],
     loss: Annotated[
         list[float],
-        required(
-            "loss", "l", "Expected distance between value and report; may be given many times."
+        option(
+            "Expected distance between value and report; may be given many times.", "--loss", "-l"
         ),
     ],
     prior: Annotated[
-        Path | None,
-        typer.Option(help="The distribution to expect, as `estimate --json` writes it."),
+        Path | None, option("The distribution to expect, as `estimate --json` writes it.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -63,8 +62,9 @@ def calibrate(
     expected = None if prior is None else load_prior(prior, values.size)
     with progress("calibrating"):
         found = [find(_KINDS[kind], values, quality_loss=target, prior=expected) for target in loss]
+    pairs = list(zip(loss, found, strict=True))
     if as_json:
-        rows = [
+        listed = [
             {
                 "loss": target,
                 "epsilon": mechanism.epsilon,
@@ -72,19 +72,16 @@ def calibrate(
                 "id": mechanism.id,
                 "spec": mechanism.spec(),
             }
-            for target, mechanism in zip(loss, found, strict=True)
+            for target, mechanism in pairs
         ]
-        say_json({"mechanisms": rows})
+        say_json({"mechanisms": listed})
         return
     say(f"{kind} on {values}\n")
-    table(
-        ["loss", "epsilon", "promise", "id"],
-        [
-            [f"{target:g}", f"{mechanism.epsilon:.9g}", str(mechanism.guarantee()), mechanism.id]
-            for target, mechanism in zip(loss, found, strict=True)
-        ],
-        numbers=(0, 1),
-    )
+    rows = [
+        [f"{target:g}", f"{mechanism.epsilon:.9g}", str(mechanism.guarantee()), mechanism.id]
+        for target, mechanism in pairs
+    ]
+    table(["loss", "epsilon", "promise", "id"], rows, numbers=(0, 1))
 
 
 def load_prior(path: Path, size: int) -> FloatArray:

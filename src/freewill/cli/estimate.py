@@ -2,8 +2,6 @@
 
 import csv
 import io
-import math
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,69 +13,53 @@ from freewill import plots
 from freewill.alphabets import Alphabet
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
-from freewill.cli.options import AsJson, Engine, EngineName, Strict, checked_target
+from freewill.cli.options import AsJson, Engine, EngineName, Strict, check_target, option
 from freewill.cli.show import FAILED, remark, say, say_json, table
 from freewill.errors import ParameterError
 from freewill.estimators import Estimate, Status
 from freewill.estimators.methods import Method
 from freewill.evidence import Evidence
-from freewill.progress import progress
+from freewill.progress import progress, towards
 from freewill.reports import is_evidence
-from freewill.solvers import OnStep, Step
 from freewill.survey import Survey
 
 _BAR = 30  # characters of the likeliest value's bar
 
 
-class Post(StrEnum):
-    """How a solution with negative components becomes a distribution."""
-
-    PROJECT = "project"
-    NORMALISE = "normalise"
-    NONE = "none"
+Post = StrEnum("Post", ["PROJECT", "NORMALISE", "NONE"])
+"""How a solution with negative components becomes a distribution."""
+_TOLD = ("method", "status", "gap", "log_likelihood", "steps", "seconds", "solver", "unresolved")
 
 
 def estimate(
     sources: Annotated[
-        list[str],
-        typer.Argument(
-            help="Evidence; or reports, when --survey says how to read them.", show_default=False
-        ),
+        list[str], typer.Argument(help="Evidence; or reports, when --survey says how to read them.")
     ],
     survey: Annotated[
-        Path | None, typer.Option("--survey", "-s", help="The survey that the reports belong to.")
+        Path | None, option("The survey that the reports belong to.", "--survey", "-s")
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
+        option(
+            "gibu, em, inversion, ibu, debias; over many mechanisms inversion-m, inversion-r, "
+            "ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, [IBU]R, [RAP]M ... work too).",
             "--method",
             "-m",
-            help="gibu, em, inversion, ibu, debias; over many mechanisms inversion-m, inversion-r, "
-            "ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, [IBU]R, [RAP]M ... work too).",
         ),
     ] = "gibu",
     only: Annotated[
-        list[str] | None,
-        typer.Option(help="Use only mechanisms of this kind (k-rr), name or id; many times."),
+        list[str] | None, option("Use only mechanisms of this kind (k-rr), name or id; many times.")
     ] = None,
-    post: Annotated[
-        Post | None, typer.Option(help="For inversion and debias; project by default.")
-    ] = None,
-    tol: Annotated[
-        float | None, typer.Option(help="The gap to certify: 0.01 / people by default.")
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Where em stops, and ibu as an iteration.")
-    ] = None,
-    max_steps: Annotated[int | None, typer.Option(min=1, help="The most steps to take.")] = None,
+    post: Annotated[Post | None, option("For inversion and debias; project by default.")] = None,
+    tol: Annotated[float | None, option("The gap to certify: 0.01 / people by default.")] = None,
+    delta: Annotated[float | None, option("Where em stops, and ibu as an iteration.")] = None,
+    max_steps: Annotated[int | None, option("The most steps to take.", min=1)] = None,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    rows: Annotated[
-        int, typer.Option(min=0, help="Values to print, the likeliest; 0 prints all.")
-    ] = 20,
+    rows: Annotated[int, option("Values to print, the likeliest; 0 prints all.", min=0)] = 20,
     as_json: AsJson = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: value, share.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw a picture: .png, .svg or .pdf.")] = None,
+    as_csv: Annotated[bool, option("Print CSV: value, share.", "--csv")] = False,
+    plot: Annotated[Path | None, option("Draw a picture: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Reconstruct the distribution of the true values, with a certificate.
 
@@ -94,14 +76,14 @@ def estimate(
         raise ParameterError("--json and --csv were both given: take one of them.")
     if plot is not None:
         plots.require_matplotlib()
-        checked_target(plot, (".png", ".svg", ".pdf"), "a picture")
+        check_target(plot, (".png", ".svg", ".pdf"), "a picture")
     given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = Method.parse(method, **given)
     evidence, lost = load(sources, survey, engine, strict=strict)
     evidence = evidence.only(*only) if only else evidence
     with progress(f"estimating by {chosen.estimator}") as tell:
-        tolerance = tol or 0.01 / max(evidence.people, 1)
-        found = chosen.run(evidence, towards(tolerance, tell))
+        watch = towards(tol or 0.01 / max(evidence.people, 1), tell)
+        found = chosen.run(evidence, lambda step: watch(step.gap))
     if as_json:
         say_json({**describe(found, evidence), **lost})
     elif as_csv:
@@ -139,31 +121,11 @@ def load(
     return reading.evidence, losses(reading)
 
 
-def towards(tolerance: float, tell: Callable[[float], None]) -> OnStep:
-    """Return what tells, after each step, the share done of the way of the gap to a tolerance."""
-    first = 0.0
-
-    def on_step(step: Step) -> None:
-        nonlocal first
-        first = first or max(step.gap, 2 * tolerance)
-        left = math.log(max(step.gap, tolerance) / tolerance) / math.log(first / tolerance)
-        tell(min(max(1 - left, 0.0), 1.0))
-
-    return on_step
-
-
 def describe(found: Estimate, evidence: Evidence) -> dict[str, Any]:
     """Describe an estimate for JSON; an infinite gap is null."""
     alphabet = evidence.alphabet
     return {
-        "method": found.method,
-        "status": str(found.status),
-        "gap": found.gap,
-        "log_likelihood": found.log_likelihood,
-        "steps": found.steps,
-        "seconds": found.seconds,
-        "solver": found.solver,
-        "unresolved": found.unresolved,
+        **{name: getattr(found, name) for name in _TOLD},
         "people": evidence.people,
         "alphabet": alphabet.spec(),
         "values": alphabet.decode(np.arange(alphabet.size)).tolist(),
@@ -190,11 +152,10 @@ def show(found: Estimate, evidence: Evidence, rows: int) -> None:
     many = theta.size if rows == 0 else min(rows, theta.size)
     likeliest = np.sort(np.argsort(-theta, kind="stable")[:many])
     largest = max(float(theta.max()), np.finfo(float).tiny)
+    values, shares = alphabet.decode(likeliest).tolist(), theta[likeliest].tolist()
     lines = [
         [*_cells(value), f"{share:8.4%}", "█" * round(_BAR * max(share, 0.0) / largest)]
-        for value, share in zip(
-            alphabet.decode(likeliest).tolist(), theta[likeliest].tolist(), strict=True
-        )
+        for value, share in zip(values, shares, strict=True)
     ]
     table([*alphabet.axes, "share", ""], lines, numbers=range(len(alphabet.axes) + 1))
     if many < theta.size:

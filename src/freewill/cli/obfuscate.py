@@ -7,7 +7,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from freewill.cli.options import AsJson, SurveyPath, checked_target, required
+from freewill.cli.options import AsJson, SurveyPath, check_target, option
 from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.values import encode, read_columns
 from freewill.errors import ParameterError
@@ -20,31 +20,28 @@ from freewill.types import IntArray
 def obfuscate(
     values: Annotated[Path, typer.Argument(help="True values: .csv, .parquet or .ndjson.")],
     survey: SurveyPath,
-    out: Annotated[Path, required("out", "o", "Where the reports go: .parquet, .csv or .ndjson.")],
+    out: Annotated[Path, option("Where the reports go: .parquet, .csv or .ndjson.", "--out", "-o")],
     column: Annotated[
         list[str],
-        required(
-            "column",
-            "c",
+        option(
             "The column of the values; for a grid give it twice: lat, lon, or km east, north.",
+            "--column",
+            "-c",
         ),
     ],
     choice: Annotated[
-        str | None,
-        typer.Option(help="The column that names the mechanism each person chose."),
+        str | None, option("The column that names the mechanism each person chose.")
     ] = None,
     share: Annotated[
         list[str] | None,
-        typer.Option(
-            help="NAME=WEIGHT: what share of people choose a mechanism; may be given many times. "
+        option(
+            "NAME=WEIGHT: what share of people choose a mechanism; may be given many times. "
             "Equal shares unless given."
         ),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Draw the same reports every time.")
-    ] = None,
+    seed: Annotated[int | None, option("Draw the same reports every time.", min=0)] = None,
     drop_outside: Annotated[
-        bool, typer.Option("--drop-outside", help="Leave out people with values outside.")
+        bool, option("Leave out people with values outside.", "--drop-outside")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -60,7 +57,7 @@ def obfuscate(
             --share careful=3 --share relaxed=1 --seed 7 --out reports.parquet
     """
     offered = Survey.load(survey)
-    checked_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
+    check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
     rng = np.random.default_rng(seed)
     names = list(offered.mechanisms)
     given = read_columns(values, [*column, *([] if choice is None else [choice])])
@@ -84,14 +81,11 @@ def obfuscate(
     if as_json:
         say_json({"out": str(out), "people": people, "dropped": dropped, "seed": seed})
         return
-    table(
-        ["name", "mechanism", "people", "promise"],
-        [
-            [name, brief(mechanism), f"{people[name]:,}", mechanism.guarantee().short]
-            for name, mechanism in offered.mechanisms.items()
-        ],
-        numbers=(2,),
-    )
+    rows = [
+        [name, brief(mechanism), f"{people[name]:,}", mechanism.guarantee().short]
+        for name, mechanism in offered.mechanisms.items()
+    ]
+    table(["name", "mechanism", "people", "promise"], rows, numbers=(2,))
     say(f"\n{len(indices):,} reports written to {out}")
     if dropped:
         remark(f"{dropped:,} people are outside {offered.alphabet} and were left out.")

@@ -1,7 +1,6 @@
 """The plotter: errors against people on logarithmic axes, and the pictures of the studies."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from freewill.theory import lower_bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _Pen = tuple[str, str]
 _PENS: dict[tuple[str, str | None], _Pen] = {
@@ -41,10 +41,9 @@ def errors(
     panels: Sequence[tuple[str, Mixture, Sequence[Method]]],
     results: Results,
     city: str,
-    path: Path,
     *,
     same_scale: bool = False,
-) -> Path:
+) -> "Figure":
     """Draw the mean EMD of methods against the number of people, a panel a mixture, two a row.
 
     The band is one standard deviation over seeds to each side of the mean.
@@ -57,19 +56,21 @@ def errors(
     for axes, (title, mixture, methods) in zip(grid.flat, panels, strict=True):
         for method in methods:
             _curve(axes, method, results, mixture.name)
-        plots.finish(axes, title, "people", f"EMD ({_unit(mixture)})")
+        in_city = mixture.place == "city"
+        plots.finish(axes, title, "people", "EMD (km)" if in_city else "EMD (steps of the line)")
         _log(axes)
-        if mixture.place == "city":
-            _note(axes, city)
+        if in_city:
+            # Which city it is, so that no picture can pass for another.
+            place = {"x": 0.985, "y": 0.97, "transform": axes.transAxes, "ha": "right", "va": "top"}
+            axes.text(s=city, fontsize=8.5, color=plots.SOFT, **place)
         axes.legend(fontsize=9, frameon=False, loc="lower left", labelcolor=plots.INK)
-    return plots.save(figure, path)
+    return figure
 
 
 def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None:
     curve = results.curve(mixture, method.name)
     people = np.array([*curve])
-    mean = np.array([summary.mean for summary in curve.values()])
-    spread = np.array([summary.spread for summary in curve.values()])
+    mean, spread = np.array([*curve.values()]).reshape(-1, 2).T
     colour, marker = _PENS[method.estimator, method.post]
     axes.plot(
         people,
@@ -90,26 +91,16 @@ def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None
     axes.fill_between(people, low, mean + spread, color=colour, alpha=0.15, linewidth=0)
 
 
-def _unit(mixture: Mixture) -> str:
-    return "km" if mixture.place == "city" else "steps of the line"
-
-
-def _note(axes: "Axes", text: str) -> None:
-    """Say in a corner which city it is, so that no picture can pass for another."""
-    looks: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8.5, "color": plots.SOFT}
-    axes.text(0.985, 0.97, text, transform=axes.transAxes, **looks)
-
-
 def _log(axes: "Axes") -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
 
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     low, high = axes.get_ylim()
     steps = (1.0,) if high / low > 200 else (1.0, 2.0, 5.0)
     axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=20))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(color=plots.FAINT, linewidth=0.8)
@@ -129,7 +120,7 @@ def _pen(mixture: Mixture) -> dict[str, Any]:
     }
 
 
-def stopping(mixtures: Iterable[Mixture], results: Results, people: int, path: Path) -> Path:
+def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> "Figure":
     """Draw what algorithm 1 leaves at each delta: the gap, and the EMD beside the optimum's."""
     figure = plots.blank_figure(11.6, 4.2)
     left, right = figure.subplots(1, 2)
@@ -151,7 +142,7 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int, path: P
         axes.invert_xaxis()
     left.yaxis.set_major_formatter("{x:.0e}")
     right.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return plots.save(figure, path)
+    return figure
 
 
 def stopped(
@@ -169,7 +160,7 @@ def stopped(
     return gaps, ratios
 
 
-def bounds(settings: Iterable[Setting], results: Results, path: Path) -> Path:
+def bounds(settings: Iterable[Setting], results: Results) -> "Figure":
     """Draw GIBU's mean squared l2 error over (1 - sum theta^2) / n, the error without privacy."""
     figure = plots.blank_figure(9.4, 4.2)
     axes = figure.add_subplot()
@@ -181,7 +172,7 @@ def bounds(settings: Iterable[Setting], results: Results, path: Path) -> Path:
     plots.finish(axes, "What privacy costs: GIBU over the error without privacy", "people", up)
     _log(axes)
     axes.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return plots.save(figure, path)
+    return figure
 
 
 def price(setting: Setting, results: Results) -> dict[int, float]:
@@ -192,11 +183,3 @@ def price(setting: Setting, results: Results) -> dict[int, float]:
         squares = [x**2 for x in results.by_seed(name, GIBU.name, people, "l2").values()]
         found[people] = float(np.mean(squares)) / lower_bound(setting.truth, people)
     return found
-
-
-def reconstructions(
-    setting: Setting, thetas: Mapping[str, Any], label: str, people: int, path: Path
-) -> Path:
-    """Draw the truth beside what methods make of one draw."""
-    head = f"{label}: {people:,} people, {setting.mixture.title.rsplit(',', 1)[0]}"
-    return plots.picture(setting.alphabet, thetas, setting.truth, path=path, title=head)

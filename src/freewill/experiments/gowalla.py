@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from freewill.atomic import whole_file
 from freewill.cache import folder
 from freewill.errors import FreewillError
 from freewill.progress import progress
@@ -26,9 +27,10 @@ def download(url: str = URL, target: Path | None = None, sha256: str | None = SH
     if path.exists():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    part, digest, done = path.with_name(path.name + ".part"), hashlib.sha256(), 0
+    digest, done = hashlib.sha256(), 0
     try:
         with (
+            whole_file(path) as part,
             progress(f"downloading {path.name}") as show,
             urlopen(url, timeout=_SECONDS) as answer,
             part.open("wb") as file,
@@ -39,18 +41,15 @@ def download(url: str = URL, target: Path | None = None, sha256: str | None = SH
                 digest.update(block)
                 done += len(block)
                 show(done / size if size else 0.0)
-        if size and done != size:
-            raise FreewillError(f"{url}: {done:,} of {size:,} bytes came. Try again.")
-        if sha256 is not None and digest.hexdigest() != sha256:
-            raise FreewillError(
-                f"{url}: the content has the SHA-256 {digest.hexdigest()}, expected {sha256}. "
-                f"Fetch the file by hand and give it with --data."
-            )
-        part.replace(path)
+            if size and done != size:
+                raise FreewillError(f"{url}: {done:,} of {size:,} bytes came. Try again.")
+            if sha256 is not None and digest.hexdigest() != sha256:
+                raise FreewillError(
+                    f"{url}: the content has the SHA-256 {digest.hexdigest()}, expected {sha256}. "
+                    f"Fetch the file by hand and give it with --data."
+                )
     except (URLError, TimeoutError) as error:
         raise FreewillError(
             f"{url} cannot be fetched ({error}). Fetch it by hand and give it with --data."
         ) from None
-    finally:
-        part.unlink(missing_ok=True)
     return path

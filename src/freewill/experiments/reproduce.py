@@ -1,36 +1,23 @@
 """From a plan to a folder: run it, draw it, judge it and write the report."""
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
+from freewill import plots
 from freewill.errors import IdentifiabilityError
 from freewill.experiments import figures, report
 from freewill.experiments.methods import GIBU, IBU_M, IBU_R, INV_M, Sample
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Setting, settings, shokri
-from freewill.experiments.panels import FIGURES, PANELS, Figure, Plan
+from freewill.experiments.panels import Plan
 from freewill.experiments.places import Crowd, synthetic_city
-from freewill.experiments.results import Results, Store
+from freewill.experiments.report import Outcome
+from freewill.experiments.results import Store
 from freewill.experiments.runner import run
-from freewill.experiments.verdicts import Judgement, judge
 from freewill.progress import progress
 
-_SHOWN = {
-    "map": ("city-geometric", "city-mixed", "city-krr", "city-shokri"),
-    "line": ("line-geometric", "line-mixed", "line-krr", "line-shokri"),
-}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run left behind."""
-
-    page: Path
-    table: Path
-    results: Results
-    judgements: tuple[Judgement, ...]
-    computed: int
+_SHOWN = ("geometric", "mixed", "krr", "shokri")
+"""Mixtures whose reconstruction is drawn, the first that was asked for."""
 
 
 def reproduce(
@@ -55,86 +42,50 @@ def reproduce(
     before = len(store.rows)
     results = run(plan, ready, store, workers)
     computed = len(store.rows) - before
-    judgements = tuple(judge(results))
+    outcome = Outcome(out, plan, ready, results, place, line, command, computed)
     with progress("drawing"):
-        drawn = draw(plan, ready, results, place, line, out / "figures")
-    # The selections other than the first are a study of their own, not part of the paper.
-    of_paper = {panel.mixture.name for panel in PANELS}
-    story = report.Story(
-        plan,
-        tuple(setting for setting in ready if setting.mixture.name in of_paper),
-        results,
-        judgements,
-        asked(plan),
-        drawn,
-        place,
-        line,
-        command,
-        perf_counter() - started,
-        computed,
-    )
-    page = report.write(story, out / "report.html")
-    return Outcome(page, results.write_csv(out / "results.csv"), results, judgements, computed)
+        pictures = draw(outcome)
+    report.write(outcome, pictures, perf_counter() - started)
+    results.write_csv(outcome.table)
+    return outcome
 
 
-def asked(plan: Plan) -> tuple[Figure, ...]:
-    """Return the figures of a plan, each with the panels that were asked for."""
-    cut = (
-        replace(figure, panels=tuple(panel for panel in figure.panels if panel in plan.panels))
-        for figure in FIGURES
-    )
-    return tuple(figure for figure in cut if figure.panels)
-
-
-def draw(
-    plan: Plan,
-    ready: list[Setting],
-    results: Results,
-    city: Crowd,
-    line: Crowd | None,
-    folder: Path,
-) -> dict[str, Path]:
-    """Draw everything that the plan has results for."""
-    folder.mkdir(parents=True, exist_ok=True)
-    people = plan.scale.sizes[-1]
-    drawn = {}
-    for figure in asked(plan):
-        listed = [
+def draw(outcome: Outcome) -> dict[str, Path]:
+    """Draw everything that there are results for, and return the files by their names."""
+    plan, results, city, line = outcome.plan, outcome.results, outcome.city, outcome.line
+    drawn, folder = {}, outcome.folder / "figures"
+    for figure in plan.figures:
+        panels = [
             (f"{panel.figure}: {panel.mixture.title}", panel.mixture, panel.methods)
             for panel in figure.panels
         ]
-        name = f"figure{figure.number}"
-        drawn[name] = figures.errors(listed, results, city.label, folder / f"{name}.svg")
-    by_name = {setting.mixture.name: setting for setting in ready}
-    of_paper = {panel.mixture.name for panel in plan.panels}
-    for name, candidates in _SHOWN.items():
-        for mixture in [c for c in candidates if c in of_paper][:1]:
-            label = city.label if name == "map" else "line 0..99"
-            if name == "line" and line is not None:
-                label = line.label
-            drawn[name] = _reconstruct(by_name[mixture], label, people, folder / f"{name}.png")
-    if of_paper:
-        told = [by_name[name] for name in MIXTURES if name in of_paper]
-        drawn["bounds"] = figures.bounds(told, results, folder / "bounds.svg")
+        drawn[f"figure{figure.number}"] = figures.errors(panels, results, city.label)
+    asked = {panel.mixture.name for panel in plan.panels}
+    told = {s.mixture.name: s for s in outcome.settings if s.mixture.name in asked}
+    if told:
+        drawn["bounds"] = figures.bounds(told.values(), results)
     if "em" in plan.studies:
-        all_of_paper = {panel.mixture.name for panel in PANELS}
-        told_of = [s.mixture for s in ready if s.mixture.name in all_of_paper]
-        path = folder / "stopping.svg"
-        drawn["stopping"] = figures.stopping(told_of, results, people, path)
+        mixtures = [setting.mixture for setting in outcome.of_paper]
+        drawn["stopping"] = figures.stopping(mixtures, results, plan.scale.people)
     if "selections" in plan.studies:
-        methods = (IBU_R, IBU_M, GIBU)
-        panels = [(rule, shokri("line", rule), methods) for rule in SELECTIONS]
-        path = folder / "selections.svg"
-        drawn["selections"] = figures.errors(panels, results, city.label, path, same_scale=True)
-    return drawn
+        rules = [(rule, shokri("line", rule), (IBU_R, IBU_M, GIBU)) for rule in SELECTIONS]
+        drawn["selections"] = figures.errors(rules, results, city.label, same_scale=True)
+    files = {name: plots.save(found, folder / f"{name}.svg") for name, found in drawn.items()}
+    labels = {"map": ("city", city.label), "line": ("line", line.label if line else "line 0..99")}
+    for name, (where, label) in labels.items():
+        for mixture in [f"{where}-{kind}" for kind in _SHOWN if f"{where}-{kind}" in told][:1]:
+            path = folder / f"{name}.png"
+            files[name] = _reconstruct(told[mixture], label, plan.scale.people, path)
+    return files
 
 
 def _reconstruct(setting: Setting, label: str, people: int, path: Path) -> Path:
-    """Draw what three methods make of the first draw of a setting."""
+    """Draw the truth beside what three methods make of the first draw of a setting."""
     # In the order in which `plots.picture` gives out the colours that these methods have elsewhere.
     sample = Sample(setting.draw(people, seed=0)[0])
     thetas = {}
     for method in (GIBU, INV_M[0], IBU_M):
         with suppress(IdentifiabilityError):
             thetas[method.label] = sample.run(method).theta
-    return figures.reconstructions(setting, thetas, label, people, path)
+    head = f"{label}: {people:,} people, {setting.mixture.title.rsplit(',', 1)[0]}"
+    return plots.picture(setting.alphabet, thetas, setting.truth, path=path, title=head)

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from freewill.estimators.methods import Method
 from freewill.experiments.figures import stopped
 from freewill.experiments.methods import EM, GIBU, IBU_M, IBU_M_STOPPED, INV_M
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Mixture, Setting, shokri
@@ -30,7 +29,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: bool = T
 
 
 def verdicts(judgements: Sequence[Judgement], name: str) -> str:
-    """Return table I or II: our word, the ratios behind it, and the paper's word."""
+    """Return table I or II, if it was run: our word, its ratios, and the paper's word."""
     chosen = [judgement for judgement in judgements if judgement.entry.table == name]
     if not chosen:
         return ""
@@ -42,25 +41,19 @@ def verdicts(judgements: Sequence[Judgement], name: str) -> str:
         [f"<b>{row}</b>", *(cells.get((row, column), "") for column in columns), reference]
         for row in rows
     ]
-    return table(["mechanisms", *columns, "GIBU"], listed, numbers=False)
+    return f"<h3>Table {name}</h3>" + table(["mechanisms", *columns, "GIBU"], listed, numbers=False)
 
 
 def _verdict(judgement: Judgement) -> str:
-    mark = (
-        '<span class="mark yes" title="agrees">✓</span>'
-        if judgement.agrees
-        else '<span class="mark no" title="differs">✗</span>'
+    kind, title, sign = ("yes", "agrees", "✓") if judgement.agrees else ("no", "differs", "✗")
+    details = [f"paper: {judgement.entry.paper}"]
+    for ratio in judgement.ratios:
+        place = _MEASURED[MIXTURES[ratio.mixture].place]
+        details.append(f"{place}: {'cannot be inverted' if ratio.refused else ratio}")
+    return (
+        f'{chip(judgement.word)}<span class="mark {kind}" title="{title}">{sign}</span>'
+        f'<div class="detail">{"<br>".join(details)}</div>'
     )
-    details = "<br>".join(_ratio(ratio) for ratio in judgement.ratios)
-    said = f"paper: {judgement.entry.paper}"
-    return f'{chip(judgement.word)}{mark}<div class="detail">{said}<br>{details}</div>'
-
-
-def _ratio(ratio: Ratio) -> str:
-    place = _MEASURED[MIXTURES[ratio.mixture].place]
-    if ratio.refused:
-        return f"{place}: cannot be inverted"
-    return f"{place}: {ratio}"
 
 
 def chip(word: str) -> str:
@@ -73,44 +66,28 @@ def differences(judgements: Sequence[Judgement], results: Results) -> str:
     rows = []
     for judgement in judgements:
         for ratio in judgement.differing:
-            mixture = MIXTURES[ratio.mixture]
+            name = ratio.mixture
             chosen = tuple(m for m in judgement.entry.methods if m.name == ratio.method)
-            rows.append(
-                [
-                    f"{judgement.entry.column}, {mixture.title}",
-                    chip(judgement.entry.paper),
-                    chip(ratio.word) + (" (close)" if ratio.close else ""),
-                    _NOTHING if ratio.refused else str(ratio),
-                    _NOTHING if ratio.refused else f"{ratio.wins} of {ratio.seeds}",
-                    _number(_at_fewest(results, ratio.mixture, chosen)),
-                    _number(ratio_of(results, ratio.mixture, chosen, field="emd_people")),
-                    _number(_stopped(results, ratio, chosen)),
-                ]
-            )
+            fewest = min(row.people for row in results.rows if row.mixture == name)
+            # As if algorithm 1, and IBU with it, had stopped there.
+            tried = (IBU_M_STOPPED[2],) if ratio.method == IBU_M.name else chosen
+            stopped_early = ratio_of(results, name, tried, ratio.people, reference=EM[2].name)
+            row = {
+                "method and panel": f"{judgement.entry.column}, {MIXTURES[name].title}",
+                "paper": chip(judgement.entry.paper),
+                "here": chip(ratio.word) + (" (close)" if ratio.close else ""),
+                "EMD / GIBU": _NOTHING if ratio.refused else str(ratio),
+                "seeds that GIBU wins": _NOTHING
+                if ratio.refused
+                else f"{ratio.wins} of {ratio.seeds}",
+                "at the fewest people": _number(ratio_of(results, name, chosen, fewest)),
+                "to the people drawn": _number(ratio_of(results, name, chosen, field="emd_people")),
+                "iterations stopped at delta 1e-06": _number(stopped_early),
+            }
+            rows.append(row)
     if not rows:
         return "<p>Every panel has the paper's word.</p>"
-    heads = [
-        "method and panel",
-        "paper",
-        "here",
-        "EMD / GIBU",
-        "seeds that GIBU wins",
-        "at the fewest people",
-        "to the people drawn",
-        "iterations stopped at delta 1e-06",
-    ]
-    return table(heads, rows, numbers=False)
-
-
-def _at_fewest(results: Results, mixture: str, methods: tuple[Method, ...]) -> Ratio | None:
-    people = min(row.people for row in results.rows if row.mixture == mixture)
-    return ratio_of(results, mixture, methods, people)
-
-
-def _stopped(results: Results, ratio: Ratio, methods: tuple[Method, ...]) -> Ratio | None:
-    """Return the ratio if algorithm 1, and IBU with it, had stopped at delta 1e-06."""
-    tried = (IBU_M_STOPPED[2],) if ratio.method == IBU_M.name else methods
-    return ratio_of(results, ratio.mixture, tried, ratio.people, reference=EM[2].name)
+    return table([*rows[0]], [[*row.values()] for row in rows], numbers=False)
 
 
 def _number(ratio: Ratio | None) -> str:
@@ -160,15 +137,14 @@ def _times(ours: float, theirs: float, arrived: bool) -> list[str]:
 def selections(results: Results, people: int) -> str:
     """Return what each selection rule leaves to GIBU, and what [IBU]M and [INV]M make of it."""
     rows = []
-    for place in ("line", "city"):
-        for rule in SELECTIONS:
-            mixture = shokri(place, rule)
-            own = results.curve(mixture.name, GIBU.name).get(people)
-            if own is None:
-                continue
+    for mixture in [shokri("line", s) for s in SELECTIONS] + [
+        shokri("city", s) for s in SELECTIONS
+    ]:
+        own = results.curve(mixture.name, GIBU.name).get(people)
+        if own is not None:
+            unit = "km" if mixture.place == "city" else "steps"
             cells = [_short(ratio_of(results, mixture.name, m, people)) for m in ((IBU_M,), INV_M)]
-            unit = "km" if place == "city" else "steps"
-            rows.append([mixture.title, f"{own.mean:.3f} ± {own.spread:.3f} {unit}", *cells])
+            rows.append([mixture.title, f"{own[0]:.3f} ± {own[1]:.3f} {unit}", *cells])
     return table(["", "EMD of GIBU", "[IBU]M / GIBU", "[INV]M / GIBU"], rows)
 
 
@@ -179,33 +155,29 @@ def _short(ratio: Ratio | None) -> str:
     return f"{number} {chip(ratio.word)}"
 
 
-def costs(settings: Iterable[Setting], results: Results, people: int) -> str:
+def costs(mixtures: Iterable[Mixture], results: Results, people: int) -> str:
     """Return the median seconds of each method on each mixture."""
     # The two post-processings cost the same.
     listed = (m for panel in PANELS for m in panel.methods if m.post != "normalise")
     methods = sorted(dict.fromkeys(listed), key=lambda method: method != GIBU)
     rows = []
-    for setting in settings:
-        cells = []
-        for method in methods:
-            own = results.by_seed(setting.mixture.name, method.name, people, "seconds")
-            cells.append(f"{1000 * float(np.median([*own.values()])):.1f}" if own else "")
-        rows.append([setting.mixture.title, *cells])
+    for mixture in mixtures:
+        spent = [results.by_seed(mixture.name, m.name, people, "seconds") for m in methods]
+        cells = [f"{1000 * np.median([*own.values()]):.1f}" if own else "" for own in spent]
+        rows.append([mixture.title, *cells])
     return table(["milliseconds", *(method.label.split(",")[0] for method in methods)], rows)
 
 
 def parameters(settings: Iterable[Setting]) -> str:
     """Return what each mixture is made of."""
-    names = {
-        "k-rr": "k-RR, epsilon",
-        "geometric": "geometric, epsilon",
-        "rappor": "RAPPOR, epsilon",
-    }
+    names = {"k-rr": "k-RR", "geometric": "geometric", "rappor": "RAPPOR"}
     rows = []
     for setting in settings:
         mixture = setting.mixture
         for part in mixture.parts:
-            kind = names.get(part.kind, f"Shokri ({part.selection}), Q")
+            kind = f"Shokri ({part.selection}), Q"
+            if part.kind in names:
+                kind = f"{names[part.kind]}, epsilon"
             levels = ", ".join(f"{level:g}" for level in part.levels)
-            rows.append([mixture.title, mixture.table, f"{kind} = {levels}", f"{setting.key}"])
+            rows.append([mixture.title, mixture.table, f"{kind} = {levels}", setting.key])
     return table(["mixture", "paper's table", "mechanisms", "key of its results"], rows, False)

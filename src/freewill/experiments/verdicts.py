@@ -94,48 +94,25 @@ def verdict(ratio: float) -> Word:
     return "Good" if ratio <= GOOD else "Bad"
 
 
-def _table_1() -> list[Entry]:
-    columns: dict[str, tuple[Method, ...]] = {
-        "[INV]R": INV_R,
-        "[IBU]R": (IBU_R,),
-        "[INV]M": INV_M,
-        "[IBU]M": (IBU_M,),
-    }
-    words: dict[str, tuple[str, tuple[Word, Word, Word, Word]]] = {
-        "k-RR + k-RR": ("krr", ("Bad", "Bad", "Excellent", "Good")),
-        "Geometric + Geometric": ("geometric", ("Bad", "Bad", "Bad", "Bad")),
-        "k-RR + Geometric": ("mixed", ("Bad", "Bad", "Bad", "Bad")),
-        "Shokri + Shokri": ("shokri", ("NA", "Bad", "NA", "Bad")),
-    }
-    return [
-        Entry(
-            "I",
-            row,
-            column,
-            word,
-            (f"line-{name}",) if column.endswith("R") else (f"line-{name}", f"city-{name}"),
-            methods,
-        )
-        for row, (name, said) in words.items()
-        for (column, methods), word in zip(columns.items(), said, strict=True)
-    ]
-
-
-def _table_2() -> list[Entry]:
-    words: dict[str, tuple[str, Word, Word]] = {
-        "High privacy": ("rappor-high", "Bad", "Excellent"),
-        "Low privacy": ("rappor-low", "Bad", "Good"),
-    }
-    return [
-        Entry("II", row, column, word, (name,), methods)
-        for row, (name, *said) in words.items()
-        for (column, methods), word in zip(
-            {"[RAP]R": RAP_R, "[RAP]M": RAP_M}.items(), said, strict=True
-        )
-    ]
-
-
-ENTRIES = (*_table_1(), *_table_2())
+_COLUMNS: dict[str, dict[str, tuple[Method, ...]]] = {
+    "I": {"[INV]R": INV_R, "[IBU]R": (IBU_R,), "[INV]M": INV_M, "[IBU]M": (IBU_M,)},
+    "II": {"[RAP]R": RAP_R, "[RAP]M": RAP_M},
+}
+_ROWS: tuple[tuple[str, str, tuple[str, ...], tuple[Word, ...]], ...] = (
+    ("I", "k-RR + k-RR", ("line-krr", "city-krr"), ("Bad", "Bad", "Excellent", "Good")),
+    ("I", "Geometric + Geometric", ("line-geometric", "city-geometric"), ("Bad",) * 4),
+    ("I", "k-RR + Geometric", ("line-mixed", "city-mixed"), ("Bad",) * 4),
+    ("I", "Shokri + Shokri", ("line-shokri", "city-shokri"), ("NA", "Bad", "NA", "Bad")),
+    ("II", "High privacy", ("rappor-high",), ("Bad", "Excellent")),
+    ("II", "Low privacy", ("rappor-low",), ("Bad", "Good")),
+)
+"""Table, row, mixtures, and the paper's word in each column."""
+ENTRIES = tuple(
+    # On combined results the paper has panels on the line alone, the first of the mixtures.
+    Entry(table, row, column, word, mixtures[:1] if column.endswith("R") else mixtures, methods)
+    for table, row, mixtures, words in _ROWS
+    for (column, methods), word in zip(_COLUMNS[table].items(), words, strict=True)
+)
 
 
 def judge(results: Results) -> list[Judgement]:
