@@ -181,14 +181,14 @@ def test_a_group_knows_its_people_its_rows_and_its_law() -> None:
     assert (counted.people, counted.rows, counted.held) == (3, 2, True)
     np.testing.assert_array_equal(counted.operator.dense(), KRR.operator(np.array([3, 4])).dense())
     assert counted.structure == "symbols"
-    assert (counted.summary.people, counted.summary.rows) == (3, 2)
+    assert (counted.summary.seen.people, counted.summary.rows) == (3, 2)
     kept = wide(WORDS, [1, 2, 3, 4]).groups[0]
     assert (kept.people, kept.rows, kept.held) == (10, 4, True)
     assert kept.counts.tolist() == [1, 2, 3, 4]
     assert kept.counts.dtype == np.int64
     assert kept.structure == "bits"
     assert kept.operator.shape == (4, 128)
-    assert (kept.summary.people, kept.summary.rows) == (10, 4)
+    assert (kept.summary.seen.people, kept.summary.rows) == (10, 4)
     told = wide(WORDS).groups[0]
     assert told.structure == "bits"
     assert "_rows" not in vars(told)

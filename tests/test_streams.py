@@ -316,19 +316,20 @@ def test_summaries_and_what_passes_saw_add_up():
     whole = Summary.of(Block(BITS.id, outputs, counts), BITS)
     parts = [Block(BITS.id, outputs[some], counts[some]) for some in (slice(0, 70), slice(70, 200))]
     one, two = (Summary.of(part, BITS) for part in parts)
-    assert one + two == whole
-    assert (whole.people, whole.rows, whole.bytes) == (counts.sum(), 200, 800)
+    assert (whole.seen.people, whole.rows, whole.bytes) == (counts.sum(), 200, 800)
+    both = one + two
+    assert (both.seen, both.rows, both.bytes) == (whole.seen, whole.rows, whole.bytes)
     ones = np.unpackbits(outputs, axis=1, count=30, bitorder="little")
     for found in (whole, one + two):
         assert found.log_scale == pytest.approx(counts @ BITS.operator(outputs).log_scale)
         assert found.guess.weight == counts.sum()
         np.testing.assert_allclose(found.guess.ones, counts @ ones, rtol=1e-13)
-    assert Seen.of(parts[0]) + Seen.of(parts[1]) == Seen(whole.people, whole.checksum)
+    assert Seen.of(parts[0]) + Seen.of(parts[1]) == whole.seen
     assert Seen(1, 2**64 - 1) + Seen(2, 3) == Seen(3, 2)
     geo = SURVEY.find("geo")
     symbols = Summary.of(Block(geo.id, np.array([1, 2])), geo)
     assert (symbols + symbols).guess is None
-    assert (symbols + symbols).checksum == 2 * symbols.checksum % 2**64
+    assert (symbols + symbols).seen.checksum == 2 * symbols.seen.checksum % 2**64
 
 
 def test_looks_add_up_by_mechanism_and_keep_what_was_refused():
@@ -336,7 +337,7 @@ def test_looks_add_up_by_mechanism_and_keep_what_was_refused():
     halves = [Block(BITS.id, some) for some in (outputs[:900], outputs[900:])]
     other = Block("sharp", outputs[:5])
     look = looking({BITS.id: BITS, "sharp": SURVEY.find("sharp")})(Refusing([*halves, other]))
-    assert look.summaries[BITS.id] == Summary.of(Block(BITS.id, outputs), BITS)
+    assert look.summaries[BITS.id].seen == Seen.of(Block(BITS.id, outputs))
     assert look.summaries["sharp"].people == 5
     assert look.refused == ["a row"]
     twice = look + look
@@ -366,7 +367,7 @@ def test_streams_in_memory_are_joined_and_others_stay_apart():
     one, other = joined([here[0], there, here[1]])
     assert other is there
     assert (one.people, one.rows, one.mechanism) == (70, 30, BITS)
-    assert one.summary.people == 70
+    assert one.summary.seen.people == 70
     assert joined([]) == ()
 
 

@@ -93,8 +93,7 @@ class Group:
         if not isinstance(other, Group) or self.mechanism != other.mechanism:
             return False
         if self.table is None or other.table is None:
-            one, two = self.summary, other.summary
-            return (one.people, one.checksum) == (two.people, two.checksum)
+            return self.summary.seen == other.summary.seen
         return all(map(np.array_equal, self.table, other.table))
 
     def __hash__(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from freewill.operators import Guess, Sums
 from freewill.slices import slices
 from freewill.types import FloatArray, IntArray, PackedBits, Reports
 
+T = TypeVar("T")
 _BLOCK_BYTES = 1 << 24
 """Bytes of a block of reports: few enough calls, and little memory beside them."""
 HELD_BYTES = 1 << 26
@@ -105,40 +106,49 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What one look at the reports of a mechanism gives; summaries of parts add up.
+class Seen:
+    """The people and the checksum of some reports; both add up.
 
     The checksum is the sum of a hash of each report, times its count, so that it depends neither
     on the order of the reports nor on how they are counted.
     """
 
-    people: int
-    checksum: int
+    people: int = 0
+    checksum: int = 0
+
+    @classmethod
+    def of(cls, block: Block) -> "Seen":
+        """Look at a block."""
+        return cls(block.people, checksum(block))
+
+    def __add__(self, other: "Seen") -> "Seen":
+        return Seen(self.people + other.people, (self.checksum + other.checksum) % 2**64)
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What one look at the reports of a mechanism gives; summaries of parts add up."""
+
+    seen: Seen
     rows: int
     bytes: int
-    log_scale: float = field(compare=False)
-    guess: Guess | None = field(compare=False)
+    log_scale: float
+    guess: Guess | None
 
     @classmethod
     def of(cls, block: Block, mechanism: Mechanism) -> "Summary":
         """Look at a block."""
         operator, weights = mechanism.operator(block.outputs), block.weights
-        return cls(
-            block.people,
-            checksum(block),
-            len(block.outputs),
-            block.outputs.nbytes,
-            float(weights @ operator.log_scale),
-            operator.guess(weights),
-        )
+        scale = float(weights @ operator.log_scale)
+        guess = operator.guess(weights)
+        return cls(Seen.of(block), len(block.outputs), block.outputs.nbytes, scale, guess)
 
     def __add__(self, other: "Summary") -> "Summary":
         one, two = self.guess, other.guess
         if one is not None and two is not None:
             one = one._replace(weight=one.weight + two.weight, ones=one.ones + two.ones)
         return Summary(
-            self.people + other.people,
-            (self.checksum + other.checksum) % 2**64,
+            self.seen + other.seen,
             self.rows + other.rows,
             self.bytes + other.bytes,
             self.log_scale + other.log_scale,
@@ -183,10 +193,15 @@ class Look:
     refused: list[Any] = field(default_factory=list)
 
     def __add__(self, other: "Look") -> "Look":
-        both = dict(self.summaries)
-        for name, summary in other.summaries.items():
-            both[name] = both[name] + summary if name in both else summary
-        return Look(both, self.refused + other.refused)
+        return Look(_added(self.summaries, other.summaries), self.refused + other.refused)
+
+
+def _added(one: Mapping[str, T], other: Mapping[str, T]) -> dict[str, T]:
+    """Add up what two dictionaries hold under the same key."""
+    both: dict[str, Any] = dict(one)
+    for key, value in other.items():
+        both[key] = both[key] + value if key in both else value
+    return both
 
 
 def looking(mechanisms: Mapping[str, Mechanism]) -> Work:
@@ -232,27 +247,11 @@ def joined(streams: Sequence[Stream]) -> tuple[Stream, ...]:
     return (*kept, *rest)
 
 
-@dataclass(frozen=True)
-class Seen:
-    """The people and the checksum of reports that a pass saw; both add up."""
-
-    people: int = 0
-    checksum: int = 0
-
-    @classmethod
-    def of(cls, block: Block) -> "Seen":
-        """Look at a block."""
-        return cls(block.people, checksum(block))
-
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(self.people + other.people, (self.checksum + other.checksum) % 2**64)
-
-
 def refuse_changed(source: Source, streams: Mapping[str, Stream], seen: Mapping[str, Seen]) -> None:
     """Refuse reports that are not those that were first looked at."""
     for key, stream in streams.items():
-        first, now = stream.summary, seen.get(key, Seen())
-        if (now.people, now.checksum) != (first.people, first.checksum):
+        first, now = stream.summary.seen, seen.get(key, Seen())
+        if now != first:
             other = ", with other reports" if now.people == first.people else ""
             raise EvidenceError(
                 f"the reports of {stream.mechanism} in {source} changed since they were read: "
@@ -266,7 +265,7 @@ def unchanged(source: Source, streams: Mapping[str, Stream]) -> Iterator[Block]:
     for block in source.blocks():
         if block.mechanism in streams:
             if not source.held:
-                seen[block.mechanism] = seen.get(block.mechanism, Seen()) + Seen.of(block)
+                seen = _added(seen, {block.mechanism: Seen.of(block)})
             yield block
     if not source.held:
         refuse_changed(source, streams, seen)
@@ -280,23 +279,27 @@ class Pass:
     seen: Mapping[str, Seen]
 
     def __add__(self, other: "Pass") -> "Pass":
-        seen = dict(self.seen)
-        for key, more in other.seen.items():
-            seen[key] = seen.get(key, Seen()) + more
-        return Pass(self.sums + other.sums, seen)
+        return Pass(self.sums + other.sums, _added(self.seen, other.seen))
 
 
 def summing(
-    mechanisms: Mapping[str, Mechanism], theta: FloatArray, stride: int, checked: bool
+    mechanisms: Mapping[str, Mechanism],
+    theta: FloatArray,
+    stride: int,
+    weight: float,
+    checked: bool,
 ) -> Work:
-    """Return the work of a pass of the solver over the reports of these mechanisms."""
+    """Return the work of a pass of the solver over the reports of these mechanisms.
+
+    `weight` is that of one person; `checked` says whether to tell what was seen.
+    """
 
     def work(blocks: Blocks) -> Pass:
         total = Pass(Sums.nothing(theta.size, stride), {})
         for block in blocks:
             if block.mechanism in mechanisms:
                 operator = mechanisms[block.mechanism].operator(block.outputs)
-                sums = operator.sums(theta, block.weights, stride)
+                sums = operator.sums(theta, block.weights * weight, stride)
                 total += Pass(sums, {block.mechanism: Seen.of(block)} if checked else {})
         return total
 
@@ -325,7 +328,7 @@ class StreamPart:
     @property
     def weight(self) -> float:
         """Share of all people who reported here."""
-        return self._all.people / self.everyone
+        return self._all.seen.people / self.everyone
 
     @property
     def log_scale(self) -> float:
@@ -343,16 +346,11 @@ class StreamPart:
     def sums(self, theta: FloatArray, stride: int) -> Sums:
         """Make one pass; what it sees must be what was there at first."""
         mechanisms = {key: stream.mechanism for key, stream in self.streams.items()}
-        work = summing(mechanisms, theta, stride, checked=not self.source.held)
+        work = summing(mechanisms, theta, stride, 1 / self.everyone, not self.source.held)
         found: Pass = reduce(add, self.source.map(work))
         if not self.source.held:
             refuse_changed(self.source, self.streams, found.seen)
-        hessian = found.sums.hessian
-        return Sums(
-            found.sums.value / self.everyone,
-            found.sums.slope / self.everyone,
-            None if hessian is None else hessian / self.everyone,
-        )
+        return found.sums
 
 
 def gathered(blocks: Iterable[Block], copy: bool = True) -> Iterator[Block]:
@@ -370,15 +368,8 @@ def together(blocks: list[Block]) -> Block:
     """Return blocks of one mechanism as one."""
     if len(blocks) == 1:
         return blocks[0]
-    counts = None
-    if any(block.counts is not None for block in blocks):
-        counts = np.concatenate(
-            [
-                np.ones(len(block.outputs), dtype=np.int64)
-                if block.counts is None
-                else block.counts
-                for block in blocks
-            ]
-        )
     outputs: Any = np.concatenate([block.outputs for block in blocks])
+    if all(block.counts is None for block in blocks):
+        return Block(blocks[0].mechanism, outputs)
+    counts = np.concatenate([block.weights for block in blocks]).astype(np.int64)
     return Block(blocks[0].mechanism, outputs, counts)

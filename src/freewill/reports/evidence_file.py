@@ -102,10 +102,10 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
             brought[block.mechanism].append((block.outputs, block.counts))
         groups = []
         for entry in entries:
-            seen = look.summaries.get(entry.mechanism.id)
+            found = look.summaries.get(entry.mechanism.id)
             group = grouped(entry.mechanism, brought[entry.mechanism.id], entry.name)
-            if seen is not None:
-                stream = Stream(left, entry.mechanism, seen.people, seen.rows, seen)
+            if found is not None:
+                stream = Stream(left, entry.mechanism, found.seen.people, found.rows, found)
                 group = Group(entry.mechanism, None, (stream,), entry.name)
             if (group.rows, group.people) != (entry.outputs, entry.people):
                 raise ValueError(f"{group.rows:,} outputs of {group.mechanism}, not as told")

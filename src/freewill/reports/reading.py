@@ -171,7 +171,7 @@ def _streamed(
         rest = _brought(source)
         source.close()
     for key, summary in look.summaries.items():
-        stream = Stream(rest[key], wide.by_id[key], summary.people, summary.rows, summary)
+        stream = Stream(rest[key], wide.by_id[key], summary.seen.people, summary.rows, summary)
         yield Group(wide.by_id[key], None, (stream,), survey.names[key])
 
 
