@@ -2,8 +2,10 @@
 
 import csv
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -25,13 +27,13 @@ class Row:
     method: str
     people: int
     seed: int
-    emd: float
-    emd_people: float
-    l2: float
-    gap: float
-    steps: int
-    status: str
-    seconds: float
+    emd: float = math.nan
+    emd_people: float = math.nan
+    l2: float = math.nan
+    gap: float = math.nan
+    steps: int = 0
+    status: str = "failed"
+    seconds: float = 0.0
     failed: str = ""
 
 
@@ -41,7 +43,6 @@ class Summary:
 
     mean: float
     spread: float
-    seeds: int
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Summary":
@@ -51,14 +52,13 @@ class Summary:
         2.0
         """
         spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-        return cls(float(np.mean(values)), spread, len(values))
+        return cls(float(np.mean(values)), spread)
 
 
 class Store:
     """Rows on disk, one file a setting; a run that stops leaves all finished rows behind."""
 
     def __init__(self, folder: Path, settings: Iterable[Setting]) -> None:
-        self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.paths = {
             setting.mixture.name: folder / f"{setting.mixture.name}-{setting.key}.jsonl"
@@ -66,20 +66,13 @@ class Store:
         }
         self.rows: dict[tuple[str, int, int, str], Row] = {}
         for path in self.paths.values():
-            self._read(path)
-
-    def _read(self, path: Path) -> None:
-        if not path.exists():
-            return
-        text = path.read_text(encoding="utf-8")
-        for line in text.splitlines():
-            try:
-                row = Row(**json.loads(line))
-            except (ValueError, TypeError):
-                continue  # the last line of a run that was stopped while writing
-            self._keep(row)
-        if text and not text.endswith("\n"):
-            path.write_text(text + "\n", encoding="utf-8")
+            text = path.read_text(encoding="utf-8") if path.exists() else ""
+            for line in text.splitlines():
+                # The last line of a run that was stopped while writing may be half a line.
+                with suppress(ValueError, TypeError):
+                    self._keep(Row(**json.loads(line)))
+            if text and not text.endswith("\n"):
+                path.write_text(text + "\n", encoding="utf-8")
 
     def _keep(self, row: Row) -> None:
         self.rows[row.mixture, row.people, row.seed, row.method] = row
@@ -90,9 +83,6 @@ class Store:
             self._keep(row)
             with self.paths[row.mixture].open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(row)) + "\n")
-
-    def __contains__(self, key: tuple[str, int, int, str]) -> bool:
-        return key in self.rows
 
 
 @dataclass(frozen=True)
@@ -123,10 +113,10 @@ class Results:
         why = (r.failed for r in self.rows if (r.mixture, r.method) == (mixture, method))
         return next((text for text in why if text), "")
 
-    def curve(self, mixture: str, method: str, field: str = "emd") -> dict[int, Summary]:
-        """Return the summary at each size."""
+    def curve(self, mixture: str, method: str) -> dict[int, Summary]:
+        """Return the summary of the EMD at each size."""
         sizes = sorted({row.people for row in self.rows if row.mixture == mixture})
-        found = {people: self.by_seed(mixture, method, people, field) for people in sizes}
+        found = {people: self.by_seed(mixture, method, people) for people in sizes}
         return {people: Summary.of([*v.values()]) for people, v in found.items() if v}
 
     def write_csv(self, path: Path) -> Path:

@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 
 import numpy as np
 
-from freewill.alphabets import Alphabet
 from freewill.errors import FreewillError
 from freewill.estimators.methods import Method
 from freewill.experiments.methods import Race, Sample
@@ -21,8 +20,6 @@ from freewill.progress import progress
 from freewill.types import FloatArray
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_WAITING = 4
-"""Cells handed out ahead, for each worker."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +49,16 @@ def run_cell(setting: Setting, cell: Cell) -> list[Row]:
 
 
 def _row(setting: Setting, cell: Cell, method: Method, sample: Sample, drawn: FloatArray) -> Row:
-    alphabet: Alphabet = setting.alphabet
     head = (cell.mixture, method.name, cell.people, cell.seed)
     try:
         found = sample.run(method)
         theta = found.theta / found.theta.sum()
     except FreewillError as error:
-        nothing = float("nan")
-        return Row(*head, nothing, nothing, nothing, nothing, 0, "failed", 0.0, str(error))
+        return Row(*head, failed=str(error))
     return Row(
         *head,
-        emd(theta, setting.truth, alphabet),
-        emd(theta, drawn, alphabet),
+        emd(theta, setting.truth, setting.alphabet),
+        emd(theta, drawn, setting.alphabet),
         l2(theta, setting.truth),
         float(found.gap),
         found.steps,
@@ -73,10 +68,7 @@ def _row(setting: Setting, cell: Cell, method: Method, sample: Sample, drawn: Fl
 
 
 def run(
-    plan: Plan,
-    settings: Sequence[Setting],
-    store: Store,
-    workers: int | None = None,
+    plan: Plan, settings: Sequence[Setting], store: Store, workers: int | None = None
 ) -> Results:
     """Run what the store does not hold yet.
 
@@ -87,7 +79,7 @@ def run(
     wanted = plan.cells()
     cells = []
     for (mixture, people, seed), methods in wanted.items():
-        missing = [m for m in methods if (mixture, people, seed, m.name) not in store]
+        missing = [m for m in methods if (mixture, people, seed, m.name) not in store.rows]
         if missing:
             cells.append(Cell(mixture, people, seed, tuple(missing)))
     cells.sort(key=lambda cell: -cell.weight)
@@ -109,21 +101,12 @@ def _finished(
         for cell in cells:
             yield cell, run_cell(settings[cell.mixture], cell)
         return
-    with (
-        _single_threads(),
-        ProcessPoolExecutor(
-            workers, get_context("spawn"), initializer=_start, initargs=(settings,)
-        ) as pool,
-    ):
-        waiting, running = list(reversed(cells)), dict[Future[list[Row]], Cell]()
+    spawn = get_context("spawn")
+    with _single_threads(), ProcessPoolExecutor(workers, spawn, _start, (settings,)) as pool:
         try:
-            while waiting or running:
-                while waiting and len(running) < _WAITING * workers:
-                    cell = waiting.pop()
-                    running[pool.submit(_work, cell)] = cell
-                ready, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    yield running.pop(future), future.result()
+            running = {pool.submit(_work, cell): cell for cell in cells}
+            for future in as_completed(running):
+                yield running[future], future.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -131,16 +114,14 @@ def _finished(
 @contextmanager
 def _single_threads() -> Iterator[None]:
     """Let processes that start in here use one thread each for linear algebra."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in _THREADS:
+            os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 _SETTINGS: dict[str, Setting] = {}
