@@ -8,7 +8,8 @@
 from freewill.experiments.gowalla import download
 from freewill.experiments.panels import FIGURES, FULL, PANELS, QUICK, STUDIES, Panel, Plan, plan
 from freewill.experiments.places import Crowd, load, synthetic_city
-from freewill.experiments.reproduce import Outcome, reproduce
+from freewill.experiments.report import Outcome
+from freewill.experiments.reproduce import reproduce
 from freewill.experiments.results import Results, Row
 from freewill.experiments.verdicts import Judgement, judge, verdict
 

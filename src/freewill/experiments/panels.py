@@ -1,7 +1,8 @@
 """The paper's figures 2 to 14 and tables I and II, panel by panel, and the studies beyond them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 from freewill.errors import ParameterError
 from freewill.estimators.methods import Method
@@ -55,6 +56,11 @@ class Scale:
     limit_seconds: float
     city_selections: bool = True
 
+    @property
+    def people(self) -> int:
+        """The largest size."""
+        return self.sizes[-1]
+
 
 FULL = Scale("full", (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000), 20, 5, 7, 60.0)
 QUICK = Scale("quick", (1_000, 10_000, 100_000), 5, 1, 5, 5.0, city_selections=False)
@@ -86,6 +92,8 @@ FIGURES = (
     _figure(14, "[RAP]M on ten RAPPOR mechanisms", ("rappor-high", "rappor-low"), *RAP_M),
 )
 PANELS = tuple(panel for figure in FIGURES for panel in figure.panels)
+PAPER = {panel.mixture.name: panel.mixture for panel in PANELS}
+"""The mixtures of the paper, by name: without the other selections of Shokri's."""
 
 STUDIES = {
     "em": "how far algorithm 1 stops from the optimum, and what that does to the EMD",
@@ -102,38 +110,44 @@ class Plan:
     panels: tuple[Panel, ...]
     studies: tuple[str, ...]
 
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures that have a panel here, each with these panels."""
+        cut = (
+            replace(figure, panels=tuple(panel for panel in figure.panels if panel in self.panels))
+            for figure in FIGURES
+        )
+        return tuple(figure for figure in cut if figure.panels)
+
     def cells(self) -> dict[tuple[str, int, int], list[Method]]:
         """Return the methods to run on each (mixture, people, seed), each method once."""
         found: dict[tuple[str, int, int], list[Method]] = {}
 
         def add(mixture: str, sizes: Iterable[int], seeds: int, methods: Iterable[Method]) -> None:
-            for people in sizes:
-                for seed in range(seeds):
-                    listed = found.setdefault((mixture, people, seed), [])
-                    listed.extend(method for method in methods if method not in listed)
+            for people, seed in product(sizes, range(seeds)):
+                listed = found.setdefault((mixture, people, seed), [])
+                listed.extend(method for method in methods if method not in listed)
 
-        scale = self.scale
+        scale, most = self.scale, (self.scale.people,)
         for panel in self.panels:
             add(panel.mixture.name, scale.sizes, scale.seeds, panel.methods)
             if panel.mixture.parts[0].kind == "shokri":
                 # Table I says NA: is it?
-                where, tried = panel.mixture.name, INV_R if panel.number == 6 else INV_M
-                add(where, scale.sizes[-1:], scale.seeds, tried)
+                add(panel.mixture.name, most, scale.seeds, INV_R if panel.number == 6 else INV_M)
         if "selections" in self.studies:
             for selection in SELECTIONS:
                 line, city = shokri("line", selection).name, shokri("city", selection).name
                 add(line, scale.sizes, scale.seeds, (IBU_R, IBU_M, GIBU))
-                add(line, scale.sizes[-1:], scale.seeds, INV_M)
+                add(line, most, scale.seeds, INV_M)
                 if scale.city_selections:
-                    add(city, scale.sizes[-1:], scale.seeds, (IBU_M, *INV_M, GIBU))
+                    add(city, most, scale.seeds, (IBU_M, *INV_M, GIBU))
         if "em" in self.studies:
-            for mixture in {panel.mixture.name: panel.mixture for panel in PANELS}.values():
-                most = scale.sizes[-1:]
-                add(mixture.name, most, scale.em_seeds, (GIBU, *EM[: scale.em_deltas]))
+            stopped = IBU_M_STOPPED[: scale.em_deltas]
+            for name, mixture in PAPER.items():
+                add(name, most, scale.em_seeds, (GIBU, *EM[: scale.em_deltas]))
                 if mixture.place != "short line":
-                    stopped = IBU_M_STOPPED[: scale.em_deltas]
-                    add(mixture.name, most, scale.em_seeds, (IBU_M, *stopped))
-                add(mixture.name, most, 1, (Race(seconds=scale.limit_seconds),))
+                    add(name, most, scale.em_seeds, (IBU_M, *stopped))
+                add(name, most, 1, (Race(seconds=scale.limit_seconds),))
         return found
 
 

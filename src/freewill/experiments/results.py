@@ -119,11 +119,10 @@ class Results:
         found = {people: self.by_seed(mixture, method, people) for people in sizes}
         return {people: Summary.of([*v.values()]) for people, v in found.items() if v}
 
-    def write_csv(self, path: Path) -> Path:
+    def write_csv(self, path: Path) -> None:
         """Write all rows, tidy: one observation a row."""
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow([field.name for field in fields(Row)])
             ordered = sorted(self.rows, key=lambda r: (r.mixture, r.method, r.people, r.seed))
             writer.writerows(astuple(row) for row in ordered)
-        return path

@@ -30,7 +30,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: bool = T
 
 
 def verdicts(judgements: Sequence[Judgement], name: str) -> str:
-    """Return table I or II: our word, the ratios behind it, and the paper's word."""
+    """Return table I or II, if it was run: our word, its ratios, and the paper's word."""
     chosen = [judgement for judgement in judgements if judgement.entry.table == name]
     if not chosen:
         return ""
@@ -42,25 +42,19 @@ def verdicts(judgements: Sequence[Judgement], name: str) -> str:
         [f"<b>{row}</b>", *(cells.get((row, column), "") for column in columns), reference]
         for row in rows
     ]
-    return table(["mechanisms", *columns, "GIBU"], listed, numbers=False)
+    return f"<h3>Table {name}</h3>" + table(["mechanisms", *columns, "GIBU"], listed, numbers=False)
 
 
 def _verdict(judgement: Judgement) -> str:
-    mark = (
-        '<span class="mark yes" title="agrees">✓</span>'
-        if judgement.agrees
-        else '<span class="mark no" title="differs">✗</span>'
+    kind, title, sign = ("yes", "agrees", "✓") if judgement.agrees else ("no", "differs", "✗")
+    details = [f"paper: {judgement.entry.paper}"]
+    for ratio in judgement.ratios:
+        place = _MEASURED[MIXTURES[ratio.mixture].place]
+        details.append(f"{place}: {'cannot be inverted' if ratio.refused else ratio}")
+    return (
+        f'{chip(judgement.word)}<span class="mark {kind}" title="{title}">{sign}</span>'
+        f'<div class="detail">{"<br>".join(details)}</div>'
     )
-    details = "<br>".join(_ratio(ratio) for ratio in judgement.ratios)
-    said = f"paper: {judgement.entry.paper}"
-    return f'{chip(judgement.word)}{mark}<div class="detail">{said}<br>{details}</div>'
-
-
-def _ratio(ratio: Ratio) -> str:
-    place = _MEASURED[MIXTURES[ratio.mixture].place]
-    if ratio.refused:
-        return f"{place}: cannot be inverted"
-    return f"{place}: {ratio}"
 
 
 def chip(word: str) -> str:
@@ -73,17 +67,18 @@ def differences(judgements: Sequence[Judgement], results: Results) -> str:
     rows = []
     for judgement in judgements:
         for ratio in judgement.differing:
-            mixture = MIXTURES[ratio.mixture]
+            name = ratio.mixture
             chosen = tuple(m for m in judgement.entry.methods if m.name == ratio.method)
+            fewest = min(row.people for row in results.rows if row.mixture == name)
             rows.append(
                 [
-                    f"{judgement.entry.column}, {mixture.title}",
+                    f"{judgement.entry.column}, {MIXTURES[name].title}",
                     chip(judgement.entry.paper),
                     chip(ratio.word) + (" (close)" if ratio.close else ""),
                     _NOTHING if ratio.refused else str(ratio),
                     _NOTHING if ratio.refused else f"{ratio.wins} of {ratio.seeds}",
-                    _number(_at_fewest(results, ratio.mixture, chosen)),
-                    _number(ratio_of(results, ratio.mixture, chosen, field="emd_people")),
+                    _number(ratio_of(results, name, chosen, fewest)),
+                    _number(ratio_of(results, name, chosen, field="emd_people")),
                     _number(_stopped(results, ratio, chosen)),
                 ]
             )
@@ -100,11 +95,6 @@ def differences(judgements: Sequence[Judgement], results: Results) -> str:
         "iterations stopped at delta 1e-06",
     ]
     return table(heads, rows, numbers=False)
-
-
-def _at_fewest(results: Results, mixture: str, methods: tuple[Method, ...]) -> Ratio | None:
-    people = min(row.people for row in results.rows if row.mixture == mixture)
-    return ratio_of(results, mixture, methods, people)
 
 
 def _stopped(results: Results, ratio: Ratio, methods: tuple[Method, ...]) -> Ratio | None:
@@ -196,16 +186,14 @@ def costs(settings: Iterable[Setting], results: Results, people: int) -> str:
 
 def parameters(settings: Iterable[Setting]) -> str:
     """Return what each mixture is made of."""
-    names = {
-        "k-rr": "k-RR, epsilon",
-        "geometric": "geometric, epsilon",
-        "rappor": "RAPPOR, epsilon",
-    }
+    names = {"k-rr": "k-RR", "geometric": "geometric", "rappor": "RAPPOR"}
     rows = []
     for setting in settings:
         mixture = setting.mixture
         for part in mixture.parts:
-            kind = names.get(part.kind, f"Shokri ({part.selection}), Q")
+            kind = f"Shokri ({part.selection}), Q"
+            if part.kind in names:
+                kind = f"{names[part.kind]}, epsilon"
             levels = ", ".join(f"{level:g}" for level in part.levels)
-            rows.append([mixture.title, mixture.table, f"{kind} = {levels}", f"{setting.key}"])
+            rows.append([mixture.title, mixture.table, f"{kind} = {levels}", setting.key])
     return table(["mixture", "paper's table", "mechanisms", "key of its results"], rows, False)
