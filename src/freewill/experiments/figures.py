@@ -1,6 +1,6 @@
 """The plotter: errors against people on logarithmic axes, and the pictures of the studies."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,10 +57,13 @@ def errors(
     for axes, (title, mixture, methods) in zip(grid.flat, panels, strict=True):
         for method in methods:
             _curve(axes, method, results, mixture.name)
-        plots.finish(axes, title, "people", f"EMD ({_unit(mixture)})")
+        in_city = mixture.place == "city"
+        plots.finish(axes, title, "people", "EMD (km)" if in_city else "EMD (steps of the line)")
         _log(axes)
-        if mixture.place == "city":
-            _note(axes, city)
+        if in_city:
+            # Which city it is, so that no picture can pass for another.
+            place = {"x": 0.985, "y": 0.97, "transform": axes.transAxes, "ha": "right", "va": "top"}
+            axes.text(s=city, fontsize=8.5, color=plots.SOFT, **place)
         axes.legend(fontsize=9, frameon=False, loc="lower left", labelcolor=plots.INK)
     return plots.save(figure, path)
 
@@ -90,26 +93,16 @@ def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None
     axes.fill_between(people, low, mean + spread, color=colour, alpha=0.15, linewidth=0)
 
 
-def _unit(mixture: Mixture) -> str:
-    return "km" if mixture.place == "city" else "steps of the line"
-
-
-def _note(axes: "Axes", text: str) -> None:
-    """Say in a corner which city it is, so that no picture can pass for another."""
-    looks: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8.5, "color": plots.SOFT}
-    axes.text(0.985, 0.97, text, transform=axes.transAxes, **looks)
-
-
 def _log(axes: "Axes") -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
 
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     low, high = axes.get_ylim()
     steps = (1.0,) if high / low > 200 else (1.0, 2.0, 5.0)
     axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=20))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(color=plots.FAINT, linewidth=0.8)
@@ -192,11 +185,3 @@ def price(setting: Setting, results: Results) -> dict[int, float]:
         squares = [x**2 for x in results.by_seed(name, GIBU.name, people, "l2").values()]
         found[people] = float(np.mean(squares)) / lower_bound(setting.truth, people)
     return found
-
-
-def reconstructions(
-    setting: Setting, thetas: Mapping[str, Any], label: str, people: int, path: Path
-) -> Path:
-    """Draw the truth beside what methods make of one draw."""
-    head = f"{label}: {people:,} people, {setting.mixture.title.rsplit(',', 1)[0]}"
-    return plots.picture(setting.alphabet, thetas, setting.truth, path=path, title=head)

@@ -8,7 +8,7 @@ import numpy as np
 
 from freewill.estimators import Estimate, em
 from freewill.estimators.combine import compound
-from freewill.estimators.methods import Method
+from freewill.estimators.methods import Method, Way
 from freewill.evidence import Evidence
 from freewill.solvers import OnStep, Status
 
@@ -72,15 +72,14 @@ class Race(Method):
         return replace(found, status=status, steps=steps, seconds=spent)
 
 
-def _both(estimator: str, way: str) -> tuple[Method, Method]:
+def _both(estimator: str, way: Way) -> tuple[Method, Method]:
     """Return a method with each of the two post-processings."""
-    plain = Method.parse(f"{estimator}-{way}")
-    return replace(plain, post="project"), replace(plain, post="normalise")
+    return Method(estimator, way, "project"), Method(estimator, way, "normalise")
 
 
 GIBU, IBU_M, IBU_R = Method("gibu"), Method("ibu", "M"), Method("ibu", "R")
-INV_M, INV_R = _both("inversion", "m"), _both("inversion", "r")
-RAP_M, RAP_R = _both("debias", "m"), _both("debias", "r")
+INV_M, INV_R = _both("inversion", "M"), _both("inversion", "R")
+RAP_M, RAP_R = _both("debias", "M"), _both("debias", "R")
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 EM = tuple(Method("em", delta=delta) for delta in DELTAS)
 IBU_M_STOPPED = tuple(Method("ibu", "M", delta=delta) for delta in DELTAS)

@@ -2,10 +2,11 @@
 
 import csv
 import gzip
-import io
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
 import numpy as np
 
@@ -85,17 +86,19 @@ def load(path: str | Path) -> Crowd:
         with opened(target, "rt", encoding="utf-8", newline="") as file:
             first = file.readline()
             if first.count("\t") == _SNAP_COLUMNS - 1:
-                return _city(target, *_gowalla_points(io.StringIO(first), file))
+                table = csv.reader(chain([first], file), delimiter="\t")
+                known = [(float(r[2]), float(r[3])) for r in table if len(r) == _SNAP_COLUMNS]
+                return _city(target, np.array(known))
             heads = [head.strip().strip('"').lower() for head in first.split(",")]
             latitude, longitude = _find(heads, _LATITUDE), _find(heads, _LONGITUDE)
             if latitude is not None and longitude is not None:
-                return _city(target, *_read_columns(target, file, latitude, longitude))
+                return _city(target, _read_columns(target, file, latitude, longitude))
             if len(heads) == 1:
-                rest = io.StringIO(first + file.read()) if _is_number(heads[0]) else file
-                return _line(target, *_read_columns(target, rest, 0))
+                rows = chain([first], file) if _is_number(heads[0]) else file
+                return _line(target, *_read_columns(target, rows, 0).T)
             count = _find(heads, _COUNT)
             if len(heads) == 2 and count is not None:
-                return _line(target, *_read_columns(target, file, 1 - count, count))
+                return _line(target, *_read_columns(target, file, 1 - count, count).T)
             raise FreewillError(
                 f"{target} has the columns {', '.join(heads)}: expected latitude and longitude, "
                 f"or one column of values, with or without one named count."
@@ -116,7 +119,7 @@ def _find(heads: list[str], names: tuple[str, ...]) -> int | None:
     return next((heads.index(name) for name in names if name in heads), None)
 
 
-def _read_columns(path: Path, file: TextIO, *places: int) -> list[FloatArray]:
+def _read_columns(path: Path, file: Iterable[str], *places: int) -> FloatArray:
     """Read columns of numbers; a row without them is an error that names its line."""
     found = []
     for number, row in enumerate(csv.reader(file), start=2):
@@ -131,23 +134,11 @@ def _read_columns(path: Path, file: TextIO, *places: int) -> list[FloatArray]:
             ) from None
     if not found:
         raise FreewillError(f"{path} has no rows: there is nobody to draw.")
-    return list(np.array(found).T)
+    return np.array(found)
 
 
-def _gowalla_points(*files: TextIO) -> list[FloatArray]:
-    """Read latitudes and longitudes of SNAP's file."""
-    points = [
-        (float(row[2]), float(row[3]))
-        for file in files
-        for row in csv.reader(file, delimiter="\t")
-        if len(row) == _SNAP_COLUMNS
-    ]
-    return list(np.array(points).T)
-
-
-def _city(path: Path, latitudes: FloatArray, longitudes: FloatArray) -> Crowd:
+def _city(path: Path, points: FloatArray) -> Crowd:
     """Count points on the paper's grid, or on one of its size around points from elsewhere."""
-    points = np.column_stack([latitudes, longitudes])
     grid, label, notes = CITY, "San Francisco", []
     inside = grid.encode_inside(points)
     if not inside.indices.size:
@@ -163,29 +154,19 @@ def _city(path: Path, latitudes: FloatArray, longitudes: FloatArray) -> Crowd:
 
 
 def _around(points: FloatArray) -> Grid:
-    latitude, longitude = np.median(points, axis=0)
-    north_km, east_km = kilometres_per_degree(float(latitude))
-    half_height = CITY.rows * CITY.cell[1] / 2 / north_km
-    half_width = CITY.columns * CITY.cell[0] / 2 / east_km
-    return Grid.box(
-        latitude - half_height,
-        latitude + half_height,
-        longitude - half_width,
-        longitude + half_width,
-        CITY.columns,
-        CITY.rows,
-        CITY.cell,
-    )
+    middle = np.median(points, axis=0)
+    kilometres = np.array([CITY.rows * CITY.cell[1], CITY.columns * CITY.cell[0]])
+    half = kilometres / 2 / kilometres_per_degree(float(middle[0]))
+    (south, west), (north, east) = middle - half, middle + half
+    return Grid.box(south, north, west, east, CITY.columns, CITY.rows, CITY.cell)
 
 
 def _line(path: Path, values: FloatArray, people: FloatArray | None = None) -> Crowd:
     people = np.ones(values.size) if people is None else people
-    kept = (values >= LINE.first) & (values <= LINE.last) & (values == np.floor(values))
-    if not people[kept].sum() > 0 or np.any(people < 0):
+    inside = LINE.encode_inside(values)
+    kept = people[inside.kept]
+    if not kept.sum() > 0 or np.any(people < 0):
         raise FreewillError(f"{path}: expected whole values from 0 to 99, and counts >= 0.")
-    notes = []
-    if not kept.all():
-        notes.append(f"{int((~kept).sum()):,} rows of {path.name} are not in 0..99: left out")
-    counts = np.zeros(LINE.size)
-    np.add.at(counts, LINE.encode(values[kept]), people[kept])
-    return Crowd(LINE, counts, f"values of {path.name}", tuple(notes))
+    left_out = f"{inside.dropped:,} rows of {path.name} are not in 0..99: left out"
+    counts = np.bincount(inside.indices, kept, minlength=LINE.size).astype(np.float64)
+    return Crowd(LINE, counts, f"values of {path.name}", (left_out,) if inside.dropped else ())

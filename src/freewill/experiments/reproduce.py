@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 
+from freewill import plots
 from freewill.errors import IdentifiabilityError
 from freewill.experiments import figures, report
 from freewill.experiments.methods import GIBU, IBU_M, IBU_R, INV_M, Sample
@@ -90,11 +91,12 @@ def draw(
 
 
 def _reconstruct(setting: Setting, label: str, people: int, path: Path) -> Path:
-    """Draw what three methods make of the first draw of a setting."""
+    """Draw the truth beside what three methods make of the first draw of a setting."""
     # In the order in which `plots.picture` gives out the colours that these methods have elsewhere.
     sample = Sample(setting.draw(people, seed=0)[0])
     thetas = {}
     for method in (GIBU, INV_M[0], IBU_M):
         with suppress(IdentifiabilityError):
             thetas[method.label] = sample.run(method).theta
-    return figures.reconstructions(setting, thetas, label, people, path)
+    head = f"{label}: {people:,} people, {setting.mixture.title.rsplit(',', 1)[0]}"
+    return plots.picture(setting.alphabet, thetas, setting.truth, path=path, title=head)

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from freewill.estimators.methods import Method
 from freewill.experiments.figures import stopped
 from freewill.experiments.methods import EM, GIBU, IBU_M, IBU_M_STOPPED, INV_M
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Mixture, Setting, shokri
@@ -70,37 +69,25 @@ def differences(judgements: Sequence[Judgement], results: Results) -> str:
             name = ratio.mixture
             chosen = tuple(m for m in judgement.entry.methods if m.name == ratio.method)
             fewest = min(row.people for row in results.rows if row.mixture == name)
-            rows.append(
-                [
-                    f"{judgement.entry.column}, {MIXTURES[name].title}",
-                    chip(judgement.entry.paper),
-                    chip(ratio.word) + (" (close)" if ratio.close else ""),
-                    _NOTHING if ratio.refused else str(ratio),
-                    _NOTHING if ratio.refused else f"{ratio.wins} of {ratio.seeds}",
-                    _number(ratio_of(results, name, chosen, fewest)),
-                    _number(ratio_of(results, name, chosen, field="emd_people")),
-                    _number(_stopped(results, ratio, chosen)),
-                ]
-            )
+            # As if algorithm 1, and IBU with it, had stopped there.
+            tried = (IBU_M_STOPPED[2],) if ratio.method == IBU_M.name else chosen
+            stopped_early = ratio_of(results, name, tried, ratio.people, reference=EM[2].name)
+            row = {
+                "method and panel": f"{judgement.entry.column}, {MIXTURES[name].title}",
+                "paper": chip(judgement.entry.paper),
+                "here": chip(ratio.word) + (" (close)" if ratio.close else ""),
+                "EMD / GIBU": _NOTHING if ratio.refused else str(ratio),
+                "seeds that GIBU wins": _NOTHING
+                if ratio.refused
+                else f"{ratio.wins} of {ratio.seeds}",
+                "at the fewest people": _number(ratio_of(results, name, chosen, fewest)),
+                "to the people drawn": _number(ratio_of(results, name, chosen, field="emd_people")),
+                "iterations stopped at delta 1e-06": _number(stopped_early),
+            }
+            rows.append(row)
     if not rows:
         return "<p>Every panel has the paper's word.</p>"
-    heads = [
-        "method and panel",
-        "paper",
-        "here",
-        "EMD / GIBU",
-        "seeds that GIBU wins",
-        "at the fewest people",
-        "to the people drawn",
-        "iterations stopped at delta 1e-06",
-    ]
-    return table(heads, rows, numbers=False)
-
-
-def _stopped(results: Results, ratio: Ratio, methods: tuple[Method, ...]) -> Ratio | None:
-    """Return the ratio if algorithm 1, and IBU with it, had stopped at delta 1e-06."""
-    tried = (IBU_M_STOPPED[2],) if ratio.method == IBU_M.name else methods
-    return ratio_of(results, ratio.mixture, tried, ratio.people, reference=EM[2].name)
+    return table([*rows[0]], [[*row.values()] for row in rows], numbers=False)
 
 
 def _number(ratio: Ratio | None) -> str:
