@@ -18,6 +18,7 @@ from freewill.types import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 # The palette of Okabe and Ito, which people with any colour vision tell apart; each colour comes
 # with a dash pattern of its own, for prints without colour.
@@ -32,7 +33,9 @@ _DPI = 160  # sharp in print, and a picture stays below a megabyte
 _ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
 
-_Weights = dict[str, FloatArray]
+_Series = list[tuple[int, str, FloatArray]]
+"""A number that says the pen, a name, and the percentage at each value; the truth comes first."""
+_TRUTH = -1
 
 
 def require_matplotlib() -> None:
@@ -68,76 +71,64 @@ def picture(
     'ages.png'
     """
     draw = (_bars, _line, _maps)[len(alphabet.extent)]
-    weights, area = _weights(thetas, truth, alphabet)
-    return save(draw(alphabet, weights, area, title, unit), path)
+    return save(draw(alphabet, _checked(thetas, truth, alphabet), title, unit), path)
 
 
-def _line(
-    alphabet: Alphabet, weights: _Weights, truth: FloatArray | None, title: str, unit: str
-) -> "Figure":
+def _line(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure":
     figure = blank_figure(8.4, 4.4)
     axes = figure.add_subplot()
     edges = np.linspace(*alphabet.extent[0], alphabet.size + 1)
-    if truth is not None:
-        axes.stairs(100 * truth, edges, fill=True, color=TRUTH, label="truth")
-    for number, (name, theta) in enumerate(weights.items()):
-        # The first estimate lies on top: it is the one the picture is about.
-        pen = {**_pen(number), "linewidth": 1.9, "zorder": 3 - number / len(weights)}
-        axes.plot((edges[1:] + edges[:-1]) / 2, 100 * theta, label=name, **pen)
+    for number, name, percent in series:
+        if number == _TRUTH:
+            axes.stairs(percent, edges, fill=True, color=TRUTH, label=name)
+        else:
+            # The first estimate lies on top: it is the one the picture is about.
+            pen = {**_pen(number), "linewidth": 1.9, "zorder": 3 - number / len(series)}
+            axes.plot((edges[1:] + edges[:-1]) / 2, percent, label=name, **pen)
     axes.set_xlim(edges[0], edges[-1])
     axes.margins(y=0.06)
-    if all(theta.min() >= 0 for theta in weights.values()):
+    if all(percent.min() >= 0 for _, _, percent in series):
         axes.set_ylim(bottom=0)
     finish(axes, title, unit or "value", "share of people (%)")
-    axes.grid(axis="y", color=FAINT, linewidth=0.8)
-    if truth is not None or len(weights) > 1:
-        _legend(axes)
+    _finish_series(axes, "y", series)
     return figure
 
 
-def _bars(
-    alphabet: Alphabet, weights: _Weights, truth: FloatArray | None, title: str, unit: str
-) -> "Figure":
-    series = weights if truth is None else {"truth": truth, **weights}
+def _bars(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure":
     height = np.clip(1.2 + 0.3 * alphabet.size * len(series) ** 0.5, 2.6, 60)
     figure = blank_figure(6.8, float(height))
     axes = figure.add_subplot()
     places, thick = np.arange(alphabet.size), 0.8 / len(series)
-    first = 0 if truth is None else -1
-    for number, (name, theta) in enumerate(series.items(), start=first):
-        offset = (number - first - (len(series) - 1) / 2) * thick
-        colour = TRUTH if number < 0 else _COLOURS[number % len(_COLOURS)]
-        axes.barh(places + offset, 100 * theta, thick * 0.92, color=colour, label=name)
+    for row, (number, name, percent) in enumerate(series):
+        offset = (row - (len(series) - 1) / 2) * thick
+        colour = TRUTH if number == _TRUTH else _pen(number)["color"]
+        axes.barh(places + offset, percent, thick * 0.92, color=colour, label=name)
     axes.set_yticks(places, alphabet.labels)
     axes.invert_yaxis()
     finish(axes, title, "share of people (%)", unit)
-    axes.grid(axis="x", color=FAINT, linewidth=0.8)
-    if len(series) > 1:
-        _legend(axes)
+    _finish_series(axes, "x", series)
     return figure
 
 
-def _maps(
-    alphabet: Alphabet, weights: _Weights, truth: FloatArray | None, title: str, unit: str
-) -> "Figure":
-    shown = weights if truth is None else {"truth": truth, **weights}
+def _finish_series(axes: "Axes", shares: Literal["x", "y"], series: _Series) -> None:
+    """Draw lines across the axis of the shares, and say what is what where there is a choice."""
+    axes.grid(axis=shares, color=FAINT, linewidth=0.8)
+    if len(series) > 1:
+        axes.legend(fontsize=_NORMAL, frameon=False, labelcolor=INK)
+
+
+def _maps(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure":
     (west, east), (south, north) = alphabet.extent
     shape = np.clip((north - south) / (east - west), 0.35, 1.6)
-    figure, panels = _panels(len(shown), shape, title if len(shown) > 1 else "")
-    low = min(0.0, *(100 * float(theta.min()) for theta in shown.values()))
-    high = max(100 * float(theta.max()) for theta in shown.values())
-    for axes, (name, theta) in zip(panels, shown.items(), strict=True):
-        image = axes.imshow(
-            100 * theta.reshape(alphabet.plane),
-            origin="lower",
-            extent=(west, east, south, north),
-            vmin=low,
-            vmax=high,
-            cmap="magma_r",
-            interpolation="nearest",
-        )
-        outer = axes.get_subplotspec().is_first_col()  # type: ignore[union-attr]
-        finish(axes, name if len(shown) > 1 else title, "km east", "km north" if outer else "")
+    alone = len(series) == 1
+    figure, panels = _panels(len(series), shape, "" if alone else title)
+    low = min(0.0, *(float(percent.min()) for _, _, percent in series))
+    high = max(float(percent.max()) for _, _, percent in series)
+    extent = (west, east, south, north)
+    for axes, (_, name, percent) in zip(panels, series, strict=True):
+        cells = percent.reshape(alphabet.plane)
+        image = _image(axes, cells, extent, cmap="magma_r", vmin=low, vmax=high)
+        _finish_panel(axes, title if alone else name, "km east", "km north")
     _scale(figure, image, panels, "share of people in a cell (%)")
     return figure
 
@@ -176,18 +167,11 @@ def laws(
     scale = LogNorm(smallest, 1.0)
     for axes, name, law in zip(panels, titles, given, strict=True):
         shown = np.ma.masked_equal(np.where(law > 0, np.maximum(law, smallest), 0.0), 0.0)
-        image = axes.imshow(
-            shown,
-            norm=scale,
-            cmap="viridis_r",
-            interpolation="nearest",
-            aspect="equal" if law.shape[0] == law.shape[1] else "auto",
-            origin="lower",
-            extent=_law_extent(law, alphabet),
-        )
-        outer = axes.get_subplotspec().is_first_col()  # type: ignore[union-attr]
-        value = f"true {unit or 'value'}"
-        finish(axes, name, f"reported {unit}" if unit else "report", value if outer else "")
+        aspect = "equal" if law.shape[0] == law.shape[1] else "auto"
+        extent = _law_extent(law, alphabet)
+        image = _image(axes, shown, extent, cmap="viridis_r", norm=scale, aspect=aspect)
+        across = f"reported {unit}" if unit else "report"
+        _finish_panel(axes, name, across, f"true {unit or 'value'}")
     _scale(figure, image, panels, "P(report | true value)", extend="min")
     return save(figure, path)
 
@@ -199,22 +183,24 @@ def _law_extent(law: FloatArray, alphabet: Alphabet | None) -> tuple[float, floa
     return (*(values if columns == rows else (-0.5, columns - 0.5)), *values)
 
 
-def _weights(
+def _checked(
     thetas: Mapping[str, ArrayLike], truth: ArrayLike | None, alphabet: Alphabet
-) -> tuple[_Weights, FloatArray | None]:
-    """Check that every distribution has a weight for each value."""
+) -> _Series:
+    """Return the distributions with their numbers; each must have a weight for each value."""
     if not thetas:
         raise ParameterError("nothing to draw: expected at least one name with its distribution.")
-    given = dict(thetas) if truth is None else {**thetas, "truth": truth}
-    checked = {name: np.asarray(theta, dtype=np.float64) for name, theta in given.items()}
-    for name, theta in checked.items():
+    given = [] if truth is None else [(_TRUTH, "truth", truth)]
+    given += [(number, name, theta) for number, (name, theta) in enumerate(thetas.items())]
+    series = []
+    for number, name, weights in given:
+        theta = np.asarray(weights, dtype=np.float64)
         if theta.shape != (alphabet.size,) or not np.all(np.isfinite(theta)):
             raise ParameterError(
                 f"{name!r} has shape {theta.shape}; expected one finite weight for each of the "
                 f"alphabet's {alphabet.size} values."
             )
-    area = None if truth is None else checked.pop("truth")
-    return checked, area
+        series.append((number, name, 100 * theta))
+    return series
 
 
 def blank_figure(
@@ -259,6 +245,19 @@ def finish(axes: "Axes", title: str, across: str, up: str) -> None:
     axes.spines[["left", "bottom"]].set_color(INK)
 
 
+def _image(
+    axes: "Axes", cells: FloatArray, extent: tuple[float, float, float, float], **looks: Any
+) -> "AxesImage":
+    """Draw cells as they are, upright."""
+    return axes.imshow(cells, origin="lower", interpolation="nearest", extent=extent, **looks)
+
+
+def _finish_panel(axes: "Axes", title: str, across: str, up: str) -> None:
+    """Finish one of many panels: only the first of a row says what goes up."""
+    outer = axes.get_subplotspec().is_first_col()  # type: ignore[union-attr]
+    finish(axes, title, across, up if outer else "")
+
+
 def _scale(
     figure: "Figure", image: Any, panels: list["Axes"], label: str, extend: str = "neither"
 ) -> None:
@@ -267,10 +266,6 @@ def _scale(
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=_SMALL, color=INK, labelcolor=INK)
     bar.ax.yaxis.label.set(fontsize=_NORMAL, color=INK)
-
-
-def _legend(axes: "Axes") -> None:
-    axes.legend(fontsize=_NORMAL, frameon=False, labelcolor=INK)
 
 
 def save(figure: "Figure", path: str | Path) -> Path:
