@@ -13,7 +13,7 @@ from freewill.guarantees import Guarantee
 from freewill.guarantees import audit as recompute
 from freewill.progress import progress
 
-_CLAIM = re.compile(r"([\d.eE+-]+)-(ldp|geo)(?:-.*)?", re.IGNORECASE)
+_CLAIM = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)-(ldp|geo)(?:-.*)?", re.IGNORECASE)
 
 
 def audit(
@@ -36,19 +36,16 @@ def audit(
         freewill audit survey.json --claim 4-ldp
     """
     held = None if claim is None else parse_claim(claim)
+    mechanisms = load_mechanisms(source)
     with progress("auditing"):
-        found = {
-            name: recompute(mechanism, held) for name, mechanism in load_mechanisms(source).items()
-        }
+        found = {name: recompute(mechanism, held) for name, mechanism in mechanisms.items()}
     holds = all(result.holds for result in found.values())
     if as_json:
         audits = {name: result.describe() for name, result in found.items()}
         say_json({"holds": holds, "audits": audits})
     else:
-        table(
-            ["name", "claimed", "the law gives", "verdict", "worst case"],
-            [[name, *result.row()] for name, result in found.items()],
-        )
+        rows = [[name, *result.row()] for name, result in found.items()]
+        table(["name", "claimed", "the law gives", "verdict", "worst case"], rows)
     if not holds:
         raise typer.Exit(FAILED)
 
@@ -60,10 +57,6 @@ def parse_claim(text: str) -> Guarantee:
     Guarantee(kind='geo', epsilon=0.1)
     """
     found = _CLAIM.fullmatch(text)
-    try:
-        epsilon = -1.0 if found is None else float(found[1])
-    except ValueError:
-        epsilon = -1.0
-    if found is None or not epsilon >= 0:
+    if found is None:
         raise ParameterError(f"--claim {text}: expected a number and a kind: 1.5-ldp or 0.1-geo.")
-    return Guarantee("geo" if found[2].lower() == "geo" else "ldp", epsilon)
+    return Guarantee("geo" if found[2].lower() == "geo" else "ldp", float(found[1]))

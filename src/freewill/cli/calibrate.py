@@ -23,8 +23,8 @@ class Kind(StrEnum):
     PLANAR_GEOMETRIC = "planar-geometric"
 
 
-_KINDS: dict[Kind, type[KRR | Geometric | PlanarGeometric]] = {
-    Kind(mechanism.name): mechanism for mechanism in (KRR, Geometric, PlanarGeometric)
+_KINDS: dict[str, type[KRR | Geometric | PlanarGeometric]] = {
+    mechanism.name: mechanism for mechanism in (KRR, Geometric, PlanarGeometric)
 }
 
 
@@ -63,8 +63,9 @@ def calibrate(
     expected = None if prior is None else load_prior(prior, values.size)
     with progress("calibrating"):
         found = [find(_KINDS[kind], values, quality_loss=target, prior=expected) for target in loss]
+    pairs = list(zip(loss, found, strict=True))
     if as_json:
-        rows = [
+        listed = [
             {
                 "loss": target,
                 "epsilon": mechanism.epsilon,
@@ -72,19 +73,16 @@ def calibrate(
                 "id": mechanism.id,
                 "spec": mechanism.spec(),
             }
-            for target, mechanism in zip(loss, found, strict=True)
+            for target, mechanism in pairs
         ]
-        say_json({"mechanisms": rows})
+        say_json({"mechanisms": listed})
         return
     say(f"{kind} on {values}\n")
-    table(
-        ["loss", "epsilon", "promise", "id"],
-        [
-            [f"{target:g}", f"{mechanism.epsilon:.9g}", str(mechanism.guarantee()), mechanism.id]
-            for target, mechanism in zip(loss, found, strict=True)
-        ],
-        numbers=(0, 1),
-    )
+    rows = [
+        [f"{target:g}", f"{mechanism.epsilon:.9g}", str(mechanism.guarantee()), mechanism.id]
+        for target, mechanism in pairs
+    ]
+    table(["loss", "epsilon", "promise", "id"], rows, numbers=(0, 1))
 
 
 def load_prior(path: Path, size: int) -> FloatArray:

@@ -11,9 +11,9 @@ from freewill.cli.options import (
     EvidencePath,
     Strict,
     SurveyPath,
-    checked_target,
+    check_target,
 )
-from freewill.cli.show import evidence_table, groups, remark, say, say_json, table
+from freewill.cli.show import describe, evidence_table, remark, say, say_json, table
 from freewill.progress import progress
 from freewill.reports import Reading, read, save_evidence
 from freewill.survey import Survey
@@ -22,9 +22,7 @@ from freewill.survey import Survey
 def collect(
     sources: Annotated[
         list[str],
-        typer.Argument(
-            help="Reports: files, folders, or patterns in quotes ('day-*.csv').", show_default=False
-        ),
+        typer.Argument(help="Reports: files, folders, or patterns in quotes ('day-*.csv')."),
     ],
     survey: SurveyPath,
     out: EvidencePath,
@@ -41,13 +39,11 @@ def collect(
 
         freewill collect 'reports/*.parquet' --survey survey.json --out monday.parquet
     """
-    checked_target(out, (".parquet",), "evidence")
+    check_target(out, (".parquet",), "evidence")
     reading = read_with_progress(sources, Survey.load(survey), engine, strict=strict)
     save_evidence(reading.evidence, out)
     if as_json:
-        people, mechanisms = reading.evidence.people, groups(reading.evidence)
-        head = {"out": str(out), "people": people, "mechanisms": mechanisms}
-        say_json({**head, **losses(reading)})
+        say_json({"out": str(out), **describe(reading.evidence), **losses(reading)})
         return
     evidence_table(reading.evidence)
     show_losses(reading)
@@ -80,12 +76,7 @@ def show_losses(reading: Reading) -> None:
         remark(f"{reading.duplicates:,} rows repeat a report_id and were counted once.")
     if reading.invalid:
         remark(f"{reading.refused:,} of {reading.rows:,} rows are invalid and were left out:")
-        table(
-            ["invalid rows", "reason", "examples"],
-            [
-                [f"{kind.count:,}", kind.reason, "; ".join(kind.examples)]
-                for kind in reading.invalid
-            ],
-            numbers=(0,),
-            stderr=True,
-        )
+        rows = [
+            [f"{kind.count:,}", kind.reason, "; ".join(kind.examples)] for kind in reading.invalid
+        ]
+        table(["invalid rows", "reason", "examples"], rows, numbers=(0,), stderr=True)

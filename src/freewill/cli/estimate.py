@@ -15,7 +15,7 @@ from freewill import plots
 from freewill.alphabets import Alphabet
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
-from freewill.cli.options import AsJson, Engine, EngineName, Strict, checked_target
+from freewill.cli.options import AsJson, Engine, EngineName, Strict, check_target
 from freewill.cli.show import FAILED, remark, say, say_json, table
 from freewill.errors import ParameterError
 from freewill.estimators import Estimate, Status
@@ -29,20 +29,14 @@ from freewill.survey import Survey
 _BAR = 30  # characters of the likeliest value's bar
 
 
-class Post(StrEnum):
-    """How a solution with negative components becomes a distribution."""
-
-    PROJECT = "project"
-    NORMALISE = "normalise"
-    NONE = "none"
+Post = StrEnum("Post", ["PROJECT", "NORMALISE", "NONE"])
+"""How a solution with negative components becomes a distribution."""
+_TOLD = ("method", "status", "gap", "log_likelihood", "steps", "seconds", "solver", "unresolved")
 
 
 def estimate(
     sources: Annotated[
-        list[str],
-        typer.Argument(
-            help="Evidence; or reports, when --survey says how to read them.", show_default=False
-        ),
+        list[str], typer.Argument(help="Evidence; or reports, when --survey says how to read them.")
     ],
     survey: Annotated[
         Path | None, typer.Option("--survey", "-s", help="The survey that the reports belong to.")
@@ -94,7 +88,7 @@ def estimate(
         raise ParameterError("--json and --csv were both given: take one of them.")
     if plot is not None:
         plots.require_matplotlib()
-        checked_target(plot, (".png", ".svg", ".pdf"), "a picture")
+        check_target(plot, (".png", ".svg", ".pdf"), "a picture")
     given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = Method.parse(method, **given)
     evidence, lost = load(sources, survey, engine, strict=strict)
@@ -156,14 +150,7 @@ def describe(found: Estimate, evidence: Evidence) -> dict[str, Any]:
     """Describe an estimate for JSON; an infinite gap is null."""
     alphabet = evidence.alphabet
     return {
-        "method": found.method,
-        "status": str(found.status),
-        "gap": found.gap,
-        "log_likelihood": found.log_likelihood,
-        "steps": found.steps,
-        "seconds": found.seconds,
-        "solver": found.solver,
-        "unresolved": found.unresolved,
+        **{name: getattr(found, name) for name in _TOLD},
         "people": evidence.people,
         "alphabet": alphabet.spec(),
         "values": alphabet.decode(np.arange(alphabet.size)).tolist(),
@@ -190,11 +177,10 @@ def show(found: Estimate, evidence: Evidence, rows: int) -> None:
     many = theta.size if rows == 0 else min(rows, theta.size)
     likeliest = np.sort(np.argsort(-theta, kind="stable")[:many])
     largest = max(float(theta.max()), np.finfo(float).tiny)
+    values, shares = alphabet.decode(likeliest).tolist(), theta[likeliest].tolist()
     lines = [
         [*_cells(value), f"{share:8.4%}", "█" * round(_BAR * max(share, 0.0) / largest)]
-        for value, share in zip(
-            alphabet.decode(likeliest).tolist(), theta[likeliest].tolist(), strict=True
-        )
+        for value, share in zip(values, shares, strict=True)
     ]
     table([*alphabet.axes, "share", ""], lines, numbers=range(len(alphabet.axes) + 1))
     if many < theta.size:

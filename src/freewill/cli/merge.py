@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.options import AsJson, EvidencePath, checked_target
-from freewill.cli.show import evidence_table, groups, say, say_json
+from freewill.cli.options import AsJson, EvidencePath, check_target
+from freewill.cli.show import describe, evidence_table, say, say_json
 from freewill.evidence import Evidence
 from freewill.evidence import merge as added
 from freewill.progress import progress
@@ -13,7 +13,7 @@ from freewill.reports import load_evidence, save_evidence
 
 
 def merge(
-    sources: Annotated[list[str], typer.Argument(help="Evidence files.", show_default=False)],
+    sources: Annotated[list[str], typer.Argument(help="Evidence files.")],
     out: EvidencePath,
     as_json: AsJson = False,
 ) -> None:
@@ -23,13 +23,12 @@ def merge(
 
         freewill merge monday.parquet tuesday.parquet --out week.parquet
     """
-    checked_target(out, (".parquet",), "evidence")
+    check_target(out, (".parquet",), "evidence")
     evidence = merged(sources)
     with progress("writing evidence"):
         save_evidence(evidence, out)
     if as_json:
-        head = {"out": str(out), "merged": len(sources), "people": evidence.people}
-        say_json({**head, "mechanisms": groups(evidence)})
+        say_json({"out": str(out), "merged": len(sources), **describe(evidence)})
         return
     evidence_table(evidence)
     say(f"\n{len(sources)} files merged into {out}")

@@ -7,7 +7,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from freewill.cli.options import AsJson, SurveyPath, checked_target, required
+from freewill.cli.options import AsJson, SurveyPath, check_target, required
 from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.values import encode, read_columns
 from freewill.errors import ParameterError
@@ -30,8 +30,7 @@ def obfuscate(
         ),
     ],
     choice: Annotated[
-        str | None,
-        typer.Option(help="The column that names the mechanism each person chose."),
+        str | None, typer.Option(help="The column that names the mechanism each person chose.")
     ] = None,
     share: Annotated[
         list[str] | None,
@@ -60,7 +59,7 @@ def obfuscate(
             --share careful=3 --share relaxed=1 --seed 7 --out reports.parquet
     """
     offered = Survey.load(survey)
-    checked_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
+    check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
     rng = np.random.default_rng(seed)
     names = list(offered.mechanisms)
     given = read_columns(values, [*column, *([] if choice is None else [choice])])
@@ -84,14 +83,11 @@ def obfuscate(
     if as_json:
         say_json({"out": str(out), "people": people, "dropped": dropped, "seed": seed})
         return
-    table(
-        ["name", "mechanism", "people", "promise"],
-        [
-            [name, brief(mechanism), f"{people[name]:,}", mechanism.guarantee().short]
-            for name, mechanism in offered.mechanisms.items()
-        ],
-        numbers=(2,),
-    )
+    rows = [
+        [name, brief(mechanism), f"{people[name]:,}", mechanism.guarantee().short]
+        for name, mechanism in offered.mechanisms.items()
+    ]
+    table(["name", "mechanism", "people", "promise"], rows, numbers=(2,))
     say(f"\n{len(indices):,} reports written to {out}")
     if dropped:
         remark(f"{dropped:,} people are outside {offered.alphabet} and were left out.")

@@ -13,12 +13,8 @@ from freewill.errors import FreewillError, ParameterError, SpecError
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.survey import Survey
 
-
-class Engine(StrEnum):
-    """What counts the reports."""
-
-    DUCKDB = "duckdb"
-    SPARK = "spark"
+Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
+"""What counts the reports."""
 
 
 def required(name: str, letter: str, text: str) -> Any:
@@ -43,8 +39,7 @@ def parse_alphabet(text: str) -> Alphabet:
     0..99 | 24 x 16 cells of 0.5 km | 2 labels
     """
     if text.endswith((".json", ".toml")):
-        alphabet: Alphabet = Survey.load(Path(text)).alphabet
-        return alphabet
+        return Survey.load(text).alphabet
     if found := _LINE.fullmatch(text):
         first, last, step = found.groups()
         return Linear(int(first), int(last), int(step or 1))
@@ -78,7 +73,7 @@ def load_json(path: Path) -> Any:
         raise SpecError(f"{path} is not JSON: {error}.") from None
 
 
-def checked_target(path: Path, endings: tuple[str, ...], what: str) -> Path:
+def check_target(path: Path, endings: tuple[str, ...], what: str) -> None:
     """Refuse, before any work is done, a file that could not be written in the end."""
     if path.suffix.lower() not in endings:
         raise ParameterError(
@@ -86,4 +81,3 @@ def checked_target(path: Path, endings: tuple[str, ...], what: str) -> Path:
         )
     if not path.parent.is_dir():
         raise FreewillError(f"{path}: the folder {path.parent} does not exist. Make it first.")
-    return path

@@ -78,9 +78,9 @@ def table(
     console(stderr=stderr).print(drawn)
 
 
-def groups(evidence: "Evidence") -> list[dict[str, Any]]:
-    """Describe each group of the evidence."""
-    return [
+def describe(evidence: "Evidence") -> dict[str, Any]:
+    """Describe for JSON how many people chose what."""
+    mechanisms = [
         {
             "name": group.name or group.mechanism.id,
             "mechanism": brief(group.mechanism),
@@ -90,26 +90,19 @@ def groups(evidence: "Evidence") -> list[dict[str, Any]]:
         }
         for group in evidence.groups
     ]
+    return {"people": evidence.people, "mechanisms": mechanisms}
 
 
 def evidence_table(evidence: "Evidence") -> None:
     """Print how many people chose what."""
     many = len(evidence.groups)
     say(f"{evidence.people:,} people, {many} mechanism{'s' * (many != 1)}, {evidence.alphabet}\n")
-    table(
-        ["name", "mechanism", "people", "outputs", "promise"],
-        [
-            [
-                group.name or group.mechanism.id,
-                brief(group.mechanism),
-                f"{group.people:,}",
-                f"{group.rows:,}",
-                group.mechanism.guarantee().short,
-            ]
-            for group in evidence.groups
-        ],
-        numbers=(2, 3),
-    )
+    rows = []
+    for group in evidence.groups:
+        name, promise = group.name or group.mechanism.id, group.mechanism.guarantee().short
+        counts = [f"{group.people:,}", f"{group.rows:,}"]
+        rows.append([name, brief(group.mechanism), *counts, promise])
+    table(["name", "mechanism", "people", "outputs", "promise"], rows, numbers=(2, 3))
 
 
 def brief(mechanism: "Mechanism") -> str:
