@@ -78,13 +78,10 @@ class Problem:
         """Return the user's expected loss under a law."""
         return float(self.prior @ (law * self.report_loss).sum(axis=1))
 
-    def guesses(self, law: FloatArray) -> FloatArray:
-        """Return the adversary's expected loss [output y, guess z], prior included."""
-        return np.asarray((law * self.prior[:, None]).T @ self.guess_loss)
-
     def adversary_loss(self, law: FloatArray) -> float:
         """Return the adversary's expected loss with the best guess for each output."""
-        return float(self.guesses(law).min(axis=1).sum())
+        guesses = (law * self.prior[:, None]).T @ self.guess_loss
+        return float(guesses.min(axis=1).sum())
 
     def entropy(self, law: FloatArray) -> float:
         """Return the conditional entropy of the value given the output, in bits."""

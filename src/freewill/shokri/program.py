@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from freewill.errors import LawError
+from freewill.shokri import linear
 from freewill.shokri.problem import Problem
 from freewill.types import FloatArray, IntArray
 
@@ -54,40 +54,24 @@ def _pairs(guesses: IntArray) -> IntArray:
 
 def _relaxed(problem: Problem, quality_loss: float, pairs: IntArray) -> tuple[FloatArray, float]:
     """Solve with these (output, guess) pairs only, for the columns at the representatives."""
-    from scipy.optimize import linprog  # noqa: PLC0415
-    from scipy.sparse import csr_array, vstack  # noqa: PLC0415
+    from scipy.sparse import csr_array, hstack, vstack  # noqa: PLC0415
 
     size, reps, many = problem.size, problem.representatives, problem.multiplicity
     outputs, guesses = pairs.T
-    unknowns = reps.size * size
-    number, value = np.arange(len(pairs)), np.arange(size)
     # v_y - sum_x pi_x A_xy l_p(x, z) <= 0; unknowns: the columns, one after the other, then v.
-    replies = csr_array(
-        (
-            np.concatenate(
-                [-(problem.guess_loss[:, guesses].T * problem.prior).ravel(), np.ones(len(pairs))]
-            ),
-            (
-                np.concatenate([np.repeat(number, size), number]),
-                np.concatenate([(outputs[:, None] * size + value).ravel(), unknowns + outputs]),
-            ),
-        ),
-        shape=(len(pairs), unknowns + reps.size),
-    )
-    no_v = np.zeros(reps.size)
-    cost = (problem.report_loss[:, reps].T * problem.prior * many[:, None]).ravel()
-    rows = np.hstack([*(times * problem.averaging.T for times in many), np.zeros((reps.size,) * 2)])
-    answer = linprog(  # type: ignore[call-overload]
-        np.concatenate([np.zeros(unknowns), -many]),
-        A_ub=vstack([replies, csr_array(np.append(cost, no_v)[None, :])]),
+    losses = linear.on_columns(problem.guess_loss[:, guesses].T * problem.prior, outputs, reps.size)
+    replies = hstack([-losses, linear.on_columns(np.ones((len(pairs), 1)), outputs, reps.size)])
+    rows, cost = linear.equalities(problem, reps)
+    answer = linear.solve(
+        np.concatenate([np.zeros(cost.size), -many]),
+        quality_loss,
+        A_ub=vstack([replies, csr_array(np.append(cost, np.zeros(reps.size))[None, :])]),
         b_ub=np.append(np.zeros(len(pairs)), quality_loss),
-        A_eq=csr_array(rows),
+        A_eq=csr_array(np.hstack([rows, np.zeros((reps.size, reps.size))])),
         b_eq=np.ones(reps.size),
-        bounds=[(0, None)] * unknowns + [(None, None)] * reps.size,
+        bounds=[(0, None)] * cost.size + [(None, None)] * reps.size,
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    if answer.status != 0:
-        raise LawError(f"the linear program at quality_loss={quality_loss:g}: {answer.message}")
-    columns = np.maximum(answer.x[:unknowns], 0).reshape(reps.size, size)
+    columns = np.maximum(answer.x[: cost.size], 0).reshape(reps.size, size)
     return columns, -float(answer.fun)
