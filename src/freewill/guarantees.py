@@ -1,7 +1,6 @@
 """What a mechanism promises, and the audit that recomputes the promise from the law."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -10,6 +9,7 @@ import numpy as np
 from freewill.alphabets import Alphabet, is_line
 from freewill.errors import LawError, ParameterError
 from freewill.operators import Operator
+from freewill.slices import slices
 from freewill.types import FloatArray, Reports
 
 _AUDIT_ENTRIES = 1 << 22
@@ -138,7 +138,7 @@ class LossAudit:
     def __str__(self) -> str:
         tight = ", and it is the optimum" if self.tight else f", of an optimum {self.optimum:.9g}"
         return (
-            f"claimed adversary's loss {self.claim.adversary_loss:.9g}: {_verdict(self)}. "
+            f"claimed adversary's loss {self.claim.adversary_loss:.9g}: {_verdict(self, '')}. "
             f"The law gives {self.adversary_loss:.9g}{tight}; "
             f"the user loses {self.user_loss:.9g} of at most {self.quality_loss:.9g}."
         )
@@ -146,9 +146,7 @@ class LossAudit:
     def row(self) -> list[str]:
         """Return the claim, what the law gives, the verdict and what the user loses."""
         user = f"user loses {self.user_loss:.6g} of {self.quality_loss:.6g}"
-        tight = ", tight" * self.tight
-        given = f"loses {self.adversary_loss:.6g}"
-        return [self.claim.short, given, _verdict(self) + tight, user]
+        return [self.claim.short, f"loses {self.adversary_loss:.6g}", _verdict(self), user]
 
     def describe(self) -> dict[str, Any]:
         """Describe the outcome for JSON."""
@@ -199,10 +197,9 @@ class Audit:
         return self.holds and self.claim.epsilon - self.epsilon <= 1e-9 * (1 + self.epsilon)
 
     def __str__(self) -> str:
-        tight = ", and it is tight" if self.tight else ""
         return (
             f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}: "
-            f"{_verdict(self)}{tight}. The law gives {self.epsilon:.9g}, "
+            f"{_verdict(self, ', and it is tight')}. The law gives {self.epsilon:.9g}, "
             f"at output {self.output} between {self.first} and {self.second}."
         )
 
@@ -210,14 +207,8 @@ class Audit:
         """Return the claim, what the law gives, the verdict and the worst case."""
         # An output of many bits would fill the table.
         by = "" if isinstance(self.output, list) else f", output {self.output}"
-        tight = ", tight" * self.tight
         given = Guarantee(self.claim.kind, self.epsilon).short
-        return [
-            self.claim.short,
-            given,
-            _verdict(self) + tight,
-            f"{self.first} or {self.second}{by}",
-        ]
+        return [self.claim.short, given, _verdict(self), f"{self.first} or {self.second}{by}"]
 
     def describe(self) -> dict[str, Any]:
         """Describe the outcome for JSON; an infinite epsilon has no number there."""
@@ -225,8 +216,8 @@ class Audit:
         return {**_outcome(self), "epsilon": self.epsilon, "worst": worst}
 
 
-def _verdict(found: Audit | LossAudit) -> str:
-    return "holds" if found.holds else "DOES NOT HOLD"
+def _verdict(found: Audit | LossAudit, tight: str = ", tight") -> str:
+    return ("holds" if found.holds else "DOES NOT HOLD") + tight * found.tight
 
 
 def _outcome(found: Audit | LossAudit) -> dict[str, Any]:
@@ -268,13 +259,14 @@ def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:
             f"Audit the same mechanism on a smaller alphabet."
         )
     worst, found, largest = -math.inf, (0, 0, 0), 0.0
-    for start, rows in _log_rows(mechanism, outputs):
+    for part in slices(len(outputs), _AUDIT_ENTRIES // alphabet.size):
+        rows = mechanism.operator(outputs[part]).log_dense()
         finite = np.isfinite(rows)
         largest = max(largest, float(np.abs(rows[finite]).max(initial=0.0)))
         search = _worst_pair if pairs else _worst_neighbours if geo else _worst_row
         epsilon, row, first, second = search(rows, alphabet)
         if epsilon > worst:
-            worst, found = epsilon, (start + row, first, second)
+            worst, found = epsilon, (part.start + row, first, second)
     row, first, second = found
     values = alphabet.decode([first, second])
     others = np.arange(1, alphabet.size)
@@ -282,12 +274,6 @@ def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:
     resolution = 8 * float(np.spacing(1 + largest)) / nearest
     output = outputs[row].tolist()
     return Audit(claim, worst, resolution, values[0].tolist(), values[1].tolist(), output)
-
-
-def _log_rows(mechanism: Auditable, outputs: Reports) -> Iterator[tuple[int, FloatArray]]:
-    height = max(1, _AUDIT_ENTRIES // mechanism.alphabet.size)
-    for start in range(0, len(outputs), height):
-        yield start, mechanism.operator(outputs[start : start + height]).log_dense()
 
 
 _Worst = tuple[float, int, int, int]

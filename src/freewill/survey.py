@@ -88,11 +88,9 @@ class Survey:
 
     def spec(self) -> Spec:
         """Return the portable description, ready for JSON."""
-        mechanisms = {}
-        for name, mechanism in self.mechanisms.items():
-            spec = mechanism.spec()
+        mechanisms = {name: mechanism.spec() for name, mechanism in self.mechanisms.items()}
+        for spec in mechanisms.values():
             del spec["alphabet"]
-            mechanisms[name] = spec
         return {_HEAD: SURVEY_VERSION, "alphabet": self.alphabet.spec(), "mechanisms": mechanisms}
 
     @classmethod
@@ -162,12 +160,9 @@ def _fault(spec: Any) -> str:
     entries = spec["mechanisms"]
     if not isinstance(entries, dict | list):
         return f"mechanisms of type {type(entries).__name__}"
-    wrong = [
-        entry
-        for entry in (entries.values() if isinstance(entries, dict) else entries)
-        if not isinstance(entry, dict)
-    ]
-    return f"mechanism {wrong[0]!r}" if wrong else ""
+    listed = entries.values() if isinstance(entries, dict) else entries
+    wrong = [f"mechanism {entry!r}" for entry in listed if not isinstance(entry, dict)]
+    return wrong[0] if wrong else ""
 
 
 def _named(survey: Spec) -> dict[str, Mechanism]:
