@@ -89,12 +89,11 @@ class Shokri(Mechanism):
             raise ParameterError(
                 f"selection={selection!r}: expected one of {', '.join(get_args(Selection))}."
             )
+        weights = None if prior is None else distribution(prior, alphabet.size, "prior")
         fields = {
             "alphabet": alphabet,
             "quality_loss_limit": checked_quality_loss(quality_loss),
-            "prior": None
-            if prior is None
-            else _frozen(distribution(prior, alphabet.size, "prior")),
+            "prior": None if weights is None else _frozen(weights),
             "selection": selection,
             "report_loss": _checked_loss(report_loss, alphabet.size, "report_loss"),
             "guess_loss": _checked_loss(guess_loss, alphabet.size, "guess_loss"),
@@ -102,7 +101,7 @@ class Shokri(Mechanism):
         for field, value in fields.items():
             object.__setattr__(self, field, value)
         honest = self.problem.report_loss.diagonal()
-        if self._closed_form and np.any(honest != 0):
+        if self.problem.one_loss and np.any(honest != 0):
             where = int(np.flatnonzero(honest)[0])
             raise ParameterError(
                 f"report_loss[{where}, {where}]={honest[where]:g}: with one loss for user and "
@@ -114,12 +113,6 @@ class Shokri(Mechanism):
 
     def __hash__(self) -> int:
         return hash(self.id)
-
-    @property
-    def _closed_form(self) -> bool:
-        return self.report_loss is self.guess_loss or np.array_equal(
-            self.problem.report_loss, self.problem.guess_loss
-        )
 
     @cached_property
     def problem(self) -> Problem:
@@ -137,7 +130,7 @@ class Shokri(Mechanism):
     @property
     def constant(self) -> bool:
         """Whether the law is the same for all values, because `quality_loss` allows that."""
-        return self._closed_form and self.quality_loss_limit >= self.problem.largest_loss
+        return self.problem.one_loss and self.quality_loss_limit >= self.problem.largest_loss
 
     @cached_property
     def _solved(self) -> cache.Arrays:
@@ -170,7 +163,7 @@ class Shokri(Mechanism):
         problem, limit = self.problem, self.quality_loss_limit
         optimum = min(limit, problem.largest_loss)
         with progress(f"solving {self}") as show:
-            if not self._closed_form:
+            if not problem.one_loss:
                 law, optimum = program.solve(
                     problem, limit, on_step=lambda gap: show(_towards(gap, 1e-8))
                 )
@@ -203,9 +196,8 @@ class Shokri(Mechanism):
 
     def _valid(self, solved: cache.Arrays) -> bool:
         law, optimum = solved["law"], solved["optimum"]
-        size = self.alphabet.size
         return (
-            law.shape == (size, size)
+            law.shape == (self.alphabet.size, self.alphabet.size)
             and optimum.shape == ()
             and bool(np.all(law >= 0))
             and bool(np.all(np.abs(law.sum(axis=1) - 1) < _STOCHASTIC))
@@ -231,18 +223,14 @@ class Shokri(Mechanism):
 
     def guarantee(self) -> AdversaryLoss:
         """Return what the adversary is sure to lose on average, whatever the guesses."""
-        problem = self.problem
-        return AdversaryLoss(
-            problem.adversary_loss(self.matrix),
-            problem.user_loss(self.matrix),
-            problem.entropy(self.matrix),
-        )
+        problem, law = self.problem, self.matrix
+        losses = problem.adversary_loss(law), problem.user_loss(law)
+        return AdversaryLoss(*losses, problem.entropy(law))
 
     def parameters(self) -> Spec:
         """Return Q, the selection and, where they are not the default, prior and losses."""
-        losses = {"report_loss": self.report_loss, "guess_loss": self.guess_loss}
-        arrays = {"prior": self.prior, **losses}
-        given = {name: array.tolist() for name, array in arrays.items() if array is not None}
+        arrays = ((name, getattr(self, name)) for name in ("prior", "report_loss", "guess_loss"))
+        given = {name: array.tolist() for name, array in arrays if array is not None}
         return {"quality_loss": self.quality_loss_limit, "selection": self.selection, **given}
 
     @classmethod
@@ -253,7 +241,7 @@ class Shokri(Mechanism):
 
     def __str__(self) -> str:
         constant = ", constant" if self.constant else ""
-        chosen = self.selection if self._closed_form else "its own losses"
+        chosen = self.selection if self.problem.one_loss else "its own losses"
         return f"{self.name}({self.alphabet}, Q={self.quality_loss_limit:g}, {chosen}{constant})"
 
 
