@@ -26,20 +26,14 @@ _KINDS = {str: "text", Path: "path", int: "integer", float: "number", bool: ""}
 
 def reference() -> str:
     """Return the whole page, in Markdown."""
-    parts = [_HEAD, inspect.cleandoc(freewill.__doc__ or ""), "", _contents()]
-    for name in COMMANDS:
-        function = command(name)
-        parts += ["", f"## freewill {name}", "", inspect.cleandoc(function.__doc__ or ""), ""]
-        parts += ["| | | |", "| --- | --- | --- |", *_parameters(function)]
+    texts = {name: inspect.cleandoc(command(name).__doc__ or "") for name in COMMANDS}
+    parts = [_HEAD, inspect.cleandoc(freewill.__doc__ or ""), ""]
+    parts += ["| command | what it does |", "| --- | --- |"]
+    parts += [f"| [`{n}`](#freewill-{n}) | {text.splitlines()[0]} |" for n, text in texts.items()]
+    for name, text in texts.items():
+        parts += ["", f"## freewill {name}", "", text, ""]
+        parts += ["| | | |", "| --- | --- | --- |", *_parameters(command(name))]
     return "\n".join(parts) + "\n"
-
-
-def _contents() -> str:
-    rows = [
-        f"| [`{name}`](#freewill-{name}) | {(command(name).__doc__ or '').splitlines()[0]} |"
-        for name in COMMANDS
-    ]
-    return "\n".join(["| command | what it does |", "| --- | --- |", *rows])
 
 
 def _parameters(function: Callable[..., None]) -> list[str]:

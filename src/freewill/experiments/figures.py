@@ -71,8 +71,7 @@ def errors(
 def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None:
     curve = results.curve(mixture, method.name)
     people = np.array([*curve])
-    mean = np.array([summary.mean for summary in curve.values()])
-    spread = np.array([summary.spread for summary in curve.values()])
+    mean, spread = np.array([*curve.values()]).reshape(-1, 2).T
     colour, marker = _PENS[method.estimator, method.post]
     axes.plot(
         people,

@@ -74,9 +74,7 @@ class Setting:
     def key(self) -> str:
         """A hash of all that decides the numbers: alphabet, mechanisms, solved laws and truth."""
         # Two releases may solve one spec of Shokri's to different optima: the law itself counts.
-        kinds = [part.kind for part in self.mixture.parts for _ in part.levels]
-        named = zip(kinds, self.mechanisms, strict=True)
-        laws = [mechanism.law() for kind, mechanism in named if kind == "shokri"]
+        laws = [mechanism.law() for mechanism in self.mechanisms if mechanism.name == Shokri.name]
         cause = {
             "results": RESULTS_VERSION,
             "alphabet": self.alphabet.spec(),

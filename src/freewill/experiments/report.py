@@ -145,7 +145,7 @@ def _tables(outcome: Outcome) -> dict[str, str]:
         "stops": tables.stops(mixtures, results, people),
         "race": tables.race(mixtures, results, people),
         "rules": tables.selections(results, people),
-        "costs": tables.costs(settings, results, people),
+        "costs": tables.costs(mixtures, results, people),
         "facts": tables.table(["", ""], _facts(outcome), numbers=False),
         "parameters": tables.parameters(settings),
     }

@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, fields
 from functools import cached_property
@@ -35,24 +35,6 @@ class Row:
     status: str = "failed"
     seconds: float = 0.0
     failed: str = ""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Mean and standard deviation over seeds."""
-
-    mean: float
-    spread: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Summary":
-        """Summarise one number a seed; a single seed has no spread.
-
-        >>> Summary.of([1.0, 3.0]).mean
-        2.0
-        """
-        spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-        return cls(float(np.mean(values)), spread)
 
 
 class Store:
@@ -113,11 +95,18 @@ class Results:
         why = (r.failed for r in self.rows if (r.mixture, r.method) == (mixture, method))
         return next((text for text in why if text), "")
 
-    def curve(self, mixture: str, method: str) -> dict[int, Summary]:
-        """Return the summary of the EMD at each size."""
-        sizes = sorted({row.people for row in self.rows if row.mixture == mixture})
-        found = {people: self.by_seed(mixture, method, people) for people in sizes}
-        return {people: Summary.of([*v.values()]) for people, v in found.items() if v}
+    def curve(self, mixture: str, method: str) -> dict[int, tuple[float, float]]:
+        """Return, by the number of people, mean and standard deviation of the EMD over seeds.
+
+        A single seed has no deviation.
+        """
+        found = {}
+        for people in sorted({row.people for row in self.rows if row.mixture == mixture}):
+            errors = [*self.by_seed(mixture, method, people).values()]
+            if errors:
+                spread = float(np.std(errors, ddof=1)) if len(errors) > 1 else 0.0
+                found[people] = float(np.mean(errors)), spread
+        return found
 
     def write_csv(self, path: Path) -> None:
         """Write all rows, tidy: one observation a row."""

@@ -137,15 +137,14 @@ def _times(ours: float, theirs: float, arrived: bool) -> list[str]:
 def selections(results: Results, people: int) -> str:
     """Return what each selection rule leaves to GIBU, and what [IBU]M and [INV]M make of it."""
     rows = []
-    for place in ("line", "city"):
-        for rule in SELECTIONS:
-            mixture = shokri(place, rule)
-            own = results.curve(mixture.name, GIBU.name).get(people)
-            if own is None:
-                continue
+    for mixture in [shokri("line", s) for s in SELECTIONS] + [
+        shokri("city", s) for s in SELECTIONS
+    ]:
+        own = results.curve(mixture.name, GIBU.name).get(people)
+        if own is not None:
+            unit = "km" if mixture.place == "city" else "steps"
             cells = [_short(ratio_of(results, mixture.name, m, people)) for m in ((IBU_M,), INV_M)]
-            unit = "km" if place == "city" else "steps"
-            rows.append([mixture.title, f"{own.mean:.3f} ± {own.spread:.3f} {unit}", *cells])
+            rows.append([mixture.title, f"{own[0]:.3f} ± {own[1]:.3f} {unit}", *cells])
     return table(["", "EMD of GIBU", "[IBU]M / GIBU", "[INV]M / GIBU"], rows)
 
 
@@ -156,18 +155,16 @@ def _short(ratio: Ratio | None) -> str:
     return f"{number} {chip(ratio.word)}"
 
 
-def costs(settings: Iterable[Setting], results: Results, people: int) -> str:
+def costs(mixtures: Iterable[Mixture], results: Results, people: int) -> str:
     """Return the median seconds of each method on each mixture."""
     # The two post-processings cost the same.
     listed = (m for panel in PANELS for m in panel.methods if m.post != "normalise")
     methods = sorted(dict.fromkeys(listed), key=lambda method: method != GIBU)
     rows = []
-    for setting in settings:
-        cells = []
-        for method in methods:
-            own = results.by_seed(setting.mixture.name, method.name, people, "seconds")
-            cells.append(f"{1000 * float(np.median([*own.values()])):.1f}" if own else "")
-        rows.append([setting.mixture.title, *cells])
+    for mixture in mixtures:
+        spent = [results.by_seed(mixture.name, m.name, people, "seconds") for m in methods]
+        cells = [f"{1000 * np.median([*own.values()]):.1f}" if own else "" for own in spent]
+        rows.append([mixture.title, *cells])
     return table(["milliseconds", *(method.label.split(",")[0] for method in methods)], rows)
 
 
