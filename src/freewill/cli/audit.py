@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.options import AsJson, load_mechanisms
+from freewill.cli.options import AsJson, load_mechanisms, option
 from freewill.cli.show import FAILED, say_json, table
 from freewill.errors import ParameterError
 from freewill.guarantees import Guarantee
@@ -20,9 +20,7 @@ def audit(
     source: Annotated[Path, typer.Argument(help="A survey, or the JSON spec of one mechanism.")],
     claim: Annotated[
         str | None,
-        typer.Option(
-            help="What to hold each law to, e.g. 1.5-ldp or 0.1-geo (a unit of distance)."
-        ),
+        option("What to hold each law to, e.g. 1.5-ldp or 0.1-geo (a unit of distance)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from freewill.calibration import calibrate as find
-from freewill.cli.options import AsJson, load_json, parse_alphabet, required
+from freewill.cli.options import AsJson, load_json, option, parse_alphabet, required
 from freewill.cli.show import say, say_json, table
 from freewill.errors import SpecError
 from freewill.mechanisms import KRR, Geometric, PlanarGeometric
@@ -45,8 +45,7 @@ def calibrate(
         ),
     ],
     prior: Annotated[
-        Path | None,
-        typer.Option(help="The distribution to expect, as `estimate --json` writes it."),
+        Path | None, option("The distribution to expect, as `estimate --json` writes it.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

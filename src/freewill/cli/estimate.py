@@ -15,7 +15,7 @@ from freewill import plots
 from freewill.alphabets import Alphabet
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
-from freewill.cli.options import AsJson, Engine, EngineName, Strict, check_target
+from freewill.cli.options import AsJson, Engine, EngineName, Strict, check_target, option
 from freewill.cli.show import FAILED, remark, say, say_json, table
 from freewill.errors import ParameterError
 from freewill.estimators import Estimate, Status
@@ -39,39 +39,30 @@ def estimate(
         list[str], typer.Argument(help="Evidence; or reports, when --survey says how to read them.")
     ],
     survey: Annotated[
-        Path | None, typer.Option("--survey", "-s", help="The survey that the reports belong to.")
+        Path | None, option("The survey that the reports belong to.", "--survey", "-s")
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
+        option(
+            "gibu, em, inversion, ibu, debias; over many mechanisms inversion-m, inversion-r, "
+            "ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, [IBU]R, [RAP]M ... work too).",
             "--method",
             "-m",
-            help="gibu, em, inversion, ibu, debias; over many mechanisms inversion-m, inversion-r, "
-            "ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, [IBU]R, [RAP]M ... work too).",
         ),
     ] = "gibu",
     only: Annotated[
-        list[str] | None,
-        typer.Option(help="Use only mechanisms of this kind (k-rr), name or id; many times."),
+        list[str] | None, option("Use only mechanisms of this kind (k-rr), name or id; many times.")
     ] = None,
-    post: Annotated[
-        Post | None, typer.Option(help="For inversion and debias; project by default.")
-    ] = None,
-    tol: Annotated[
-        float | None, typer.Option(help="The gap to certify: 0.01 / people by default.")
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Where em stops, and ibu as an iteration.")
-    ] = None,
-    max_steps: Annotated[int | None, typer.Option(min=1, help="The most steps to take.")] = None,
+    post: Annotated[Post | None, option("For inversion and debias; project by default.")] = None,
+    tol: Annotated[float | None, option("The gap to certify: 0.01 / people by default.")] = None,
+    delta: Annotated[float | None, option("Where em stops, and ibu as an iteration.")] = None,
+    max_steps: Annotated[int | None, option("The most steps to take.", min=1)] = None,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    rows: Annotated[
-        int, typer.Option(min=0, help="Values to print, the likeliest; 0 prints all.")
-    ] = 20,
+    rows: Annotated[int, option("Values to print, the likeliest; 0 prints all.", min=0)] = 20,
     as_json: AsJson = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: value, share.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw a picture: .png, .svg or .pdf.")] = None,
+    as_csv: Annotated[bool, option("Print CSV: value, share.", "--csv")] = False,
+    plot: Annotated[Path | None, option("Draw a picture: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Reconstruct the distribution of the true values, with a certificate.
 

@@ -7,7 +7,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from freewill.cli.options import AsJson, SurveyPath, check_target, required
+from freewill.cli.options import AsJson, SurveyPath, check_target, option, required
 from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.values import encode, read_columns
 from freewill.errors import ParameterError
@@ -30,20 +30,18 @@ def obfuscate(
         ),
     ],
     choice: Annotated[
-        str | None, typer.Option(help="The column that names the mechanism each person chose.")
+        str | None, option("The column that names the mechanism each person chose.")
     ] = None,
     share: Annotated[
         list[str] | None,
-        typer.Option(
-            help="NAME=WEIGHT: what share of people choose a mechanism; may be given many times. "
+        option(
+            "NAME=WEIGHT: what share of people choose a mechanism; may be given many times. "
             "Equal shares unless given."
         ),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Draw the same reports every time.")
-    ] = None,
+    seed: Annotated[int | None, option("Draw the same reports every time.", min=0)] = None,
     drop_outside: Annotated[
-        bool, typer.Option("--drop-outside", help="Leave out people with values outside.")
+        bool, option("Leave out people with values outside.", "--drop-outside")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

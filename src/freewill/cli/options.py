@@ -17,16 +17,21 @@ Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
 """What counts the reports."""
 
 
+def option(text: str, *spellings: str, **settings: Any) -> Any:
+    """Return an option by what it is for; spelled like its parameter unless told otherwise."""
+    return typer.Option(*spellings, help=text, **settings)
+
+
 def required(name: str, letter: str, text: str) -> Any:
     """Return an option that must be given, by its name or a letter."""
-    return typer.Option(f"--{name}", f"-{letter}", help=text, show_default=False)
+    return option(text, f"--{name}", f"-{letter}", show_default=False)
 
 
 SurveyPath = Annotated[Path, required("survey", "s", "The survey, .json or .toml.")]
 EvidencePath = Annotated[Path, required("out", "o", "Where the evidence goes, .parquet.")]
-EngineName = Annotated[Engine, typer.Option(help="What counts the reports.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse the source if any row is invalid.")]
+EngineName = Annotated[Engine, option("What counts the reports.")]
+AsJson = Annotated[bool, option("Print JSON, for scripts.", "--json")]
+Strict = Annotated[bool, option("Refuse the source if any row is invalid.", "--strict")]
 
 _LINE = re.compile(r"(-?\d+)\.\.(-?\d+)(?::(\d+))?")
 _GRID = re.compile(r"(\d+)x(\d+)x([\d.eE+-]+)")

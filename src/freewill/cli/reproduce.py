@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from freewill import experiments
+from freewill.cli.options import option
 from freewill.cli.show import remark, say, table
 from freewill.errors import ParameterError
 
@@ -20,24 +21,22 @@ def reproduce(
             help="2 to 14, with a or b for one panel; table1, table2; em, selections. All if none.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and seeds.")] = False,
+    quick: Annotated[bool, option("Fewer sizes and seeds.", "--quick")] = False,
     data: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Check-ins (latitude, longitude; or SNAP's Gowalla file) for the city, or values "
-            "for the line 0..99; may be given twice. The city is synthetic if none.",
+        option(
+            "Check-ins (latitude, longitude; or SNAP's Gowalla file) for the city, or values "
+            "for the line 0..99; may be given twice. The city is synthetic if none."
         ),
     ] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Fetch SNAP's Gowalla check-ins for the city, once.")
+        bool, option("Fetch SNAP's Gowalla check-ins for the city, once.", "--download")
     ] = False,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The folder for the report and all results.")
+        Path, option("The folder for the report and all results.", "--out", "-o")
     ] = Path("reproduction"),
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; one a core by default.")
-    ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the figures and stop.")] = False,
+    workers: Annotated[int | None, option("Processes; one a core by default.", min=1)] = None,
+    listed: Annotated[bool, option("List the figures and stop.", "--list")] = False,
 ) -> None:
     """Run the paper's figures and tables again, and write a report.
 
