@@ -1,7 +1,6 @@
 """The plotter: errors against people on logarithmic axes, and the pictures of the studies."""
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from freewill.theory import lower_bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _Pen = tuple[str, str]
 _PENS: dict[tuple[str, str | None], _Pen] = {
@@ -41,10 +41,9 @@ def errors(
     panels: Sequence[tuple[str, Mixture, Sequence[Method]]],
     results: Results,
     city: str,
-    path: Path,
     *,
     same_scale: bool = False,
-) -> Path:
+) -> "Figure":
     """Draw the mean EMD of methods against the number of people, a panel a mixture, two a row.
 
     The band is one standard deviation over seeds to each side of the mean.
@@ -65,7 +64,7 @@ def errors(
             place = {"x": 0.985, "y": 0.97, "transform": axes.transAxes, "ha": "right", "va": "top"}
             axes.text(s=city, fontsize=8.5, color=plots.SOFT, **place)
         axes.legend(fontsize=9, frameon=False, loc="lower left", labelcolor=plots.INK)
-    return plots.save(figure, path)
+    return figure
 
 
 def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None:
@@ -121,7 +120,7 @@ def _pen(mixture: Mixture) -> dict[str, Any]:
     }
 
 
-def stopping(mixtures: Iterable[Mixture], results: Results, people: int, path: Path) -> Path:
+def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> "Figure":
     """Draw what algorithm 1 leaves at each delta: the gap, and the EMD beside the optimum's."""
     figure = plots.blank_figure(11.6, 4.2)
     left, right = figure.subplots(1, 2)
@@ -143,7 +142,7 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int, path: P
         axes.invert_xaxis()
     left.yaxis.set_major_formatter("{x:.0e}")
     right.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return plots.save(figure, path)
+    return figure
 
 
 def stopped(
@@ -161,7 +160,7 @@ def stopped(
     return gaps, ratios
 
 
-def bounds(settings: Iterable[Setting], results: Results, path: Path) -> Path:
+def bounds(settings: Iterable[Setting], results: Results) -> "Figure":
     """Draw GIBU's mean squared l2 error over (1 - sum theta^2) / n, the error without privacy."""
     figure = plots.blank_figure(9.4, 4.2)
     axes = figure.add_subplot()
@@ -173,7 +172,7 @@ def bounds(settings: Iterable[Setting], results: Results, path: Path) -> Path:
     plots.finish(axes, "What privacy costs: GIBU over the error without privacy", "people", up)
     _log(axes)
     axes.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return plots.save(figure, path)
+    return figure
 
 
 def price(setting: Setting, results: Results) -> dict[int, float]:

@@ -7,6 +7,7 @@ import base64
 import os
 import platform
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -29,17 +30,15 @@ _PACKAGES = ("freewill", "numpy", "scipy", "matplotlib", "pot")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run found and left in its folder: all that the page tells, pictures by their names."""
+    """What a run found, on what, and where it left it."""
 
     folder: Path
     plan: Plan
     settings: list[Setting]
     results: Results
-    pictures: dict[str, Path]
     city: Crowd
     line: Crowd | None
     command: str
-    seconds: float
     computed: int
 
     @property
@@ -52,25 +51,31 @@ class Outcome:
         """All rows, as CSV."""
         return self.folder / "results.csv"
 
+    @property
+    def of_paper(self) -> list[Setting]:
+        """The settings without the selections that are a study of their own."""
+        return [setting for setting in self.settings if setting.mixture.name in PAPER]
+
     @cached_property
     def judgements(self) -> tuple[Judgement, ...]:
         """The verdicts of tables I and II, as far as they were run."""
         return tuple(judge(self.results))
 
 
-def write(outcome: Outcome) -> None:
+def write(outcome: Outcome, pictures: Mapping[str, Path], seconds: float) -> None:
     """Write the page, without the pieces that there is nothing to say in."""
     words = resources.files("freewill.experiments").joinpath("page.html").read_text("utf-8")
     _, *pieces = re.split(r"<!-- (\w+) -->\n", words)
-    pictures, judged = outcome.pictures, bool(outcome.judgements)
     told = {
-        "verdicts": judged,
+        "verdicts": bool(outcome.judgements),
         "sight": "map" in pictures or "line" in pictures,
         "synthetic": "map" in pictures and "synthetic" in outcome.city.label,
         "figures": bool(outcome.plan.figures),
         **{name: name in pictures for name in ("stopping", "bounds", "selections")},
     }
-    values = {**_numbers(outcome), **_pictures(outcome), **_tables(outcome)}
+    spent = _duration(seconds)
+    numbers, tabled = _numbers(outcome, spent), _tables(outcome, spent)
+    values = {**numbers, **tabled, **_pictures(outcome, pictures)}
     named = zip(pieces[::2], pieces[1::2], strict=True)
     page = "".join(
         Template(text).substitute(values) for name, text in named if told.get(name, True)
@@ -78,7 +83,7 @@ def write(outcome: Outcome) -> None:
     outcome.page.write_text(page, encoding="utf-8")
 
 
-def _numbers(outcome: Outcome) -> dict[str, object]:
+def _numbers(outcome: Outcome, spent: str) -> dict[str, object]:
     colours = {"ink": plots.INK, "soft": plots.SOFT, "line": plots.FAINT, "blue": plots.BLUE}
     names = " ".join(f"--{name}: {colour};" for name, colour in colours.items())
     style = resources.files("freewill.experiments").joinpath("page.css").read_text("utf-8")
@@ -89,14 +94,14 @@ def _numbers(outcome: Outcome) -> dict[str, object]:
         "fewest": f"{scale.sizes[0]:,}",
         "people": f"{scale.people:,}",
         "seeds": scale.seeds,
-        "cards": _cards(outcome),
+        "cards": _cards(outcome, spent),
         "excellent": EXCELLENT,
         "good": f"{GOOD:g}",
         "command": escape(outcome.command),
     }
 
 
-def _pictures(outcome: Outcome) -> dict[str, str]:
+def _pictures(outcome: Outcome, pictures: Mapping[str, Path]) -> dict[str, str]:
     """Return every picture with its caption."""
     people = f"{outcome.plan.scale.people:,}"
     captions = {
@@ -108,9 +113,9 @@ def _pictures(outcome: Outcome) -> dict[str, str]:
         "selections": "Ten mechanisms of Shokri et al. on the line, under each selection rule.",
     }
     shown = {
-        name: picture(outcome.pictures[name], caption)
+        name: picture(pictures[name], caption)
         for name, caption in captions.items()
-        if name in outcome.pictures
+        if name in pictures
     }
     sheet = []
     for figure in outcome.plan.figures:
@@ -118,7 +123,7 @@ def _pictures(outcome: Outcome) -> dict[str, str]:
         if any(panel.mixture.place == "city" for panel in figure.panels):
             caption += f" City: {outcome.city.label}."
         alone = ' class="alone"' if len(figure.panels) == 1 else ""
-        drawn = picture(outcome.pictures[f"figure{figure.number}"], caption)
+        drawn = picture(pictures[f"figure{figure.number}"], caption)
         sheet.append(f"<div{alone}>{drawn}</div>")
     sight = shown.pop("map", "") + shown.pop("line", "")
     return {**shown, "sight": sight, "figures": "".join(sheet)}
@@ -134,11 +139,9 @@ def picture(path: Path, caption: str) -> str:
     )
 
 
-def _tables(outcome: Outcome) -> dict[str, str]:
+def _tables(outcome: Outcome, spent: str) -> dict[str, str]:
     results, judgements, people = outcome.results, outcome.judgements, outcome.plan.scale.people
-    # The selections other than the first are a study of their own, not part of the paper.
-    settings = [setting for setting in outcome.settings if setting.mixture.name in PAPER]
-    mixtures = [setting.mixture for setting in settings]
+    mixtures = [setting.mixture for setting in outcome.of_paper]
     return {
         "verdicts": "".join(tables.verdicts(judgements, name) for name in ("I", "II")),
         "differences": tables.differences(judgements, results),
@@ -146,12 +149,12 @@ def _tables(outcome: Outcome) -> dict[str, str]:
         "race": tables.race(mixtures, results, people),
         "rules": tables.selections(results, people),
         "costs": tables.costs(mixtures, results, people),
-        "facts": tables.table(["", ""], _facts(outcome), numbers=False),
-        "parameters": tables.parameters(settings),
+        "facts": tables.table(["", ""], _facts(outcome, spent), numbers=False),
+        "parameters": tables.parameters(outcome.of_paper),
     }
 
 
-def _cards(outcome: Outcome) -> str:
+def _cards(outcome: Outcome, spent: str) -> str:
     runs = [row for row in outcome.results.rows if row.method == "gibu"]
     certified = sum(row.status == "certified" for row in runs)
     cards = []
@@ -167,14 +170,14 @@ def _cards(outcome: Outcome) -> str:
     earlier = f"; {kept:,} kept from earlier runs" if kept else ""
     cards += [
         (f"{certified:,} of {len(runs):,}", "GIBU estimates certified optimal"),
-        (_duration(outcome.seconds), f"for {outcome.computed:,} new estimates{earlier}"),
+        (spent, f"for {outcome.computed:,} new estimates{earlier}"),
     ]
     return "".join(
         f'<div class="card"><b>{big}</b><span>{small}</span></div>' for big, small in cards
     )
 
 
-def _facts(outcome: Outcome) -> list[list[str]]:
+def _facts(outcome: Outcome, spent: str) -> list[list[str]]:
     scale, line, city = outcome.plan.scale, outcome.line, outcome.city
     versions = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
     truth = "binomial, alpha = 0.5" if line is None else str(line)
@@ -188,7 +191,7 @@ def _facts(outcome: Outcome) -> list[list[str]]:
         "versions": f"Python {platform.python_version()}, {versions}",
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}, {outcome.computed:,} estimates "
-        f"computed in {_duration(outcome.seconds)}, "
+        f"computed in {spent}, "
         f"{len(outcome.results.rows) - outcome.computed:,} taken from earlier runs",
     }
     return [[name, escape(text)] for name, text in facts.items()]

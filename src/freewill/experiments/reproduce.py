@@ -9,10 +9,10 @@ from freewill.errors import IdentifiabilityError
 from freewill.experiments import figures, report
 from freewill.experiments.methods import GIBU, IBU_M, IBU_R, INV_M, Sample
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Setting, settings, shokri
-from freewill.experiments.panels import PAPER, Plan
+from freewill.experiments.panels import Plan
 from freewill.experiments.places import Crowd, synthetic_city
 from freewill.experiments.report import Outcome
-from freewill.experiments.results import Results, Store
+from freewill.experiments.results import Store
 from freewill.experiments.runner import run
 from freewill.progress import progress
 
@@ -42,52 +42,41 @@ def reproduce(
     before = len(store.rows)
     results = run(plan, ready, store, workers)
     computed = len(store.rows) - before
+    outcome = Outcome(out, plan, ready, results, place, line, command, computed)
     with progress("drawing"):
-        drawn = draw(plan, ready, results, place, line, out / "figures")
-    spent = perf_counter() - started
-    outcome = Outcome(out, plan, ready, results, drawn, place, line, command, spent, computed)
-    report.write(outcome)
+        pictures = draw(outcome)
+    report.write(outcome, pictures, perf_counter() - started)
     results.write_csv(outcome.table)
     return outcome
 
 
-def draw(
-    plan: Plan,
-    ready: list[Setting],
-    results: Results,
-    city: Crowd,
-    line: Crowd | None,
-    folder: Path,
-) -> dict[str, Path]:
-    """Draw everything that the plan has results for."""
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = {}
+def draw(outcome: Outcome) -> dict[str, Path]:
+    """Draw everything that there are results for, and return the files by their names."""
+    plan, results, city, line = outcome.plan, outcome.results, outcome.city, outcome.line
+    drawn, folder = {}, outcome.folder / "figures"
     for figure in plan.figures:
-        listed = [
+        panels = [
             (f"{panel.figure}: {panel.mixture.title}", panel.mixture, panel.methods)
             for panel in figure.panels
         ]
-        name = f"figure{figure.number}"
-        drawn[name] = figures.errors(listed, results, city.label, folder / f"{name}.svg")
+        drawn[f"figure{figure.number}"] = figures.errors(panels, results, city.label)
     asked = {panel.mixture.name for panel in plan.panels}
-    told = {setting.mixture.name: setting for setting in ready if setting.mixture.name in asked}
+    told = {s.mixture.name: s for s in outcome.settings if s.mixture.name in asked}
+    if told:
+        drawn["bounds"] = figures.bounds(told.values(), results)
+    if "em" in plan.studies:
+        mixtures = [setting.mixture for setting in outcome.of_paper]
+        drawn["stopping"] = figures.stopping(mixtures, results, plan.scale.people)
+    if "selections" in plan.studies:
+        rules = [(rule, shokri("line", rule), (IBU_R, IBU_M, GIBU)) for rule in SELECTIONS]
+        drawn["selections"] = figures.errors(rules, results, city.label, same_scale=True)
+    files = {name: plots.save(found, folder / f"{name}.svg") for name, found in drawn.items()}
     labels = {"map": ("city", city.label), "line": ("line", line.label if line else "line 0..99")}
     for name, (where, label) in labels.items():
         for mixture in [f"{where}-{kind}" for kind in _SHOWN if f"{where}-{kind}" in told][:1]:
             path = folder / f"{name}.png"
-            drawn[name] = _reconstruct(told[mixture], label, plan.scale.people, path)
-    if told:
-        drawn["bounds"] = figures.bounds(told.values(), results, folder / "bounds.svg")
-    if "em" in plan.studies:
-        mixtures = [setting.mixture for setting in ready if setting.mixture.name in PAPER]
-        path = folder / "stopping.svg"
-        drawn["stopping"] = figures.stopping(mixtures, results, plan.scale.people, path)
-    if "selections" in plan.studies:
-        methods = (IBU_R, IBU_M, GIBU)
-        panels = [(rule, shokri("line", rule), methods) for rule in SELECTIONS]
-        path = folder / "selections.svg"
-        drawn["selections"] = figures.errors(panels, results, city.label, path, same_scale=True)
-    return drawn
+            files[name] = _reconstruct(told[mixture], label, plan.scale.people, path)
+    return files
 
 
 def _reconstruct(setting: Setting, label: str, people: int, path: Path) -> Path:
