@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from freewill.calibration import calibrate as find
-from freewill.cli.options import AsJson, load_json, option, parse_alphabet, required
+from freewill.cli.options import AsJson, load_json, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
 from freewill.errors import SpecError
 from freewill.mechanisms import KRR, Geometric, PlanarGeometric
@@ -32,16 +32,16 @@ def calibrate(
     kind: Annotated[Kind, typer.Argument(help="The mechanism.")],
     alphabet: Annotated[
         str,
-        required(
-            "alphabet",
-            "a",
+        option(
             "A line 0..99, a grid 24x16x0.5 (columns, rows, km), labels yes,no or a survey.",
+            "--alphabet",
+            "-a",
         ),
     ],
     loss: Annotated[
         list[float],
-        required(
-            "loss", "l", "Expected distance between value and report; may be given many times."
+        option(
+            "Expected distance between value and report; may be given many times.", "--loss", "-l"
         ),
     ],
     prior: Annotated[

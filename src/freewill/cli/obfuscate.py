@@ -7,7 +7,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from freewill.cli.options import AsJson, SurveyPath, check_target, option, required
+from freewill.cli.options import AsJson, SurveyPath, check_target, option
 from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.values import encode, read_columns
 from freewill.errors import ParameterError
@@ -20,13 +20,13 @@ from freewill.types import IntArray
 def obfuscate(
     values: Annotated[Path, typer.Argument(help="True values: .csv, .parquet or .ndjson.")],
     survey: SurveyPath,
-    out: Annotated[Path, required("out", "o", "Where the reports go: .parquet, .csv or .ndjson.")],
+    out: Annotated[Path, option("Where the reports go: .parquet, .csv or .ndjson.", "--out", "-o")],
     column: Annotated[
         list[str],
-        required(
-            "column",
-            "c",
+        option(
             "The column of the values; for a grid give it twice: lat, lon, or km east, north.",
+            "--column",
+            "-c",
         ),
     ],
     choice: Annotated[

@@ -22,13 +22,8 @@ def option(text: str, *spellings: str, **settings: Any) -> Any:
     return typer.Option(*spellings, help=text, **settings)
 
 
-def required(name: str, letter: str, text: str) -> Any:
-    """Return an option that must be given, by its name or a letter."""
-    return option(text, f"--{name}", f"-{letter}", show_default=False)
-
-
-SurveyPath = Annotated[Path, required("survey", "s", "The survey, .json or .toml.")]
-EvidencePath = Annotated[Path, required("out", "o", "Where the evidence goes, .parquet.")]
+SurveyPath = Annotated[Path, option("The survey, .json or .toml.", "--survey", "-s")]
+EvidencePath = Annotated[Path, option("Where the evidence goes, .parquet.", "--out", "-o")]
 EngineName = Annotated[Engine, option("What counts the reports.")]
 AsJson = Annotated[bool, option("Print JSON, for scripts.", "--json")]
 Strict = Annotated[bool, option("Refuse the source if any row is invalid.", "--strict")]
