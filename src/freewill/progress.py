@@ -1,5 +1,6 @@
 """A progress bar on work that turns out to take long, on terminals only."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,6 +59,29 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
         _watched.reset(token)
         if bar is not None:
             bar.stop()
+
+
+def towards(goal: float, show: Callable[[float], None]) -> Callable[[float], None]:
+    """Return what shows, told where a quantity has fallen to, the share done of the way to a goal.
+
+    The way is measured on a logarithmic scale, from what is told first.
+
+    >>> tell = towards(1e-8, print)
+    >>> tell(1.0), tell(1e-4), tell(1e-9)
+    0.0
+    0.5
+    1.0
+    (None, None, None)
+    """
+    first = 0.0
+
+    def tell(now: float) -> None:
+        nonlocal first
+        first = first or max(now, 2 * goal)
+        left = math.log(max(now, goal) / goal) / math.log(first / goal)
+        show(min(max(1 - left, 0.0), 1.0))
+
+    return tell
 
 
 def _bar() -> "Progress":

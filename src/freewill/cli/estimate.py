@@ -2,8 +2,6 @@
 
 import csv
 import io
-import math
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,9 +19,8 @@ from freewill.errors import ParameterError
 from freewill.estimators import Estimate, Status
 from freewill.estimators.methods import Method
 from freewill.evidence import Evidence
-from freewill.progress import progress
+from freewill.progress import progress, towards
 from freewill.reports import is_evidence
-from freewill.solvers import OnStep, Step
 from freewill.survey import Survey
 
 _BAR = 30  # characters of the likeliest value's bar
@@ -85,8 +82,8 @@ def estimate(
     evidence, lost = load(sources, survey, engine, strict=strict)
     evidence = evidence.only(*only) if only else evidence
     with progress(f"estimating by {chosen.estimator}") as tell:
-        tolerance = tol or 0.01 / max(evidence.people, 1)
-        found = chosen.run(evidence, towards(tolerance, tell))
+        watch = towards(tol or 0.01 / max(evidence.people, 1), tell)
+        found = chosen.run(evidence, lambda step: watch(step.gap))
     if as_json:
         say_json({**describe(found, evidence), **lost})
     elif as_csv:
@@ -122,19 +119,6 @@ def load(
     reading = read_with_progress(sources, Survey.load(survey), engine, strict=strict)
     show_losses(reading)
     return reading.evidence, losses(reading)
-
-
-def towards(tolerance: float, tell: Callable[[float], None]) -> OnStep:
-    """Return what tells, after each step, the share done of the way of the gap to a tolerance."""
-    first = 0.0
-
-    def on_step(step: Step) -> None:
-        nonlocal first
-        first = first or max(step.gap, 2 * tolerance)
-        left = math.log(max(step.gap, tolerance) / tolerance) / math.log(first / tolerance)
-        tell(min(max(1 - left, 0.0), 1.0))
-
-    return on_step
 
 
 def describe(found: Estimate, evidence: Evidence) -> dict[str, Any]:

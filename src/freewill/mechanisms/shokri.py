@@ -1,6 +1,5 @@
 """The mechanism of Shokri et al.: the most an adversary can be made to lose at a given cost."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal, get_args
@@ -15,7 +14,7 @@ from freewill.guarantees import AdversaryLoss
 from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_quality_loss
 from freewill.mechanisms.matrix import Matrix
 from freewill.operators import DenseOperator
-from freewill.progress import progress
+from freewill.progress import progress, towards
 from freewill.shokri.problem import Problem, fill_free_rows, symmetries
 from freewill.types import FloatArray, IntArray, Reports, Spec, distribution
 
@@ -164,11 +163,9 @@ class Shokri(Mechanism):
         optimum = min(limit, problem.largest_loss)
         with progress(f"solving {self}") as show:
             if not problem.one_loss:
-                law, optimum = program.solve(
-                    problem, limit, on_step=lambda gap: show(_towards(gap, 1e-8))
-                )
+                law, optimum = program.solve(problem, limit, on_step=towards(1e-8, show))
             elif self.selection == "centre":
-                law = centre.solve(problem, limit, lambda off: show(_towards(off, 1e-16)))
+                law = centre.solve(problem, limit, towards(1e-16, show))
             else:
                 solve = {"max-entropy": max_entropy, "vertex": vertex, "coin": coin}
                 law = solve[self.selection].solve(problem, limit)
@@ -260,8 +257,3 @@ def _checked_loss(loss: ArrayLike | None, size: int, name: str) -> FloatArray | 
 def _frozen(array: FloatArray) -> FloatArray:
     array.flags.writeable = False
     return array
-
-
-def _towards(now: float, goal: float) -> float:
-    """Return the share done of a quantity that falls from about 10^4 to the goal."""
-    return (4 - math.log10(max(now, goal))) / (4 - math.log10(goal))
