@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -36,10 +37,8 @@ def remembered(name: str, solve: Callable[[], Arrays], valid: Callable[[Arrays],
     except (OSError, ValueError, EOFError, KeyError, BadZipFile):
         pass
     arrays = solve()
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as part, part.open("wb") as written:
             np.savez_compressed(written, **arrays)  # type: ignore[arg-type]
-    except OSError:
-        pass
     return arrays

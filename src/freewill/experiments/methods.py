@@ -47,11 +47,6 @@ class Race(Method):
         """A name for tables and files: em-60s."""
         return f"em-{self.seconds:g}s"
 
-    @property
-    def label(self) -> str:
-        """What it is, in words."""
-        return f"EM to GIBU's certificate, at most {self.seconds:g} s"
-
     def run(self, evidence: Evidence, on_step: OnStep | None = None) -> Estimate:
         """Go on a tenth of the steps further, from where it was, until the gap is small enough.
 

@@ -66,12 +66,11 @@ FULL = Scale("full", (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000), 20,
 QUICK = Scale("quick", (1_000, 10_000, 100_000), 5, 1, 5, 5.0, city_selections=False)
 
 
-def _figure(number: int, title: str, mixtures: Iterable[str], *methods: Method) -> Figure:
-    names = tuple(mixtures)
-    letters = "ab" if len(names) > 1 else ("",)
+def _figure(number: int, title: str, mixtures: tuple[str, ...], *methods: Method) -> Figure:
+    letters = "ab" if len(mixtures) > 1 else ("",)
     panels = tuple(
         Panel(f"{number}{letter}", MIXTURES[name], (*methods, GIBU))
-        for letter, name in zip(letters, names, strict=True)
+        for letter, name in zip(letters, mixtures, strict=True)
     )
     return Figure(number, title, panels)
 
@@ -163,11 +162,11 @@ def plan(names: Iterable[str] = (), scale: Scale = FULL) -> Plan:
     chosen: set[str] = set()
     for name in asked:
         numbers = TABLES.get(name, ())
-        fitting = [
+        fitting = {
             panel.figure
             for panel in PANELS
             if panel.number in numbers or name in (panel.figure, str(panel.number))
-        ]
+        }
         if not fitting and name not in STUDIES:
             raise ParameterError(
                 f"{name!r} is not a figure of the paper: expected 2 to 14, with a or b for one "
