@@ -338,10 +338,10 @@ def test_looks_add_up_by_mechanism_and_keep_what_was_refused():
     other = Block("sharp", outputs[:5])
     look = looking({BITS.id: BITS, "sharp": SURVEY.find("sharp")})(Refusing([*halves, other]))
     assert look.summaries[BITS.id].seen == Seen.of(Block(BITS.id, outputs))
-    assert look.summaries["sharp"].people == 5
+    assert look.summaries["sharp"].seen.people == 5
     assert look.refused == ["a row"]
     twice = look + look
-    assert twice.summaries["sharp"].people == 10
+    assert twice.summaries["sharp"].seen.people == 10
     assert twice.refused == ["a row", "a row"]
 
 
