@@ -11,7 +11,7 @@
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # What a device needs loads with NumPy alone, and everything else when it is first used.
 # `__init__.pyi` tells type checkers the same; a test holds the two together.
