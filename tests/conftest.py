@@ -1,8 +1,11 @@
-"""Spark for the tests that use it, started once a process."""
+"""What tests share, made once a process: Spark, and a folder of values, reports and evidence."""
 
+import numpy as np
 import pytest
 
 import freewill as fw
+from cli_cases import AGES, OFFERED, run
+from freewill.survey import Survey
 from report_cases import spark_missing
 
 
@@ -36,3 +39,22 @@ def started(request):
         return engine
 
     return start
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """A survey of ages, 4,000 people and what they chose, two days of reports and evidence."""
+    folder = tmp_path_factory.mktemp("cli")
+    Survey(AGES, OFFERED).save(folder / "survey.json")
+    rng = np.random.default_rng(5)
+    ages = np.clip(rng.normal(40, 12, 4000).round(), 0, 99).astype(int)
+    chosen = rng.choice(list(OFFERED), 4000)
+    rows = "".join(f"{age},{choice}\n" for age, choice in zip(ages, chosen, strict=True))
+    (folder / "ages.csv").write_text("age,choice\n" + rows)
+    for day, seed in (("monday", 1), ("tuesday", 2)):
+        reports = folder / f"{day}.reports.parquet"
+        common = ("--survey", folder / "survey.json")
+        run("obfuscate", folder / "ages.csv", *common, "-c", "age", "--choice", "choice",
+            "--seed", seed, "-o", reports)  # fmt: skip
+        run("collect", reports, *common, "-o", folder / f"{day}.parquet")
+    return folder

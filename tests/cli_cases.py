@@ -1,0 +1,41 @@
+"""The commands as tests run them, and the survey that they are tried on."""
+
+import json
+
+from typer.testing import CliRunner
+
+import freewill as fw
+from freewill.cli import app
+
+AGES = fw.Linear(0, 99)
+CITY = fw.Grid.box(37.7228, 37.7946, -122.5153, -122.3789, columns=6, rows=4)
+MENU = fw.Categorical(["yes", "no", "won't say"])
+OFFERED = {
+    "careful": fw.Geometric(AGES, epsilon=0.1),
+    "relaxed": fw.KRR(AGES, epsilon=4.0),
+    "bits": fw.RAPPOR(AGES, epsilon=4.0),
+    "open": fw.Identity(AGES),
+}
+
+
+def run(*arguments, code=0):
+    """Run a command; whatever happens, no traceback reaches the user."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def run_json(*arguments, code=0):
+    return json.loads(run(*arguments, "--json", code=code).stdout)
+
+
+def refused(*arguments, code=2):
+    """Run a command that must fail and return its one message."""
+    result = run(*arguments, code=code)
+    message = " ".join(result.stderr.split())
+    assert message.startswith("error: ")
+    assert result.stderr.count("error: ") == 1
+    return message
