@@ -218,6 +218,10 @@ def test_new_kinds_travel_through_every_format(names, suffix, hold, tmp_path):
     again = fw.load_evidence(tmp_path / "e.parquet", hold=hold)
     assert again == evidence
     assert {group.name for group in again.groups} == set(names)
+    # A seed and a value are 16 bytes, a report of 25 bits is 4.
+    wide = 400 * (16 + 4 * ("unary" in names))
+    assert fw.load_evidence(tmp_path / "e.parquet", hold=wide).held
+    assert not fw.load_evidence(tmp_path / "e.parquet", hold=wide - 1).held
     assert fw.gibu(again, tol=1e-4).log_likelihood == pytest.approx(
         fw.gibu(evidence_of(parts), tol=1e-4).log_likelihood, abs=2e-4
     )

@@ -223,6 +223,8 @@ def test_any_column_of_bits_is_read_row_by_row(rows):
 def test_symbols_list_count_and_write_their_indices():
     assert (MENU.size, MENU.all().tolist(), MENU.empty().tolist()) == (4, [0, 1, 2, 3], [])
     assert MENU.empty().dtype == np.int64
+    assert (MENU.listable, MENU.repeats, MENU.packed) == (True, True, False)
+    assert (Bits(3).listable, Bits(3).repeats, Bits(3).packed) == (True, True, True)
     counter = MENU.counter()
     counter.add(np.array([3, 1, 3]), None)
     counter.add(np.array([1, 0, 3]), np.array([5, 0, 2]))

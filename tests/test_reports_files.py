@@ -217,23 +217,27 @@ def test_people_and_outputs_must_be_as_the_head_tells(tmp_path, survey, hold):
 
 
 def changed_rows(table):
-    """Yield tables of evidence with one row that cannot be."""
+    """Yield tables of evidence with one row that cannot be, and words of the error."""
     place = {name: table.column_names.index(name) for name in table.column_names}
     outputs = next(name for name in table.column_names if name not in ("mechanism", "count"))
-    for name, value in (
-        ("count", 0),
-        ("count", -1),
-        ("count", None),
-        (outputs, None),
-        (outputs, 99 if outputs == "symbol" else b"\xff\xff\xff\xff"),
-        (outputs, -1 if outputs == "symbol" else b"\x00"),
+    cannot, without = "an output or a count that .* cannot have", "without an output or a count"
+    for name, value, words in (
+        ("count", 0, cannot),
+        ("count", -1, cannot),
+        ("count", None, without),
+        (outputs, None, without),
+        (outputs, 99 if outputs == "symbol" else b"\xff\xff\xff\xff", cannot),
+        (outputs, -1 if outputs == "symbol" else b"\x00", cannot),
+        ("mechanism", None, "not as told"),
+        ("mechanism", "other", "not as told"),
     ):
         column = table.column(name)
         rows = [value, *column.to_pylist()[1:]]
-        yield table.set_column(place[name], name, pa.array(rows, column.type))
+        yield table.set_column(place[name], name, pa.array(rows, column.type)), words
     # Counts of another type.
-    yield table.set_column(place["count"], "count", table.column("count").cast(pa.float64()))
-    yield table.drop_columns(["count"])
+    floats = table.column("count").cast(pa.float64())
+    yield table.set_column(place["count"], "count", floats), cannot
+    yield table.drop_columns(["count"]), "count"
 
 
 @pytest.mark.parametrize("name", ["symbols", "bits"])
@@ -244,10 +248,10 @@ def test_rows_of_evidence_that_cannot_be_are_refused(tmp_path, name):
     reports = mechanism.obfuscate(rng.integers(30, size=50), rng)
     save_evidence(fw.collect([(mechanism, reports)]), path)
     whole = parquet.read_table(path)
-    for table in changed_rows(whole):
+    for table, words in changed_rows(whole):
         parquet.write_table(table, path)
         for hold in (0, 1 << 30):
-            with pytest.raises(EvidenceError, match="not evidence, or it is damaged"):
+            with pytest.raises(EvidenceError, match=f"not evidence, or it is damaged .*{words}"):
                 load_evidence(path, hold=hold)
     parquet.write_table(whole, path)
     assert load_evidence(path).people == 50
@@ -285,6 +289,27 @@ def test_evidence_keeps_counts_names_and_wide_rows(tmp_path):
         np.testing.assert_array_equal(group.outputs, parts["bits"])
 
 
+def twice_counted(group):
+    """Return the outputs of a group that was merged with itself, each with a count of 2."""
+    if group.table is not None:
+        return group.table
+    half = group.outputs[: group.rows // 2]
+    return half, np.full(len(half), 2)
+
+
+def test_rows_that_stay_in_the_file_are_looked_at_once(tmp_path, monkeypatch):
+    path, survey = tmp_path / "e.parquet", wide_survey()
+    save_evidence(expected(survey, drawn(survey, 300)), path)
+    seen, block = [], fw.reports.evidence_file._block
+    monkeypatch.setattr(
+        fw.reports.evidence_file, "_block", lambda *some: seen.append(block(*some)) or seen[-1]
+    )
+    for hold in (0, 1 << 30):
+        seen.clear()
+        assert load_evidence(path, hold=hold).people == 300
+        assert sum(found.people for found in seen) == 300
+
+
 def test_wide_rows_stay_in_the_file_if_they_are_more_than_held(tmp_path):
     path, survey = tmp_path / "e.parquet", wide_survey()
     save_evidence(expected(survey, drawn(survey, 300)), path)
@@ -294,6 +319,11 @@ def test_wide_rows_stay_in_the_file_if_they_are_more_than_held(tmp_path):
     there = load_evidence(path, hold=0)
     assert [group.table is None for group in there.groups] == [False, True, True]
     assert str(there.groups[1].streams[0].source) == str(path)
+    twice = fw.merge([load_evidence(path)] * 2)
+    pairs = [(group.mechanism, *twice_counted(group)) for group in twice.groups]
+    save_evidence(fw.collect(pairs), path)
+    assert load_evidence(path) == twice
+    assert load_evidence(path, hold=0) == twice
     with there:
         assert there.people == 300
 

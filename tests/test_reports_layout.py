@@ -74,6 +74,13 @@ def test_the_order_of_columns_matters_in_csv_alone(tmp_path):
     assert found == fw.collect([(SURVEY.find("a"), [1, 2, 3, 4, 5])])
 
 
+def test_names_of_a_csv_may_be_long_and_of_several_lines(tmp_path):
+    for header in ('"a\nnote",mechanism,report', "x" * 60_000 + ",mechanism,report"):
+        path = text(tmp_path, "r.csv", f"{header}\nx,a,1\nx,a,2\n")
+        assert parts(path) == [Part((path,), {})]
+        assert read_reports(path, SURVEY) == fw.collect([(SURVEY.find("a"), [1, 2])])
+
+
 def test_folders_give_columns(tmp_path):
     one = stored(tmp_path, "mechanism=a/day=1/1.parquet", report=[1])
     two = stored(tmp_path, "mechanism=a/day=2/2.parquet", report=[2])

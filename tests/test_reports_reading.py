@@ -9,6 +9,7 @@ import pytest
 
 import freewill as fw
 from freewill.reports import InvalidReports, read, read_reports, reading
+from freewill.reports.engines import TableSource
 from report_cases import as_text, drawn, expected, menu_survey, table_of, wide_survey
 
 WIDE, MENU = wide_survey(), menu_survey()
@@ -78,6 +79,15 @@ def test_wide_reports_are_brought_here_up_to_so_many_bytes():
     assert sorted(map(as_text, here.only("bits").groups[0].outputs)) == sorted(
         map(as_text, dict(PARTS)["bits"])
     )
+
+
+def test_what_is_brought_here_is_let_go_there(monkeypatch):
+    closed = []
+    monkeypatch.setattr(TableSource, "close", lambda source: closed.append(source.what))
+    left = read_reports(table_of(PARTS, "bytes"), WIDE, hold=0)
+    assert (left.held, closed) == (False, [])
+    assert read_reports(table_of(PARTS, "bytes"), WIDE).held
+    assert len(closed) == 1
 
 
 def test_bits_of_few_patterns_are_counted_beside_the_symbols():

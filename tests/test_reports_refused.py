@@ -159,6 +159,12 @@ def test_examples_are_the_smallest_few_whatever_the_batches():
     assert str(told).endswith("report 3; mechanism 'k', report 4, ...)")
 
 
+def test_a_row_without_a_report_comes_before_those_with_one():
+    rows = [("x", 2), ("x", 1), ("x", None)]
+    (told,) = noted(Reason.UNKNOWN_MECHANISM, rows).invalid()
+    assert told.examples == tuple(f"mechanism 'x', report {n}" for n in (None, 1, 2))
+
+
 def test_mechanisms_come_before_reports_in_the_order_of_examples():
     rows = [("b", 1), ("a", 10), ("a", 9), (None, 30), ("b", 1)]
     (told,) = noted(Reason.OUT_OF_RANGE, rows).invalid()

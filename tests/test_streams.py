@@ -245,6 +245,13 @@ def test_blocks_are_gathered_to_a_size_and_keep_every_report_and_count():
         assert checksum(together(mine)) == checksum(whole)
 
 
+def test_a_block_that_is_full_goes_on_at_once(monkeypatch):
+    monkeypatch.setattr(streams, "_BLOCK_BYTES", 8)
+    rows = np.arange(20, dtype=np.uint8).reshape(5, 4)
+    found = list(gathered(Block("a", rows[[n]]) for n in range(5)))
+    assert [block.outputs[:, 0].tolist() for block in found] == [[0, 4], [8, 12], [16]]
+
+
 def test_gathered_blocks_do_not_share_memory_that_is_used_again():
     memory = np.zeros((3, 4), dtype=np.uint8)
 

@@ -44,10 +44,10 @@ class Decoder:
         names, reports = batch.column("mechanism"), batch.column("report")
         counts: IntArray | None = None
         if "count" in batch.schema.names:
-            counts = batch.column("count").to_numpy(zero_copy_only=False).astype(np.int64)
+            counts = np.asarray(batch.column("count"), np.int64)
         encoded = names.dictionary_encode(null_encoding="encode")
         present = encoded.dictionary.to_pylist()
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        codes = np.asarray(encoded.indices)
         known = np.array([name in self.mechanisms for name in present])
         if not known.all():
             missing = names.is_null().to_numpy(zero_copy_only=False)

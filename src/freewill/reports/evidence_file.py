@@ -89,8 +89,7 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     reads them anew for each pass, and an error tells if they are not the same any more.
     """
     with _explained(path):
-        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
-            alphabet, entries = _head(path, file)
+        alphabet, entries = _head(path, parquet.read_schema(path))
         mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
         size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
@@ -129,14 +128,14 @@ class _Entry:
         return self.outputs * row.itemsize * int(np.prod(row.shape[1:]))
 
 
-def _head(path: str | Path, file: Any) -> tuple[Alphabet, list[_Entry]]:
-    if not is_evidence_schema(file.schema_arrow):
+def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
+    if not is_evidence_schema(schema):
         raise EvidenceError(
             f"{path} is a Parquet file but not evidence: it has the columns "
-            f"{', '.join(file.schema_arrow.names)}. To read reports, use read_reports or "
+            f"{', '.join(schema.names)}. To read reports, use read_reports or "
             f"`freewill collect`."
         )
-    head = json.loads(file.schema_arrow.metadata[_KEY])
+    head = json.loads(schema.metadata[_KEY])
     version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
     if version == 1:
         told = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
@@ -182,8 +181,8 @@ class EvidenceFile:
             ) as file,
         ):
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
-                ids = batch.column("mechanism").dictionary_encode()
-                codes = ids.indices.to_numpy(zero_copy_only=False)
+                ids = batch.column("mechanism").dictionary_encode(null_encoding="encode")
+                codes = np.asarray(ids.indices)
                 for code, key in enumerate(ids.dictionary.to_pylist()):
                     if key in self.mechanisms:
                         some = batch if len(ids.dictionary) == 1 else batch.filter(codes == code)
@@ -207,8 +206,8 @@ def _block(batch: Any, mechanism: Mechanism) -> Block:
     if column.null_count or numbers.null_count:
         raise ValueError(f"a row of {mechanism} without an output or a count")
     outputs, good, _ = space.decode(column)
-    counts = numbers.to_numpy(zero_copy_only=False)
-    if not good.all() or counts.dtype != np.int64 or counts.min(initial=1) < 1:
+    counts = np.asarray(numbers)
+    if not good.all() or counts.dtype != np.int64 or counts.min() < 1:
         raise ValueError(f"an output or a count that {mechanism} cannot have")
     return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
 

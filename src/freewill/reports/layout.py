@@ -6,6 +6,7 @@ and an engine only ever reads a part.
 """
 
 import csv
+import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,10 +92,10 @@ def _schema(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
 
 
 def _csv_schema(path: str) -> pa.Schema:
-    """Return the names in the first line, all of them texts."""
+    """Return the names in the first row, all of them texts."""
     with pa.input_stream(path, compression="detect") as file:
-        line = file.read(1 << 16).decode("utf-8-sig", "replace").splitlines()[:1]
-    return pa.schema([(name, pa.string()) for name in next(csv.reader(line), [])])
+        text = io.StringIO(file.read(1 << 16).decode("utf-8-sig", "replace"), newline="")
+    return pa.schema([(name, pa.string()) for name in next(csv.reader(text), [])])
 
 
 def _family(kind: Any) -> str:
