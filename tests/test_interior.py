@@ -98,6 +98,16 @@ def test_a_start_on_a_corner_of_the_simplex_is_pulled_inside(name, value):
     assert abs(solution.certificate.value - best) <= 1e-8
 
 
+def test_small_laws_are_held_as_arrays():
+    likelihood = likelihood_of(simulated(MIXTURES["one k-RR"], random_truth(12, 5), 300, 6))
+    entries = likelihood.operator.shape[0] * 12
+    assert compact(likelihood, entries - 1) is likelihood
+    held = compact(likelihood, entries)
+    np.testing.assert_array_equal(held.operator.rows, likelihood.operator.dense())
+    theta = random_truth(12, 3)
+    assert held.certify(theta).value == pytest.approx(likelihood.certify(theta).value, rel=1e-14)
+
+
 def test_every_step_is_told_and_traced():
     told = []
     solution = solve(likelihood_of(geometric_line()), on_step=told.append)
