@@ -56,7 +56,8 @@ _OPPOSITE = {**dict(_OPPOSITES), **{second: first for first, second in _OPPOSITE
 # Swapping their two arguments changes nothing, or only the kind of crash.
 _SYMMETRIC = set(_OPPOSITE) | {
     "hypot", "outer", "logaddexp", "isinstance", "issubclass", "getattr", "gcd", "dot", "vdot",
-    "isclose", "allclose", "array_equal", "add", "multiply", "cast", "TypeVar", "setdefault", "hasattr",
+    "isclose", "allclose", "array_equal", "add", "multiply", "cast", "TypeVar", "setdefault",
+    "hasattr",
 }  # fmt: skip
 
 

@@ -133,8 +133,7 @@ def _direction(
 
 def _start(likelihood: Likelihood, start: FloatArray | None) -> Iterate:
     """Return a point inside the simplex: a few steps of EM away from the uniform distribution."""
-    operator, weights, size = likelihood.operator, likelihood.weights, likelihood.size
+    operator, weights = likelihood.operator, likelihood.weights
     if start is None:
-        theta = np.full(size, 1 / size)
-        return after_em(operator, weights, theta, _WARM_UP, _UNIFORM)
+        return after_em(operator, weights, np.ones(likelihood.size), _WARM_UP, _UNIFORM)
     return after_em(operator, weights, pulled_inside(start, _TRUSTED), 0)
