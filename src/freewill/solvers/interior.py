@@ -94,7 +94,7 @@ def _newton(likelihood: Likelihood, factor: Factor, here: _Point, slope: FloatAr
     step = _direction(likelihood, factor, here, slope)
     ahead = theta + reach(theta, step.theta) * step.theta
     ahead_slack = slack + reach(slack, step.slack) * step.slack
-    target = mu * min(1.0, max(float(ahead @ ahead_slack) / theta.size / mu, 0.0)) ** 3
+    target = mu * (float(ahead @ ahead_slack) / theta.size / mu) ** 3
     # What the linear equations left out: the products of the predictor's steps.
     aim, second = target - step.theta * step.slack, step.fitted * step.dual
     step = _direction(likelihood, factor, here, slope, aim, second)

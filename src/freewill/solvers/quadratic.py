@@ -13,8 +13,6 @@ _FRACTION = 0.9995
 """Of the way to the boundary: the quadratic is exact, so that little room is enough."""
 
 
-# A value that no report speaks of has almost no curvature; a step to infinity is cut short anyhow.
-@np.errstate(over="ignore")
 def nonnegative_quadratic(
     hessian: FloatArray, linear: FloatArray, start: FloatArray, tolerance: float = 1e-13
 ) -> FloatArray:
@@ -26,7 +24,8 @@ def nonnegative_quadratic(
     >>> nonnegative_quadratic(np.eye(2), np.array([-1.0, 1.0]), np.ones(2)).round(9)
     array([1., 0.])
     """
-    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(float).tiny))
+    # A value that no report speaks of may have no curvature at all.
+    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), 1e-60 * hessian.diagonal().max()))
     matrix = hessian * scale * scale[:, None]
     cost = linear * scale
     y = start / scale
@@ -39,9 +38,9 @@ def nonnegative_quadratic(
         residual = matrix @ y + cost - s
         factor = cholesky(matrix.copy(), s / y)
         step, dual = _direction(factor, y, s, residual, y * s)
-        ahead = (y + reach(y, step) * step) @ (s + reach(s, dual) * dual) / y.size
+        ahead = float((y + reach(y, step) * step) @ (s + reach(s, dual) * dual)) / y.size
         # Mehrotra's corrector: the second-order term, and a centre by how far the predictor came.
-        centre = mu * (max(float(ahead), 0.0) / mu) ** 3
+        centre = mu * (ahead / mu) ** 3
         step, dual = _direction(factor, y, s, residual, y * s + step * dual - centre)
         y = y + _FRACTION * reach(y, step) * step
         s = s + _FRACTION * reach(s, dual) * dual
