@@ -440,9 +440,46 @@ def test_what_no_theta_explains_stalls():
 
 def test_a_tolerance_is_met_where_the_gap_is_equal_to_it():
     evidence, _ = grown()
-    first = solve(evidence, 1e-6)
-    again = solve(evidence, first.certificate.gap)
-    assert (again.steps, again.status) == (first.steps, Status.CERTIFIED)
+    theta = solve(evidence, 1e-6).theta
+    gap = passes.Passes.over(likelihood_of(evidence)).certify(theta / theta.sum()).gap
+    again = solve(evidence, gap, start=theta)
+    assert (again.steps, again.status) == (1, Status.CERTIFIED)
+
+
+def test_a_step_that_finds_nothing_ends_with_the_passes(monkeypatch):
+    evidence, _ = grown()
+    sums, made = passes.Passes.sums, []
+
+    def only_once(source, theta, fresh):
+        made.append(theta)
+        return sums(source, theta, fresh) if len(made) == 1 else Sums.impossible(60)
+
+    monkeypatch.setattr(passes.Passes, "sums", only_once)
+    solution = solve(evidence, 1e-9, 7)
+    assert (solution.status, solution.steps) == (Status.MAX_STEPS, 7)
+    # The pass of the bit sums and one at the start leave five: two targets, then shorter steps.
+    assert len(made) == 6
+    np.testing.assert_array_equal(solution.theta, made[0])
+    assert np.isfinite(solution.certificate.gap)
+    assert len(solution.trace) == 1
+    moves = np.array(made[2:]) - made[0]
+    np.testing.assert_allclose(moves[1:], moves[:-1] / 2, rtol=1e-6, atol=1e-12)
+
+
+def test_a_step_tells_what_it_gained():
+    evidence, _ = grown()
+    source = passes.Passes.over(likelihood_of(evidence))
+    state = replace(passes._first(source, None, None), idle=2)
+    targets, _ = passes._targets(state.hessian, state.sums.slope, state.theta)
+    after = passes._step(source, state, targets, False, 5)
+    assert (after.made, after.idle) == (3, 3)
+    np.testing.assert_array_equal(after.theta, state.theta + (targets[0] - state.theta))
+    gained = after.certificate.value - state.certificate.value
+    assert after.gain == pytest.approx(gained, rel=1e-9)
+    gaps = state.certificate.gap, after.certificate.gap
+    assert after.rate == pytest.approx(np.log(gaps[0] / gaps[1]), rel=1e-12)
+    move, change = after.theta - state.theta, state.sums.slope - after.sums.slope
+    np.testing.assert_allclose(after.hessian @ move, change, rtol=1e-6, atol=1e-9)
 
 
 def test_a_start_is_scaled_and_counted():
@@ -551,9 +588,10 @@ def test_a_fresh_hessian_is_taken_where_it_saves_passes(stride):
     assert verdicts == {True, False}
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 3.0])
 @pytest.mark.parametrize("stride", [1, 2, 7])
-def test_a_sampled_hessian_is_shrunk_towards_its_diagonal(stride):
-    evidence, _ = grown(people=2_000)
+def test_a_sampled_hessian_is_shrunk_towards_its_diagonal(stride, epsilon):
+    evidence = simulated(bits(60, [epsilon, 1.1 * epsilon]), bell(60), 2_000, seed=6)
     source = passes.Passes.over(likelihood_of(evidence), stride)
     assert source.stride == min(stride, 3)
     theta = bell(60)
@@ -562,7 +600,7 @@ def test_a_sampled_hessian_is_shrunk_towards_its_diagonal(stride):
     if stride > 1:
         share = 60 * source.stride / source.rows
         assert 0.05 < share < 1
-        expected += share * np.diag(expected.diagonal() - plain.slope**2)
+        expected += share * np.diag(np.maximum(expected.diagonal() - plain.slope**2, 0))
     np.testing.assert_allclose(source.sums(theta, True).hessian, expected, rtol=1e-12)
     assert source.sums(theta, False).hessian is None
 
