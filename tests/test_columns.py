@@ -465,3 +465,43 @@ def test_a_start_covers_every_output():
         assert_certified(
             columns.solve(likelihood, 1e-9, 60, start=np.eye(24)[5], plane=plane), likelihood
         )
+
+
+@pytest.mark.parametrize("outputs", [30, 8_100])
+def test_a_cold_start_is_five_steps_of_em_on_the_lattice(outputs):
+    rng = np.random.default_rng(6)
+    rows = rng.random((outputs, 50)) + 0.01
+    likelihood = Likelihood(DenseOperator(rows), np.full(outputs, 1 / outputs))
+    pool = column_pool.ColumnPool(likelihood.operator)
+    theta, fitted = columns._start(likelihood, pool, None, None)
+    np.testing.assert_array_equal(pool.cells, columns._lattice(50, None, 25))
+    some = rows[:, pool.cells]
+    walked = after_em(
+        DenseOperator(some), likelihood.weights, np.full(len(theta), 1 / len(theta)), 5
+    )
+    np.testing.assert_allclose(theta, walked.theta, rtol=1e-5)
+    assert theta.sum() == pytest.approx(1, abs=1e-13)
+    np.testing.assert_allclose(fitted, pool.forward(theta), rtol=1e-13)
+
+
+def test_a_given_start_brings_its_heaviest_columns(monkeypatch):
+    likelihood, _, _ = newton_case(5, size=9)
+    monkeypatch.setattr(column_pool, "_MOST", 5)
+    start = np.array([0.1, 0.0, 0.3, 0.05, 0.2, 0.02, 0.25, 0.08, 0.0])
+    pool = column_pool.ColumnPool(likelihood.operator)
+    theta, fitted = columns._start(likelihood, pool, start, None)
+    np.testing.assert_array_equal(pool.cells, [2, 6, 4, 0, 7])
+    np.testing.assert_allclose(theta, start[pool.cells] / start[pool.cells].sum(), rtol=1e-14)
+    np.testing.assert_allclose(fitted, likelihood.operator.rows[:, pool.cells] @ theta, rtol=1e-13)
+
+
+def test_outputs_that_do_not_fit_are_impossible(monkeypatch):
+    monkeypatch.setattr(column_pool, "_MOST", 3)
+    likelihood = Likelihood(DenseOperator(np.eye(6)), np.full(6, 1 / 6))
+    pool = column_pool.ColumnPool(likelihood.operator)
+    theta, fitted = columns._start(likelihood, pool, None, None)
+    assert (pool.room, theta.size) == (0, 3)
+    assert set(np.flatnonzero(fitted)) == set(pool.cells)
+    solution = columns.solve(likelihood, 1e-9, 60)
+    assert (solution.status, solution.steps) == (Status.CERTIFIED, 0)
+    np.testing.assert_allclose(solution.theta, 1 / 6)

@@ -405,3 +405,14 @@ def test_one_mechanism_combines_to_itself() -> None:
         found = combine(evidence, fw.inversion)
         np.testing.assert_allclose(found.theta, fw.inversion(evidence).theta, atol=1e-12)
         assert found.method == f"[inversion]{way}"
+
+
+def test_outputs_that_nobody_reported_count_nothing() -> None:
+    mechanism = fw.Geometric(LINE, 0.9)
+    found = fw.inversion(fw.collect([(mechanism, [3, 7], [30, 10])]), post="none")
+    reported = np.zeros(12)
+    reported[[3, 7]] = 0.75, 0.25
+    np.testing.assert_allclose(found.theta, reported @ np.linalg.inv(mechanism.law()), atol=1e-9)
+    law = np.random.default_rng(3).dirichlet(np.ones(12), size=12)
+    found = fw.inversion(fw.collect([(fw.Matrix(LINE, law), [3, 7], [30, 10])]), post="none")
+    np.testing.assert_allclose(found.theta, reported @ np.linalg.inv(law), rtol=1e-7)

@@ -111,6 +111,20 @@ def test_a_step_to_nowhere_ends_the_run_where_it_was():
     assert solution.theta.sum() == pytest.approx(1)
 
 
+class Idle:
+    """A system whose steps of theta are none."""
+
+    def factor(self, inner, outer):
+        return np.zeros_like
+
+
+def test_a_run_that_never_gains_ends_after_twelve_steps():
+    likelihood = compact(likelihood_of(geometric_line()))
+    solution = interior.solve(likelihood, Idle(), 1e-9, 60)
+    assert (solution.status, solution.steps) == (Status.STALLED, 12)
+    assert len(solution.trace) == 12
+
+
 class Counted(DenseOperator):
     """Rows that note how often they are multiplied."""
 

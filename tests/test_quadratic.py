@@ -266,3 +266,11 @@ def test_the_interior_point_answers_where_exchanges_do_not_end(monkeypatch):
         found = pivoted_quadratic(hessian, linear, linear < 0)
         np.testing.assert_allclose(found, brute_force(hessian, linear), atol=1e-8)
     assert len(asked) == 25
+    for hessian, _, start in asked:
+        np.testing.assert_allclose(start * np.sqrt(hessian.diagonal()), 1, rtol=1e-12)
+
+
+def test_a_gradient_a_trifle_below_zero_frees_its_value(no_help):
+    hessian = np.array([[1.0, -1 - 1e-11], [-1 - 1e-11, 4.0]])
+    found = pivoted_quadratic(hessian, np.array([-1.0, 1.0]), np.array([True, False]))
+    assert found[1] == pytest.approx(1e-11 / 3, rel=1e-3)

@@ -25,7 +25,7 @@ def nonnegative_quadratic(
     array([1., 0.])
     """
     # A value that no report speaks of may have no curvature at all.
-    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), 1e-60 * hessian.diagonal().max()))
+    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), 1e-60 * float(hessian.diagonal().max())))
     matrix = hessian * scale * scale[:, None]
     cost = linear * scale
     y = start / scale
