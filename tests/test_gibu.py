@@ -315,7 +315,8 @@ def test_an_estimate_over_another_alphabet_is_no_start(estimator, other) -> None
     [
         ([fw.KRR(fw.Linear(0, 299), 2.0), fw.Identity(fw.Linear(0, 299))], 500, "linear"),
         ([fw.Geometric(fw.Linear(0, 299), 0.1)], 500, "columns"),
-        ([fw.Geometric(fw.Linear(0, 199), 0.1)], 500, "interior"),
+        ([fw.Geometric(fw.Linear(0, 249), 0.1)], 500, "columns"),
+        ([fw.Geometric(fw.Linear(0, 248), 0.1)], 500, "interior"),
         ([fw.PlanarGeometric(TOWN, 1.0)], 500, "columns"),
         (
             [fw.PlanarGeometric(TOWN, 1.0), fw.KRR(TOWN, 2.0)],
@@ -331,3 +332,28 @@ def test_the_solver_is_chosen_by_size_and_structure(mechanisms, people: int, sol
     size = mechanisms[0].alphabet.size
     evidence = simulated(mechanisms, np.full(size, 1 / size), people, 1)
     assert choose_solver(evidence) == solver
+
+
+def test_laws_too_large_for_an_array_are_passed_over(monkeypatch) -> None:
+    evidence = simulated([fw.PlanarGeometric(CITY, 1.0)], random_truth(12, 1), 500, 1)
+    line = simulated([fw.Geometric(LINE, 1.0)], random_truth(12, 1), 500, 1)
+    assert choose_solver(evidence) == "interior"
+    monkeypatch.setitem(choose_solver.__globals__, "_DENSE_ENTRIES", 12 * 12 - 1)
+    assert choose_solver(evidence) == "passes"
+    assert choose_solver(line) == "linear"
+    monkeypatch.setitem(choose_solver.__globals__, "_DENSE_VALUES", 12)
+    assert choose_solver(evidence) == "passes"
+    monkeypatch.setitem(choose_solver.__globals__, "_DENSE_VALUES", 11)
+    assert choose_solver(evidence) == "columns"
+    monkeypatch.setitem(choose_solver.__globals__, "_DENSE_ENTRIES", 12 * 12)
+    monkeypatch.setitem(choose_solver.__globals__, "_DENSE_VALUES", 12)
+    assert choose_solver(evidence) == "interior"
+
+
+def test_the_usual_tolerance_is_a_hundredth_of_a_report() -> None:
+    alone = fw.gibu(fw.collect([(fw.Geometric(LINE, 0.5), [7])]))
+    assert alone.status == fw.Status.CERTIFIED
+    told = []
+    many = fw.gibu(grown()[0], on_step=told.append)
+    assert many.gap <= 0.01 / 20_000 < told[-2].gap
+    assert 0 < many.seconds < 60

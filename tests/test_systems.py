@@ -82,6 +82,25 @@ def test_other_laws_are_not_on_a_line():
 def test_a_line_is_short_until_its_powers_underflow():
     assert Line.of(fw.Geometric(LINE, 11.9).operator(ALL)).short
     assert not Line.of(fw.Geometric(LINE, 12.1).operator(ALL)).short
+    one_of_two = [fw.Geometric(LINE, epsilon).operator(ALL) for epsilon in (0.1, 12.1)]
+    assert not Line.of(StackOperator(one_of_two)).short
+
+
+def test_a_singular_system_on_a_line_is_an_error():
+    system = LinearSystem(Line.of(fw.Geometric(LINE, 0.1).operator(ALL)))
+    with pytest.raises(np.linalg.LinAlgError, match="singular at pivot"):
+        system.factor(np.zeros(25), np.zeros(25))
+
+
+def test_many_mechanisms_on_one_line():
+    """So many that LAPACK factors the band by blocks."""
+    rng = np.random.default_rng(3)
+    operator = StackOperator(
+        [fw.Geometric(LINE, e).operator(ALL) for e in np.linspace(0.05, 1, 40)]
+    )
+    inner, outer = rng.uniform(0.5, 2, 1000), rng.uniform(0.5, 2, 25)
+    matrix = operator.dense().T @ (inner[:, None] * operator.dense()) + np.diag(outer)
+    assert_solves(LinearSystem(Line.of(operator)).factor(inner, outer), matrix, rng)
 
 
 @pytest.mark.parametrize("spread", [0, 3, 8])
@@ -104,6 +123,10 @@ def test_a_singular_matrix_gets_a_ridge():
     flat = np.ones((4, 4))
     found = cholesky(flat.copy())(np.full(4, 2.0))
     np.testing.assert_allclose(flat @ found, 2.0, rtol=1e-6)
+    # The ridge is small beside every entry, whatever their scales are.
+    diagonal = np.array([1e-18, 1e18, -1e-30])
+    found = cholesky(np.diag(diagonal))(diagonal)
+    np.testing.assert_allclose(found[:2], 1, rtol=1e-13)
     np.testing.assert_allclose(
         cholesky(np.zeros((2, 2)), np.array([4.0, 0.0]))(np.ones(2))[0], 0.25
     )

@@ -56,7 +56,8 @@ _OPPOSITE = {**dict(_OPPOSITES), **{second: first for first, second in _OPPOSITE
 # Swapping their two arguments changes nothing, or only the kind of crash.
 _SYMMETRIC = set(_OPPOSITE) | {
     "hypot", "outer", "logaddexp", "isinstance", "issubclass", "getattr", "gcd", "dot", "vdot",
-    "isclose", "allclose", "array_equal", "add", "cast", "TypeVar", "setdefault", "hasattr",
+    "isclose", "allclose", "array_equal", "add", "multiply", "cast", "TypeVar", "setdefault",
+    "hasattr",
 }  # fmt: skip
 
 
@@ -252,7 +253,8 @@ def _calls(node: ast.Call) -> Iterator[ast.AST]:
         )
         yield ast.Call(other, node.args, node.keywords)
     plain = not any(isinstance(argument, ast.Starred) for argument in node.args)
-    if len(node.args) == 2 and plain and name not in _SYMMETRIC:
+    twins = len({ast.dump(argument) for argument in node.args}) < 2
+    if len(node.args) == 2 and plain and not twins and name not in _SYMMETRIC:
         yield ast.Call(function, node.args[::-1], node.keywords)
 
 

@@ -72,5 +72,5 @@ def _combined(
     order = list(Status)
     status = max([Status.CONVERGED, *(part.status for part in parts)], key=order.index)
     steps = sum(part.steps for part in parts)
-    unresolved = max((part.unresolved or 0 for part in parts), default=0)
+    unresolved = max(part.unresolved or 0 for part in parts)
     return certified_estimate(evidence, theta, method, status, started, steps, unresolved)

@@ -94,7 +94,7 @@ def _newton(likelihood: Likelihood, factor: Factor, here: _Point, slope: FloatAr
     step = _direction(likelihood, factor, here, slope)
     ahead = theta + reach(theta, step.theta) * step.theta
     ahead_slack = slack + reach(slack, step.slack) * step.slack
-    target = mu * min(1.0, max(float(ahead @ ahead_slack) / theta.size / mu, 0.0)) ** 3
+    target = mu * (float(ahead @ ahead_slack) / theta.size / mu) ** 3
     # What the linear equations left out: the products of the predictor's steps.
     aim, second = target - step.theta * step.slack, step.fitted * step.dual
     step = _direction(likelihood, factor, here, slope, aim, second)
@@ -133,8 +133,7 @@ def _direction(
 
 def _start(likelihood: Likelihood, start: FloatArray | None) -> Iterate:
     """Return a point inside the simplex: a few steps of EM away from the uniform distribution."""
-    operator, weights, size = likelihood.operator, likelihood.weights, likelihood.size
+    operator, weights = likelihood.operator, likelihood.weights
     if start is None:
-        theta = np.full(size, 1 / size)
-        return after_em(operator, weights, theta, _WARM_UP, _UNIFORM)
+        return after_em(operator, weights, np.ones(likelihood.size), _WARM_UP, _UNIFORM)
     return after_em(operator, weights, pulled_inside(start, _TRUSTED), 0)

@@ -281,7 +281,7 @@ class Passes:
         if sums.hessian is not None and self.stride > 1:
             # H - gg' is a covariance. Shrunk towards its diagonal, as the size of the sample
             # asks, it does not promise steps for free where the sample has seen nothing.
-            shrink = min(1.0, self.size * self.stride / self.rows)
+            shrink = self.size * self.stride / self.rows
             spread = np.maximum(sums.hessian.diagonal() - sums.slope**2, 0)
             sums.hessian[np.diag_indices(self.size)] += shrink * spread
         return sums

@@ -13,8 +13,6 @@ _FRACTION = 0.9995
 """Of the way to the boundary: the quadratic is exact, so that little room is enough."""
 
 
-# A value that no report speaks of has almost no curvature; a step to infinity is cut short anyhow.
-@np.errstate(over="ignore")
 def nonnegative_quadratic(
     hessian: FloatArray, linear: FloatArray, start: FloatArray, tolerance: float = 1e-13
 ) -> FloatArray:
@@ -26,22 +24,23 @@ def nonnegative_quadratic(
     >>> nonnegative_quadratic(np.eye(2), np.array([-1.0, 1.0]), np.ones(2)).round(9)
     array([1., 0.])
     """
-    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(float).tiny))
+    # A value that no report speaks of may have no curvature at all.
+    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), 1e-60 * float(hessian.diagonal().max())))
     matrix = hessian * scale * scale[:, None]
     cost = linear * scale
-    y = np.maximum(start / scale, 1e-3 * float(np.mean(start / scale)) + 1e-300)
-    s = np.maximum(matrix @ y + cost, 1e-2 * float(np.abs(cost).mean()) + 1e-300)
-    exact = 1e-11 * (1 + float(np.abs(cost).max()))
+    y = start / scale
+    y = np.maximum(y, 1e-3 * y.mean())
+    s = np.maximum(matrix @ y + cost, 1e-2 * np.abs(cost).mean() + 1e-300)
     for _ in range(_MAX_STEPS):
-        residual = matrix @ y + cost - s
         mu = float(y @ s) / y.size
-        if mu <= tolerance * (1 + abs(float(cost @ y))) and np.abs(residual).max() <= exact:
+        if mu <= tolerance * (1 + abs(float(cost @ y))):
             break
+        residual = matrix @ y + cost - s
         factor = cholesky(matrix.copy(), s / y)
         step, dual = _direction(factor, y, s, residual, y * s)
-        ahead = (y + reach(y, step) * step) @ (s + reach(s, dual) * dual) / y.size
+        ahead = float((y + reach(y, step) * step) @ (s + reach(s, dual) * dual)) / y.size
         # Mehrotra's corrector: the second-order term, and a centre by how far the predictor came.
-        centre = mu * (max(float(ahead), 0.0) / mu) ** 3
+        centre = mu * (ahead / mu) ** 3
         step, dual = _direction(factor, y, s, residual, y * s + step * dual - centre)
         y = y + _FRACTION * reach(y, step) * step
         s = s + _FRACTION * reach(s, dual) * dual
@@ -61,28 +60,25 @@ def pivoted_quadratic(hessian: FloatArray, linear: FloatArray, free: BoolArray) 
     array([1., 0.])
     """
     curved = hessian.diagonal() > 0
-    scale = 1 / np.sqrt(np.where(curved, hessian.diagonal(), 1.0))
-    matrix = hessian * scale * scale[:, None]
-    cost = linear * scale
-    slack = 1e-13 * np.abs(cost)
+    slack = 1e-13 * np.abs(linear)
     free = free & curved
-    fewest, patience = cost.size + 1, _PATIENCE
+    fewest, patience = np.inf, _PATIENCE
     for _ in range(_MAX_STEPS):
-        y = np.zeros_like(cost)
-        y[free] = _exact(matrix[np.ix_(free, free)], cost[free])
-        wrong = np.where(free, y < 0, (matrix @ y + cost < -slack) & curved)
+        y = np.zeros_like(linear)
+        y[free] = _exact(hessian[np.ix_(free, free)], linear[free])
+        wrong = np.where(free, y < 0, (hessian @ y + linear < -slack) & curved)
         count = int(wrong.sum())
         if count == 0:
-            return y * scale
+            return y
         patience = _PATIENCE if count < fewest else patience - 1
         fewest = min(count, fewest)
         if patience < 0:
             wrong[: np.flatnonzero(wrong)[-1]] = False
         free = free ^ wrong
-    y = np.zeros_like(cost)
-    block = matrix[np.ix_(curved, curved)]
-    y[curved] = nonnegative_quadratic(block, cost[curved], np.ones(len(block)))
-    return y * scale
+    y = np.zeros_like(linear)
+    block = hessian[np.ix_(curved, curved)]
+    y[curved] = nonnegative_quadratic(block, linear[curved], 1 / np.sqrt(block.diagonal()))
+    return y
 
 
 def _exact(matrix: FloatArray, cost: FloatArray) -> FloatArray:
@@ -105,11 +101,6 @@ def _direction(
 def _polish(matrix: FloatArray, cost: FloatArray, y: FloatArray, s: FloatArray) -> FloatArray:
     """Solve exactly on the positive coordinates; keep the answer if it is a feasible one."""
     free = y > s
-    if not free.any():
-        return y
-    exact = cholesky(matrix[np.ix_(free, free)])(-cost[free])
-    if np.all(exact >= 0):
-        polished = np.zeros_like(y)
-        polished[free] = exact
-        return polished
-    return np.where(free, y, 0.0)
+    polished = np.zeros_like(y)
+    polished[free] = _exact(matrix[np.ix_(free, free)], cost[free])
+    return polished if np.all(polished >= 0) else np.where(free, y, 0.0)

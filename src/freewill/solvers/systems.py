@@ -147,20 +147,20 @@ class LinearSystem:
         if count == 0:
             return lambda right: np.asarray(right / diagonal)
         block = 1 + 2 * count
-        # LAPACK's layout: entry (row, column) stands in band[2 * block + row - column, column].
+        # LAPACK's layout: entry (row, column) stands in band[2 * block + row - column, column];
+        # what stands outside of the matrix is not read.
         band = np.zeros((3 * block + 1, size, block))
         centre = 2 * block
         band[centre, :, 0] = diagonal
         for number, (decay, mass) in enumerate(zip(self.line.decays, masses, strict=True)):
             ratio, smooth, spread = np.exp(-decay), 1 + number, 1 + count + number
-            width = -np.expm1(-2 * decay)
+            drop = np.expm1(-2 * decay)
             for slot in (smooth, spread):
                 band[centre, :, slot] = 1 + ratio**2
                 band[centre, [0, -1], slot] = 1.0
-                band[centre - block, 1:, slot] = -ratio
-                band[centre + block, :-1, slot] = -ratio
-            band[centre + smooth, :, 0] = -width
-            band[centre + spread - smooth, :, smooth] = -width * mass
+                band[[centre - block, centre + block], :, slot] = -ratio
+            band[centre + smooth, :, 0] = drop
+            band[centre + spread - smooth, :, smooth] = drop * mass
             band[centre - spread, :, spread] = 1.0
         flat = band.reshape(3 * block + 1, -1)
         factors, pivots, info = dgbtrf(flat, block, block, overwrite_ab=1)
