@@ -152,9 +152,8 @@ def solved(
     """Draw an instance of `instances` by its name and solve it, in a process of its own."""
     instance = getattr(instances, make)(*arguments)
     evidence = instance.evidence()
-    groups = (fw.Group(each.mechanism, each.outputs, each.counts) for each in evidence.groups)
     # Fresh groups, so that making the operators counts as well.
-    fresh = fw.Evidence(evidence.alphabet, tuple(groups))
+    fresh = fw.Evidence(evidence.alphabet, tuple(map(replace, evidence.groups)))
     start = time.process_time()
     estimate = fw.gibu(fresh, tol=tol, solver=solver)
     seconds = time.process_time() - start
