@@ -8,7 +8,7 @@ import freewill as fw
 from freewill.estimators.estimate import likelihood_of
 from freewill.evidence import Evidence
 from freewill.operators import DenseOperator
-from freewill.solvers import Likelihood, Status, Trace, column_pool, columns
+from freewill.solvers import Certificate, Likelihood, Status, Trace, column_pool, columns
 from freewill.solvers.iteration import after_em
 from freewill.solvers.quadratic import pivoted_quadratic
 
@@ -310,6 +310,10 @@ def test_the_first_lattice_is_spread_evenly():
     np.testing.assert_array_equal(columns._lattice(100, None, 1000), np.arange(1, 100, 6))
     np.testing.assert_array_equal(columns._lattice(100, None, 4), [12, 37, 62, 87])
     np.testing.assert_array_equal(columns._lattice(3, None, 1000), [0, 1, 2])
+    np.testing.assert_array_equal(columns._lattice(1, None, 1000), [0])
+    np.testing.assert_array_equal(columns._lattice(10, None, 1), [4])
+    np.testing.assert_array_equal(columns._lattice(100, (2, 50), 1000), np.arange(0, 50, 2))
+    assert columns._lattice(690, (23, 30), 1000)[0] == 30
     cells = columns._lattice(600, (20, 30), 1000)
     row, column = np.divmod(cells, 30)
     np.testing.assert_array_equal(np.unique(row), np.arange(1, 20, 4))
@@ -505,3 +509,43 @@ def test_outputs_that_do_not_fit_are_impossible(monkeypatch):
     solution = columns.solve(likelihood, 1e-9, 60)
     assert (solution.status, solution.steps) == (Status.CERTIFIED, 0)
     np.testing.assert_allclose(solution.theta, 1 / 6)
+
+
+@pytest.mark.parametrize(
+    ("slope", "gap", "plane", "wanted"),
+    [
+        ([1.05, 0.9, 1.15, 0.9, 1.25], 1.0, None, [4, 2]),
+        ([1.005, 0.9, 1.015, 0.9, 1.25], 1.0, (1, 5), [4, 2]),
+        ([1.0005, 0.9, 1.0015, 0.9, 1.25], 1e-6, (1, 5), [4, 2]),
+        ([0.9995, 0.9, 0.9, 0.9, 0.9], 1e-6, None, []),
+    ],
+)
+def test_columns_are_taken_in_at_peaks_that_stand_out(slope, gap, plane, wanted):
+    """Above 1 by a tenth of the gap, or a hundredth where peaks are few; never by rounding."""
+    pool = column_pool.ColumnPool(DenseOperator(np.ones((3, 5))))
+    added = columns._take_in(pool, Certificate(0.0, np.array(slope), gap), 0.1, plane)
+    assert added == len(wanted)
+    np.testing.assert_array_equal(pool.cells, wanted)
+
+
+def test_no_more_columns_are_taken_in_than_the_next_step_keeps(monkeypatch):
+    monkeypatch.setattr(columns, "_AT_A_TIME", 3)
+    pool = column_pool.ColumnPool(DenseOperator(np.ones((3, 5))))
+    assert columns._take_in(pool, Certificate(0.0, np.linspace(2, 3, 5), 0.1), 1e-9, None) == 3
+    np.testing.assert_array_equal(pool.cells, [4, 3, 2])
+
+
+@pytest.mark.parametrize(("gap", "exact"), [(1e-3, False), (1e-8, True)])
+def test_only_near_the_end_and_in_single_precision_are_entries_exact(gap, exact, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        columns, "_exact_forward", lambda operator, theta: asked.append(1) or operator.rows @ theta
+    )
+    monkeypatch.setattr(Likelihood, "certify", lambda *_: Certificate(0.0, np.ones(2), gap))
+    for outputs in (8_001, 20):
+        asked.clear()
+        likelihood = Likelihood(DenseOperator(np.ones((outputs, 2))), np.full(outputs, 1 / outputs))
+        pool = column_pool.ColumnPool(likelihood.operator)
+        pool.add(np.arange(2))
+        columns._certify(likelihood, pool, np.full(2, 0.5), np.ones(outputs), 1e-9)
+        assert asked == [1] * (exact and pool.single)
