@@ -7,6 +7,7 @@ first seen is an error, not an estimate.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
@@ -362,6 +363,15 @@ def gathered(blocks: Iterable[Block], copy: bool = True) -> Iterator[Block]:
         if sum(one.outputs.nbytes for one in some) >= _BLOCK_BYTES:
             yield together(waiting.pop(block.mechanism))
     yield from map(together, waiting.values())
+
+
+def ahead(blocks: Iterator[Block]) -> Iterator[Block]:
+    """Yield blocks while a thread fetches the next one: reading and summing take turns no more."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            yield block
 
 
 def together(blocks: list[Block]) -> Block:

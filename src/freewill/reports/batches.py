@@ -10,7 +10,7 @@ import pyarrow as pa
 from freewill.mechanisms import Mechanism
 from freewill.outputs import Reason
 from freewill.reports.refusals import Parts, Refusals
-from freewill.streams import Block, gathered
+from freewill.streams import Block, ahead, gathered
 from freewill.survey import Survey
 from freewill.types import IntArray
 
@@ -93,7 +93,7 @@ class DecodedBlocks:
     refusals: Refusals = field(default_factory=Refusals)
 
     def __iter__(self) -> Iterator[Block]:
-        return gathered(self.decoder.blocks(self.batches, self.refusals))
+        return ahead(gathered(self.decoder.blocks(self.batches, self.refusals)))
 
     def refused(self) -> Parts:
         """Return what was refused on the way."""

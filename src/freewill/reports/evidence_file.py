@@ -18,7 +18,7 @@ from freewill.atomic import whole_file
 from freewill.errors import EvidenceError, FreewillError, first_line
 from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
 from freewill.mechanisms import Mechanism, from_spec
-from freewill.streams import HELD_BYTES, Block, Look, Stream, Work, gathered, looking
+from freewill.streams import HELD_BYTES, Block, Look, Stream, Work, ahead, gathered, looking
 
 EVIDENCE_VERSION = 2
 _KEY = b"freewill evidence"
@@ -168,7 +168,7 @@ class EvidenceFile:
         return iter(self)
 
     def __iter__(self) -> Iterator[Block]:
-        return gathered(self._blocks())
+        return ahead(gathered(self._blocks()))
 
     def _blocks(self) -> Iterator[Block]:
         used = {mechanism.output_space.column for mechanism in self.mechanisms.values()}
