@@ -48,7 +48,9 @@ def test_merged_evidence_estimates_as_all_rows_do(folder):
     library = fw.gibu(
         load_evidence(folder / "monday.parquet") + load_evidence(folder / "tuesday.parquet")
     )
-    assert merged["theta"] == direct["theta"] == library.theta.tolist()
+    # Wide bits may stand in another order, in which sums round otherwise.
+    np.testing.assert_allclose(merged["theta"], library.theta, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(direct["theta"], library.theta, rtol=0, atol=1e-9)
     assert merged["status"] == "certified"
     assert merged["people"] == direct["rows"] == 8000
     assert merged["values"] == list(range(100))

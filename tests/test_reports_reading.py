@@ -178,3 +178,14 @@ def test_every_step_of_a_reading_is_shown(survey, numbered, steps, monkeypatch):
     assert read(table, survey, show=shown.append).evidence == expected(survey, parts)
     assert asked == [(number, steps) for number in range(steps)]
     assert shown[-1] == 1.0
+
+
+def test_the_same_file_gives_the_same_digits_every_time(tmp_path):
+    survey = wide_survey()
+    fw.write_reports(tmp_path / "r.parquet", drawn(survey, 40_000))
+    for hold in (0, 1 << 30):
+        found = {
+            fw.gibu(fw.read_reports(tmp_path / "r.parquet", survey, hold=hold)).theta.tobytes()
+            for _ in range(4)
+        }
+        assert len(found) == 1

@@ -168,7 +168,8 @@ def _streamed(
     if sum(summary.bytes for summary in look.summaries.values()) > hold:
         rest: dict[str, Source] = dict.fromkeys(look.summaries, source.at_rest())
     else:
-        rest = _brought(source)
+        # At rest it is read in order, so that estimates are the same to the last digit every time.
+        rest = _brought(source.at_rest())
         source.close()
     for key, summary in look.summaries.items():
         stream = Stream(rest[key], wide.by_id[key], summary.seen.people, summary.rows, summary)
