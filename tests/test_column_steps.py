@@ -345,19 +345,3 @@ def test_no_more_columns_are_taken_in_than_the_next_step_keeps(monkeypatch):
     pool = column_pool.ColumnPool(DenseOperator(np.ones((3, 5))))
     assert columns._take_in(pool, Certificate(0.0, np.linspace(2, 3, 5), 0.1), 1e-9, None) == 3
     np.testing.assert_array_equal(pool.cells, [4, 3, 2])
-
-
-@pytest.mark.parametrize(("gap", "exact"), [(1e-3, False), (1e-8, True)])
-def test_only_near_the_end_and_in_single_precision_are_entries_exact(gap, exact, monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        columns, "_exact_forward", lambda operator, theta: asked.append(1) or operator.rows @ theta
-    )
-    monkeypatch.setattr(Likelihood, "certify", lambda *_: Certificate(0.0, np.ones(2), gap))
-    for outputs in (8_001, 20):
-        asked.clear()
-        likelihood = Likelihood(DenseOperator(np.ones((outputs, 2))), np.full(outputs, 1 / outputs))
-        pool = column_pool.ColumnPool(likelihood.operator)
-        pool.add(np.arange(2))
-        columns._certify(likelihood, pool, np.full(2, 0.5), np.ones(outputs), 1e-9)
-        assert asked == [1] * (exact and pool.single)

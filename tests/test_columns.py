@@ -101,8 +101,9 @@ def test_zero_counts_change_nothing():
 def test_duplicated_mechanisms():
     evidence = gather([MIXTURES["planar"][1]] * 2, smooth_truth(SMALL), 4_000)
     once = likelihood_of(evidence)
-    rows = once.operator.dense()
-    twice = Likelihood(DenseOperator(np.concatenate([rows, rows])), np.tile(once.weights / 2, 2))
+    rows, scale = once.operator.dense(), once.operator.log_scale
+    doubled = DenseOperator(np.concatenate([rows, rows]), np.tile(scale, 2))
+    twice = Likelihood(doubled, np.tile(once.weights / 2, 2))
     solutions = [columns.solve(each, 1e-9, 60, plane=plane_of(SMALL)) for each in (once, twice)]
     for solution, likelihood in zip(solutions, (once, twice), strict=True):
         assert_certified(solution, likelihood)

@@ -74,7 +74,7 @@ def test_every_operator_answers_with_its_sums(stride):
 
 def test_an_impossible_output_is_minus_infinity():
     nobody = np.array([0.0, 1.0])
-    certain = BitOperator(np.array([[1]], dtype=np.uint8), 2, 0.0, 1.0, np.zeros(1))
+    certain = BitOperator(np.array([[1]], dtype=np.uint8), 2, -np.inf, 1.0, np.zeros(1))
     for operator in (certain, DenseOperator(np.array([[1.0, 0.0]]))):
         sums = operator.sums(nobody, np.ones(1), 1)
         assert sums.value == -np.inf

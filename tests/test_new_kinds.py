@@ -52,7 +52,7 @@ class OptimisedUnary(Mechanism):
         others = (ones - 1) * np.log(self._stray)
         scale = np.log(0.5) + others + (self.alphabet.size - ones) * np.log1p(-self._stray)
         rare = float(np.exp(-self.epsilon))
-        return BitOperator(packed, self.alphabet.size, rare, 1 - rare, scale)
+        return BitOperator(packed, self.alphabet.size, -self.epsilon, 1 - rare, scale)
 
     def guarantee(self):
         return fw.Guarantee.never_understated("ldp", self.epsilon)
@@ -143,7 +143,7 @@ class LocalHashing(Mechanism):
         rare = float(np.exp(-self.epsilon))
         # The seed is drawn evenly, whatever the value: a factor that no estimate depends on.
         scale = np.full(len(packed), -np.log1p((self.buckets - 1) * rare) - 31 * np.log(2))
-        return BitOperator(packed, self.alphabet.size, rare, 1 - rare, scale)
+        return BitOperator(packed, self.alphabet.size, -self.epsilon, 1 - rare, scale)
 
     def guarantee(self):
         return fw.Guarantee.never_understated("ldp", self.epsilon)

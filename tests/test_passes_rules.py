@@ -18,24 +18,21 @@ from problems import random_truth, simulated
 @pytest.mark.parametrize(
     ("size", "epsilons", "truth", "people", "stride", "tolerance", "ceiling"),
     [
-        (60, (1.0, 2.3, 3.7, 5.0), bell(60), 20_000, 33, 1e-10, 32),
-        (30, (1.0, 8.0, 16.0), ZIPF, 9_000, 1000, 1e-9, 14),
+        (60, (1.0, 2.3, 3.7, 5.0), bell(60), 20_000, 33, 1e-10, 24),
+        (30, (1.0, 8.0, 16.0), ZIPF, 9_000, 1000, 1e-9, 22),
         (20, (12.0,), random_truth(20, 3), 3_000, 1, 1e-10, 10),
         (100, np.linspace(0.1, 1, 10), bell(100), 30_000, None, 1e-10, 9),
     ],
 )
 def test_hard_cases_need_no_more_passes(size, epsilons, truth, people, stride, tolerance, ceiling):
-    """Each rule of the method saves passes in one of these.
-
-    The first needs 89 without the secant; the second 17 without the shrinkage or the growing
-    sample; the third 13 without any one of the rules for long steps, bold steps and a fresh H;
-    the last stalls where progress does not renew patience.
-    """
-    seed = {33: 6, 1000: 3, 1: 3, None: 1}[stride]
-    evidence = simulated(bits(size, epsilons), truth, people, seed)
-    solution = solve(evidence, tolerance, 150, stride)
-    assert_certified(solution, evidence, tolerance)
-    assert solution.steps <= ceiling
+    """Each rule of the method (docs/solvers.md) saves passes in one of these."""
+    steps = []
+    for seed in range(5):
+        evidence = simulated(bits(size, epsilons), truth, people, seed)
+        solution = solve(evidence, tolerance, 150, stride)
+        assert_certified(solution, evidence, tolerance)
+        steps.append(solution.steps)
+    assert np.mean(steps) <= ceiling
 
 
 def test_the_minimum_of_the_model_may_bring_in_values_that_did_not_look_it():
@@ -321,8 +318,12 @@ def test_the_start_is_uniform_where_bits_tell_nothing():
     line = fw.Linear(0, 11)
     symbols = simulated([fw.KRR(line, 2.0)], random_truth(12, 5), 100, seed=4)
     np.testing.assert_array_equal(passes.Passes.over(likelihood_of(symbols)).start(), 1 / 12)
-    coins = BitOperator(np.array([[7, 1], [5, 2]], dtype=np.uint8), 12, 0.5, 0.0, np.zeros(2))
-    nobody = BitOperator(np.array([[7, 1], [5, 2]], dtype=np.uint8), 12, 0.1, 0.4, np.zeros(2))
+    coins = BitOperator(
+        np.array([[7, 1], [5, 2]], dtype=np.uint8), 12, np.log(0.5), 0.0, np.zeros(2)
+    )
+    nobody = BitOperator(
+        np.array([[7, 1], [5, 2]], dtype=np.uint8), 12, np.log(0.1), 0.4, np.zeros(2)
+    )
     for operator, weights in ((coins, np.full(2, 0.5)), (nobody, np.zeros(2))):
         np.testing.assert_array_equal(
             passes.Passes.over(Likelihood(operator, weights)).start(), 1 / 12

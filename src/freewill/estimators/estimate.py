@@ -93,6 +93,11 @@ def passes_of(evidence: Evidence) -> Passes:
     return Passes.of(parts, evidence.alphabet.size)
 
 
+def default_tolerance(evidence: Evidence) -> float:
+    """Return 0.01 / n: the likelihood of all n reports together is within 1 % of the best."""
+    return 0.01 / max(evidence.people, 1)
+
+
 def certified_estimate(
     evidence: Evidence,
     theta: FloatArray,
@@ -107,7 +112,7 @@ def certified_estimate(
     seconds = perf_counter() - started
     passing = any(group.streams for group in evidence.groups)
     likelihood = passes_of(evidence) if passing else likelihood_of(evidence)
-    certificate = likelihood.certify(theta)
+    certificate = likelihood.certify(theta, default_tolerance(evidence))
     # A vector with negative components is no distribution; no bound holds for it.
     gap = certificate.gap if np.all(theta >= 0) else np.inf
     solution = Solution(theta, certificate._replace(gap=gap), steps, status, trace)

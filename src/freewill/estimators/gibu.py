@@ -7,6 +7,7 @@ from freewill.errors import ParameterError
 from freewill.estimators.estimate import (
     Estimate,
     Start,
+    default_tolerance,
     estimate_of,
     likelihood_of,
     passes_of,
@@ -16,12 +17,13 @@ from freewill.estimators.identifiability import unresolved_directions
 from freewill.evidence import Evidence
 from freewill.operators import DenseOperator, Structure
 from freewill.solvers import Likelihood, OnStep, Solution, Status, columns, interior, passes
+from freewill.solvers.conjugate import ConjugateSystem
 from freewill.solvers.likelihood import compact
 from freewill.solvers.passes import Passes
 from freewill.solvers.systems import DenseSystem, Line, LinearSystem, System, ToeplitzSystem
 from freewill.types import FloatArray
 
-SolverName = Literal["interior", "linear", "columns", "passes"]
+SolverName = Literal["interior", "linear", "conjugate", "columns", "passes"]
 
 _DENSE_VALUES = 1200
 """Size up to which a k x k Newton matrix is factored in a fraction of a second."""
@@ -71,7 +73,7 @@ def gibu(
     (array([0.7164, 0.2836]), 'certified', 'linear')
     """
     started = perf_counter()
-    tolerance = 0.01 / max(evidence.people, 1) if tol is None else float(tol)
+    tolerance = default_tolerance(evidence) if tol is None else float(tol)
     if not tolerance > 0:
         raise ParameterError(f"tol={tol!r}: must be > 0.")
     if max_steps < 1:
@@ -169,6 +171,8 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     operator = likelihood.operator
     if solver == "columns":
         return run.columns(compact(likelihood, _TABLE), evidence.alphabet.plane)
+    if solver == "conjugate":
+        return run.interior(likelihood, ConjugateSystem(operator))
     line = Line.of(operator)
     if solver == "interior":
         rows = operator.dense()

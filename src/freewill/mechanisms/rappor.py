@@ -73,9 +73,9 @@ class RAPPOR(Mechanism):
         return BitOperator(
             packed,
             self.alphabet.size,
-            base=float(np.exp(-self.epsilon)),
+            log_base=-self.epsilon,
             gain=float(-np.expm1(-self.epsilon)),
-            log_scale=self.alphabet.size * kept - self.epsilon / 2 * (ones - 1),
+            log_factor=self.alphabet.size * kept - self.epsilon / 2 * (ones - 1),
         )
 
     def witnesses(self) -> PackedBits:

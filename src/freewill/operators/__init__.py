@@ -9,8 +9,9 @@ from freewill.operators.base import (
     dot_test,
     probabilities,
 )
-from freewill.operators.convolution import ConvolutionOperator, FoldedKernel
+from freewill.operators.convolution import ConvolutionOperator
 from freewill.operators.dense import DenseOperator
+from freewill.operators.folded_kernel import FoldedKernel
 from freewill.operators.geometric import GeometricOperator
 from freewill.operators.kernel import Sums
 from freewill.operators.stack import StackOperator, parts_of

@@ -1,6 +1,7 @@
 """What an operator is: the law of the observed outputs, as two products."""
 
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from freewill.types import FloatArray, IntArray
 
 Structure = Literal["dense", "symbols", "bits", "geometric", "planar", "stack"]
 """What a law is made of: the solvers choose by it."""
+
+Map: TypeAlias = Callable[[FloatArray], FloatArray]
+"""A matrix that is known by its products."""
 
 
 class LineTerms(NamedTuple):
@@ -38,9 +42,13 @@ class Guess(NamedTuple):
 class Operator(Protocol):
     """P(y | x) for observed outputs y (rows) and all values x of the alphabet (columns).
 
-    Rows are stored up to a known factor, P(y | x) = exp(log_scale[y]) * row[y, x], so that a
-    report of ten thousand bits does not underflow. No estimate of theta depends on the factor;
-    only the log-likelihood adds it back.
+    Rows are stored up to a known factor, P(y | x) = exp(log_scale[y]) * row[y, x], so that the
+    largest entry of a row is near 1 however improbable the output is. No estimate of theta
+    depends on the factor; only the log-likelihood adds it back.
+
+    All products but one kind are accurate entry by entry: sums of terms of one sign. `exact`
+    says so. What an FFT returns is accurate relative to its largest entry only, and
+    `forward_within` and `adjoint_within` then look up what it does not get right.
     """
 
     @property
@@ -55,14 +63,30 @@ class Operator(Protocol):
     def log_scale(self) -> FloatArray:
         """Logarithm of the factor of each row."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether all products are accurate entry by entry."""
+
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return rows @ theta, one number an output."""
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ weights, one number a value."""
 
+    def forward_within(self, theta: FloatArray, error: float) -> FloatArray:
+        """Return rows @ theta for theta >= 0, each number within this relative error."""
+
+    def adjoint_within(self, weights: FloatArray, error: float) -> FloatArray:
+        """Return rows.T @ weights for weights >= 0, each number within this (absolute) error."""
+
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ diag(weights) @ rows."""
+
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
+        """Return the diagonal of that matrix: the weights times the squared rows."""
+
+    def gram_map(self, weights: FloatArray) -> Map:
+        """Return that matrix as a product, good to float32 at least: for directions."""
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array, or only these columns of it."""
@@ -84,6 +108,23 @@ class Products:
     """What an operator answers that has nothing but its products to answer from."""
 
     structure: ClassVar[Structure] = "dense"
+
+    @property
+    def exact(self) -> bool:
+        """Yes: only an FFT is not."""
+        return True
+
+    def forward_within(self: Operator, theta: FloatArray, error: float) -> FloatArray:
+        """Return rows @ theta, which is as accurate as can be."""
+        return self.forward(theta)
+
+    def adjoint_within(self: Operator, weights: FloatArray, error: float) -> FloatArray:
+        """Return rows.T @ weights, which is as accurate as can be."""
+        return self.adjoint(weights)
+
+    def gram_map(self: Operator, weights: FloatArray) -> Map:
+        """Return x -> P' diag(weights) P x, by the two products."""
+        return lambda vector: self.adjoint(weights * self.forward(vector))
 
     def sums(self: Operator, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, the exact H: two products and a gram matrix."""

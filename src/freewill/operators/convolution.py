@@ -5,114 +5,24 @@ P(z | x) = K(z - x), one on an edge the sum of K over the half-line behind it, a
 the sum over the quarter-plane behind it. No padding to the reach of the noise is needed.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from freewill.operators.base import Products, Structure
+from freewill.operators.base import Map, Products, Structure
+from freewill.operators.dense import DenseOperator
+from freewill.operators.folded_kernel import FoldedKernel
+from freewill.operators.kernel import Sums
+from freewill.operators.planar_gram import PlanarGram, PlanarLaw
 from freewill.slices import slices
 from freewill.types import FloatArray, IntArray
 
 _BLOCK = 1 << 14
-
-
-@dataclass(frozen=True, eq=False)
-class FoldedKernel:
-    """Logarithms of a symmetric noise kernel and of its sums to infinity, one quadrant each.
-
-    All four tables have shape (rows, columns); entry [j, i] is about the displacement of i
-    columns and j rows: `inner` is K itself, `side` the sum over i, i+1, ... at row j, `end` the
-    sum over j, j+1, ... at column i, and `corner` both.
-    """
-
-    inner: FloatArray
-    side: FloatArray
-    end: FloatArray
-    corner: FloatArray
-
-    @property
-    def rows(self) -> int:
-        """Rows of the grid."""
-        return len(self.inner)
-
-    @property
-    def columns(self) -> int:
-        """Columns of the grid."""
-        return len(self.inner[0])
-
-    @cached_property
-    def stacked(self) -> FloatArray:
-        """The four tables, [2 * (output on a row edge) + (output on a column edge), j, i]."""
-        return np.stack([self.inner, self.side, self.end, self.corner])
-
-    @cached_property
-    def flat(self) -> FloatArray:
-        """The tables themselves, not their logarithms, end to end: for looking entries up."""
-        return np.exp(self.stacked).ravel()
-
-    @cached_property
-    def quarter(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """The tables (not their logarithms) of a quarter of the noise.
-
-        A displacement along an axis belongs to two quadrants, so that half of it counts here;
-        four such quarters make the whole noise.
-        """
-        inner, side, end, corner = (np.exp(table) for table in self.stacked)
-        corner[0] -= side[0] / 2
-        corner[:, 0] -= (end[:, 0] - inner[:, 0] / 2 * (np.arange(self.rows) == 0)) / 2
-        side[:, 0] -= inner[:, 0] / 2
-        side[0] /= 2
-        end[0] -= inner[0] / 2
-        end[:, 0] /= 2
-        inner[0] /= 2
-        inner[:, 0] /= 2
-        return inner, side, end, corner
-
-    @cached_property
-    def transforms(self) -> "Transforms":
-        """The tables in the frequency domain, for products."""
-        return Transforms.of(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Transforms:
-    """Fourier transforms of the tables, wrapped so that circular products do not overlap.
-
-    The wrapped tables are even, so that their transforms are real.
-    """
-
-    shape: tuple[int, int]
-    inner: FloatArray
-    side: FloatArray
-    end: FloatArray
-    corner: FloatArray
-
-    @classmethod
-    def of(cls, kernel: FoldedKernel) -> "Transforms":
-        """Transform the tables of a kernel."""
-        from scipy import fft  # noqa: PLC0415
-
-        tall = fft.next_fast_len(2 * kernel.rows - 1, real=True)
-        wide = fft.next_fast_len(2 * kernel.columns - 1, real=True)
-        inner = _wrap(_wrap(np.exp(kernel.inner), wide, 1), tall, 0)
-        return cls(
-            shape=(tall, wide),
-            inner=fft.rfft2(inner).real,
-            side=fft.rfft(_wrap(np.exp(kernel.side), tall, 0), axis=0).real,
-            end=fft.rfft(_wrap(np.exp(kernel.end), wide, 1), axis=1).real,
-            corner=np.exp(kernel.corner),
-        )
-
-
-def _wrap(table: FloatArray, length: int, axis: int) -> FloatArray:
-    """Lay displacements 0, 1, ..., m-1 and their mirror images around a circle."""
-    moved = np.moveaxis(table, axis, 0)
-    circle = np.zeros((length, *moved.shape[1:]))
-    circle[: len(moved)] = moved
-    circle[length - len(moved) + 1 :] = moved[:0:-1]
-    return np.moveaxis(circle, 0, axis)
+_ENTRIES = 1 << 20
+"""Entries of the law that are looked up at a time: eight megabytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +30,8 @@ class ConvolutionOperator(Products):
     """Clipped planar noise on observed cells; forward and adjoint in O(k log k).
 
     Products are accurate to rounding relative to their largest entry, not entry by entry: that
-    is the nature of the FFT. `dense` is accurate entry by entry.
+    is the nature of the FFT. `dense`, `sums` and the products `within` an error are accurate entry
+    by entry.
     """
 
     outputs: IntArray
@@ -134,8 +45,21 @@ class ConvolutionOperator(Products):
 
     @property
     def log_scale(self) -> FloatArray:
-        """Zero: the rows are probabilities."""
-        return np.zeros(self.outputs.size)
+        """Logarithm of the largest entry of each row, that of the output's own cell."""
+        return np.asarray(self.kernel.tops[self._tables])
+
+    @cached_property
+    def _tables(self) -> IntArray:
+        """Which table each output is looked up in."""
+        row, column = np.divmod(self.outputs, self.kernel.columns)
+        across = (row == 0) | (row == self.kernel.rows - 1)
+        aside = (column == 0) | (column == self.kernel.columns - 1)
+        return np.asarray(2 * across + aside)
+
+    @property
+    def exact(self) -> bool:
+        """No: see above."""
+        return False
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return P theta at the observed cells."""
@@ -164,7 +88,7 @@ class ConvolutionOperator(Products):
         rows, columns = self.kernel.rows, self.kernel.columns
         transforms = self.kernel.transforms
         tall, wide = transforms.shape
-        plane = np.bincount(self.outputs, weights, minlength=rows * columns).reshape(rows, columns)
+        plane = self._plane(weights)
         inside = np.zeros_like(plane)
         inside[1:-1, 1:-1] = plane[1:-1, 1:-1]
         result = fft.irfft2(fft.rfft2(inside, s=(tall, wide)) * transforms.inner, s=(tall, wide))
@@ -195,14 +119,74 @@ class ConvolutionOperator(Products):
             (-1, -1, table[::-1, ::-1]),
         ]
 
+    def forward_within(self, theta: FloatArray, error: float) -> FloatArray:
+        """Return P theta, with those numbers from the entries that the FFT leaves too rough."""
+        fitted = self.forward(theta)
+        noise = self.kernel.transforms.noise * float(np.linalg.norm(theta))
+        rough = np.flatnonzero(~(error * fitted > noise))
+        fitted[rough] = 0.0
+        cells = np.flatnonzero(theta)
+        some_outputs = ConvolutionOperator(self.outputs[rough], self.kernel)
+        for some in slices(cells.size if rough.size else 0, _ENTRIES // max(1, rough.size)):
+            fitted[rough] += some_outputs.dense(cells[some]) @ theta[cells[some]]
+        return fitted
+
+    def adjoint_within(self, weights: FloatArray, error: float) -> FloatArray:
+        """Return P' weights, with the rows of the largest weights added from their entries.
+
+        What is left for the FFT has a norm so small that its error is too.
+        """
+        order = np.argsort(weights)
+        norms = np.sqrt(np.cumsum(weights[order] ** 2))
+        light = order[self.kernel.transforms.noise * norms <= error]
+        rest = np.ones(weights.size, dtype=np.bool_)
+        rest[light] = False
+        result = self.adjoint(np.where(rest, 0.0, weights))
+        for rows, heavy in self._blocks(np.flatnonzero(rest)):
+            result += weights[heavy] @ rows
+        return result
+
+    def _blocks(self, places: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
+        """Yield some rows as arrays, a few megabytes at a time, each with where they belong."""
+        for some in slices(places.size, _ENTRIES // self.shape[1]):
+            here = places[some]
+            yield ConvolutionOperator(self.outputs[here], self.kernel).dense(), here
+
+    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
+        """Return L, g and, unless `stride` is 0, H, all from the entries."""
+        total = Sums.nothing(theta.size, stride)
+        for rows, here in self._blocks(np.arange(weights.size)):
+            total += DenseOperator(rows).sums(theta, weights[here], stride)
+        return total
+
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return P' diag(weights) P through the dense rows, O(outputs * k^2)."""
-        rows = self.dense()
-        return np.asarray(rows.T @ (weights[:, None] * rows))
+        gram = np.zeros((self.shape[1], self.shape[1]))
+        for rows, here in self._blocks(np.arange(weights.size)):
+            gram += DenseOperator(rows).gram(weights[here])
+        return gram
+
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
+        """Return a product with the squares of the entries; as rough as any."""
+        squares = ConvolutionOperator(self.outputs, self.kernel.squared)
+        return np.maximum(squares.adjoint(weights), 0.0)
+
+    def gram_map(self, weights: FloatArray) -> Map:
+        """Return the product of one such law alone."""
+        return PlanarGram([self.planar_law(weights)])
+
+    def planar_law(self, weights: FloatArray) -> PlanarLaw:
+        """Return the kernel and the weights by cell, from which such products are added up."""
+        return PlanarLaw(self.kernel, self._plane(weights))
+
+    def _plane(self, weights: FloatArray) -> FloatArray:
+        """Lay weights of outputs out on the grid."""
+        plane = np.bincount(self.outputs, weights, minlength=self.shape[1]).astype(np.float64)
+        return plane.reshape(self.kernel.rows, self.kernel.columns)
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array, looked up in the tables."""
-        return self._look_up(self.kernel.flat, columns)
+        return self._look_up(self.kernel.scaled.ravel(), columns)
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x), finite however far y is from x."""
@@ -217,8 +201,7 @@ class ConvolutionOperator(Products):
         cells = np.arange(self.shape[1]) if columns is None else columns
         row, column = np.divmod(self.outputs.astype(np.int32), np.int32(wide))
         cell_row, cell_column = np.divmod(cells.astype(np.int32)[:, None], np.int32(wide))
-        table = 2 * ((row == 0) | (row == tall - 1)) + ((column == 0) | (column == wide - 1))
-        first = (table * (wide * tall)).astype(np.int32)
+        first = (self._tables * (wide * tall)).astype(np.int32)
         entries = np.empty((cells.size, self.outputs.size))
         height = max(1, _BLOCK // max(1, self.outputs.size))
         places, aside = np.empty((2, height, self.outputs.size), dtype=np.int32)

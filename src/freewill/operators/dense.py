@@ -42,6 +42,10 @@ class DenseOperator(Products):
         """Return rows.T @ diag(weights) @ rows."""
         return np.asarray(self.rows.T @ (weights[:, None] * self.rows))
 
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
+        """Return the weights times the squared rows."""
+        return np.asarray(np.einsum("j,jx,jx->x", weights, self.rows, self.rows))
+
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows."""
         return self.rows if columns is None else self.rows[:, columns]

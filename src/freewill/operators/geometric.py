@@ -31,28 +31,24 @@ class GeometricOperator(Products):
 
     @property
     def log_scale(self) -> FloatArray:
-        """Zero: the rows are probabilities."""
-        return np.zeros(self.outputs.size)
-
-    @property
-    def _constants(self) -> FloatArray:
-        return np.asarray(np.exp(self.log_constants[self.outputs]))
+        """Log c_y: small for the inner outputs of a small epsilon."""
+        return np.asarray(self.log_constants[self.outputs])
 
     def forward(self, theta: FloatArray) -> FloatArray:
-        """Return P theta at the observed outputs."""
-        return self._constants * self._smooth(theta)[self.outputs]
+        """Return sum over x of exp(-decay |y - x|) theta_x at the observed outputs."""
+        return _smooth(theta, self.decay)[self.outputs]
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
-        """Return P' weights."""
-        scattered = np.bincount(self.outputs, weights * self._constants, minlength=self.size)
-        return self._smooth(np.asarray(scattered, dtype=np.float64))
+        """Return sum over y of exp(-decay |y - x|) weights_y."""
+        return _smooth(self._by_symbol(weights), self.decay)
 
-    def _smooth(self, vector: FloatArray) -> FloatArray:
-        """Return sum over x of exp(-decay |y - x|) vector_x, for all y."""
-        ratio = np.exp(-self.decay)
-        left = _decaying_sums(vector, ratio)
-        right = _decaying_sums(vector[::-1], ratio, first=1)[::-1]
-        return np.asarray(left + right)
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
+        """Return the same sum with twice the decay."""
+        return _smooth(self._by_symbol(weights), 2 * self.decay)
+
+    def _by_symbol(self, weights: FloatArray) -> FloatArray:
+        counted = np.bincount(self.outputs, weights, minlength=self.size)
+        return np.asarray(counted, dtype=np.float64)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return P' diag(weights) P in O(k^2), whatever the number of outputs.
@@ -61,8 +57,7 @@ class GeometricOperator(Products):
         those right of x' add a^(2(y-x')), those between add 1.
         """
         square = np.exp(-2 * self.decay)
-        counted = np.bincount(self.outputs, weights * self._constants**2, minlength=self.size)
-        masses = np.asarray(counted, dtype=np.float64)
+        masses = self._by_symbol(weights)
         left = _decaying_sums(masses, square)
         right = _decaying_sums(masses[::-1], square)[::-1]
         until = np.cumsum(masses)
@@ -75,13 +70,13 @@ class GeometricOperator(Products):
         return np.asarray(gram * powers[np.abs(np.subtract.outer(indices, indices))])
 
     def line_terms(self) -> LineTerms:
-        """Return K = e^(-decay |i - j|) with c_y^2 for each output."""
-        return LineTerms(self.outputs, np.asarray(self._constants**2), self.decay)
+        """Return K = e^(-decay |i - j|); each output counts once."""
+        return LineTerms(self.outputs, np.ones(self.outputs.size), self.decay)
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
         powers = np.exp(-self.decay * np.arange(self.size))
-        return np.asarray(self._constants[:, None] * powers[self._gaps(columns)])
+        return np.asarray(powers[self._gaps(columns)])
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x), finite however far y is from x."""
@@ -90,6 +85,14 @@ class GeometricOperator(Products):
     def _gaps(self, columns: IntArray | None) -> IntArray:
         wanted = np.arange(self.size) if columns is None else columns
         return np.asarray(np.abs(np.subtract.outer(self.outputs, wanted)))
+
+
+def _smooth(vector: FloatArray, decay: float) -> FloatArray:
+    """Return sum over x of exp(-decay |y - x|) vector_x, for all y."""
+    ratio = float(np.exp(-decay))
+    left = _decaying_sums(vector, ratio)
+    right = _decaying_sums(vector[::-1], ratio, first=1)[::-1]
+    return np.asarray(left + right)
 
 
 def _decaying_sums(vector: FloatArray, ratio: float, first: int = 0) -> FloatArray:

@@ -52,27 +52,32 @@ def kernel(
 ) -> Sums:
     """Return L, g and, unless `stride` is 0, H of a block of bit reports: rows base + gain * bits.
 
+    A row without a bit is 1 everywhere: its factor is the caller's.
+
     L and g are summed in float64, O(reports * k). H comes from about one report in `stride`
     (1: from all) by float32 products, O(reports * k^2 / stride): its errors cost steps, but the
     certificate does not rest on H.
     """
     size = theta.size
-    value, ratios, ones = 0.0, 0.0, np.zeros(size)
-    fitted = np.empty(len(weights))
+    value, level, ones = 0.0, 0.0, np.zeros(size)
+    told, fitted = packed.any(axis=1), np.empty(len(weights))
+    bases = np.where(told, base, 1.0)
     # Blocks that stay in the cache between the two products are worth a factor of two.
     for rows in slices(len(weights), _VECTOR_ENTRIES // size):
         bits = _unpack(packed[rows], size).astype(np.float64)
-        fitted[rows] = base * theta.sum() + gain * (bits @ theta)
+        fitted[rows] = bases[rows] * theta.sum() + gain * (bits @ theta)
         if fitted[rows].min() <= 0:
             return Sums.impossible(size)
         ratio = weights[rows] / fitted[rows]
         value += float(weights[rows] @ np.log(fitted[rows]))
-        ratios += float(ratio.sum())
+        level += float(ratio @ bases[rows])
         ones += ratio @ bits
     hessian = None
     if stride:
-        hessian = _hessian(packed, weights / fitted**2, size, base, gain, stride)
-    return Sums(value, base * ratios + gain * ones, hessian)
+        curvature = weights / fitted**2
+        hessian = _hessian(packed[told], curvature[told], size, base, gain, stride)
+        hessian += float(curvature[~told].sum())
+    return Sums(value, level + gain * ones, hessian)
 
 
 def _hessian(

@@ -8,7 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from freewill.errors import AlphabetError
-from freewill.operators.base import Operator, Products, Structure
+from freewill.operators.base import Map, Operator, Products, Structure
+from freewill.operators.convolution import ConvolutionOperator
+from freewill.operators.planar_gram import PlanarGram, PlanarLaw
 from freewill.types import FloatArray, IntArray
 
 
@@ -56,10 +58,43 @@ class StackOperator(Products):
         pieces = zip(self.parts, self.split(weights), strict=True)
         return np.asarray(sum(part.adjoint(piece) for part, piece in pieces))
 
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the products of all parts are."""
+        return all(part.exact for part in self.parts)
+
+    def forward_within(self, theta: FloatArray, error: float) -> FloatArray:
+        """Return all parts' products, each number within this relative error."""
+        return np.concatenate([part.forward_within(theta, error) for part in self.parts])
+
+    def adjoint_within(self, weights: FloatArray, error: float) -> FloatArray:
+        """Return the sum of all parts' products; the inexact ones share the error."""
+        share = error / max(1, sum(not part.exact for part in self.parts))
+        pieces = zip(self.parts, self.split(weights), strict=True)
+        return np.asarray(sum(part.adjoint_within(piece, share) for part, piece in pieces))
+
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return the sum of all parts' gram matrices."""
         pieces = zip(self.parts, self.split(weights), strict=True)
         return np.asarray(sum(part.gram(piece) for part, piece in pieces))
+
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
+        """Return the sum of all parts' diagonals."""
+        pieces = zip(self.parts, self.split(weights), strict=True)
+        return np.asarray(sum(part.gram_diagonal(piece) for part, piece in pieces))
+
+    def gram_map(self, weights: FloatArray) -> Map:
+        """Return the sum of all parts' products; planar ones share their transforms."""
+        planar: list[PlanarLaw] = []
+        maps: list[Map] = []
+        for part, piece in zip(self.parts, self.split(weights), strict=True):
+            if isinstance(part, ConvolutionOperator):
+                planar.append(part.planar_law(piece))
+            else:
+                maps.append(part.gram_map(piece))
+        if planar:
+            maps.append(PlanarGram(planar))
+        return lambda vector: np.asarray(sum(each(vector) for each in maps))
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return all rows as an array."""

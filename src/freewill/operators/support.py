@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -9,15 +10,9 @@ import numpy as np
 from freewill.operators.base import Guess, LineTerms, Products, Structure
 from freewill.operators.kernel import Sums, kernel
 from freewill.slices import slices
-from freewill.types import FloatArray, IntArray, PackedBits
+from freewill.types import BoolArray, FloatArray, IntArray, PackedBits
 
 _BLOCK_BYTES = 1 << 20
-
-
-def _log_rows(base: float, gain: float, member: FloatArray, log_scale: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        levels = np.log(np.array([base, base + gain]))
-    return np.asarray(log_scale[:, None] + levels[member.astype(np.intp)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +56,20 @@ class SymbolOperator(Products):
         gram[np.diag_indices(self.size)] += self.gain**2 * self.by_symbol(weights)
         return np.asarray(gram)
 
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
+        """Return base^2 sum(w) + gain (2 base + gain) (weights added up by symbol)."""
+        extra = self.gain * (2 * self.base + self.gain)
+        return np.asarray(self.base**2 * weights.sum() + extra * self.by_symbol(weights))
+
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
         return self.base + self.gain * self._member(columns)
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x)."""
-        return _log_rows(self.base, self.gain, self._member(None), self.log_scale)
+        with np.errstate(divide="ignore"):
+            levels = np.log([self.base, self.base + self.gain])
+        return np.asarray(self.log_scale[:, None] + levels[self._member(None).astype(np.intp)])
 
     def line_terms(self) -> LineTerms:
         """Return base and gain; each output counts once."""
@@ -82,15 +84,16 @@ class SymbolOperator(Products):
 class BitOperator(Products):
     """Each output is a packed bit vector and its support the set bits; never unpacked whole.
 
-    P(y | x) = exp(log_scale[y]) * (base + gain * y_x). A product reads the packed bytes once:
-    256 partial sums a byte column, O(outputs * k / 8).
+    P(y | x) = exp(log_factor[y]) * (base + gain * y_x), base = e^log_base. A row without a bit is
+    stored as ones, for at large epsilons its `base` would underflow. A product reads the packed
+    bytes once: 256 partial sums a byte column, O(outputs * k / 8).
     """
 
     packed: PackedBits
     size: int
-    base: float
+    log_base: float
     gain: float
-    log_scale: FloatArray
+    log_factor: FloatArray
     structure: ClassVar[Structure] = "bits"
 
     @property
@@ -105,11 +108,31 @@ class BitOperator(Products):
         for rows, block in self.blocks():
             for table, column in zip(tables.T, block.T, strict=True):
                 ones[rows] += table[column]
-        return np.asarray(self.base * theta.sum() + self.gain * ones)
+        return np.asarray(self.bases * theta.sum() + self.gain * ones)
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return base * sum(w) + gain * (weights added up by set bit)."""
-        return np.asarray(self.base * weights.sum() + self.gain * self.by_bit(weights))
+        return np.asarray(self.bases @ weights + self.gain * self.by_bit(weights))
+
+    @property
+    def base(self) -> float:
+        """What a row has where its bit is not set."""
+        return float(np.exp(self.log_base))
+
+    @cached_property
+    def told(self) -> BoolArray:
+        """Whether an output has a bit at all."""
+        return np.asarray(self.packed.any(axis=1))
+
+    @cached_property
+    def log_scale(self) -> FloatArray:
+        """Logarithm of the factor of each row."""
+        return self.log_factor + np.where(self.told, 0.0, self.log_base)
+
+    @property
+    def bases(self) -> FloatArray:
+        """`base` for each output, 1 where no bit is set."""
+        return np.where(self.told, self.base, 1.0)
 
     def by_bit(self, weights: FloatArray) -> FloatArray:
         """Add up the weights of the outputs in which each bit is set."""
@@ -126,9 +149,13 @@ class BitOperator(Products):
             bits = self._unpack(block)
             both += bits.T @ (weights[rows, None] * bits)
         own = self.base * self.gain * both.diagonal()
-        return np.asarray(
-            self.gain**2 * both + np.add.outer(own, own) + self.base**2 * weights.sum()
-        )
+        constant = float(self.bases**2 @ weights)
+        return np.asarray(self.gain**2 * both + np.add.outer(own, own) + constant)
+
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
+        """Return base^2 sum(w) + gain (2 base + gain) (weights added up by set bit)."""
+        extra = self.gain * (2 * self.base + self.gain)
+        return np.asarray(self.bases**2 @ weights + extra * self.by_bit(weights))
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H from about one report in `stride`."""
@@ -141,11 +168,13 @@ class BitOperator(Products):
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array: for small problems."""
         bits = self._unpack(self.packed)
-        return self.base + self.gain * (bits if columns is None else bits[:, columns])
+        return self.bases[:, None] + self.gain * (bits if columns is None else bits[:, columns])
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x)."""
-        return _log_rows(self.base, self.gain, self._unpack(self.packed), self.log_scale)
+        levels = np.array([self.log_base, np.logaddexp(self.log_base, np.log(self.gain))])
+        bits = self._unpack(self.packed).astype(np.intp)
+        return np.asarray(self.log_factor[:, None] + levels[bits])
 
     def blocks(self) -> Iterator[tuple[slice, PackedBits]]:
         """Yield the packed rows in pieces that stay in the processor's cache."""

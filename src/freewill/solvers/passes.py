@@ -293,8 +293,11 @@ class Passes:
         gap = gap_of(sums.slope, float(theta.sum()) / self.weight)
         return Certificate(sums.value + self.log_scale, sums.slope, gap)
 
-    def certify(self, theta: FloatArray) -> Certificate:
-        """Return value, gradient and gap at theta, as `Likelihood.certify` does: one pass."""
+    def certify(self, theta: FloatArray, tolerance: float = 1e-12) -> Certificate:
+        """Return value, gradient and gap at theta, as `Likelihood.certify` does: one pass.
+
+        All sums are exact, whatever the tolerance.
+        """
         return self.certificate(theta, self.sums(theta, fresh=False))
 
     def start(self) -> FloatArray:
