@@ -19,8 +19,9 @@ from freewill.operators import DenseOperator, Structure
 from freewill.solvers import Likelihood, OnStep, Solution, Status, columns, interior, passes
 from freewill.solvers.conjugate import ConjugateSystem
 from freewill.solvers.likelihood import compact
+from freewill.solvers.low_rank import rows_beside, structured_system
 from freewill.solvers.passes import Passes
-from freewill.solvers.systems import DenseSystem, Line, LinearSystem, System, ToeplitzSystem
+from freewill.solvers.systems import DenseSystem, Line, System, ToeplitzSystem
 from freewill.types import FloatArray
 
 SolverName = Literal["interior", "linear", "conjugate", "columns", "passes"]
@@ -180,8 +181,10 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
         if line is not None and line.short:
             return run.interior(dense, ToeplitzSystem(line))
         return run.interior(dense, DenseSystem(rows))
-    if line is None:
+    if rows_beside(operator) * likelihood.size > _DENSE_ENTRIES:
         raise ParameterError(
-            'solver="linear" takes geometric mechanisms, k-RR and Identity on a line only.'
+            f'solver="linear" takes geometric mechanisms on a line, k-RR and Identity, and of all '
+            f"others {_DENSE_ENTRIES / likelihood.size:,.0f} different outputs at most; "
+            f"there are {rows_beside(operator):,}."
         )
-    return run.interior(compact(likelihood, _SMALL), LinearSystem(line))
+    return run.interior(compact(likelihood, _SMALL), structured_system(operator))

@@ -129,7 +129,7 @@ class Products:
     def sums(self: Operator, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, the exact H: two products and a gram matrix."""
         fitted = self.forward(theta)
-        if np.any(fitted <= 0):
+        if not np.all(fitted > 0):
             return Sums.impossible(theta.size)
         ratio = weights / fitted
         hessian = self.gram(ratio / fitted) if stride else None

@@ -66,7 +66,7 @@ def kernel(
     for rows in slices(len(weights), _VECTOR_ENTRIES // size):
         bits = _unpack(packed[rows], size).astype(np.float64)
         fitted[rows] = bases[rows] * theta.sum() + gain * (bits @ theta)
-        if fitted[rows].min() <= 0:
+        if not np.all(fitted[rows] > 0):
             return Sums.impossible(size)
         ratio = weights[rows] / fitted[rows]
         value += float(weights[rows] @ np.log(fitted[rows]))

@@ -52,9 +52,9 @@ class PlanarGram:
             np.multiply(both, law.inner, out=buffer)
             waves = fft.ifft(buffer, axis=0, overwrite_x=True)[:rows]
             inside = fft.irfft(waves, n=wide, axis=1)[:, :columns] * law.inside
-            waves = fft.fft(fft.rfft(inside, n=wide, axis=1), n=tall, axis=0, overwrite_x=True)
-            waves *= law.inner
-            into_both += waves
+            back = fft.fft(fft.rfft(inside, n=wide, axis=1), n=tall, axis=0, overwrite_x=True)
+            back *= law.inner
+            into_both += back
             for weights, table in law.sides:
                 edge = fft.irfft(np.einsum("fi,fi->f", across, table), n=tall)[:rows] * weights
                 into_across += fft.rfft(edge, n=tall)[:, None] * table

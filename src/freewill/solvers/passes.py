@@ -74,6 +74,8 @@ def solve(
             or passes.fresh_hessian_pays(state.certificate.gap / tolerance, state.rate)
         )
         state = _step(passes, state, targets, fresh, max_steps - state.made)
+        if np.isinf(state.sums.value) and state.made < max_steps:
+            return best.solution(Status.STALLED, state.made, trace)
         if np.isinf(state.sums.value):
             break
         trace.add(state.made, state.certificate.gap, state.certificate.value)
@@ -201,12 +203,14 @@ def _rounding(sums: Sums) -> float:
 
 def _shorter(here: Sums, there: Sums, move: FloatArray) -> float:
     """Return the share of the step at which a parabola through what is known of L has its top."""
-    if np.isinf(there.value):
-        return 0.5
     rise, fall = float(here.slope @ move), float(there.slope @ move)
+    loss = here.value - there.value
+    # Only where rounding decides does a step that L rises along not bend down.
+    if np.isinf(there.value) or not min(rise - fall, rise + loss) > 0:
+        return 0.5
     # By the slopes at both ends, or by one and the loss: close to a zero of p, where slopes grow
     # without bound, the first would be far too short.
-    by_loss = rise / (2 * (rise + here.value - there.value))
+    by_loss = rise / (2 * (rise + loss))
     return float(np.clip(max(rise / (rise - fall), by_loss), 0.1, 0.5))
 
 
@@ -278,6 +282,10 @@ class Passes:
         stride = self.stride if fresh else 0
         each = (part.sums(theta, stride) for part in self.parts)
         sums = sum(each, Sums.nothing(self.size, stride))
+        if not (np.isfinite(sums.value) and np.all(np.isfinite(sums.slope))):
+            return Sums.impossible(self.size)
+        if sums.hessian is not None and not np.all(np.isfinite(sums.hessian)):
+            return replace(sums, hessian=None)
         if sums.hessian is not None and self.stride > 1:
             # H - gg' is a covariance. Shrunk towards its diagonal, as the size of the sample
             # asks, it does not promise steps for free where the sample has seen nothing.

@@ -1,0 +1,60 @@
+"""Newton systems of a structured law and a few rows of any other, by Woodbury's formula."""
+
+import numpy as np
+
+from freewill.operators import Operator, StackOperator, parts_of
+from freewill.solvers.newton import Factor, cholesky
+from freewill.solvers.systems import Line, LinearSystem, System
+from freewill.types import BoolArray, FloatArray
+
+
+class LowRankSystem:
+    """(B + R' diag(d) R) x = r, where B is a structured system and R has few rows.
+
+    With Z = B^-1 R' the answer is B^-1 r - Z (diag(1/d) + R Z)^-1 R B^-1 r. O(rows^2 k) and as many
+    solves with B a step, in memory for two arrays of rows * k.
+    """
+
+    def __init__(self, base: System, rows: FloatArray, few: BoolArray) -> None:
+        self.base = base
+        self.rows = rows
+        self.few = few
+        """Which of all outputs the rows are; the others are the structured ones."""
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+        """Factor the structured part, and the small matrix of the few rows."""
+        base = self.base.factor(inner[~self.few], outer)
+        solved = np.array([base(row) for row in self.rows])
+        small = cholesky(self.rows @ solved.T, 1 / inner[self.few])
+
+        def solve(right: FloatArray) -> FloatArray:
+            first = base(right)
+            return np.asarray(first - small(self.rows @ first) @ solved)
+
+        return solve
+
+
+class DiagonalSystem:
+    """What is left where no part has structure: diag(outer)."""
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+        """Divide."""
+        return lambda right: np.asarray(right / outer)
+
+
+def rows_beside(operator: Operator) -> int:
+    """Return how many outputs have no structure on a line."""
+    return sum(part.shape[0] for part in parts_of(operator) if part.line_terms() is None)
+
+
+def structured_system(operator: Operator) -> System:
+    """Return the system of all parts that have structure on a line, and the others as rows."""
+    parts = parts_of(operator)
+    others = [part for part in parts if part.line_terms() is None]
+    lines = [part for part in parts if part.line_terms() is not None]
+    line = Line.of(StackOperator(lines)) if lines else None
+    base = DiagonalSystem() if line is None else LinearSystem(line)
+    if not others:
+        return base
+    few = np.concatenate([np.full(part.shape[0], part.line_terms() is None) for part in parts])
+    return LowRankSystem(base, StackOperator(others).dense(), few)
