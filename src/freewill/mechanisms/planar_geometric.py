@@ -8,14 +8,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Grid, checked_indices
-from freewill.errors import AlphabetError
+from freewill.errors import AlphabetError, ParameterError
 from freewill.guarantees import Guarantee
 from freewill.lattice import tail_rule
-from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon
+from freewill.mechanisms.base import (
+    LARGEST_LDP_EPSILON,
+    Mechanism,
+    checked_alphabet,
+    checked_epsilon,
+)
 from freewill.operators import ConvolutionOperator, FoldedKernel
+from freewill.sampling import choices
 from freewill.types import FloatArray, IntArray, Reports
 
 _NEGLIGIBLE = 50.0
+_FLAT = 1e-18
+"""An exponent that rounding does not notice."""
+_LEAST_DECAY, _MOST_DECAY = 1e-290, 1e290
+"""Epsilon times a cell's side, or the grid's, that leave room for the sums in doubles."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,10 @@ class PlanarGeometric(Mechanism):
                 f"{self.name} on {self.alphabet}: it needs at least 2 columns and 2 rows. "
                 f"For a single row, use Geometric on a Linear alphabet."
             )
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon, self.name))
+        largest = LARGEST_LDP_EPSILON / min(self.alphabet.cell)
+        epsilon = checked_epsilon(self.epsilon, self.name, largest)
+        _check_reach(self.alphabet, epsilon)
+        object.__setattr__(self, "epsilon", epsilon)
 
     @cached_property
     def kernel(self) -> FoldedKernel:
@@ -55,7 +68,7 @@ class PlanarGeometric(Mechanism):
         """Draw a displacement, capped where every further one is clipped to the same cell."""
         columns, rows = self.alphabet.columns, self.alphabet.rows
         truth = checked_indices(values, self.alphabet.size, "value")
-        drawn = np.searchsorted(self._cumulative, rng.random(truth.shape), side="right")
+        drawn = choices(self._capped, truth.shape, rng)
         down, aside = np.divmod(drawn, columns)
         signs = rng.integers(0, 4, truth.shape)
         row, column = np.divmod(truth, columns)
@@ -64,14 +77,14 @@ class PlanarGeometric(Mechanism):
         return np.asarray(row * columns + column)
 
     @cached_property
-    def _cumulative(self) -> FloatArray:
+    def _capped(self) -> FloatArray:
+        """Probabilities of the displacements in a quarter, those too long gathered at the end."""
         inner, side, end, corner = self.kernel.quarter
         capped = inner.copy()
         capped[:, -1] = side[:, -1]
         capped[-1, :] = end[-1, :]
         capped[-1, -1] = corner[-1, -1]
-        cumulative = np.cumsum(capped)
-        return np.asarray(cumulative / cumulative[-1])
+        return capped.ravel()
 
     def operator(self, outputs: Reports) -> ConvolutionOperator:
         """Return the law of these outputs."""
@@ -80,7 +93,7 @@ class PlanarGeometric(Mechanism):
 
     def guarantee(self) -> Guarantee:
         """epsilon-geo-indistinguishability."""
-        return Guarantee.never_understated("geo", self.epsilon)
+        return Guarantee("geo", self.epsilon)
 
     def losses(self) -> FloatArray:
         """Add up the four quadrants around each cell by prefix sums, O(k)."""
@@ -100,39 +113,54 @@ def _before(table: FloatArray, axis: int) -> FloatArray:
     return np.asarray(np.cumsum(table, axis=axis) - table)
 
 
-def _folded_noise(grid: Grid, epsilon: float) -> FoldedKernel:
-    """Tabulate log lambda e^(-epsilon d) and its sums over half-lines and quarter-planes."""
-    east, north = grid.offsets()
-    width, height = grid.columns * grid.cell[0], grid.rows * grid.cell[1]
-    # At an offset y to the side, exp(-epsilon hypot(t, y)) falls by exp(-50) within this reach.
-    radius = _NEGLIGIBLE / epsilon
-    reach = np.sqrt(radius**2 + 2 * radius * max(width, height))
-    far_east, east_weights = tail_rule(reach / grid.cell[0])
-    far_north, north_weights = tail_rule(reach / grid.cell[1])
-    far_east = width + far_east * grid.cell[0]
-    far_north = height + far_north * grid.cell[1]
+def _check_reach(grid: Grid, epsilon: float) -> None:
+    """Refuse noise that reaches further, or grids that are wider, than doubles count."""
+    widest = max(grid.columns * grid.cell[0], grid.rows * grid.cell[1])
+    if epsilon * min(grid.cell) < _LEAST_DECAY or not epsilon * widest < _MOST_DECAY:
+        raise ParameterError(
+            f"epsilon={epsilon!r} for {PlanarGeometric.name} on {grid}: epsilon times a side must "
+            f"be from {_LEAST_DECAY:g} for a cell to {_MOST_DECAY:g} for the whole grid. "
+            f"Is the cell in kilometres, and epsilon per kilometre?"
+        )
 
-    inner = -epsilon * np.hypot(east, north[:, None])
-    beyond_east = _log_sum(-epsilon * np.hypot(far_east, north[:, None]), east_weights, axis=1)
-    beyond_north = _log_sum(
-        -epsilon * np.hypot(east, far_north[:, None]), north_weights[:, None], axis=0
-    )
-    beyond_both = _log_sum(
-        -epsilon * np.hypot(far_east, far_north[:, None]), east_weights * north_weights[:, None]
-    )
+
+def _folded_noise(grid: Grid, epsilon: float) -> FoldedKernel:
+    """Tabulate log lambda e^(-epsilon d) and its sums over half-lines and quarter-planes.
+
+    All lengths are in units of 1 / epsilon, in which neither the noise nor the grid is too large
+    or too small a number.
+    """
+    wide, tall = epsilon * grid.cell[0], epsilon * grid.cell[1]
+    east, north = wide * np.arange(grid.columns), tall * np.arange(grid.rows)
+    width, height = wide * grid.columns, tall * grid.rows
+    # At an offset y to the side, exp(-hypot(t, y)) falls by exp(-50) within this reach.
+    reach = np.sqrt(_NEGLIGIBLE**2 + 2 * _NEGLIGIBLE * max(width, height))
+    far_east, east_weights = tail_rule(reach / wide, _FLAT / wide)
+    far_north, north_weights = tail_rule(reach / tall, _FLAT / tall)
+    far_east, far_north = width + far_east * wide, height + far_north * tall
+    east_weights, north_weights = np.log(east_weights), np.log(north_weights)[:, None]
+
+    inner = -np.hypot(east, north[:, None])
+    beyond_east = _log_sum(east_weights - np.hypot(far_east, north[:, None]), axis=1)
+    beyond_north = _log_sum(north_weights - np.hypot(east, far_north[:, None]), axis=0)
+    beyond_both = _log_sum(east_weights + north_weights - np.hypot(far_east, far_north[:, None]))
     side = _from_here_on(inner, beyond_east, axis=1)
     end = _from_here_on(inner, beyond_north, axis=0)
     north_of_east = _from_here_on(beyond_east, beyond_both, axis=0)
     corner = _from_here_on(end, north_of_east, axis=1)
-    tables = FoldedKernel(inner, side, end, corner)
-    total = np.log(4 * tables.quarter[3][0, 0])
-    return FoldedKernel(inner - total, side - total, end - total, corner - total)
+    # First by the largest sum, which alone may be too large a number.
+    tables = _scaled(FoldedKernel(inner, side, end, corner), float(corner[0, 0]))
+    return _scaled(tables, float(np.log(4 * tables.quarter[3][0, 0])))
 
 
-def _log_sum(log_terms: FloatArray, weights: FloatArray, axis: int | None = None) -> FloatArray:
-    """Return log of the weighted sum of exp(log_terms), which may all underflow."""
+def _scaled(tables: FoldedKernel, total: float) -> FoldedKernel:
+    return FoldedKernel(*(table - total for table in tables.stacked))
+
+
+def _log_sum(log_terms: FloatArray, axis: int | None = None) -> FloatArray:
+    """Return log of the sum of exp(log_terms), which may all underflow or overflow."""
     largest = log_terms.max(axis=axis, keepdims=True)
-    total = (weights * np.exp(log_terms - largest)).sum(axis=axis)
+    total = np.exp(log_terms - largest).sum(axis=axis)
     return np.asarray(np.log(total) + largest.reshape(total.shape))
 
 

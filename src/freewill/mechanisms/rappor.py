@@ -13,6 +13,7 @@ from freewill.mechanisms.base import (
     LARGEST_LDP_EPSILON,
     Mechanism,
     average_epsilon,
+    checked_advantage,
     checked_alphabet,
     checked_epsilon,
 )
@@ -86,14 +87,16 @@ class RAPPOR(Mechanism):
 
     def average(self, others: "Sequence[RAPPOR]", shares: FloatArray) -> "RAPPOR":
         """Average each bit's law, as [RAP]M asks (eq. 13), and not the law of whole reports."""
-        halves = np.array([other.epsilon / 2 for other in others])
-        return RAPPOR(self.alphabet, 2 * average_epsilon(halves, shares, 2))
+        epsilons = np.array([other.epsilon for other in others])
+        # The least of all doubles has no half.
+        mean = max(2 * average_epsilon(epsilons / 2, shares, 2), float(epsilons.min()))
+        return RAPPOR(self.alphabet, mean)
 
     def debiased(self, shares: FloatArray) -> FloatArray:
         """Return ((e^(epsilon/2) + 1) s - 1) / (e^(epsilon/2) - 1) (eq. 14)."""
-        advantage = np.expm1(self.epsilon / 2)
+        advantage = checked_advantage(float(np.expm1(self.epsilon / 2)), self)
         return np.asarray(((advantage + 2) * shares - 1) / advantage)
 
     def guarantee(self) -> Guarantee:
         """epsilon-LDP."""
-        return Guarantee.never_understated("ldp", self.epsilon)
+        return Guarantee("ldp", self.epsilon)
