@@ -43,8 +43,7 @@ def calibrate(
 
     def excess(log_epsilon: float) -> float:
         # Relative, so that a loss of 1e-300 is found to its last digits too.
-        with np.errstate(divide="ignore"):
-            return float(np.log(loss(log_epsilon) / target))
+        return float(np.log(max(loss(log_epsilon), 5e-324) / target))
 
     mean = float(alphabet.total_distance().mean()) / alphabet.size
     low = high = float(np.log(1 / (mean or 1.0)))

@@ -196,7 +196,7 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is true: not refuted, and in doubt by no more than half a thousandth."""
+        """Whether the claim is true: not refuted, nor in doubt by more than half a thousandth."""
         most = self.epsilon + self.resolution if self.most is None else self.most
         return not self.refuted and most <= self.claim.epsilon * (1 + _HIDDEN)
 
@@ -217,8 +217,9 @@ class Audit:
     def __str__(self) -> str:
         return (
             f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}: "
-            f"{_verdict(self, ', and it is tight')}{self._doubt}. The law gives {self.epsilon:.9g}, "
-            f"at output {self.output} between {self.first} and {self.second}."
+            f"{_verdict(self, ', and it is tight')}{self._doubt}. "
+            f"The law gives {self.epsilon:.9g}, at output {self.output} "
+            f"between {self.first} and {self.second}."
         )
 
     @property

@@ -21,7 +21,9 @@ from freewill.types import FloatArray, Reports, Spec, distribution
 
 SPEC_VERSION = 1
 LARGEST_LDP_EPSILON = 700.0
-"""Where e^-epsilon is still a double; for geo-indistinguishability, epsilon times a distance."""
+"""Where e^-epsilon is still a double."""
+LARGEST_EXPONENT = 1e290
+"""Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
 _LAW_LIMIT = 1 << 28
 _BLIND = 1e-15
 """An advantage of the truth that is lost in the rounding of probabilities."""
@@ -150,9 +152,8 @@ def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float
         )
     if value > largest:
         raise ParameterError(
-            f"epsilon={epsilon!r} for {name}: must be <= {largest:g}, beyond which the noise has "
-            f"probability 0 (e^-{LARGEST_LDP_EPSILON:g}) and the promise is empty. For no privacy "
-            f"at all, use Identity."
+            f"epsilon={epsilon!r} for {name}: must be <= {largest:g}, beyond which no number holds "
+            f"what the noise would need and the promise is empty. For no privacy, use Identity."
         )
     return value
 

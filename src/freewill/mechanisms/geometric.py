@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from freewill.alphabets import Linear, checked_indices
 from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import (
-    LARGEST_LDP_EPSILON,
+    LARGEST_EXPONENT,
     Mechanism,
     checked_alphabet,
     checked_epsilon,
@@ -43,7 +43,7 @@ class Geometric(Mechanism):
 
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Linear, self.name)
-        largest = LARGEST_LDP_EPSILON / self.alphabet.step
+        largest = LARGEST_EXPONENT / (self.alphabet.step * (self.alphabet.size - 1))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon, self.name, largest))
 
     @property

@@ -12,7 +12,7 @@ from freewill.errors import AlphabetError, ParameterError
 from freewill.guarantees import Guarantee
 from freewill.lattice import tail_rule
 from freewill.mechanisms.base import (
-    LARGEST_LDP_EPSILON,
+    LARGEST_EXPONENT,
     Mechanism,
     checked_alphabet,
     checked_epsilon,
@@ -24,8 +24,8 @@ from freewill.types import FloatArray, IntArray, Reports
 _NEGLIGIBLE = 50.0
 _FLAT = 1e-18
 """An exponent that rounding does not notice."""
-_LEAST_DECAY, _MOST_DECAY = 1e-290, 1e290
-"""Epsilon times a cell's side, or the grid's, that leave room for the sums in doubles."""
+_LEAST_DECAY = 1e-290
+"""Epsilon times a cell's side at which the sums still fit doubles."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,15 @@ class PlanarGeometric(Mechanism):
                 f"{self.name} on {self.alphabet}: it needs at least 2 columns and 2 rows. "
                 f"For a single row, use Geometric on a Linear alphabet."
             )
-        largest = LARGEST_LDP_EPSILON / min(self.alphabet.cell)
-        epsilon = checked_epsilon(self.epsilon, self.name, largest)
-        _check_reach(self.alphabet, epsilon)
+        grid = self.alphabet
+        widest = max(grid.columns * grid.cell[0], grid.rows * grid.cell[1])
+        epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_EXPONENT / widest)
+        if epsilon * min(grid.cell) < _LEAST_DECAY:
+            raise ParameterError(
+                f"epsilon={self.epsilon!r} for {self.name} on {grid}: epsilon times a cell's side "
+                f"must be >= {_LEAST_DECAY:g}, below which the noise reaches further than numbers "
+                f"count. Is the cell in kilometres, and epsilon per kilometre?"
+            )
         object.__setattr__(self, "epsilon", epsilon)
 
     @cached_property
@@ -111,17 +117,6 @@ class PlanarGeometric(Mechanism):
 def _before(table: FloatArray, axis: int) -> FloatArray:
     """Return the sum of all earlier entries along an axis."""
     return np.asarray(np.cumsum(table, axis=axis) - table)
-
-
-def _check_reach(grid: Grid, epsilon: float) -> None:
-    """Refuse noise that reaches further, or grids that are wider, than doubles count."""
-    widest = max(grid.columns * grid.cell[0], grid.rows * grid.cell[1])
-    if epsilon * min(grid.cell) < _LEAST_DECAY or not epsilon * widest < _MOST_DECAY:
-        raise ParameterError(
-            f"epsilon={epsilon!r} for {PlanarGeometric.name} on {grid}: epsilon times a side must "
-            f"be from {_LEAST_DECAY:g} for a cell to {_MOST_DECAY:g} for the whole grid. "
-            f"Is the cell in kilometres, and epsilon per kilometre?"
-        )
 
 
 def _folded_noise(grid: Grid, epsilon: float) -> FoldedKernel:
