@@ -48,8 +48,12 @@ class Mechanism(Protocol):
         """What a report may be: a value of the alphabet, unless the mechanism says otherwise."""
         return Symbols(self.alphabet)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> Reports:
-        """Draw one report for each index in `values`."""
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> Reports:
+        """Draw one report for each index in `values`, in their order.
+
+        From the operating system's generator unless one is given, as simulations do: whoever
+        knows its seed, or works out its state, takes the noise off again.
+        """
         ...
 
     def operator(self, outputs: Reports) -> Operator:

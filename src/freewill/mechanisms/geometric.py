@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Linear, checked_indices
+from freewill.entropy import generator
 from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import (
     LARGEST_EXPONENT,
@@ -50,14 +51,14 @@ class Geometric(Mechanism):
     def _decay(self) -> float:
         return self.epsilon * self.alphabet.step
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Draw how far, then to which side, then clip.
 
         On either side, with half of the zero, P(noise >= t) = 2 a^t / (1 + a) for t >= 1. That is
         P(T + log(2 / (1 + a)) >= t decay) for an exponential T, so that the noise is a wait
         divided by the decay: infinite, hence clipped, where the decay is too small for doubles.
         """
-        last = self.alphabet.size - 1
+        rng, last = generator(rng), self.alphabet.size - 1
         truth = checked_indices(values, last + 1, "value")
         with np.errstate(over="ignore"):
             far = (waits(truth.shape, rng) + self._shift) / self._decay

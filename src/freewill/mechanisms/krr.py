@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_indices
+from freewill.entropy import generator
 from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import (
     LARGEST_LDP_EPSILON,
@@ -45,13 +46,13 @@ class KRR(Mechanism):
         epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_LDP_EPSILON)
         object.__setattr__(self, "epsilon", epsilon)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Keep each value, or replace it by one drawn from the whole alphabet.
 
         A value is replaced with probability k / (k - 1 + e^epsilon): when a wait is longer than
         minus the logarithm of that.
         """
-        size = self.alphabet.size
+        rng, size = generator(rng), self.alphabet.size
         truth = checked_indices(values, size, "value")
         rare = np.exp(-self.epsilon)
         kept = -np.expm1(-self.epsilon) / (1 + (size - 1) * rare)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, Linear, alphabet_from_spec, checked_indices
+from freewill.entropy import generator
 from freewill.errors import LawError
 from freewill.guarantees import Guarantee, audit_epsilon
 from freewill.mechanisms.base import Mechanism, checked_alphabet
@@ -74,8 +75,9 @@ class Matrix(Mechanism):
         """A column of the law."""
         return Symbols(self.output_alphabet)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Invert the cumulative law of each value, value by value."""
+        rng = generator(rng)
         truth = checked_indices(values, self.alphabet.size, "value")
         drawn = np.empty(truth.size, dtype=np.int64)
         order = np.argsort(truth, axis=None, kind="stable")

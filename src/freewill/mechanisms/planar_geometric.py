@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Grid, checked_indices
+from freewill.entropy import generator
 from freewill.errors import AlphabetError, ParameterError
 from freewill.guarantees import Guarantee
 from freewill.lattice import tail_rule
@@ -70,9 +71,9 @@ class PlanarGeometric(Mechanism):
         """The noise and its sums to infinity: sampler, law and loss all come from here."""
         return _folded_noise(self.alphabet, self.epsilon)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Draw a displacement, capped where every further one is clipped to the same cell."""
-        columns, rows = self.alphabet.columns, self.alphabet.rows
+        rng, columns, rows = generator(rng), self.alphabet.columns, self.alphabet.rows
         truth = checked_indices(values, self.alphabet.size, "value")
         drawn = choices(self._capped, truth.shape, rng)
         down, aside = np.divmod(drawn, columns)

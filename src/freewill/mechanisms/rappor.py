@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_indices
+from freewill.entropy import generator
 from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import (
     LARGEST_LDP_EPSILON,
@@ -33,7 +34,7 @@ class RAPPOR(Mechanism):
 
     >>> import freewill as fw
     >>> bits = fw.RAPPOR(fw.Linear(0, 19), epsilon=1.0)
-    >>> bits.obfuscate([3, 7], np.random.default_rng(0)).shape
+    >>> bits.obfuscate([3, 7]).shape
     (2, 3)
     """
 
@@ -56,11 +57,11 @@ class RAPPOR(Mechanism):
         """A bit for each value, packed."""
         return Bits(self.alphabet.size)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> PackedBits:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> PackedBits:
         """Draw the flips, then flip the own bit once more."""
         truth = checked_indices(values, self.alphabet.size, "value").ravel()
         space = self.output_space
-        packed = bernoulli_bits(self.flip, truth.size * space.width, rng)
+        packed = bernoulli_bits(self.flip, truth.size * space.width, generator(rng))
         packed = packed.reshape(truth.size, space.width)
         packed[:, -1] &= space.last_byte
         packed[np.arange(truth.size), truth // 8] ^= np.left_shift(1, truth % 8).astype(np.uint8)

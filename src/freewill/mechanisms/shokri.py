@@ -231,7 +231,7 @@ class Shokri(Mechanism):
     def _as_matrix(self) -> Matrix:
         return Matrix(self.alphabet, self._solved["law"], self.alphabet)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Draw from the row of each value."""
         return self.as_matrix().obfuscate(values, rng)
 
