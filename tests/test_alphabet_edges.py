@@ -61,6 +61,13 @@ def test_a_refusal_shows_the_line(line, among):
             line.encode([wrong])
 
 
+@pytest.mark.parametrize("ends", [(0, 2**53 + 1), (-(2**53) - 1, 0), (0, 10**30)])
+def test_lines_that_doubles_do_not_count(ends):
+    assert fw.Linear(-(2**53), 2**53, step=2**53).size == 3
+    with pytest.raises(fw.AlphabetError, match=r"2\^53"):
+        fw.Linear(*ends, step=abs(ends[1] - ends[0]))
+
+
 def test_the_whole_globe_is_a_box():
     globe = fw.Grid.box(-90, 90, -180, 180, columns=4, rows=2)
     assert globe.encode([(-90, -180), (90, 180)]).tolist() == [0, 7]

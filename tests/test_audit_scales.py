@@ -87,6 +87,41 @@ def test_a_false_claim_of_a_formula_never_holds(width, height, factor):
     assert not fw.audit(mechanism).refuted
 
 
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-100, 1e-20, 1e-14, 1e-12, 1e-3, 5.0, 700.0])
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda e: fw.KRR(fw.Linear(0, 9), e),
+        lambda e: fw.RAPPOR(fw.Linear(0, 9), e),
+        lambda e: fw.Geometric(fw.Linear(0, 99), e),
+        lambda e: fw.Geometric(fw.Linear(0, 300, step=3), e),
+    ],
+)
+def test_a_formula_is_told_at_every_epsilon(build, epsilon):
+    mechanism = build(epsilon)
+    own = fw.audit(mechanism)
+    assert own.holds
+    assert own.tight
+    assert own.epsilon == pytest.approx(epsilon, rel=1e-12)
+    kind = own.claim.kind
+    assert fw.audit(mechanism, fw.Guarantee(kind, epsilon / 1.001)).refuted
+    assert fw.audit(mechanism, fw.Guarantee(kind, epsilon * 1.001)).holds
+
+
+@pytest.mark.parametrize("true", [1.01, 2.0, 100.0])
+def test_a_formula_that_the_law_contradicts_is_not_believed(true):
+    class Leaky(fw.KRR):
+        """Its formula says one epsilon, its law another."""
+
+        def operator(self, outputs):
+            return fw.KRR(self.alphabet, self.epsilon * true).operator(outputs)
+
+    for epsilon in (1e-3, 1.0):
+        found = fw.audit(Leaky(fw.Linear(0, 9), epsilon))
+        assert found.refuted
+        assert found.epsilon == pytest.approx(epsilon * true, rel=1e-9)
+
+
 def test_the_smallest_cells_are_seen():
     """Cells of 1e-13 x 1000 km: the law tells neighbours apart by 0.1, far more than is claimed."""
     grid = fw.Grid(2, 2, cell=(1e-13, 1e3))

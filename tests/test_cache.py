@@ -231,6 +231,18 @@ def test_a_folder_that_others_may_write_is_not_used(folder, mode, monkeypatch):
     folder.chmod(0o700)
 
 
+def test_the_default_folder_is_closed_to_others(folder, monkeypatch):
+    """An earlier release left it as the system makes folders: for the group to write, on some."""
+    monkeypatch.delenv("FREEWILL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    place = folder / "freewill"
+    law = one_loss().law()
+    place.chmod(0o775)
+    monkeypatch.setattr(fw.Shokri, "_solve", None)
+    np.testing.assert_array_equal(one_loss().law(), law)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+
+
 def test_anothers_folder_is_not_used(folder, monkeypatch):
     law, _, _ = kept(folder, one_loss)
     monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)

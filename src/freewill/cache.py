@@ -75,6 +75,8 @@ def _private(place: Path) -> bool:
         return False
     if not stat.S_ISDIR(found.st_mode):
         return False
+    if _foreign(found) and _closed(place, found):
+        return True
     if _foreign(found):
         warnings.warn(
             f"{place}: others may write into this folder, and what they wrote would be believed. "
@@ -84,6 +86,16 @@ def _private(place: Path) -> bool:
         )
         return False
     return True
+
+
+def _closed(place: Path, found: os.stat_result) -> bool:
+    """Close the user's own folder to others: the default one only, a named one may be shared."""
+    if os.environ.get("FREEWILL_CACHE") or found.st_uid != os.geteuid():
+        return False
+    with suppress(OSError):
+        place.chmod(0o700)
+        return not _foreign(place.stat())
+    return False
 
 
 def _foreign(found: os.stat_result) -> bool:

@@ -36,6 +36,9 @@ class Auditable(Protocol):
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of these outputs."""
 
+    def log_ratios(self, outputs: Reports) -> FloatArray | None:
+        """Return log P(y | x) up to a constant of each y, to the last digits, if a formula can."""
+
     def witnesses(self) -> Reports:
         """Return outputs among which the worst one is sure to be."""
 
@@ -86,7 +89,13 @@ class Rows:
         logs = operator.log_dense()
         size = np.where(np.isfinite(logs), np.abs(logs), 0.0).max(axis=1, keepdims=True)
         numbers = operator.dense() if mechanism.tabulated else None
-        return cls(logs, numbers, _ROUNDINGS * np.spacing(1 + size))
+        rounding = _ROUNDINGS * np.spacing(1 + size)
+        ratios = mechanism.log_ratios(outputs)
+        if ratios is not None and _agree(ratios, logs, rounding):
+            # The formula's own digits, where they are those of the law as far as it has any.
+            size = np.abs(ratios).max(axis=1, keepdims=True)
+            return cls(ratios, numbers, _ROUNDINGS * np.spacing(size))
+        return cls(logs, numbers, rounding)
 
     def worst_output(self, alphabet: Alphabet) -> Worst:
         """Find max over y, x, x' of log P(y|x) - log P(y|x')."""
@@ -131,6 +140,14 @@ class Rows:
         spread = np.where(near, np.log1p(excess), spread)
         exact = (spread < _NEAR) | np.isinf(spread)
         return spread, np.where(exact, _QUOTIENT * np.where(near, spread, 0.0), rounding)
+
+
+def _agree(ratios: FloatArray, logs: FloatArray, rounding: FloatArray) -> bool:
+    """Tell whether the rows of two tables differ by constants, up to rounding."""
+    likeliest = logs.argmax(axis=1)[:, None]
+    one, other = (t - np.take_along_axis(t, likeliest, axis=1) for t in (ratios, logs))
+    # Not so where anything is infinite or no number.
+    return bool(np.all(np.abs(one - other) <= 2 * rounding))
 
 
 def _columns(table: FloatArray, which: IntArray, paired: bool) -> FloatArray:

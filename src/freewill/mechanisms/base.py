@@ -60,6 +60,14 @@ class Mechanism(Protocol):
         """Return the law of exactly these outputs."""
         ...
 
+    def log_ratios(self, outputs: Reports) -> FloatArray | None:
+        """Return log P(y | x) up to a constant of each y, [output, value], where a formula can.
+
+        For the audit: the logarithms of the law have absolute errors, in which a small epsilon, or
+        a small distance, is lost. It takes these only if they agree with the operator.
+        """
+        return None
+
     def outputs(self) -> Reports:
         """Return all outputs, where they can be listed."""
         return self.output_space.all()

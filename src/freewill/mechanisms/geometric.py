@@ -81,6 +81,11 @@ class Geometric(Mechanism):
         symbols = self.output_space.checked(outputs, self.name)
         return GeometricOperator(symbols, size, self._decay, log_constants)
 
+    def log_ratios(self, outputs: Reports) -> FloatArray:
+        """Return -epsilon |z - x|."""
+        gaps = np.abs(np.subtract.outer(outputs, np.arange(self.alphabet.size)))
+        return np.asarray(-self._decay * gaps)
+
     def guarantee(self) -> Guarantee:
         """epsilon-geo-indistinguishability."""
         return Guarantee("geo", self.epsilon)

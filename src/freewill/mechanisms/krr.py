@@ -75,6 +75,11 @@ class KRR(Mechanism):
             log_scale=np.full(symbols.size, log_scale),
         )
 
+    def log_ratios(self, outputs: Reports) -> FloatArray:
+        """Return -epsilon where z is not x."""
+        values = np.arange(self.alphabet.size)
+        return -self.epsilon * np.not_equal.outer(outputs, values)
+
     def witnesses(self) -> IntArray:
         """One output: renaming the values carries it into any other."""
         return np.zeros(1, dtype=np.int64)

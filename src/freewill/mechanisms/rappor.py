@@ -80,6 +80,12 @@ class RAPPOR(Mechanism):
             log_scale=self.alphabet.size * kept - self.epsilon / 2 * (ones - 1),
         )
 
+    def log_ratios(self, outputs: Reports) -> FloatArray:
+        """Return epsilon where the bit is set."""
+        packed = self.output_space.checked(outputs, self.name)
+        bits = np.unpackbits(packed, axis=1, count=self.alphabet.size, bitorder="little")
+        return self.epsilon * bits.astype(np.float64)
+
     def witnesses(self) -> PackedBits:
         """One report for each number of set bits: renaming the values gives all the others."""
         size = self.alphabet.size
