@@ -98,7 +98,26 @@ def test_boxes_without_cells(columns_and_rows):
         fw.Grid.box(0, 1, 0, 1, columns=columns, rows=rows)
 
 
-@pytest.mark.parametrize("cell", [0, -1, np.nan, np.inf, (1, 0), (0, 1), (1, 2, 3), (1,), "wide"])
+@pytest.mark.parametrize(
+    "cell",
+    [
+        0,
+        -1,
+        np.nan,
+        np.inf,
+        (1, 0),
+        (0, 1),
+        (1, 2, 3),
+        (1,),
+        "wide",
+        "0.5",
+        True,
+        None,
+        (1, "2"),
+        ((1, 2), 3),
+        10**400,
+    ],
+)
 def test_cells_without_a_size(cell):
     with pytest.raises(fw.AlphabetError, match="must be a side > 0"):
         fw.Grid(2, 2, cell=cell)

@@ -149,6 +149,16 @@ def test_a_box_survives_its_description():
         assert fw.from_spec(mechanism.spec()) == mechanism
 
 
+def test_the_cell_follows_from_the_box():
+    box = fw.Grid.box(*SAN_FRANCISCO, columns=24, rows=16)
+    assert fw.Grid(24, 16, bounds=SAN_FRANCISCO) == box
+    spec = {**box.spec(), "bounds": list(SAN_FRANCISCO)}
+    del spec["cell"]
+    assert fw.alphabet_from_spec(spec) == box
+    with pytest.raises(fw.AlphabetError, match="cell=None: must be a side"):
+        fw.Grid(24, 16)
+
+
 def test_a_grid_wider_than_any_number_is_refused():
     with pytest.raises(fw.AlphabetError, match="wider than any number"):
         fw.Grid(20, 20, cell=1e307)

@@ -26,7 +26,7 @@ class Grid:
     The index of a cell is row * columns + column. `cell` is the side in kilometres, or
     (width, height) where cells are not square. Without a box, points are (east, north) in
     kilometres from the south-west corner; with one (`Grid.box`), they are (latitude, longitude),
-    and a `cell` that contradicts the box is refused.
+    the cell follows from the box, and one that contradicts it is refused.
 
     Distance is Euclidean, between the centres, in kilometres. So a promise of epsilon a kilometre
     is one between cells, not between the points in them: points of one cell are not told apart at
@@ -48,13 +48,15 @@ class Grid:
         self,
         columns: int,
         rows: int,
-        cell: float | tuple[float, float],
+        cell: float | tuple[float, float] | None = None,
         bounds: tuple[float, float, float, float] | None = None,
     ) -> None:
         object.__setattr__(self, "columns", checked_integer("columns", columns, least=1))
         object.__setattr__(self, "rows", checked_integer("rows", rows, least=1))
-        object.__setattr__(self, "cell", _checked_cell(cell))
         object.__setattr__(self, "bounds", None if bounds is None else _checked_bounds(bounds))
+        if cell is None and self.bounds is not None:
+            cell = cell_in_box(self.bounds, self.columns, self.rows)
+        object.__setattr__(self, "cell", _checked_cell(cell))
         if not np.isfinite(np.hypot(self.columns * self.cell[0], self.rows * self.cell[1])):
             raise AlphabetError(
                 f"cell={cell!r}: {self.columns} x {self.rows} such cells are wider than any number."
@@ -86,11 +88,7 @@ class Grid:
         >>> city.encode([(37.76, -122.42)])
         array([208])
         """
-        bounds = _checked_bounds((south, north, west, east))
-        columns = checked_integer("columns", columns, least=1)
-        rows = checked_integer("rows", rows, least=1)
-        fitting = cell_in_box(bounds, columns, rows) if cell is None else cell
-        return cls(columns, rows, fitting, bounds)
+        return cls(columns, rows, cell, (south, north, west, east))
 
     @property
     def size(self) -> int:
@@ -283,15 +281,21 @@ def _check_cell_fits(
         f"cell={cell[0]:g} x {cell[1]:g} km contradicts the box {south:g}..{north:g} north, "
         f"{west:g}..{east:g} east: its {columns} x {rows} cells are {fitting[0]:.6g} x "
         f"{fitting[1]:.6g} km (width x height). Noise for a wrong distance breaks the promise: "
-        f"leave the cell out (Grid.box), or give it in kilometres, rounded by at most 1 %."
+        f"leave the cell out, or give it in kilometres, rounded by at most 1 %."
     )
 
 
-def _checked_cell(cell: Any) -> tuple[float, float]:
+def _numbers(given: Any) -> FloatArray:
+    """Return numbers as an array; nothing for what is none, texts and truth values too."""
     try:
-        sides = np.asarray(cell, dtype=np.float64)
-    except (TypeError, ValueError):
-        sides = np.empty(0)
+        array = np.asarray(given)
+    except ValueError:
+        return np.empty(0)
+    return array.astype(np.float64) if array.dtype.kind in "iuf" else np.empty(0)
+
+
+def _checked_cell(cell: Any) -> tuple[float, float]:
+    sides = _numbers(cell)
     if sides.shape not in ((), (2,)) or not np.all(np.isfinite(sides) & (sides > 0)):
         raise AlphabetError(f"cell={cell!r}: must be a side > 0, or (width, height), in km.")
     width, height = np.broadcast_to(sides, 2).tolist()
@@ -299,12 +303,10 @@ def _checked_cell(cell: Any) -> tuple[float, float]:
 
 
 def _checked_bounds(bounds: Any) -> tuple[float, float, float, float]:
-    try:
-        south, north, west, east = (float(edge) for edge in bounds)
-    except (TypeError, ValueError):
-        raise AlphabetError(
-            f"bounds={bounds!r}: expected (south, north, west, east), in degrees."
-        ) from None
+    edges = _numbers(bounds)
+    if edges.shape != (4,):
+        raise AlphabetError(f"bounds={bounds!r}: expected (south, north, west, east), in degrees.")
+    south, north, west, east = edges.tolist()
     if not (-90 <= south < north <= 90):
         raise AlphabetError(f"south={south}, north={north}: expected -90 <= south < north <= 90.")
     if not (-180 <= west < east <= 180):

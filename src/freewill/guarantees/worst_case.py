@@ -6,6 +6,7 @@ its two terms, which is little beside a large distance and may be all there is a
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -97,6 +98,11 @@ class Rows:
             return cls(ratios, numbers, _ROUNDINGS * np.spacing(size))
         return cls(logs, numbers, rounding)
 
+    @cached_property
+    def impossible(self) -> bool:
+        """Whether some value excludes some output."""
+        return bool(np.any(np.isneginf(self.logs)))
+
     def worst_output(self, alphabet: Alphabet) -> Worst:
         """Find max over y, x, x' of log P(y|x) - log P(y|x')."""
         table = self.logs if self.numbers is None else self.numbers
@@ -128,8 +134,10 @@ class Rows:
         """Return |log P(y|x) - log P(y|x')| and its rounding; two impossible outputs are equal."""
         left, right = (_columns(self.logs, which, paired) for which in (first, second))
         with np.errstate(invalid="ignore"):
-            spread = np.abs(left - right)
-        spread = np.where(np.isneginf(left) & np.isneginf(right), 0.0, spread)
+            spread = left - right
+        np.abs(spread, out=spread)
+        if self.impossible:
+            spread[np.isneginf(left) & np.isneginf(right)] = 0.0
         rounding = np.broadcast_to(self.rounding, spread.shape)
         if self.numbers is None:
             return spread, rounding
@@ -157,11 +165,11 @@ def _columns(table: FloatArray, which: IntArray, paired: bool) -> FloatArray:
 
 def _worst(spread: FloatArray, rounding: FloatArray, distance: FloatArray) -> Worst:
     """Return the pair whose epsilon is surely largest; `first` is the number of its column."""
-    # Beyond the largest double an epsilon is infinite, below the smallest a distance decides.
+    least, most = (spread - rounding).max(axis=0), (spread + rounding).max(axis=0)
+    # Beyond the largest double an epsilon is infinite.
     with np.errstate(over="ignore"):
-        least, most = (spread - rounding) / distance, (spread + rounding) / distance
-    row, column = np.unravel_index(int(np.argmax(least)), spread.shape)
-    with np.errstate(over="ignore"):
-        epsilon, blur = (table[row, column] / distance[column] for table in (spread, rounding))
-    blur = 0.0 if math.isinf(epsilon) else float(blur)
-    return Worst(float(epsilon), blur, float(most.max()), int(row), int(column), 0)
+        column = int(np.argmax(least / distance))
+        row = int(np.argmax(spread[:, column] - rounding[:, column]))
+        epsilon, blur = (float(t[row, column] / distance[column]) for t in (spread, rounding))
+        highest = float((most / distance).max())
+    return Worst(epsilon, 0.0 if math.isinf(epsilon) else blur, highest, row, column, 0)
