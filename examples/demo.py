@@ -81,7 +81,7 @@ def run(
     write_reports(
         reports,
         [
-            (key, mechanism.obfuscate(values[chosen == number], rng))
+            (key, mechanism.obfuscate(values[chosen == number]))
             for number, (key, (mechanism, _)) in enumerate(choices.items())
         ],
     )

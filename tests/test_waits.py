@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest
 
 from contract import g_test
-from freewill.sampling import choices, waits
+from freewill.sampling import Urn, waits
 
 
 class Scripted:
@@ -55,7 +55,7 @@ def test_zeros_end():
 
 def test_choices_follow_their_weights():
     weights = np.array([0.0, 5.0, 1e-3, 2.0, 0.0, 3.0])
-    counts = np.bincount(choices(weights, 200_000, np.random.default_rng(4)), minlength=6)
+    counts = np.bincount(Urn.of(weights).draw(200_000, np.random.default_rng(4)), minlength=6)
     assert counts[[0, 4]].tolist() == [0, 0]
     assert g_test(counts, weights / weights.sum()) > 1e-4
 
@@ -64,5 +64,5 @@ def test_the_rarest_choice_has_its_probability():
     """e^-T below 1e-100 is a wait beyond 230: there, and nowhere else, the weight of 1e-100."""
     weights = np.array([1.0, 1e-100])
     before, after = [24.1] * 9 + [13.9], [24.1] * 9 + [14.5]
-    assert choices(weights, 1, Scripted(before)).tolist() == [0]
-    assert choices(weights, 1, Scripted(after)).tolist() == [1]
+    assert Urn.of(weights).draw(1, Scripted(before)).tolist() == [0]
+    assert Urn.of(weights).draw(1, Scripted(after)).tolist() == [1]

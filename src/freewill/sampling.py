@@ -1,5 +1,7 @@
 """Samplers that several mechanisms share: no possible outcome is lost, however rare it is."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,24 +60,33 @@ def waits(shape: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
     return drawn
 
 
-def choices(
-    weights: FloatArray, shape: int | tuple[int, ...], rng: np.random.Generator
-) -> IntArray:
-    """Draw indices, each with a probability proportional to its weight.
+@dataclass(frozen=True, eq=False)
+class Urn:
+    """Indices, each to be drawn with a probability proportional to its weight.
 
     The cumulative weights, the small ones first, are searched for a uniform number e^-T that is
     accurate near 0, so that a weight of 1e-100 keeps its probability and one of 0 is never drawn.
     O(log k) a draw.
 
-    >>> np.bincount(choices(np.array([0.0, 3.0, 1.0]), 4000, np.random.default_rng(1)))
+    >>> np.bincount(Urn.of(np.array([0.0, 3.0, 1.0])).draw(4000, np.random.default_rng(1)))
     array([   0, 3011,  989])
     """
-    order = np.argsort(weights, kind="stable")
-    cumulative = np.cumsum(weights[order])
-    uniform = np.exp(-waits(shape, rng)) * cumulative[-1]
-    found = np.searchsorted(cumulative, uniform, side="right")
-    # A wait of 0 is the whole sum, and belongs to the largest weight.
-    return np.asarray(order[np.minimum(found, order.size - 1)])
+
+    order: IntArray
+    cumulative: FloatArray
+
+    @classmethod
+    def of(cls, weights: FloatArray) -> "Urn":
+        """Sort and add up the weights, O(k log k)."""
+        order = np.argsort(weights, kind="stable")
+        return cls(order, np.cumsum(weights[order]))
+
+    def draw(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> IntArray:
+        """Draw as many as the shape has places."""
+        uniform = np.exp(-waits(shape, rng)) * self.cumulative[-1]
+        found = np.searchsorted(self.cumulative, uniform, side="right")
+        # A wait of 0 is the whole sum, and belongs to the largest weight.
+        return np.asarray(self.order[np.minimum(found, self.order.size - 1)])
 
 
 def _bernoulli_words(

@@ -14,7 +14,7 @@ from freewill.entropy import SystemGenerator
 from freewill.errors import ParameterError
 from freewill.progress import progress
 from freewill.reports import write_reports
-from freewill.sampling import choices
+from freewill.sampling import Urn
 from freewill.survey import Survey
 from freewill.types import IntArray
 
@@ -78,7 +78,7 @@ def obfuscate(
             raise ParameterError("--choice and --share were both given: take one of them.")
         chosen = _named(given[-1][kept], offered)
     else:
-        chosen = choices(parse_shares(share or [], offered), len(indices), rng)
+        chosen = Urn.of(parse_shares(share or [], offered)).draw(len(indices), rng)
     order = rng.permutation(len(indices))
     indices, chosen = indices[order], chosen[order]
     with progress("obfuscating"):

@@ -13,7 +13,7 @@ from freewill.guarantees import Guarantee, audit_epsilon
 from freewill.mechanisms.base import Mechanism, checked_alphabet
 from freewill.operators import DenseOperator
 from freewill.outputs import Symbols
-from freewill.sampling import choices
+from freewill.sampling import Urn
 from freewill.types import FloatArray, IntArray, Reports, Spec
 
 _ROW_TOLERANCE = 1e-9
@@ -83,7 +83,7 @@ class Matrix(Mechanism):
         order = np.argsort(truth, axis=None, kind="stable")
         present, starts = np.unique(truth.ravel()[order], return_index=True)
         for value, people in zip(present, np.split(order, starts)[1:], strict=True):
-            drawn[people] = choices(self.matrix[value], people.size, rng)
+            drawn[people] = Urn.of(self.matrix[value]).draw(people.size, rng)
         return drawn.reshape(truth.shape)
 
     def operator(self, outputs: Reports) -> DenseOperator:

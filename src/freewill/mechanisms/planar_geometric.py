@@ -19,7 +19,7 @@ from freewill.mechanisms.base import (
     checked_epsilon,
 )
 from freewill.operators import ConvolutionOperator, FoldedKernel
-from freewill.sampling import choices
+from freewill.sampling import Urn
 from freewill.types import FloatArray, IntArray, Reports
 
 _NEGLIGIBLE = 50.0
@@ -75,7 +75,7 @@ class PlanarGeometric(Mechanism):
         """Draw a displacement, capped where every further one is clipped to the same cell."""
         rng, columns, rows = generator(rng), self.alphabet.columns, self.alphabet.rows
         truth = checked_indices(values, self.alphabet.size, "value")
-        drawn = choices(self._capped, truth.shape, rng)
+        drawn = self._urn.draw(truth.shape, rng)
         down, aside = np.divmod(drawn, columns)
         signs = rng.integers(0, 4, truth.shape)
         row, column = np.divmod(truth, columns)
@@ -84,14 +84,14 @@ class PlanarGeometric(Mechanism):
         return np.asarray(row * columns + column)
 
     @cached_property
-    def _capped(self) -> FloatArray:
-        """Probabilities of the displacements in a quarter, those too long gathered at the end."""
+    def _urn(self) -> Urn:
+        """The displacements in a quarter, those too long gathered at the end."""
         inner, side, end, corner = self.kernel.quarter
         capped = inner.copy()
         capped[:, -1] = side[:, -1]
         capped[-1, :] = end[-1, :]
         capped[-1, -1] = corner[-1, -1]
-        return capped.ravel()
+        return Urn.of(capped.ravel())
 
     def operator(self, outputs: Reports) -> ConvolutionOperator:
         """Return the law of these outputs."""
