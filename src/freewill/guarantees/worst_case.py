@@ -17,6 +17,8 @@ from freewill.types import FloatArray, IntArray, Reports
 
 _ROUNDINGS = 8
 """Units in the last place by which a logarithm of a law may be off."""
+_FORMULA = 1e-12
+"""Relative error of a mechanism's own log_ratios, and how closely the law must agree with them."""
 _NEAR = 0.5
 """Differences of logarithms below which the quotient of the numbers themselves tells more."""
 _QUOTIENT = 1e-15
@@ -92,10 +94,10 @@ class Rows:
         numbers = operator.dense() if mechanism.tabulated else None
         rounding = _ROUNDINGS * np.spacing(1 + size)
         ratios = mechanism.log_ratios(outputs)
-        if ratios is not None and _agree(ratios, logs, rounding):
+        if ratios is not None and _agree(ratios, logs, _FORMULA * (1 + size)):
             # The formula's own digits, where they are those of the law as far as it has any.
             size = np.abs(ratios).max(axis=1, keepdims=True)
-            return cls(ratios, numbers, _ROUNDINGS * np.spacing(size))
+            return cls(ratios, numbers, _FORMULA * size + np.spacing(size))
         return cls(logs, numbers, rounding)
 
     @cached_property
@@ -150,12 +152,12 @@ class Rows:
         return spread, np.where(exact, _QUOTIENT * np.where(near, spread, 0.0), rounding)
 
 
-def _agree(ratios: FloatArray, logs: FloatArray, rounding: FloatArray) -> bool:
-    """Tell whether the rows of two tables differ by constants, up to rounding."""
+def _agree(ratios: FloatArray, logs: FloatArray, closely: FloatArray) -> bool:
+    """Tell whether the rows of two tables differ by constants, that closely."""
     likeliest = logs.argmax(axis=1)[:, None]
     one, other = (t - np.take_along_axis(t, likeliest, axis=1) for t in (ratios, logs))
     # Not so where anything is infinite or no number.
-    return bool(np.all(np.abs(one - other) <= 2 * rounding))
+    return bool(np.all(np.abs(one - other) <= closely))
 
 
 def _columns(table: FloatArray, which: IntArray, paired: bool) -> FloatArray:

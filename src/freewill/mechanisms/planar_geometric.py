@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from freewill.types import FloatArray, IntArray, Reports
 _NEGLIGIBLE = 50.0
 _FLAT = 1e-18
 """An exponent that rounding does not notice."""
+_HALF = 0.5
 _LEAST_DECAY = 1e-290
 """Epsilon times a cell's side at which the sums still fit doubles."""
 
@@ -98,6 +99,12 @@ class PlanarGeometric(Mechanism):
         symbols = self.output_space.checked(outputs, self.name)
         return ConvolutionOperator(symbols, self.kernel)
 
+    def log_ratios(self, outputs: Reports) -> FloatArray:
+        """Return the logarithms of the tables relative to their first entries."""
+        symbols = self.output_space.checked(outputs, self.name)
+        falls = _log_falls(self.alphabet, self.epsilon, self.kernel)
+        return ConvolutionOperator(symbols, falls).log_dense()
+
     def guarantee(self) -> Guarantee:
         """epsilon-geo-indistinguishability."""
         return Guarantee("geo", self.epsilon)
@@ -120,26 +127,45 @@ def _before(table: FloatArray, axis: int) -> FloatArray:
     return np.asarray(np.cumsum(table, axis=axis) - table)
 
 
+class _Lattice(NamedTuple):
+    """Lengths in units of 1 / epsilon, in which none is too large or too small a number."""
+
+    east: FloatArray
+    north: FloatArray
+    far_east: FloatArray
+    far_north: FloatArray
+    log_east: FloatArray
+    """Logarithms of how many columns each of `far_east` stands for; likewise north."""
+    log_north: FloatArray
+
+    @classmethod
+    def of(cls, grid: Grid, epsilon: float) -> "_Lattice":
+        """Lay out the grid, and the nodes that sum over all that is beyond."""
+        sides = epsilon * grid.cell[0], epsilon * grid.cell[1]
+        counts = grid.columns, grid.rows
+        lengths = [side * count for side, count in zip(sides, counts, strict=True)]
+        # At an offset y to the side, exp(-hypot(t, y)) falls by exp(-50) within this reach.
+        reach = np.sqrt(_NEGLIGIBLE**2 + 2 * _NEGLIGIBLE * max(lengths))
+        rules = [tail_rule(reach / side, _FLAT / side) for side in sides]
+        (nodes, weights), (north_nodes, north_weights) = rules
+        return cls(
+            east=sides[0] * np.arange(counts[0], dtype=np.float64),
+            north=sides[1] * np.arange(counts[1], dtype=np.float64),
+            far_east=lengths[0] + sides[0] * nodes,
+            far_north=lengths[1] + sides[1] * north_nodes,
+            log_east=np.log(weights),
+            log_north=np.log(north_weights),
+        )
+
+
 def _folded_noise(grid: Grid, epsilon: float) -> FoldedKernel:
-    """Tabulate log lambda e^(-epsilon d) and its sums over half-lines and quarter-planes.
-
-    All lengths are in units of 1 / epsilon, in which neither the noise nor the grid is too large
-    or too small a number.
-    """
-    wide, tall = epsilon * grid.cell[0], epsilon * grid.cell[1]
-    east, north = wide * np.arange(grid.columns), tall * np.arange(grid.rows)
-    width, height = wide * grid.columns, tall * grid.rows
-    # At an offset y to the side, exp(-hypot(t, y)) falls by exp(-50) within this reach.
-    reach = np.sqrt(_NEGLIGIBLE**2 + 2 * _NEGLIGIBLE * max(width, height))
-    far_east, east_weights = tail_rule(reach / wide, _FLAT / wide)
-    far_north, north_weights = tail_rule(reach / tall, _FLAT / tall)
-    far_east, far_north = width + far_east * wide, height + far_north * tall
-    east_weights, north_weights = np.log(east_weights), np.log(north_weights)[:, None]
-
-    inner = -np.hypot(east, north[:, None])
-    beyond_east = _log_sum(east_weights - np.hypot(far_east, north[:, None]), axis=1)
-    beyond_north = _log_sum(north_weights - np.hypot(east, far_north[:, None]), axis=0)
-    beyond_both = _log_sum(east_weights + north_weights - np.hypot(far_east, far_north[:, None]))
+    """Tabulate log lambda e^(-epsilon d) and its sums over half-lines and quarter-planes."""
+    east, north, far_east, far_north, log_east, log_north = _Lattice.of(grid, epsilon)
+    up, far_up, log_up = north[:, None], far_north[:, None], log_north[:, None]
+    inner = -np.hypot(east, up)
+    beyond_east = _log_sum(log_east - np.hypot(far_east, up), axis=1)
+    beyond_north = _log_sum(log_up - np.hypot(east, far_up), axis=0)
+    beyond_both = _log_sum(log_east + log_up - np.hypot(far_east, far_up))
     side = _from_here_on(inner, beyond_east, axis=1)
     end = _from_here_on(inner, beyond_north, axis=0)
     north_of_east = _from_here_on(beyond_east, beyond_both, axis=0)
@@ -147,6 +173,44 @@ def _folded_noise(grid: Grid, epsilon: float) -> FoldedKernel:
     # First by the largest sum, which alone may be too large a number.
     tables = _scaled(FoldedKernel(inner, side, end, corner), float(corner[0, 0]))
     return _scaled(tables, float(np.log(4 * tables.quarter[3][0, 0])))
+
+
+def _log_falls(grid: Grid, epsilon: float, tables: FoldedKernel) -> FoldedKernel:
+    """Return the tables relative to their first entries, accurate where they hardly fall.
+
+    Sums over half-lines and quarter-planes differ by less than their rounding where epsilon is
+    small. What they fall by is itself a sum of positive terms: those left behind and, at a row
+    further off, exp(-t) - exp(-hypot(t, y)) = exp(-t) (1 - exp(-y^2 / (hypot(t, y) + t))).
+    """
+    east, north, far_east, far_north, log_east, log_north = _Lattice.of(grid, epsilon)
+    inner, side, end, corner = tables.stacked
+    of_side = _fall_aside(north, east, far_east, log_east)[:, None]
+    of_end = _fall_aside(east, north, far_north, log_north)
+    of_side = of_side + _before(np.exp(inner - side[0, 0]), axis=1)
+    of_end = of_end + _before(np.exp(inner - end[0, 0]), axis=0)
+    of_corner = _before(np.exp(side[:, :1] - corner[0, 0]), axis=0)
+    of_corner = of_corner + _before(np.exp(end - corner[0, 0]), axis=1)
+    sums = (_log_fall(t, fall) for t, fall in ((side, of_side), (end, of_end), (corner, of_corner)))
+    return FoldedKernel(-np.hypot(east, north[:, None]), *sums)
+
+
+def _fall_aside(
+    aside: FloatArray, along: FloatArray, far: FloatArray, log_weights: FloatArray
+) -> FloatArray:
+    """Return by what share the sum over a half-line falls, at each offset to its side."""
+    places = np.concatenate([along, far])
+    logs = np.concatenate([np.zeros(along.size), log_weights]) - places
+    further = np.hypot(places, aside[:, None]) + places
+    slope = np.divide(aside[:, None], further, out=np.zeros_like(further), where=further > 0)
+    rise = aside[:, None] * slope
+    shares = np.exp(logs - _log_sum(logs))
+    return np.asarray((shares * -np.expm1(-rise)).sum(axis=1))
+
+
+def _log_fall(table: FloatArray, fall: FloatArray) -> FloatArray:
+    """Return log(1 - fall) where that is accurate, and the difference of logarithms elsewhere."""
+    small = fall < _HALF
+    return np.where(small, np.log1p(-np.where(small, fall, 0.0)), table - table[0, 0])
 
 
 def _scaled(tables: FoldedKernel, total: float) -> FoldedKernel:
