@@ -42,7 +42,7 @@ class Exponential(Mechanism):
         checked_alphabet(self.alphabet, Alphabet, self.name)
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon, self.name))
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Draw from the row of each value."""
         return Matrix(self.alphabet, self._rows()).obfuscate(values, rng)
 
@@ -58,4 +58,4 @@ class Exponential(Mechanism):
 
     def guarantee(self) -> Guarantee:
         """epsilon-geo-indistinguishability."""
-        return Guarantee.never_understated("geo", self.epsilon)
+        return Guarantee("geo", self.epsilon)

@@ -61,8 +61,15 @@ def test_a_refusal_shows_the_line(line, among):
             line.encode([wrong])
 
 
+@pytest.mark.parametrize("ends", [(0, 2**53 + 1), (-(2**53) - 1, 0), (0, 10**30)])
+def test_lines_that_doubles_do_not_count(ends):
+    assert fw.Linear(-(2**53), 2**53, step=2**53).size == 3
+    with pytest.raises(fw.AlphabetError, match=r"2\^53"):
+        fw.Linear(*ends, step=abs(ends[1] - ends[0]))
+
+
 def test_the_whole_globe_is_a_box():
-    globe = fw.Grid.box(-90, 90, -180, 180, columns=4, rows=2, cell=1.0)
+    globe = fw.Grid.box(-90, 90, -180, 180, columns=4, rows=2)
     assert globe.encode([(-90, -180), (90, 180)]).tolist() == [0, 7]
 
 
@@ -91,16 +98,35 @@ def test_boxes_without_cells(columns_and_rows):
         fw.Grid.box(0, 1, 0, 1, columns=columns, rows=rows)
 
 
-@pytest.mark.parametrize("cell", [0, -1, np.nan, np.inf, (1, 0), (0, 1), (1, 2, 3), (1,), "wide"])
+@pytest.mark.parametrize(
+    "cell",
+    [
+        0,
+        -1,
+        np.nan,
+        np.inf,
+        (1, 0),
+        (0, 1),
+        (1, 2, 3),
+        (1,),
+        "wide",
+        "0.5",
+        True,
+        None,
+        (1, "2"),
+        ((1, 2), 3),
+        10**400,
+    ],
+)
 def test_cells_without_a_size(cell):
     with pytest.raises(fw.AlphabetError, match="must be a side > 0"):
         fw.Grid(2, 2, cell=cell)
 
 
-def test_the_cells_of_a_box_have_the_size_of_its_middle():
-    """On a sphere, a degree of longitude shrinks with the cosine of the middle latitude."""
+def test_the_cells_of_a_box_have_the_size_of_its_narrowest_row():
+    """On a sphere, a degree of longitude shrinks with the cosine of the latitude, here 68."""
     box = fw.Grid.box(50, 70, 0, 8, columns=4, rows=5)
-    assert box.cell[0] == pytest.approx(8 * 111.32 * np.cos(np.radians(60)) / 4, rel=5e-3)
+    assert box.cell[0] == pytest.approx(8 * 111.2 * np.cos(np.radians(68)) / 4, rel=5e-3)
     assert box.cell[1] == pytest.approx(20 * 111.2 / 5, rel=5e-3)
 
 

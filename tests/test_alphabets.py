@@ -75,7 +75,7 @@ def test_different_alphabets_differ():
         fw.Grid(2, 2, cell=1),
         fw.Grid(2, 2, cell=(1, 2)),
         fw.Grid(4, 1, cell=1),
-        fw.Grid(2, 2, 1, bounds=(0, 1, 0, 1)),
+        fw.Grid(2, 2, 55.2, bounds=(0, 1, 0, 1)),
     }
     assert len(different) == 9
 

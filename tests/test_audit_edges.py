@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill import guarantees
-from freewill.guarantees import Audit, Guarantee
+from contract import Exponential
+from freewill.guarantees import Audit, Guarantee, promises
 
 LINE = fw.Linear(0, 9)
 LAW = np.random.default_rng(0).dirichlet(np.ones(6), 10)
@@ -24,9 +24,14 @@ def audited(claimed, epsilon, resolution=0.0):
         (1.0, 1.0 + 1e-15, 0.0, False, False),
         (1.0, 1.0 + 1e-15, 1e-14, True, True),
         (1.0, 1.1, 0.05, False, False),
-        (1.0, 1 - 1.9e-9, 0.0, True, True),
-        (1.0, 1 - 2.1e-9, 0.0, True, False),
-        (1e-10, 0.0, 0.0, True, True),
+        (1.0, 1 - 0.9e-9, 0.0, True, True),
+        (1.0, 1 - 1.1e-9, 0.0, True, False),
+        (1e-10, 0.0, 0.0, True, False),
+        (0.9e-12, 0.0, 0.0, True, True),
+        (0.0, 0.0, 0.0, True, True),
+        # Rounding may hide a false claim, if only a little of it.
+        (1.0, 1.0, 4e-4, True, True),
+        (1.0, 1.0, 6e-4, False, False),
         (math.inf, math.inf, 0.0, True, True),
         (math.inf, 1.0, 0.0, True, False),
         (1.0, math.inf, 0.0, False, False),
@@ -48,20 +53,38 @@ def test_the_audit_says_what_it_found():
     )
 
 
-def test_resolution_is_eight_roundings_of_the_largest_logarithm():
-    mechanism = fw.KRR(LINE, 3.0)
-    largest = float(np.abs(np.log(mechanism.law())).max())
-    assert fw.audit(mechanism).resolution == 8 * np.spacing(1 + largest)
-    coarse = fw.Geometric(fw.Linear(0, 40, step=4), 0.5)
-    largest = float(np.abs(coarse.operator(coarse.outputs()).log_dense()).max())
-    assert fw.audit(coarse).resolution == 8 * np.spacing(1 + largest) / 4
+def test_resolution_is_eight_roundings_of_the_outputs_largest_logarithm():
+    """Of a law that is only known by its numbers; a formula's own digits tell more."""
+    unknown = Exponential(fw.Linear(0, 40, step=4), 0.5)
+    found = fw.audit(unknown)
+    largest = float(np.abs(unknown.operator(np.array([found.output])).log_dense()).max())
+    assert found.resolution == 8 * np.spacing(1 + largest) / 4
+    assert fw.audit(fw.KRR(LINE, 3.0)).resolution == pytest.approx(3e-12, rel=1e-3)
+    found = fw.audit(fw.Geometric(fw.Linear(0, 40, step=4), 0.5))
+    furthest = 2.0 * max(found.output, 10 - found.output)
+    assert found.resolution == pytest.approx(1e-12 * furthest / 4, rel=1e-3)
 
 
-def test_impossible_outputs_do_not_blur_the_resolution():
+def test_a_table_of_numbers_has_no_rounding_but_that_of_quotients():
     law = [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.5, 0.25, 0.25]]
     found = fw.audit(fw.Matrix(fw.Linear(0, 2), law))
     assert found.epsilon == math.inf
-    assert found.resolution == 8 * np.spacing(1 + math.log(4))
+    assert found.resolution == 0
+    near = fw.audit(fw.Matrix(fw.Linear(0, 1), [[0.5, 0.5], [0.4, 0.6]]))
+    assert near.resolution == pytest.approx(1e-15 * near.epsilon)
+    coin = fw.audit(fw.Matrix(fw.Linear(0, 1), [[0.5, 0.5], [0.5, 0.5]]))
+    assert (coin.epsilon, coin.resolution, coin.most) == (0, 0, 0)
+
+
+def test_doubt_is_no_refutation():
+    found = audited(1.0, 1.0, 0.1)
+    assert not found.holds
+    assert not found.refuted
+    assert str(found).startswith(
+        "claimed ldp epsilon 1: CANNOT BE TOLD (up to 1.1, by the rounding"
+    )
+    assert found.row()[2] == "CANNOT BE TOLD"
+    assert found.describe()["holds"] is False
 
 
 @pytest.mark.parametrize("kind", ["ldp", "geo"])
@@ -79,17 +102,12 @@ def test_the_witnesses_are_the_two_values_and_the_output(alphabet, kind):
     assert found.first != found.second
 
 
-def test_the_resolution_of_a_law_without_large_logarithms():
-    coin = fw.Matrix(fw.Linear(0, 1), [[0.5, 0.5], [0.5, 0.5]])
-    assert fw.audit(coin).resolution == 8 * np.spacing(1 + math.log(2))
-
-
 @pytest.mark.parametrize("rows", [0, 1, 2, 3])
 def test_the_worst_output_is_found_in_any_block(monkeypatch, rows):
     law = np.full((4, 6), 1 / 6)
     law[1] = [0.1, 0.1, 0.1, 0.1, 0.5, 0.1]
     law[2] = [0.18, 0.18, 0.18, 0.18, 0.1, 0.18]
-    monkeypatch.setattr(guarantees, "_AUDIT_ENTRIES", 4 * rows + 1)
+    monkeypatch.setattr(promises, "_AUDIT_ENTRIES", 4 * rows + 1)
     found = fw.audit(fw.Matrix(fw.Linear(0, 3), law))
     assert found.output == 4
     assert found.epsilon == pytest.approx(math.log(5))
@@ -106,9 +124,9 @@ def test_the_worst_output_is_found_in_any_block(monkeypatch, rows):
     ],
 )
 def test_an_audit_that_would_never_end_is_refused(monkeypatch, mechanism, kind, work):
-    monkeypatch.setattr(guarantees, "_AUDIT_LIMIT", work)
+    monkeypatch.setattr(promises, "_AUDIT_LIMIT", work)
     fw.audit(mechanism, Guarantee(kind, 1.0))
-    monkeypatch.setattr(guarantees, "_AUDIT_LIMIT", work - 1)
+    monkeypatch.setattr(promises, "_AUDIT_LIMIT", work - 1)
     with pytest.raises(fw.LawError, match="smaller alphabet"):
         fw.audit(mechanism, Guarantee(kind, 1.0))
 
@@ -122,8 +140,8 @@ def test_outputs_that_no_value_gives_tell_nothing():
 
 
 def test_a_padded_promise():
-    for epsilon in (0.5, 3.0, 100.0):
+    for epsilon in (0.0, 1e-300, 0.5, 3.0, 100.0):
         promised = Guarantee.never_understated("geo", epsilon)
-        assert promised == Guarantee("geo", epsilon + 1e-12 * (1 + epsilon))
+        assert promised == Guarantee("geo", epsilon * (1 + 1e-12))
     assert str(Guarantee("ldp", 0.0)) == "0-LDP"
     assert str(Guarantee("ldp", math.inf)) == "none"

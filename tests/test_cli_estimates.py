@@ -28,6 +28,8 @@ def values(folder):
 def test_obfuscate_follows_the_choices_and_the_seed(folder, values):
     ages, chosen = values
     rng = np.random.default_rng(1)
+    order = rng.permutation(len(ages))
+    ages, chosen = ages[order], chosen[order]
     expected = fw.collect(
         [
             (mechanism, mechanism.obfuscate(AGES.encode(ages[chosen == name]), rng))

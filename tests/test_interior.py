@@ -18,11 +18,11 @@ def solve(likelihood, tolerance=1e-10, max_steps=60, **options):
     return interior.solve(dense, DenseSystem(dense.operator.rows), tolerance, max_steps, **options)
 
 
-def geometric_line(size=60, people=20_000):
+def geometric_line(size=60, people=20_000, seed=3):
     line = fw.Linear(0, size - 1)
     truth = np.exp(-((np.arange(size) - 20.0) ** 2) / 80)
     mechanisms = [fw.Geometric(line, e) for e in (0.03, 0.1, 0.4)]
-    return simulated(mechanisms, truth / truth.sum(), people, 3)
+    return simulated(mechanisms, truth / truth.sum(), people, seed)
 
 
 def few(name, seed):
@@ -64,10 +64,11 @@ def test_centring_saves_steps_from_the_corners():
 
 
 def test_the_corrector_saves_steps_where_the_optimum_is_sparse():
-    solution = solve(likelihood_of(geometric_line()), 1e-12)
-    assert solution.status == Status.CERTIFIED
-    assert np.count_nonzero(solution.theta > 1e-6) < 30
-    assert solution.steps <= 10
+    solutions = [solve(likelihood_of(geometric_line(seed=seed)), 1e-12) for seed in range(12)]
+    for solution in solutions:
+        assert solution.status == Status.CERTIFIED
+        assert np.count_nonzero(solution.theta > 1e-6) < 40
+    assert sum(solution.steps for solution in solutions) <= 12 * 10
 
 
 def test_a_tolerance_is_met_where_the_gap_is_equal_to_it():
@@ -182,13 +183,17 @@ def test_a_start_at_the_optimum_takes_no_steps(name):
 
 
 def test_a_start_near_the_optimum_saves_steps():
-    evidence = geometric_line()
-    grown = evidence + geometric_line(people=200)
-    cold = solve(likelihood_of(grown), 1e-8)
-    warm = solve(likelihood_of(grown), 1e-8, start=solve(likelihood_of(evidence), 1e-8).theta)
-    assert warm.status == cold.status == Status.CERTIFIED
-    assert warm.steps <= cold.steps - 2
-    assert abs(warm.certificate.value - cold.certificate.value) <= 1e-8
+    saved = []
+    for seed in range(12):
+        evidence = geometric_line(seed=seed)
+        grown = evidence + geometric_line(people=200, seed=100 + seed)
+        cold = solve(likelihood_of(grown), 1e-8)
+        start = solve(likelihood_of(evidence), 1e-8).theta
+        warm = solve(likelihood_of(grown), 1e-8, start=start)
+        assert warm.status == cold.status == Status.CERTIFIED
+        assert abs(warm.certificate.value - cold.certificate.value) <= 1e-8
+        saved.append(cold.steps - warm.steps)
+    assert np.median(saved) >= 2
 
 
 @pytest.mark.parametrize("value", [0, 11])

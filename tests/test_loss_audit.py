@@ -24,8 +24,8 @@ def test_a_true_claim_at_the_optimum():
         # The adversary loses less than claimed; rounding, relative to the optimum, is forgiven.
         ({"adversary_loss": 1.9}, False, False),
         ({"adversary_loss": 2 - 1e-8}, False, False),
-        ({"adversary_loss": 2 - 2.9e-9}, True, True),
-        ({"adversary_loss": 2 - 3.1e-9}, False, False),
+        ({"adversary_loss": 2 - 1.9e-9}, True, True),
+        ({"adversary_loss": 2 - 2.1e-9}, False, False),
         ({"adversary_loss": 2 - 3e-8, "optimum": 99.0}, True, False),
         # The user pays more than allowed.
         ({"user_loss": 2.1}, False, False),
@@ -44,10 +44,16 @@ def test_what_holds_and_what_is_tight(found, holds, tight):
     assert audit.tight is tight
 
 
-def test_a_loss_of_zero_is_compared_absolutely():
-    nothing = AdversaryLoss(0.0, 0.0, 0.0)
-    assert LossAudit(nothing, -5e-10, 0.0, 0.0, 0.0).holds
-    assert not LossAudit(nothing, -5e-9, 0.0, 0.0, 0.0).holds
+@pytest.mark.parametrize("scale", [1e-300, 1e-13, 1.0, 1e300])
+def test_losses_are_compared_at_their_own_scale(scale):
+    claim = AdversaryLoss(2 * scale, 2 * scale, 1.5)
+    assert LossAudit(claim, 2 * scale, 2 * scale, 2 * scale, 2 * scale).holds
+    assert not LossAudit(claim, 1.99 * scale, 2 * scale, 2 * scale, 2 * scale).holds
+
+
+def test_printed_losses_are_rounded_down():
+    assert AdversaryLoss(1.49999, 1.5, 2.0).short == "adversary loses 1.499"
+    assert AdversaryLoss(1.5 - 1e-13, 1.5, 2.0).short == "adversary loses 1.5"
 
 
 def test_the_audit_says_what_it_found():

@@ -48,13 +48,26 @@ def test_matrix_never_draws_impossible_outputs_at_the_end():
     law = np.append(np.full(10, 0.1), np.zeros(3))
     mechanism = fw.Matrix(fw.Linear(0, 0), [law])
 
-    class Highest:
-        """The largest number that a generator of uniform numbers returns."""
+    class Shortest:
+        """No wait at all: the largest uniform number, 1."""
+
+        def standard_exponential(self, size):
+            return np.zeros(size)
 
         def random(self, size):
-            return np.full(size, np.nextafter(1.0, 0.0))
+            return np.zeros(size)
 
-    assert mechanism.obfuscate([0], Highest()).tolist() == [9]
+    assert mechanism.obfuscate([0], Shortest()).tolist() == [9]
+
+    class Longest:
+        """Waits beyond all doubles: the smallest uniform number, 0."""
+
+        waits = iter([30.0] * 40)
+
+        def standard_exponential(self, size):
+            return np.full(size, next(self.waits, 1.0))
+
+    assert mechanism.obfuscate([0], Longest()).tolist() == [0]
 
 
 def test_identity_reports_the_truth_in_a_new_array():

@@ -40,7 +40,7 @@ class OptimisedUnary(Mechanism):
     def _stray(self):
         return 1 / (np.exp(self.epsilon) + 1)
 
-    def obfuscate(self, values, rng):
+    def obfuscate(self, values, rng=None):
         truth = np.asarray(values)
         bits = rng.random((truth.size, self.alphabet.size)) < self._stray
         bits[np.arange(truth.size), truth] = rng.random(truth.size) < 0.5
@@ -128,7 +128,7 @@ class LocalHashing(Mechanism):
         mixed = (seeds ^ (values * 2_654_435_761)) * 0x9E3779B1 % (1 << 31)
         return (mixed ^ (mixed >> 15)) % self.buckets
 
-    def obfuscate(self, values, rng):
+    def obfuscate(self, values, rng=None):
         truth = np.asarray(values)
         seeds = rng.integers(1 << 31, size=truth.size)
         bucket = self._hashed(seeds, truth)

@@ -8,8 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import freewill as fw
-from freewill import cache
-from freewill.shokri import centre, face, max_entropy, program, vertex
+from freewill.shokri import centre, face, program, vertex
 from freewill.shokri.centre import newton_step
 from freewill.shokri.face import Guesses
 
@@ -171,14 +170,16 @@ def test_the_program_adds_guesses_until_its_bounds_meet(monkeypatch):
     distance = fw.distances(CITY)
     problem = replace(fw.Shokri(CITY, 0.4, report_loss=distance**2).problem, near=1)
     gaps = []
-    law, bound = program.solve(problem, 0.4, on_step=gaps.append)
+    law, replies, price = program.solve(problem, 0.4, on_step=gaps.append)
+    bound = problem.upper_bound(replies, price, 0.4)
     value = whole_program(np.full(12, 1 / 12), distance**2, distance, 0.4)
     assert bound == pytest.approx(value, abs=1e-7)
     assert problem.adversary_loss(law) == pytest.approx(value, abs=1e-7)
     assert len(gaps) > 1
     assert gaps[-1] <= 1e-8 * bound < gaps[0]
     monkeypatch.setattr(program, "_ROUNDS", 1)
-    law, bound = program.solve(problem, 0.4)
+    law, replies, price = program.solve(problem, 0.4)
+    bound = problem.upper_bound(replies, price, 0.4)
     assert problem.adversary_loss(law) < value - 1e-6 < value <= bound + 1e-9
 
 
@@ -315,50 +316,6 @@ def test_selections_and_limits_have_ids_of_their_own():
     ids = {fw.Shokri(LINE, 1.0, selection=selection).id for selection in SELECTIONS}
     ids |= {fw.Shokri(LINE, 1.5).id, fw.Shokri(LINE, 1.0, prior=np.arange(1.0, 13) / 78).id}
     assert len(ids) == 6
-
-
-class TestCache:
-    @pytest.fixture(autouse=True)
-    def _folder(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("FREEWILL_CACHE", str(tmp_path))
-        self.folder = tmp_path
-
-    def test_a_law_is_solved_once(self, monkeypatch):
-        law = fw.Shokri(LINE, 1.25).law()
-        monkeypatch.setattr(max_entropy, "solve", None)
-        np.testing.assert_array_equal(fw.Shokri(LINE, 1.25).law(), law)
-
-    @pytest.mark.parametrize("damage", [b"", b"rubbish", b"PK\x03\x04rubbish"])
-    def test_a_damaged_file_is_solved_and_written_anew(self, damage):
-        law = fw.Shokri(LINE, 1.25).law()
-        (file,) = self.folder.iterdir()
-        whole = file.read_bytes()
-        file.write_bytes(damage or whole[: len(whole) // 2])
-        np.testing.assert_array_equal(fw.Shokri(LINE, 1.25).law(), law)
-        assert len(file.read_bytes()) == len(whole)
-
-    @pytest.mark.parametrize(
-        "wrong",
-        [np.full((12, 12), 1 / 12), np.eye(12)[::-1], np.eye(12) / 2, np.eye(11), -np.eye(12)],
-    )
-    def test_a_law_that_cannot_be_right_is_not_believed(self, wrong):
-        mechanism = fw.Shokri(LINE, 1.25)
-        law = mechanism.law()
-        (file,) = self.folder.iterdir()
-        np.savez(file, law=wrong, optimum=np.array(1.25))
-        np.testing.assert_array_equal(fw.Shokri(LINE, 1.25).law(), law)
-
-    def test_a_folder_that_cannot_be_written_costs_only_time(self, monkeypatch):
-        (self.folder / "file").write_text("not a folder")
-        monkeypatch.setenv("FREEWILL_CACHE", str(self.folder / "file"))
-        assert fw.audit(fw.Shokri(LINE, 1.25)).holds
-
-    def test_the_default_folder_follows_the_desktop_standard(self, monkeypatch):
-        monkeypatch.delenv("FREEWILL_CACHE")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(self.folder))
-        assert cache.folder() == self.folder / "freewill"
-        monkeypatch.delenv("XDG_CACHE_HOME")
-        assert cache.folder().parts[-2:] == (".cache", "freewill")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,12 @@ SURVEY = {
     },
 }
 IN_SOURCE = ("tests/contract.py", "conftest.py", "docs/skeleton.py", "LICENSE", "pyproject.toml")
-DOCTESTS = ("freewill", "freewill.simplex", "freewill.guarantees", "freewill.mechanisms.krr")
+DOCTESTS = (
+    "freewill",
+    "freewill.simplex",
+    "freewill.guarantees.promises",
+    "freewill.mechanisms.krr",
+)
 
 
 def main() -> None:

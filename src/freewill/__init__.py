@@ -1,9 +1,9 @@
 """Free-will privacy: everyone picks a mechanism, and the distribution is still reconstructed.
 
->>> import numpy as np, freewill as fw
+>>> import freewill as fw
 >>> ages = fw.Linear(0, 99)
 >>> mechanism = fw.Geometric(ages, epsilon=0.1)
->>> reports = mechanism.obfuscate(ages.encode([34, 71]), np.random.default_rng(0))
+>>> reports = mechanism.obfuscate(ages.encode([34, 71]))
 >>> str(mechanism.guarantee())
 '0.1-geo-indistinguishability'
 """

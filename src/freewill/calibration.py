@@ -15,6 +15,9 @@ M = TypeVar("M", bound=Mechanism)
 _SMALLEST, _LARGEST = 1e-9, 1e6
 """Epsilon times mean distance beyond which a mechanism is blind, or tells the truth."""
 
+_CLOSE = 1e-6
+"""How near, relative, the search goes to the largest epsilon that a mechanism takes."""
+
 
 def calibrate(
     kind: type[M], alphabet: Alphabet, *, quality_loss: float, prior: ArrayLike | None = None
@@ -34,27 +37,36 @@ def calibrate(
         raise ParameterError(f"{kind.name} has no epsilon, hence nothing to calibrate.")
     target = checked_quality_loss(quality_loss)
 
-    def excess(log_epsilon: float) -> float:
+    def loss(log_epsilon: float) -> float:
         mechanism: Mechanism = build(alphabet, epsilon=float(np.exp(log_epsilon)))
-        return mechanism.quality_loss(prior) - target
+        return mechanism.quality_loss(prior)
+
+    def excess(log_epsilon: float) -> float:
+        # Relative, so that a loss of 1e-300 is found to its last digits too.
+        return float(np.log(max(loss(log_epsilon), 5e-324) / target))
 
     mean = float(alphabet.total_distance().mean()) / alphabet.size
     low = high = float(np.log(1 / (mean or 1.0)))
     while excess(low) < 0:
         low -= 2.0
         if low < np.log(_SMALLEST / mean):
-            reachable = excess(low) + target
             raise ParameterError(
                 f"quality_loss={target:g} is out of reach for {kind.name}: "
-                f"its loss is at most {reachable:.6g}, at epsilon near 0."
+                f"its loss is at most {loss(low):.6g}, at epsilon near 0."
             )
+    step = 2.0
     while excess(high) > 0:
-        high += 2.0
-        if high > np.log(_LARGEST / mean):
+        if step < _CLOSE or high > np.log(_LARGEST / mean):
             raise ParameterError(
-                f"quality_loss={target:g} is out of reach for {kind.name}: "
-                f"its loss is still {excess(high) + target:.6g} at epsilon {np.exp(high):.3g}."
+                f"quality_loss={target:g} is out of reach for {kind.name}: its loss is still "
+                f"{loss(high):.6g} at epsilon {np.exp(high):.3g}. For none, use Identity."
             )
+        try:
+            excess(high + step)
+        except ParameterError:  # an epsilon that the mechanism refuses
+            step /= 2
+        else:
+            high += step
     from scipy.optimize import brentq  # noqa: PLC0415
 
     root = low if low == high else brentq(excess, low, high, xtol=1e-13, rtol=1e-14)

@@ -13,6 +13,10 @@ from freewill.types import FloatArray, IntArray, Spec
 EARTH_RADIUS_KM = 6378.137
 EARTH_ECCENTRICITY_SQUARED = 0.00669437999014
 """Both of the WGS 84 ellipsoid."""
+MEAN_RADIUS_KM = 6371.0
+"""Of the sphere that haversine formulas take the earth for."""
+_LONGER, _SHORTER = 1.01, 0.9
+"""By which factors a cell that the caller gives may differ from what its box makes it."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +25,13 @@ class Grid:
 
     The index of a cell is row * columns + column. `cell` is the side in kilometres, or
     (width, height) where cells are not square. Without a box, points are (east, north) in
-    kilometres from the south-west corner; with one (`Grid.box`), they are (latitude, longitude).
-    Distance is Euclidean, between the centres, in kilometres.
+    kilometres from the south-west corner; with one (`Grid.box`), they are (latitude, longitude),
+    the cell follows from the box, and one that contradicts it is refused.
+
+    Distance is Euclidean, between the centres, in kilometres. So a promise of epsilon a kilometre
+    is one between cells, not between the points in them: points of one cell are not told apart at
+    all, and two points on either side of an edge, a metre apart, as well as the centres of their
+    cells. Where that matters, take smaller cells: noise is by the kilometre and stays the same.
 
     >>> city = Grid(columns=24, rows=16, cell=0.5)
     >>> city.size, city.encode([(0.1, 0.1), (0.6, 0.1), (0.1, 0.6)])
@@ -39,13 +48,21 @@ class Grid:
         self,
         columns: int,
         rows: int,
-        cell: float | tuple[float, float],
+        cell: float | tuple[float, float] | None = None,
         bounds: tuple[float, float, float, float] | None = None,
     ) -> None:
         object.__setattr__(self, "columns", checked_integer("columns", columns, least=1))
         object.__setattr__(self, "rows", checked_integer("rows", rows, least=1))
-        object.__setattr__(self, "cell", _checked_cell(cell))
         object.__setattr__(self, "bounds", None if bounds is None else _checked_bounds(bounds))
+        if cell is None and self.bounds is not None:
+            cell = cell_in_box(self.bounds, self.columns, self.rows)
+        object.__setattr__(self, "cell", _checked_cell(cell))
+        if not np.isfinite(np.hypot(self.columns * self.cell[0], self.rows * self.cell[1])):
+            raise AlphabetError(
+                f"cell={cell!r}: {self.columns} x {self.rows} such cells are wider than any number."
+            )
+        if self.bounds is not None:
+            _check_cell_fits(self.cell, self.bounds, self.columns, self.rows)
 
     @classmethod
     def box(
@@ -60,25 +77,18 @@ class Grid:
     ) -> Self:
         """Cut a latitude/longitude box into columns x rows cells.
 
-        The cells' size in kilometres comes from the WGS 84 ellipsoid at the middle of the box,
-        unless the caller gives one (the paper rounds its San Francisco cells to 0.5 km).
+        The cells' size in kilometres is such that no two cells are further apart in the grid than
+        on the earth (`cell_in_box`), so that noise for a distance in the grid is enough
+        for the true one. A caller's own size may round it (the paper's San Francisco has cells of
+        0.5 km), by at most 1 % upwards: the promise is then exceeded by as much.
 
         >>> city = Grid.box(37.7228, 37.7946, -122.5153, -122.3789, columns=24, rows=16)
         >>> [round(side, 3) for side in city.cell]
-        [0.501, 0.498]
+        [0.499, 0.498]
         >>> city.encode([(37.76, -122.42)])
         array([208])
         """
-        bounds = _checked_bounds((south, north, west, east))
-        columns = checked_integer("columns", columns, least=1)
-        rows = checked_integer("rows", rows, least=1)
-        if cell is None:
-            north_km, east_km = kilometres_per_degree((bounds[0] + bounds[1]) / 2)
-            cell = (
-                (bounds[3] - bounds[2]) * east_km / columns,
-                (bounds[1] - bounds[0]) * north_km / rows,
-            )
-        return cls(columns, rows, cell, bounds)
+        return cls(columns, rows, cell, (south, north, west, east))
 
     @property
     def size(self) -> int:
@@ -216,11 +226,76 @@ def kilometres_per_degree(latitude: float) -> tuple[float, float]:
     return float(np.radians(meridian)), float(np.radians(parallel))
 
 
-def _checked_cell(cell: Any) -> tuple[float, float]:
+def cell_in_box(
+    bounds: tuple[float, float, float, float], columns: int, rows: int
+) -> tuple[float, float]:
+    """Return the width and height of cells whose centres are no further apart than on the earth.
+
+    Let M be the radius of curvature along the meridian at the latitude of the box nearest to the
+    equator: no shortest way between two of its points comes nearer, and M only grows towards the
+    poles. Then the earth is nowhere smaller than M^2 dphi^2 + N^2 cos^2(phi) dlambda^2, N = 6371
+    km: a sphere of radius M on which longitudes are stretched by N / M. On it, with c the smallest
+    cos(phi) of all centres and f(t) = 2 asin(c sin(t / 2)),
+
+        sin^2(d / 2M) >= sin^2(dphi / 2) + sin^2(f(dlambda) / 2)   (haversine), hence
+        d^2 >= M^2 (dphi^2 + f(dlambda)^2),
+
+    as sin^2(sqrt(s) / 2) is concave in s. And f is concave: f(t) >= t f(T) / T up to the distance T
+    between the first column and the last. M is never taken larger than 6371 km, so that the
+    distance on that sphere, too, is never overstated.
+
+    >>> [round(side) for side in cell_in_box((35.0, 71.0, -10.0, 40.0), columns=50, rows=36)]
+    [36, 111]
+    """
+    south, north, west, east = np.radians(bounds)
+    nearest = 0.0 if south <= 0 <= north else min(abs(south), abs(north))
+    meridian = np.degrees(kilometres_per_degree(float(np.degrees(nearest)))[0])
+    radius = min(meridian, MEAN_RADIUS_KM)
+    half_row = (north - south) / rows / 2
+    # By the distance from the pole: the cosine would lose the last digits of a latitude near it.
+    from_pole = np.pi / 2 - max(abs(south + half_row), abs(north - half_row))
+    smallest = np.sin(from_pole)
+    wide = (east - west) / columns
+    apart = (columns - 1) * wide
+    stretch = MEAN_RADIUS_KM / radius if apart * MEAN_RADIUS_KM / radius <= np.pi else 1.0
+    ratio = smallest * stretch
+    if apart > 0:
+        ratio = 2 * np.arcsin(smallest * np.sin(apart * stretch / 2)) / apart
+    # A little less, for the rounding of all this.
+    unit = radius * (1 - 1e-12)
+    return float(unit * wide * ratio), float(unit * 2 * half_row)
+
+
+def _check_cell_fits(
+    cell: tuple[float, float],
+    bounds: tuple[float, float, float, float],
+    columns: int,
+    rows: int,
+) -> None:
+    """Refuse a cell that its box contradicts: metres for kilometres, or one side for two."""
+    fitting = cell_in_box(bounds, columns, rows)
+    if all(_SHORTER <= own / fit <= _LONGER for own, fit in zip(cell, fitting, strict=True)):
+        return
+    south, north, west, east = bounds
+    raise AlphabetError(
+        f"cell={cell[0]:g} x {cell[1]:g} km contradicts the box {south:g}..{north:g} north, "
+        f"{west:g}..{east:g} east: its {columns} x {rows} cells are {fitting[0]:.6g} x "
+        f"{fitting[1]:.6g} km (width x height). Noise for a wrong distance breaks the promise: "
+        f"leave the cell out, or give it in kilometres, rounded by at most 1 %."
+    )
+
+
+def _numbers(given: Any) -> FloatArray:
+    """Return numbers as an array; nothing for what is none, texts and truth values too."""
     try:
-        sides = np.asarray(cell, dtype=np.float64)
-    except (TypeError, ValueError):
-        sides = np.empty(0)
+        array = np.asarray(given)
+    except ValueError:
+        return np.empty(0)
+    return array.astype(np.float64) if array.dtype.kind in "iuf" else np.empty(0)
+
+
+def _checked_cell(cell: Any) -> tuple[float, float]:
+    sides = _numbers(cell)
     if sides.shape not in ((), (2,)) or not np.all(np.isfinite(sides) & (sides > 0)):
         raise AlphabetError(f"cell={cell!r}: must be a side > 0, or (width, height), in km.")
     width, height = np.broadcast_to(sides, 2).tolist()
@@ -228,12 +303,10 @@ def _checked_cell(cell: Any) -> tuple[float, float]:
 
 
 def _checked_bounds(bounds: Any) -> tuple[float, float, float, float]:
-    try:
-        south, north, west, east = (float(edge) for edge in bounds)
-    except (TypeError, ValueError):
-        raise AlphabetError(
-            f"bounds={bounds!r}: expected (south, north, west, east), in degrees."
-        ) from None
+    edges = _numbers(bounds)
+    if edges.shape != (4,):
+        raise AlphabetError(f"bounds={bounds!r}: expected (south, north, west, east), in degrees.")
+    south, north, west, east = edges.tolist()
     if not (-90 <= south < north <= 90):
         raise AlphabetError(f"south={south}, north={north}: expected -90 <= south < north <= 90.")
     if not (-180 <= west < east <= 180):

@@ -10,6 +10,8 @@ from freewill.alphabets.base import Inside, checked_indices, checked_integer
 from freewill.errors import AlphabetError
 from freewill.types import FloatArray, IntArray, Spec
 
+_LARGEST = 2**53
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -29,6 +31,12 @@ class Linear:
         for name in ("first", "last", "step"):
             value = getattr(self, name)
             object.__setattr__(self, name, checked_integer(name, value))
+        for name in ("first", "last"):
+            if abs(getattr(self, name)) > _LARGEST:
+                raise AlphabetError(
+                    f"{name}={getattr(self, name)}: must be at most 2^53 either way, up to which "
+                    f"distances are exact. Use smaller units, or labels."
+                )
         if self.step <= 0:
             raise AlphabetError(f"step={self.step}: must be > 0.")
         if self.last < self.first or (self.last - self.first) % self.step:

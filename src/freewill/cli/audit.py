@@ -27,7 +27,7 @@ def audit(
     """Hold every mechanism of a survey to its promise, recomputed from its law.
 
     Each mechanism is held to its own promise unless `--claim` names another. The exit code is 1
-    if any claim does not hold.
+    if any claim does not hold, or cannot be told for the rounding of the law's numbers.
 
     Example:
 

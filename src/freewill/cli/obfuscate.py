@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from freewill.cli.options import AsJson, SurveyPath, check_target, option
 from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.values import encode, read_columns
+from freewill.entropy import SystemGenerator
 from freewill.errors import ParameterError
 from freewill.progress import progress
 from freewill.reports import write_reports
+from freewill.sampling import Urn
 from freewill.survey import Survey
 from freewill.types import IntArray
 
@@ -39,7 +41,14 @@ def obfuscate(
             "Equal shares unless given."
         ),
     ] = None,
-    seed: Annotated[int | None, option("Draw the same reports every time.", min=0)] = None,
+    seed: Annotated[
+        int | None,
+        option(
+            "Draw the same reports every time, for tests and simulations: whoever knows or guesses "
+            "the seed takes the noise off again. Never for real people.",
+            min=0,
+        ),
+    ] = None,
     drop_outside: Annotated[
         bool, option("Leave out people with values outside.", "--drop-outside")
     ] = False,
@@ -48,17 +57,17 @@ def obfuscate(
     r"""Turn true values into noisy reports, as people's devices would: for trials and tests.
 
     Each person applies one mechanism of the survey: the one named in the column `--choice`, or one
-    drawn with the given shares. With a seed the reports can be drawn again, and so can the noise:
-    protect real people without one.
+    drawn with the given shares. The noise comes from the operating system's generator, and the
+    reports stand in random order within each mechanism, so that no row tells whose it was.
 
     Example:
 
         freewill obfuscate ages.csv --survey survey.json --column age \
-            --share careful=3 --share relaxed=1 --seed 7 --out reports.parquet
+            --share careful=3 --share relaxed=1 --out reports.parquet
     """
     offered = Survey.load(survey)
     check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
-    rng = np.random.default_rng(seed)
+    rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
     names = list(offered.mechanisms)
     given = read_columns(values, [*column, *([] if choice is None else [choice])])
     indices, kept = encode(
@@ -69,13 +78,20 @@ def obfuscate(
             raise ParameterError("--choice and --share were both given: take one of them.")
         chosen = _named(given[-1][kept], offered)
     else:
-        chosen = rng.choice(len(names), size=len(indices), p=parse_shares(share or [], offered))
+        chosen = Urn.of(parse_shares(share or [], offered)).draw(len(indices), rng)
+    order = rng.permutation(len(indices))
+    indices, chosen = indices[order], chosen[order]
     with progress("obfuscating"):
         parts = [
             (name, offered.mechanisms[name].obfuscate(indices[chosen == number], rng))
             for number, name in enumerate(names)
         ]
         write_reports(out, parts)
+    if seed is not None:
+        remark(
+            f"drawn with the seed {seed}: whoever guesses it takes the noise off these reports. "
+            f"They are for tests and simulations, and protect nobody."
+        )
     dropped = int((~kept).sum())
     people = {name: len(reports) for name, reports in parts}
     if as_json:

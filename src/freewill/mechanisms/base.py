@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, Grid, Linear, distances
-from freewill.errors import AlphabetError, LawError, ParameterError
+from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError
 from freewill.guarantees import AdversaryLoss, Guarantee
 from freewill.operators import Operator, probabilities
 from freewill.outputs import OutputSpace, Symbols
@@ -21,7 +21,12 @@ from freewill.types import FloatArray, Reports, Spec, distribution
 
 SPEC_VERSION = 1
 LARGEST_LDP_EPSILON = 700.0
+"""Where e^-epsilon is still a double."""
+LARGEST_EXPONENT = 1e290
+"""Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
 _LAW_LIMIT = 1 << 28
+_BLIND = 1e-15
+"""An advantage of the truth that is lost in the rounding of probabilities."""
 
 
 class Mechanism(Protocol):
@@ -34,6 +39,8 @@ class Mechanism(Protocol):
     name: ClassVar[str]
     full_rank: ClassVar[bool] = True
     """Whether every law of this kind tells all distributions apart, given enough reports."""
+    tabulated: ClassVar[bool] = False
+    """Whether the law is a table of numbers, to the last digit, and not a formula."""
     alphabet: Any
 
     @property
@@ -41,13 +48,25 @@ class Mechanism(Protocol):
         """What a report may be: a value of the alphabet, unless the mechanism says otherwise."""
         return Symbols(self.alphabet)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> Reports:
-        """Draw one report for each index in `values`."""
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> Reports:
+        """Draw one report for each index in `values`, in their order.
+
+        From the operating system's generator unless one is given, as simulations do: whoever
+        knows its seed, or works out its state, takes the noise off again.
+        """
         ...
 
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of exactly these outputs."""
         ...
+
+    def log_ratios(self, outputs: Reports) -> FloatArray | None:
+        """Return log P(y | x) up to a constant of each y, [output, value], where a formula can.
+
+        For the audit: the logarithms of the law have absolute errors, in which a small epsilon, or
+        a small distance, is lost. It takes these only if they agree with the operator.
+        """
+        return None
 
     def outputs(self) -> Reports:
         """Return all outputs, where they can be listed."""
@@ -131,33 +150,61 @@ class Mechanism(Protocol):
 
 
 def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float:
-    """Return epsilon as a float after checking that it is positive and finite."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, Real):
-        raise ParameterError(f"epsilon={epsilon!r} for {name}: must be a number > 0.")
-    value = float(epsilon)
-    if not (math.isfinite(value) and value > 0):
+    """Return epsilon as a float after checking that it is positive, finite and not too large."""
+    value = _number(epsilon)
+    if value == 0:
         raise ParameterError(
-            f"epsilon={epsilon!r} for {name}: must be > 0 and finite. For no privacy, use Identity."
+            f"epsilon={epsilon!r} for {name}: must be > 0. At 0 a report would be full privacy and "
+            f"tell the collector nothing: choose a small positive epsilon, or send no report."
+        )
+    if not 0 < value < math.inf:
+        raise ParameterError(
+            f"epsilon={epsilon!r} for {name}: must be a number > 0 and finite (the larger, the "
+            f"less private). For no privacy at all, use Identity."
         )
     if value > largest:
         raise ParameterError(
-            f"epsilon={epsilon!r} for {name}: must be <= {largest:g}, beyond which e^-epsilon is 0 "
-            f"and the promise empty. For no privacy, use Identity."
+            f"epsilon={epsilon!r} for {name}: must be <= {largest:g}, beyond which no number holds "
+            f"what the noise would need and the promise is empty. For no privacy, use Identity."
         )
     return value
 
 
 def checked_quality_loss(quality_loss: Any) -> float:
     """Return an expected loss as a float after checking that it is positive and finite."""
-    try:
-        value = float(quality_loss)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
+    value = _number(quality_loss)
+    if value == 0:
         raise ParameterError(
-            f"quality_loss={quality_loss!r}: must be > 0 and finite. For no loss, use Identity."
+            f"quality_loss={quality_loss!r}: must be > 0 and finite. At 0 every report would be "
+            f"the truth: for no privacy at all, use Identity."
+        )
+    if not 0 < value < math.inf:
+        raise ParameterError(
+            f"quality_loss={quality_loss!r}: must be a number > 0 and finite, in units of distance "
+            f"(the larger, the more private)."
         )
     return value
+
+
+def _number(value: Any) -> float:
+    """Return a real number as a float, anything else (texts and truth values too) as NaN."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
+def checked_advantage(advantage: float, mechanism: Mechanism) -> float:
+    """Return how much likelier the truth is, e^epsilon - 1, unless doubles show no trace of it."""
+    if advantage < _BLIND:
+        raise IdentifiabilityError(
+            f"{mechanism} cannot be inverted: the truth is likelier than the rest by a factor of "
+            f"1 + {advantage:.3g} only, less than the rounding of shares. Use gibu, or a larger "
+            f"epsilon."
+        )
+    return advantage
 
 
 def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
@@ -181,5 +228,9 @@ def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> flo
     """
     rare = np.exp(-epsilons)
     other = rare / (1 + (size - 1) * rare)
-    advantage = -np.expm1(-epsilons) / (1 + (size - 1) * rare)
-    return float(np.log1p((weights @ advantage) / (weights @ other)))
+    # In units of the largest, so that epsilons near the least of all doubles keep their digits.
+    unit = float(epsilons.max()) or 1.0
+    advantage = -np.expm1(-epsilons) / unit / (1 + (size - 1) * rare)
+    mean = np.log1p(unit * ((weights @ advantage) / (weights @ other)))
+    # Rounding may lead past the least and the largest, which no mean does.
+    return float(np.clip(mean, epsilons.min(), epsilons.max()))

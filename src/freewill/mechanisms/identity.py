@@ -18,7 +18,7 @@ class Identity(Mechanism):
     """Report the true value. Promises nothing: epsilon is infinite.
 
     >>> import freewill as fw
-    >>> fw.Identity(fw.Linear(0, 9)).obfuscate([3, 1], np.random.default_rng(0))
+    >>> fw.Identity(fw.Linear(0, 9)).obfuscate([3, 1])
     array([3, 1])
     """
 
@@ -28,7 +28,7 @@ class Identity(Mechanism):
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Alphabet, self.name, least=1)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Return the values."""
         return checked_indices(values, self.alphabet.size, "value").copy()
 

@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_indices
+from freewill.entropy import generator
 from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import (
     LARGEST_LDP_EPSILON,
     Mechanism,
     average_epsilon,
+    checked_advantage,
     checked_alphabet,
     checked_epsilon,
 )
 from freewill.operators import SymbolOperator
+from freewill.sampling import waits
 from freewill.types import FloatArray, IntArray, Reports
 
 
@@ -43,14 +46,21 @@ class KRR(Mechanism):
         epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_LDP_EPSILON)
         object.__setattr__(self, "epsilon", epsilon)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
-        """Keep each value, or replace it by one drawn from the whole alphabet."""
-        size = self.alphabet.size
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+        """Keep each value, or replace it by one drawn from the whole alphabet.
+
+        A value is replaced with probability k / (k - 1 + e^epsilon): when a wait is longer than
+        minus the logarithm of that.
+        """
+        rng, size = generator(rng), self.alphabet.size
         truth = checked_indices(values, size, "value")
-        others = (size - 1) * np.exp(-self.epsilon)
-        replaced = size * np.exp(-self.epsilon) / (1 + others)
+        rare = np.exp(-self.epsilon)
+        kept = -np.expm1(-self.epsilon) / (1 + (size - 1) * rare)
+        # Each form where the other would cancel.
+        few = self.epsilon + np.log1p((size - 1) * rare) - np.log(size)
+        patience = -np.log1p(-kept) if kept < 0.5 else few
         drawn = rng.integers(0, size, size=truth.shape)
-        return np.where(rng.random(truth.shape) < replaced, drawn, truth)
+        return np.where(waits(truth.shape, rng) > patience, drawn, truth)
 
     def operator(self, outputs: Reports) -> SymbolOperator:
         """Return the law of these outputs, scaled so that P(x | x) is 1."""
@@ -65,6 +75,11 @@ class KRR(Mechanism):
             log_scale=np.full(symbols.size, log_scale),
         )
 
+    def log_ratios(self, outputs: Reports) -> FloatArray:
+        """Return -epsilon where z is not x."""
+        values = np.arange(self.alphabet.size)
+        return -self.epsilon * np.not_equal.outer(outputs, values)
+
     def witnesses(self) -> IntArray:
         """One output: renaming the values carries it into any other."""
         return np.zeros(1, dtype=np.int64)
@@ -76,12 +91,12 @@ class KRR(Mechanism):
 
     def inverse(self, shares: FloatArray) -> FloatArray:
         """Return ((e^epsilon - 1 + k) q - 1) / (e^epsilon - 1) (eq. 9)."""
-        advantage = np.expm1(self.epsilon)
+        advantage = checked_advantage(float(np.expm1(self.epsilon)), self)
         return np.asarray(((advantage + shares.size) * shares - 1) / advantage)
 
     def guarantee(self) -> Guarantee:
         """epsilon-LDP."""
-        return Guarantee.never_understated("ldp", self.epsilon)
+        return Guarantee("ldp", self.epsilon)
 
     def losses(self) -> FloatArray:
         """Each other value is reported with probability 1 / (k - 1 + e^epsilon)."""

@@ -7,23 +7,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, Linear, alphabet_from_spec, checked_indices
+from freewill.entropy import generator
 from freewill.errors import LawError
 from freewill.guarantees import Guarantee, audit_epsilon
 from freewill.mechanisms.base import Mechanism, checked_alphabet
 from freewill.operators import DenseOperator
 from freewill.outputs import Symbols
+from freewill.sampling import Urn
 from freewill.types import FloatArray, IntArray, Reports, Spec
 
 _ROW_TOLERANCE = 1e-9
+_ROW_ROUNDING = 2.0**-48
+"""How far from 1 the sum of a row may be that is left as it is: what dividing it would leave."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Matrix(Mechanism):
     """The law that a row-stochastic matrix gives: P(z | x) = law[x, z].
 
-    The output alphabet is the alphabet itself for a square law, 0 .. m-1 for a rectangular one,
-    unless `outputs` names another. Promises the LDP epsilon that the law turns out to have,
-    which is infinite when some output excludes some value.
+    Rows that sum to 1 within 1e-9 are divided by their sums: sampler, operator and guarantee all
+    speak of the law so made. The output alphabet is the alphabet itself for a square law,
+    0 .. m-1 for a rectangular one, unless `outputs` names another. Promises the LDP epsilon that
+    the law turns out to have, which is infinite when some output excludes some value.
 
     >>> import freewill as fw
     >>> answer = fw.Matrix(fw.Categorical(["yes", "no"]), [[0.8, 0.2], [0.5, 0.5]])
@@ -36,6 +41,7 @@ class Matrix(Mechanism):
     output_alphabet: Alphabet
     name: ClassVar[str] = "matrix"
     full_rank: ClassVar[bool] = False
+    tabulated: ClassVar[bool] = True
 
     def __init__(self, alphabet: Alphabet, law: ArrayLike, outputs: Alphabet | None = None) -> None:
         checked_alphabet(alphabet, Alphabet, self.name, least=1)
@@ -69,18 +75,15 @@ class Matrix(Mechanism):
         """A column of the law."""
         return Symbols(self.output_alphabet)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Invert the cumulative law of each value, value by value."""
+        rng = generator(rng)
         truth = checked_indices(values, self.alphabet.size, "value")
-        uniform = rng.random(truth.size)
         drawn = np.empty(truth.size, dtype=np.int64)
         order = np.argsort(truth, axis=None, kind="stable")
         present, starts = np.unique(truth.ravel()[order], return_index=True)
         for value, people in zip(present, np.split(order, starts)[1:], strict=True):
-            cumulative = np.cumsum(self.matrix[value])
-            # Dividing keeps the last possible output, never an impossible one, for u near 1.
-            cumulative /= cumulative[-1]
-            drawn[people] = np.searchsorted(cumulative, uniform[people], side="right")
+            drawn[people] = Urn.of(self.matrix[value]).draw(people.size, rng)
         return drawn.reshape(truth.shape)
 
     def operator(self, outputs: Reports) -> DenseOperator:
@@ -89,9 +92,12 @@ class Matrix(Mechanism):
         return DenseOperator(np.ascontiguousarray(self.matrix.T[symbols]))
 
     def guarantee(self) -> Guarantee:
-        """Return the epsilon-LDP that the law itself gives."""
-        found = audit_epsilon(self, Guarantee("ldp", np.inf))
-        return Guarantee.never_understated("ldp", found.epsilon)
+        """Return the epsilon-LDP that the law itself gives.
+
+        What the rows lack of a sum of 1 counts too, unless all are the same.
+        """
+        epsilon = audit_epsilon(self, Guarantee("ldp", np.inf)).epsilon
+        return Guarantee.never_understated("ldp", epsilon + 4 * _ROW_ROUNDING * (epsilon > 0))
 
     def parameters(self) -> Spec:
         """Return the law and, where it is not the alphabet, the output alphabet."""
@@ -112,7 +118,7 @@ class Matrix(Mechanism):
 
 
 def _checked_law(law: ArrayLike, size: int) -> FloatArray:
-    """Check that a law is row-stochastic and make it read-only."""
+    """Check that a law is row-stochastic, make its rows sum to 1 and the whole read-only."""
     try:
         # Adding 0 turns -0.0, which equals 0.0 but has other bytes, into 0.0.
         matrix = np.array(law, dtype=np.float64) + 0.0
@@ -135,5 +141,7 @@ def _checked_law(law: ArrayLike, size: int) -> FloatArray:
             f"row {row} of the law sums to {1 + excess[row]!r}, off by {excess[row]:+.3g}: "
             f"each row must sum to 1."
         )
+    off = np.abs(excess) > _ROW_ROUNDING
+    matrix[off] /= 1 + excess[off, None]
     matrix.flags.writeable = False
     return matrix

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_indices
+from freewill.entropy import generator
 from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import (
     LARGEST_LDP_EPSILON,
     Mechanism,
     average_epsilon,
+    checked_advantage,
     checked_alphabet,
     checked_epsilon,
 )
@@ -32,7 +34,7 @@ class RAPPOR(Mechanism):
 
     >>> import freewill as fw
     >>> bits = fw.RAPPOR(fw.Linear(0, 19), epsilon=1.0)
-    >>> bits.obfuscate([3, 7], np.random.default_rng(0)).shape
+    >>> bits.obfuscate([3, 7]).shape
     (2, 3)
     """
 
@@ -55,11 +57,11 @@ class RAPPOR(Mechanism):
         """A bit for each value, packed."""
         return Bits(self.alphabet.size)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> PackedBits:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> PackedBits:
         """Draw the flips, then flip the own bit once more."""
         truth = checked_indices(values, self.alphabet.size, "value").ravel()
         space = self.output_space
-        packed = bernoulli_bits(self.flip, truth.size * space.width, rng)
+        packed = bernoulli_bits(self.flip, truth.size * space.width, generator(rng))
         packed = packed.reshape(truth.size, space.width)
         packed[:, -1] &= space.last_byte
         packed[np.arange(truth.size), truth // 8] ^= np.left_shift(1, truth % 8).astype(np.uint8)
@@ -78,6 +80,12 @@ class RAPPOR(Mechanism):
             log_factor=self.alphabet.size * kept - self.epsilon / 2 * (ones - 1),
         )
 
+    def log_ratios(self, outputs: Reports) -> FloatArray:
+        """Return epsilon where the bit is set."""
+        packed = self.output_space.checked(outputs, self.name)
+        bits = np.unpackbits(packed, axis=1, count=self.alphabet.size, bitorder="little")
+        return self.epsilon * bits.astype(np.float64)
+
     def witnesses(self) -> PackedBits:
         """One report for each number of set bits: renaming the values gives all the others."""
         size = self.alphabet.size
@@ -86,14 +94,16 @@ class RAPPOR(Mechanism):
 
     def average(self, others: "Sequence[RAPPOR]", shares: FloatArray) -> "RAPPOR":
         """Average each bit's law, as [RAP]M asks (eq. 13), and not the law of whole reports."""
-        halves = np.array([other.epsilon / 2 for other in others])
-        return RAPPOR(self.alphabet, 2 * average_epsilon(halves, shares, 2))
+        epsilons = np.array([other.epsilon for other in others])
+        # The least of all doubles has no half.
+        mean = max(2 * average_epsilon(epsilons / 2, shares, 2), float(epsilons.min()))
+        return RAPPOR(self.alphabet, mean)
 
     def debiased(self, shares: FloatArray) -> FloatArray:
         """Return ((e^(epsilon/2) + 1) s - 1) / (e^(epsilon/2) - 1) (eq. 14)."""
-        advantage = np.expm1(self.epsilon / 2)
+        advantage = checked_advantage(float(np.expm1(self.epsilon / 2)), self)
         return np.asarray(((advantage + 2) * shares - 1) / advantage)
 
     def guarantee(self) -> Guarantee:
         """epsilon-LDP."""
-        return Guarantee.never_understated("ldp", self.epsilon)
+        return Guarantee("ldp", self.epsilon)

@@ -24,8 +24,10 @@ _LARGEST_ALPHABET = 2048
 """Values whose law, 32 MiB, can still be solved for and sent."""
 _STOCHASTIC = 1e-12
 """How far from 1 a row of a law from the disk may sum."""
-_SOLUTION = 1
+_SOLUTION = 2
 """To be raised when a selection starts to give other laws: kept ones are then solved anew."""
+_REACHED = 1e-7
+"""How far, relative, a law from the disk may stay below the optimum."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -68,6 +70,7 @@ class Shokri(Mechanism):
     report_loss: FloatArray | None
     guess_loss: FloatArray | None
     name: ClassVar[str] = "shokri"
+    tabulated: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -133,22 +136,36 @@ class Shokri(Mechanism):
 
     @cached_property
     def _solved(self) -> cache.Arrays:
-        """The law and the value of the optimum, solved when first asked for."""
+        """The law and, for two losses, what proves its optimum; solved when first asked for."""
+        size = self.alphabet.size
         if self.constant:
-            law = np.zeros((self.alphabet.size, self.alphabet.size))
+            law = np.zeros((size, size))
             law[:, self.problem.best_blind_guess] = 1.0
-            return {"law": law, "optimum": np.array(self.problem.largest_loss)}
-        return cache.remembered(f"{self.id}-{_SOLUTION}", self._solve, self._valid)
+            return {"law": law}
+        shapes: dict[str, tuple[int, ...]] = {"law": (size, size)}
+        if not self.problem.one_loss:
+            shapes |= {"replies": (size, size), "price": ()}
+        return cache.remembered(f"{self.id}-{_SOLUTION}", shapes, self._solve, self._valid)
 
     @cached_property
     def matrix(self) -> FloatArray:
         """The law, read-only."""
-        return _frozen(self._solved["law"])
+        return self._as_matrix.matrix
 
-    @property
+    @cached_property
     def optimum(self) -> float:
         """The most that any law could make the adversary lose: min(Q, Qmax), or an upper bound."""
-        return float(self._solved["optimum"])
+        return self._bound(self._solved)
+
+    def _bound(self, solved: cache.Arrays) -> float:
+        """Compute the optimum from the problem; what was solved for proves it, and is not trusted.
+
+        With one loss it has a closed form; with two, any replies and price give an upper bound.
+        """
+        problem, limit = self.problem, self.quality_loss_limit
+        if problem.one_loss:
+            return min(limit, problem.largest_loss)
+        return problem.upper_bound(solved["replies"], float(solved["price"]), limit)
 
     @property
     def gap(self) -> float:
@@ -160,10 +177,11 @@ class Shokri(Mechanism):
         from freewill.shokri import centre, coin, max_entropy, program, vertex  # noqa: PLC0415
 
         problem, limit = self.problem, self.quality_loss_limit
-        optimum = min(limit, problem.largest_loss)
+        proof: cache.Arrays = {}
         with progress(f"solving {self}") as show:
             if not problem.one_loss:
-                law, optimum = program.solve(problem, limit, on_step=towards(1e-8, show))
+                law, replies, price = program.solve(problem, limit, on_step=towards(1e-8, show))
+                proof = {"replies": replies, "price": np.array(price)}
             elif self.selection == "centre":
                 law = centre.solve(problem, limit, towards(1e-16, show))
             else:
@@ -173,7 +191,7 @@ class Shokri(Mechanism):
         free = problem.prior == 0
         if free.any():
             law = fill_free_rows(law, free, distances(self.alphabet))
-        return {"law": law, "optimum": np.array(optimum)}
+        return {"law": law, **proof}
 
     def _within_limit(self, law: FloatArray) -> FloatArray:
         """Take back what rounding spent beyond Q, by telling the cheapest answer a little more."""
@@ -191,16 +209,15 @@ class Shokri(Mechanism):
         share = excess / saved
         return np.asarray((1 - share) * law + share * cheapest)
 
-    def _valid(self, solved: cache.Arrays) -> bool:
-        law, optimum = solved["law"], solved["optimum"]
-        return (
-            law.shape == (self.alphabet.size, self.alphabet.size)
-            and optimum.shape == ()
-            and bool(np.all(law >= 0))
-            and bool(np.all(np.abs(law.sum(axis=1) - 1) < _STOCHASTIC))
-            and self.problem.user_loss(law) <= self.quality_loss_limit * (1 + 1e-12)
-            and self.problem.adversary_loss(law) <= float(optimum) * (1 + 1e-9)
-        )
+    def _valid(self, kept: cache.Arrays) -> bool:
+        """Tell whether a law from the disk is one, costs no more than Q and reaches the optimum."""
+        law, problem = kept["law"], self.problem
+        if np.any(law < 0) or np.any(np.abs(law.sum(axis=1) - 1) > _STOCHASTIC):
+            return False
+        bound = self._bound(kept)
+        return problem.user_loss(law) <= self.quality_loss_limit * (
+            1 + _STOCHASTIC
+        ) and problem.adversary_loss(law) >= bound - _REACHED * abs(bound)
 
     def law(self) -> FloatArray:
         """Return the law, rows: alphabet, columns: outputs."""
@@ -208,9 +225,13 @@ class Shokri(Mechanism):
 
     def as_matrix(self) -> Matrix:
         """Return the solved law as a `Matrix`, to be sent to clients that do not solve."""
-        return Matrix(self.alphabet, self.matrix, self.alphabet)
+        return self._as_matrix
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator) -> IntArray:
+    @cached_property
+    def _as_matrix(self) -> Matrix:
+        return Matrix(self.alphabet, self._solved["law"], self.alphabet)
+
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Draw from the row of each value."""
         return self.as_matrix().obfuscate(values, rng)
 

@@ -90,6 +90,25 @@ class Problem:
         guesses = (law * self.prior[:, None]).T @ self.guess_loss
         return float(guesses.min(axis=1).sum())
 
+    def upper_bound(self, replies: FloatArray, price: float, quality_loss: float) -> float:
+        """Bound what any law that costs the user at most Q can make the adversary lose.
+
+        Let the adversary answer output y by the guess z with probability m_yz (`replies`, scaled
+        to rows that sum to 1): no better than the best guess. With a price p >= 0 on the user's
+        loss the best law is then a choice for each value apart, so that for every m and p
+
+            sum_y min_z sum_x pi_x A_xy l_p(x,z)
+                <= p Q + sum_x pi_x max_y (sum_z m_yz l_p(x,z) - p l_q(x,y)).
+
+        Linear programming duality: some m and p give the optimum itself.
+        """
+        mixed = np.maximum(replies, 0.0)
+        total = mixed.sum(axis=1, keepdims=True)
+        mixed = np.where(total > 0, mixed / np.where(total > 0, total, 1.0), np.eye(self.size))
+        price = max(price, 0.0)
+        best = (self.guess_loss @ mixed.T - price * self.report_loss).max(axis=1)
+        return float(price * quality_loss + self.prior @ best)
+
     def entropy(self, law: FloatArray) -> float:
         """Return the conditional entropy of the value given the output, in bits."""
         joint = law * self.prior[:, None]

@@ -19,32 +19,36 @@ def solve(
     quality_loss: float,
     tolerance: float = 1e-8,
     on_step: Callable[[float], None] | None = None,
-) -> tuple[FloatArray, float]:
+) -> tuple[FloatArray, FloatArray, float]:
     """Maximise sum_y v_y with v_y <= sum_x pi_x A_xy l_p(x, z), guesses z added as they matter.
 
-    With some of the guesses left out the program's optimum is an upper bound; the adversary's
-    best reply to the law that it returns is a lower bound. Guesses are added until the two meet
-    (or for 200 rounds). Returns the best law and the least upper bound.
+    With some of the guesses left out the program's optimum is an upper bound, which its dual proves
+    (`Problem.upper_bound`); the adversary's best reply to the law that it returns is a lower bound.
+    Guesses are added until the two meet (or for 200 rounds). Returns the best law, and the replies
+    and the price of the least upper bound.
     """
     nearest = np.argsort(problem.report_loss[problem.representatives], axis=1, kind="stable")
     few = nearest.size <= _ALL_AT_ONCE
     pairs = _pairs(nearest if few else nearest[:, : problem.near + 1])
-    best, reached, bound = np.eye(problem.size), -np.inf, np.inf
+    best, reached = np.eye(problem.size), -np.inf
+    proof, bound = (np.eye(problem.size), 0.0), np.inf
     for _ in range(_ROUNDS):
-        columns, upper = _relaxed(problem, quality_loss, pairs)
+        columns, mixed, price = _relaxed(problem, quality_loss, pairs)
         replies = (columns * problem.prior) @ problem.guess_loss
         law = problem.unfold(columns, problem.representatives)
         value = problem.adversary_loss(law)
         if value > reached:
             best, reached = law, value
-        bound = min(bound, upper)
+        upper = problem.upper_bound(mixed, price, quality_loss)
+        if upper < bound:
+            proof, bound = (mixed, price), upper
         if on_step is not None:
             on_step(bound - reached)
         if bound - reached <= tolerance * abs(bound):
             break
         best_replies = np.argsort(replies, axis=1, kind="stable")[:, : problem.near]
         pairs = np.unique(np.vstack([pairs, _pairs(best_replies)]), axis=0)
-    return best, max(bound, reached)
+    return best, *proof
 
 
 def _pairs(guesses: IntArray) -> IntArray:
@@ -52,8 +56,14 @@ def _pairs(guesses: IntArray) -> IntArray:
     return np.column_stack([outputs, guesses.ravel()])
 
 
-def _relaxed(problem: Problem, quality_loss: float, pairs: IntArray) -> tuple[FloatArray, float]:
-    """Solve with these (output, guess) pairs only, for the columns at the representatives."""
+def _relaxed(
+    problem: Problem, quality_loss: float, pairs: IntArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Solve with these (output, guess) pairs only.
+
+    Returns the columns at the representatives, the adversary's mixed reply to every output and the
+    price of the user's loss.
+    """
     from scipy.sparse import csr_array, hstack, vstack  # noqa: PLC0415
 
     size, reps, many = problem.size, problem.representatives, problem.multiplicity
@@ -74,4 +84,9 @@ def _relaxed(problem: Problem, quality_loss: float, pairs: IntArray) -> tuple[Fl
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     columns = np.maximum(answer.x[: cost.size], 0).reshape(reps.size, size)
-    return columns, -float(answer.fun)
+    prices = -answer.ineqlin.marginals
+    replies = np.zeros((size, size))
+    for image in problem.images:
+        # An output that some images leave in place gets the average of what they make of it.
+        np.add.at(replies, (image[reps[outputs]], image[guesses]), prices[:-1])
+    return columns, replies, float(prices[-1])

@@ -1,17 +1,20 @@
-"""What a mechanism promises, and the audit that recomputes the promise from the law."""
+"""What a mechanism promises, and what an audit of it says."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
-
-import numpy as np
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from numbers import Real
+from typing import Any, Literal
 
 from freewill.alphabets import Alphabet, is_line
 from freewill.errors import LawError, ParameterError
-from freewill.operators import Operator
+from freewill.guarantees.worst_case import NOTHING, Auditable, Rows, Worst, worse
 from freewill.slices import slices
-from freewill.types import FloatArray, Reports
 
+_HIDDEN = 5e-4
+"""By how much, relative, the epsilon may pass the claim for all that rounding lets us know."""
+_ROUNDING = 1e-9
+"""By how much, relative, an adversary's loss may fall short of the claim."""
 _AUDIT_ENTRIES = 1 << 22
 """Entries of the law looked at in one go: 32 MiB."""
 _AUDIT_LIMIT = 2e10
@@ -31,24 +34,32 @@ class Guarantee:
     kind: Literal["ldp", "geo"]
     epsilon: float
 
+    def __post_init__(self) -> None:
+        epsilon: Any = self.epsilon
+        number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
+        if not (number and epsilon >= 0):
+            raise ParameterError(
+                f"epsilon={self.epsilon!r} of a guarantee: must be a number >= 0, or infinite for "
+                f"no promise at all."
+            )
+
     @classmethod
     def never_understated(cls, kind: Literal["ldp", "geo"], epsilon: float) -> "Guarantee":
-        """Promise slightly more than epsilon, to cover the rounding of the law's own numbers.
+        """Promise slightly more than an epsilon that was computed, to cover its own rounding.
+
+        An epsilon that was given, of a law that a formula gives, needs no such thing.
 
         >>> Guarantee.never_understated("ldp", 1.0).epsilon
-        1.000000000002
+        1.000000000001
         """
-        return cls(kind, epsilon + 1e-12 * (1 + epsilon))
+        return cls(kind, epsilon * (1 + 1e-12))
 
     def __str__(self) -> str:
+        """Show four digits, rounded up: read back, they are never less than epsilon."""
         if math.isinf(self.epsilon):
             return "none"
         promise = {"ldp": "LDP", "geo": "geo-indistinguishability"}[self.kind]
-        # The padding of never_understated is below what is printed; anything else rounds up.
-        plain = max(self.epsilon - 2e-12 * (1 + self.epsilon), 0.0)
-        digits = 3 - math.floor(math.log10(plain)) if plain > 0 else 12
-        shown = math.ceil(plain * 10**digits) / 10**digits
-        return f"{shown:g}-{promise}"
+        return f"{_four_digits(self.epsilon, ROUND_CEILING)}-{promise}"
 
     @property
     def short(self) -> str:
@@ -82,14 +93,19 @@ class AdversaryLoss:
 
     def __str__(self) -> str:
         return (
-            f"adversary's expected loss {self.adversary_loss:.4g} "
+            f"adversary's expected loss {self._shown} "
             f"(user's {self.user_loss:.4g}, {self.entropy:.3g} bits remain unknown)"
         )
 
     @property
+    def _shown(self) -> str:
+        """The loss, rounded down but for the rounding that the audit forgives."""
+        return _four_digits(self.adversary_loss * (1 + _ROUNDING), ROUND_FLOOR)
+
+    @property
     def short(self) -> str:
         """The promise in a few words, for a column of a table."""
-        return f"adversary loses {self.adversary_loss:.4g}"
+        return f"adversary loses {self._shown}"
 
     def describe(self) -> dict[str, Any]:
         """Describe the promise for JSON."""
@@ -124,11 +140,16 @@ class LossAudit:
     @property
     def holds(self) -> bool:
         """Whether the adversary loses as much as claimed and the user no more than allowed."""
-        rounding = 1e-9 * (1 + abs(self.optimum))
+        rounding = _ROUNDING * abs(self.optimum)
         return (
             self.adversary_loss >= self.claim.adversary_loss - rounding
             and self.user_loss <= self.quality_loss * (1 + _FITTING)
         )
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is false."""
+        return not self.holds
 
     @property
     def tight(self) -> bool:
@@ -155,26 +176,14 @@ class LossAudit:
         return {**_outcome(self), **losses, **limits}
 
 
-class Auditable(Protocol):
-    """What the audit needs of a mechanism."""
-
-    @property
-    def alphabet(self) -> Any:
-        """The values that are told apart."""
-
-    def operator(self, outputs: Reports) -> Operator:
-        """Return the law of these outputs."""
-
-    def witnesses(self) -> Reports:
-        """Return outputs among which the worst one is sure to be."""
-
-
 @dataclass(frozen=True)
 class Audit:
     """The outcome of an audit: what was claimed, what the law gives, and the worst case.
 
     `epsilon` is the tightest that the law allows; `resolution` is how far rounding may have
-    moved it. `first` and `second` are the values that `output` tells apart best.
+    moved it. `first` and `second` are the values that `output` tells apart best. `most` is the
+    largest epsilon that the law may have for all that the rounding of its numbers lets us know,
+    at any pair of values: epsilon + resolution unless given.
     """
 
     claim: Guarantee
@@ -183,25 +192,42 @@ class Audit:
     first: Any
     second: Any
     output: Any
+    most: float | None = None
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is true."""
-        return self.epsilon - self.resolution <= self.claim.epsilon
+        """Whether the claim is true: not refuted, nor in doubt by more than half a thousandth."""
+        most = self.epsilon + self.resolution if self.most is None else self.most
+        return not self.refuted and most <= self.claim.epsilon * (1 + _HIDDEN)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is false, beyond what rounding could feign."""
+        return not self.epsilon - self.resolution <= self.claim.epsilon
 
     @property
     def tight(self) -> bool:
         """Whether no smaller epsilon could have been claimed (to a relative 1e-9)."""
         if math.isinf(self.epsilon) or math.isinf(self.claim.epsilon):
             return self.epsilon == self.claim.epsilon
-        return self.holds and self.claim.epsilon - self.epsilon <= 1e-9 * (1 + self.epsilon)
+        # A table's own rounding is that of numbers up to 1; distances have other scales.
+        rounding = 1e-12 if self.claim.kind == "ldp" else 0.0
+        return self.holds and self.claim.epsilon * (1 - 1e-9) - rounding <= self.epsilon
 
     def __str__(self) -> str:
         return (
             f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}: "
-            f"{_verdict(self, ', and it is tight')}. The law gives {self.epsilon:.9g}, "
-            f"at output {self.output} between {self.first} and {self.second}."
+            f"{_verdict(self, ', and it is tight')}{self._doubt}. "
+            f"The law gives {self.epsilon:.9g}, at output {self.output} "
+            f"between {self.first} and {self.second}."
         )
+
+    @property
+    def _doubt(self) -> str:
+        if self.holds or self.refuted:
+            return ""
+        most = self.epsilon + self.resolution if self.most is None else self.most
+        return f" (up to {most:.3g}, by the rounding of its numbers)"
 
     def row(self) -> list[str]:
         """Return the claim, what the law gives, the verdict and the worst case."""
@@ -217,7 +243,8 @@ class Audit:
 
 
 def _verdict(found: Audit | LossAudit, tight: str = ", tight") -> str:
-    return ("holds" if found.holds else "DOES NOT HOLD") + tight * found.tight
+    failed = "DOES NOT HOLD" if found.refuted else "CANNOT BE TOLD"
+    return ("holds" if found.holds else failed) + tight * found.tight
 
 
 def _outcome(found: Audit | LossAudit) -> dict[str, Any]:
@@ -258,57 +285,25 @@ def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:
             f"{work:.1g} numbers, more than {_AUDIT_LIMIT:.0g}. "
             f"Audit the same mechanism on a smaller alphabet."
         )
-    worst, found, largest = -math.inf, (0, 0, 0), 0.0
+    worst = NOTHING
     for part in slices(len(outputs), _AUDIT_ENTRIES // alphabet.size):
-        rows = mechanism.operator(outputs[part]).log_dense()
-        finite = np.isfinite(rows)
-        largest = max(largest, float(np.abs(rows[finite]).max(initial=0.0)))
-        search = _worst_pair if pairs else _worst_neighbours if geo else _worst_row
-        epsilon, row, first, second = search(rows, alphabet)
-        if epsilon > worst:
-            worst, found = epsilon, (part.start + row, first, second)
-    row, first, second = found
-    values = alphabet.decode([first, second])
-    others = np.arange(1, alphabet.size)
-    nearest = float(alphabet.distance(0, others).min()) if geo else 1.0
-    resolution = 8 * float(np.spacing(1 + largest)) / nearest
-    output = outputs[row].tolist()
-    return Audit(claim, worst, resolution, values[0].tolist(), values[1].tolist(), output)
+        rows = Rows.of(mechanism, outputs[part])
+        search = rows.worst_pair if pairs else rows.worst_neighbours if geo else rows.worst_output
+        worst = worse(worst, search(alphabet), part.start)
+    return _told(claim, worst, alphabet, outputs[worst.output].tolist())
 
 
-_Worst = tuple[float, int, int, int]
+def _told(claim: Guarantee, worst: Worst, alphabet: Alphabet, output: Any) -> Audit:
+    """Put the worst case in the words of the alphabet."""
+    first, second = (value.tolist() for value in alphabet.decode([worst.first, worst.second]))
+    return Audit(claim, worst.epsilon, worst.resolution, first, second, output, worst.most)
 
 
-def _worst_row(rows: FloatArray, alphabet: Alphabet) -> _Worst:
-    """Find max over y, x, x' of log P(y|x) - log P(y|x')."""
-    high, low = rows.max(axis=1), rows.min(axis=1)
-    spread = np.where(np.isneginf(high), 0.0, high) - np.where(np.isneginf(high), 0.0, low)
-    row = int(np.argmax(spread))
-    return float(spread[row]), row, int(np.argmax(rows[row])), int(np.argmin(rows[row]))
+def _four_digits(number: float, rounding: str) -> str:
+    """Return a number in four digits at most, rounded the way that flatters least.
 
-
-def _worst_neighbours(rows: FloatArray, alphabet: Alphabet) -> _Worst:
-    """Compare neighbours only: on a line, distances add up along the way between two values."""
-    spread = _difference(rows[:, 1:], rows[:, :-1]) / alphabet.distance(0, 1)
-    row, first = np.unravel_index(int(np.argmax(spread)), spread.shape)
-    return float(spread[row, first]), int(row), int(first), int(first) + 1
-
-
-def _worst_pair(rows: FloatArray, alphabet: Alphabet) -> _Worst:
-    """Compare all pairs of values."""
-    worst: _Worst = (-math.inf, 0, 0, 0)
-    for first in range(alphabet.size - 1):
-        others = np.arange(first + 1, alphabet.size)
-        spread = _difference(rows[:, others], rows[:, first, None])
-        spread /= alphabet.distance(first, others)
-        row, second = np.unravel_index(int(np.argmax(spread)), spread.shape)
-        if spread[row, second] > worst[0]:
-            worst = (float(spread[row, second]), int(row), first, int(others[second]))
-    return worst
-
-
-def _difference(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return |left - right|, taking two impossible outputs as equal."""
-    with np.errstate(invalid="ignore"):
-        gap = np.abs(left - right)
-    return np.where(np.isneginf(left) & np.isneginf(right), 0.0, gap)
+    >>> _four_digits(0.12341, ROUND_CEILING), _four_digits(99999.5, ROUND_CEILING)
+    ('0.1235', '100000')
+    """
+    shortest = Decimal(repr(float(number)))
+    return f"{float(Context(prec=4, rounding=rounding).create_decimal(shortest)):g}"
