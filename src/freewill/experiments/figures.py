@@ -10,7 +10,7 @@ from freewill.estimators.methods import Method
 from freewill.experiments.methods import EM, GIBU
 from freewill.experiments.mixtures import Mixture, Setting
 from freewill.experiments.results import Results
-from freewill.theory import lower_bound
+from freewill.theory import error_without_privacy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -160,7 +160,7 @@ def stopped(
     return gaps, ratios
 
 
-def bounds(settings: Iterable[Setting], results: Results) -> "Figure":
+def prices(settings: Iterable[Setting], results: Results) -> "Figure":
     """Draw GIBU's mean squared l2 error over (1 - sum theta^2) / n, the error without privacy."""
     figure = plots.blank_figure(9.4, 4.2)
     axes = figure.add_subplot()
@@ -168,7 +168,7 @@ def bounds(settings: Iterable[Setting], results: Results) -> "Figure":
         factors = price(setting, results)
         axes.plot([*factors], [*factors.values()], **_pen(setting.mixture))
     axes.axhline(1.0, color=plots.INK, linewidth=1.2, zorder=1)
-    up = "squared l2 error / lower bound"
+    up = "squared l2 error / error without privacy"
     plots.finish(axes, "What privacy costs: GIBU over the error without privacy", "people", up)
     _log(axes)
     axes.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -176,10 +176,10 @@ def bounds(settings: Iterable[Setting], results: Results) -> "Figure":
 
 
 def price(setting: Setting, results: Results) -> dict[int, float]:
-    """Return, by the number of people, GIBU's mean squared l2 error over the lower bound."""
+    """Return, by the number of people, GIBU's mean squared l2 error over that without privacy."""
     name = setting.mixture.name
     found = {}
     for people in results.curve(name, GIBU.name):
         squares = [x**2 for x in results.by_seed(name, GIBU.name, people, "l2").values()]
-        found[people] = float(np.mean(squares)) / lower_bound(setting.truth, people)
+        found[people] = float(np.mean(squares)) / error_without_privacy(setting.truth, people)
     return found

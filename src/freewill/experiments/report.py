@@ -71,7 +71,7 @@ def write(outcome: Outcome, pictures: Mapping[str, Path], seconds: float) -> Non
         "sight": "map" in pictures or "line" in pictures,
         "synthetic": "map" in pictures and "synthetic" in outcome.city.label,
         "figures": bool(outcome.plan.figures),
-        **{name: name in pictures for name in ("stopping", "bounds", "selections")},
+        **{name: name in pictures for name in ("stopping", "prices", "selections")},
     }
     spent = _duration(seconds)
     numbers, tabled = _numbers(outcome, spent), _tables(outcome, spent)
@@ -109,7 +109,7 @@ def _pictures(outcome: Outcome, pictures: Mapping[str, Path]) -> dict[str, str]:
         f"same {people} noisy reports.",
         "line": "The same on the line: the truth in grey, and what three methods make of it.",
         "stopping": f"{people} people.",
-        "bounds": "GIBU beside the exact lower bound.",
+        "prices": "GIBU's error over that of the shares of true values, (1 - Σθ²)/n.",
         "selections": "Ten mechanisms of Shokri et al. on the line, under each selection rule.",
     }
     shown = {
