@@ -19,7 +19,7 @@ from freewill.experiments.mixtures import MIXTURES, binomial, settings
 from freewill.experiments.panels import QUICK, Scale
 from freewill.experiments.results import Results, Row, Store
 
-TINY = Scale("tiny", (100, 200), 2, 1, 2, 0.2, city_selections=False)
+TINY = Scale("tiny", (100, 200), 2, 2, 1, 3, 0.2, city_selections=False)
 
 
 def row(method: str, seed: int, emd: float, mixture: str = "rappor-low", failed: str = "") -> Row:

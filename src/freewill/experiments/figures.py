@@ -148,15 +148,20 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> "Fig
 def stopped(
     mixture: str, results: Results, people: int
 ) -> tuple[dict[float, float], dict[float, float]]:
-    """Return, by delta, the mean gap of algorithm 1 and the ratio of its mean EMD to GIBU's."""
+    """Return, by delta, the mean gap of algorithm 1 and the ratio of its mean EMD to GIBU's.
+
+    All means are over the same seeds, those that every delta was tried on.
+    """
     gaps, ratios = {}, {}
-    for method in EM:
+    by_delta = {m: results.by_seed(mixture, m.name, people) for m in EM}
+    tried = {method: own for method, own in by_delta.items() if own}
+    best = results.by_seed(mixture, GIBU.name, people)
+    seeds = best.keys() & set.intersection(*map(set, tried.values())) if tried else ()
+    for method, own in tried.items():
         gap = results.by_seed(mixture, method.name, people, "gap")
-        own = results.by_seed(mixture, method.name, people)
-        best = results.by_seed(mixture, GIBU.name, people)
-        if own and method.delta is not None:
-            gaps[method.delta] = float(np.mean([*gap.values()]))
-            ratios[method.delta] = sum(own.values()) / sum(best[seed] for seed in own)
+        if seeds and method.delta is not None:
+            gaps[method.delta] = float(np.mean([gap[seed] for seed in seeds]))
+            ratios[method.delta] = sum(own[seed] for seed in seeds) / sum(best[s] for s in seeds)
     return gaps, ratios
 
 

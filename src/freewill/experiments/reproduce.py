@@ -52,7 +52,7 @@ def reproduce(
 
 def draw(outcome: Outcome) -> dict[str, Path]:
     """Draw everything that there are results for, and return the files by their names."""
-    plan, results, city, line = outcome.plan, outcome.results, outcome.city, outcome.line
+    plan, results, city, line = outcome.plan, outcome.planned, outcome.city, outcome.line
     drawn, folder = {}, outcome.folder / "figures"
     for figure in plan.figures:
         panels = [
