@@ -68,21 +68,17 @@ class Race(Method):
         steps = em_steps(
             likelihood.operator, likelihood.weights, full_support(None, evidence.alphabet)
         )
-        status, last = Status.MAX_STEPS, None
+        status = Status.MAX_STEPS
         for step, here in enumerate(steps):
             if gap_of(here.slope) <= target:
                 status = Status.CERTIFIED
                 break
-            if last is not None and (here.theta == last).all():
-                status = Status.STALLED  # no weight changes any more, in double precision
-                break
             if step == self.max_steps or process_time() - started >= self.seconds:
                 break
-            last = here.theta
         return certified_estimate(evidence, here.theta, "em", status, begun, step)
 
     def ended(self, found: Estimate) -> str:
-        """Say why the race ended: certified, stalled, out of steps or out of time."""
+        """Say why the race ended: certified, out of steps or out of time."""
         short = found.status == Status.MAX_STEPS and found.steps < self.max_steps
         return OUT_OF_TIME if short else str(found.status)
 

@@ -21,8 +21,9 @@ class Row:
 
     `emd` is the distance to the distribution that people were drawn from, `emd_people` that to
     the people who were drawn. `status` says how the method ended, `failed` why there is no
-    estimate. `cpu_seconds` are the method's own; `all_cpu_seconds` add what measuring it took: its
-    distances, and its share of drawing the people.
+    estimate. `cpu_seconds` are what the method costs by itself; `all_cpu_seconds` what this row has
+    taken: with its distances and its share of drawing the people, but without an average mechanism
+    that was made for another row already.
     """
 
     mixture: str

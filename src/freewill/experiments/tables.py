@@ -28,7 +28,6 @@ _MARKS = {True: ("yes", "agrees", "✓"), False: ("no", "differs", "✗"), None:
 _ENDS = {
     "certified": "certified",
     "max_steps": "out of steps",
-    "stalled": "no weight changes any more",
     OUT_OF_TIME: "out of time",
 }
 _BREAKS = re.compile(r"<br>|<div[^>]*>")
@@ -101,7 +100,8 @@ def _verdict(judgement: Judgement) -> str:
         details[0] += f", here {' or '.join(judgement.words)}"
     for ratio in judgement.ratios:
         place = _MEASURED[MIXTURES[ratio.mixture].place]
-        details.append(f"{place}: {'cannot be inverted' if ratio.refused else ratio}")
+        told = "cannot be inverted" if ratio.refused else f"{whole(ratio)}, {ratio.seeds:,} seeds"
+        details.append(f"{place}: {told}")
     return (
         f'{chip(judgement.word)}<span class="mark {kind}" title="{title}"> {sign}</span>'
         f'<div class="detail">{"<br>".join(details)}</div>'
@@ -146,7 +146,12 @@ def differences(judgements: Iterable[Judgement], results: Results, planned: Resu
 
 
 def _number(ratio: Ratio | None) -> str:
-    return _NOTHING if ratio is None or ratio.refused else str(ratio)
+    return _NOTHING if ratio is None or ratio.refused else whole(ratio)
+
+
+def whole(ratio: Ratio) -> str:
+    """Return a ratio and its error, on one line."""
+    return f'<span class="whole">{ratio}</span>'
 
 
 def stops(mixtures: Iterable[Mixture], results: Results, people: int) -> Table:
@@ -207,7 +212,7 @@ def selections(results: Results, planned: Results, people: int) -> Table:
 
 
 def _short(ratio: Ratio | None) -> str:
-    return _NOTHING if ratio is None else f"{ratio} {chip(ratio.word)}"
+    return _NOTHING if ratio is None else f"{whole(ratio)} {chip(ratio.word)}"
 
 
 def prices(settings: Iterable[Setting], results: Results) -> Table:
