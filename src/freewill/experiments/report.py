@@ -209,9 +209,11 @@ def counts(outcome: Outcome) -> list[tuple[str, str]]:
     if outcome.judgements:
         cells = [judgement.agrees for judgement in outcome.judgements]
         panels = [j.agrees_on(ratio) for j in outcome.judgements for ratio in j.ratios]
+        measured = [r for j in outcome.judgements for r in j.ratios if not r.refused]
         cards = [
             _agreement(cells, "verdicts of tables I and II agree"),
             _agreement(panels, "panels agree, taken one by one"),
+            _agreement([r.value > 1 for r in measured], "times GIBU has the smaller mean EMD"),
         ]
     kept = len(outcome.results.rows) - outcome.computed
     earlier = f", {kept:,} of them in earlier runs" if kept else ""
