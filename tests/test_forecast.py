@@ -30,12 +30,12 @@ def schedule() -> list[Cell]:
         for people in (1_000, 10_000, 100_000)
         for seed in range(20)
     ]
-    short += [Cell(name, 100_000, 0, (Race(seconds=60.0),)) for name in mixtures]
     short += [Cell(name, 100_000, seed, (EM[5],)) for name in mixtures for seed in range(5)]
     first = [
         cell for cell in short if cell.seed == 0 or (GIBU in cell.methods and cell.people > 1e4)
     ]
     rest = [cell for cell in short if cell not in first]
+    rest += [Cell(name, 100_000, 0, (Race(seconds=60.0),)) for name in mixtures]
     return [cell for part in (first, rest) for cell in sorted(part, key=lambda cell: cell.order)]
 
 
@@ -93,9 +93,9 @@ def test_the_time_left_is_near_the_truth_and_does_not_swing(stretch: float) -> N
     # Every kind is met early, and then the end that is foretold stays where it is.
     assert np.all(np.abs(ends[share > 0.02] - 1) < 0.15)
     assert told[-1][1] == 0.0
-    # The mean over all cells, which this replaces, foretells thrice the time on the same run.
+    # The mean over all cells, which this replaces, is off by half on the same run.
     naive = np.array([(now + left) / end for now, _, left in told])
-    assert naive[share > 0.02].max() > 3
+    assert np.abs(naive[share > 0.02] - 1).max() > 0.5
 
 
 def test_an_earlier_run_teaches_what_things_cost() -> None:

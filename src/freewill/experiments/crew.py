@@ -1,4 +1,4 @@
-"""The crew: processes that run cells, each on one thread, with a cell more than hands waiting."""
+"""The crew: processes that run cells, each on one thread, with some cells waiting at hand."""
 
 import os
 from collections import deque
@@ -64,7 +64,7 @@ class Crew:
                 queued.append(cell)
             running[pool.submit(_work, self._task, cell)] = cell
 
-        for _ in range(self._workers + 1):
+        for _ in range(2 * self._workers):
             hand_out()
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:

@@ -25,10 +25,9 @@ class Cell:
         return ((self.mixture, method, self.people) for method in self.methods)
 
     @property
-    def order(self) -> tuple[bool, bool, int]:
-        """The first seed before all others, to meet every kind soon; its races when they start."""
-        races = any(isinstance(method, Race) for method in self.methods)
-        return self.seed > 0, races, self.seed
+    def order(self) -> tuple[bool, int]:
+        """Races first, for they may take longest; then seed by seed, to meet every kind soon."""
+        return not any(isinstance(method, Race) for method in self.methods), self.seed
 
 
 Kind = tuple[str, Method, int]
@@ -37,8 +36,9 @@ Kind = tuple[str, Method, int]
 
 def guess(mixture: str, method: Method) -> float:
     """Return the CPU seconds that a row may take, while nothing like it was seen."""
+    wide = not mixture.startswith("line")
     if isinstance(method, Race):
-        return method.seconds / 4
+        return min(0.7 * method.seconds, 25.0 if wide else 0.4)
     base = {"city": 0.06, "rappor": 0.03}.get(mixture.split("-", maxsplit=1)[0], 0.006)
     # Each decade of delta takes about twice the steps.
     return base if method.delta is None else base * (1e-4 / method.delta) ** 0.25
@@ -49,7 +49,8 @@ class Forecast:
 
     A mean over all that is finished would promise that what follows costs as much; here kinds are
     kept apart. A kind not seen yet costs what it did at another size, or else a guess, scaled by
-    how well guesses have done. Times are CPU times, stretched by what a CPU second has taken.
+    how well guesses have done. Times are CPU times, stretched by what a CPU second has taken, and
+    by how long workers have waited for work.
     """
 
     def __init__(self, workers: int, clock: Callable[[], float] = perf_counter) -> None:
@@ -59,6 +60,7 @@ class Forecast:
         self._foretold: Mapping[Kind, int] = {}
         self._running: dict[Cell, float] = {}
         self._guessed = self._cost = self._cpu = self._wall = 0.0
+        self._since: float | None = None
 
     def learn(self, method: Method, row: Row) -> None:
         """Note what a row has cost, in this run or in an earlier one."""
@@ -86,7 +88,10 @@ class Forecast:
 
     def finish(self, cell: Cell, rows: Iterable[Row], seconds: float) -> None:
         """Note what a cell has cost: its rows in CPU time, and in all by the clock."""
-        del self._running[cell]
+        began = self._running.pop(cell)
+        if self._since is None:
+            # Not before: processes take a while to start, once.
+            self._since = max(began, self._clock() - seconds)
         for method, row in zip(cell.methods, rows, strict=True):
             self.learn(method, row)
             self._cpu += row.all_cpu_seconds
@@ -111,9 +116,17 @@ class Forecast:
             max(stretch * sum(map(self._expected, cell.kinds)) - (now - since), 0.0)
             for cell, since in self._running.items()
         ]
-        return max((stretch * work + sum(rest)) / self._workers, *rest, 0.0)
+        return max((stretch * work + sum(rest)) / self._hands(now), *rest, 0.0)
+
+    def _hands(self, now: float) -> float:
+        """Return how many workers were busy, on average."""
+        if self._since is None or now <= self._since:
+            return self._workers
+        running = sum(now - max(since, self._since) for since in self._running.values())
+        busy = (self._wall + running) / (now - self._since)
+        return min(max(busy, 0.5), self._workers)
 
     def share(self) -> float:
         """Return how much of the work is done, 0 to 1."""
-        left = self.left() * self._workers
+        left = self.left() * self._hands(self._clock())
         return self._wall / (self._wall + left) if self._wall else 0.0

@@ -74,8 +74,8 @@ def run(
 ) -> Results:
     """Run what the store does not hold yet: the plan, and more seeds where a verdict is close.
 
-    The first seed of everything and what is judged come first, then the seeds that verdicts need,
-    then all the rest: so what things cost, and the work that nobody can foresee, are known early.
+    The first seed of all but races and what is judged come first, then the seeds that verdicts
+    need, then all the rest: so what things cost, and how much there will be, are known early.
     """
     by_name = {setting.mixture.name: setting for setting in settings}
     planned, judged = plan.cells(), {**first_cells(plan)}
@@ -83,7 +83,11 @@ def run(
     with progress("reproducing") as show, Crew(by_name, run_cell, number) as crew:
         work = _Work(plan, store, crew, Forecast(number), show)
         work.forecast.add(_missing(planned, store))
-        first = {key: methods for key, methods in planned.items() if key[2] == 0}
+        first = {
+            key: [method for method in methods if not isinstance(method, Race)]
+            for key, methods in planned.items()
+            if key[2] == 0
+        }
         work.do({**judged, **first}, judged)
         while step := more_cells(plan, _found(judged, store)):
             judged.update(step)

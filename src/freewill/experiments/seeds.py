@@ -59,13 +59,17 @@ def more_cells(plan: Plan, results: Results) -> Cells:
 
 def seeds_to_come(plan: Plan, results: Results) -> dict[Contest, int]:
     """Foretell how many seeds beyond this doubling will decide, if ratio and spread stay."""
-    found = {}
+    scale = plan.scale
+    # Before anything is known: halfway to the most, on a logarithmic scale, for every other one.
+    guess = round(((scale.seeds * scale.most_seeds) ** 0.5 - scale.seeds) / 2)
+    new = (c for c in contests(plan) if _tried(results, c, scale.people) < scale.seeds)
+    found = dict.fromkeys(new, guess)
     for contest, ratio, tried in _open(plan, results):
-        if tried >= plan.scale.seeds:
+        if tried >= scale.seeds:
             distance = min(abs(ratio.value - limit) for limit in (EXCELLENT, GOOD))
             # The spread falls with the root of the number of seeds, and the last doubling confirms.
             needed = 2 * tried * (ratio.reach / max(distance, 1e-9)) ** 2
-            ahead = _doubled(plan.scale, needed) - _doubled(plan.scale, tried)
+            ahead = _doubled(scale, needed) - _doubled(scale, tried)
             found[contest] = max(ahead, 0)
     return found
 
@@ -78,7 +82,7 @@ def _open(plan: Plan, results: Results) -> Iterator[tuple[Contest, Ratio, int]]:
     """
     people = plan.scale.people
     for contest in contests(plan):
-        tried = results.tried(contest.mixture, contest.methods[0].name, people)
+        tried = _tried(results, contest, people)
         looks = [tried] if tried <= plan.scale.seeds else [tried, tried // 2]
         ratios = [
             ratio_of(results, contest.mixture, contest.methods, people, seeds=seeds)
@@ -89,6 +93,10 @@ def _open(plan: Plan, results: Results) -> Iterator[tuple[Contest, Ratio, int]]:
             continue
         if any(ratio is not None and ratio.word == "undecided" for ratio in ratios):
             yield contest, latest, tried
+
+
+def _tried(results: Results, contest: Contest, people: int) -> int:
+    return results.tried(contest.mixture, contest.methods[0].name, people)
 
 
 def _drawn(plan: Plan, wanted: Iterable[tuple[Contest, range]]) -> Cells:
