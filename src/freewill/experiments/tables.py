@@ -30,6 +30,7 @@ _ENDS = {
     "max_steps": "out of steps",
     OUT_OF_TIME: "out of time",
 }
+_MANY = 8  # columns, beyond which they move closer to fit the page
 _BREAKS = re.compile(r"<br>|<div[^>]*>")
 _BOLD, _TAGS = re.compile(r"</?b>"), re.compile(r"<[^>]*>")
 
@@ -48,6 +49,7 @@ class Table:
         if not self.rows:
             return ""
         kind = ' class="number"' if self.numbers else ""
+        dense = ' class="dense"' if len(self.heads) > _MANY else ""
         top = "".join(f"<th{kind if i else ''}>{head}</th>" for i, head in enumerate(self.heads))
         body = "".join(
             "<tr>"
@@ -56,7 +58,7 @@ class Table:
             for row in self.rows
         )
         return (
-            f'<div class="wide"><table><thead><tr>{top}</tr></thead>'
+            f'<div class="wide"><table{dense}><thead><tr>{top}</tr></thead>'
             f"<tbody>{body}</tbody></table></div>"
         )
 
