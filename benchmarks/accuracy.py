@@ -1,4 +1,4 @@
-"""Errors of the estimators in the paper's settings, beside reference figures."""
+"""Errors of the estimators on the mixtures of the paper, beside reference figures."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

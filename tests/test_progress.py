@@ -48,6 +48,17 @@ def test_a_bar_shows_the_share_done(terminal):
         eventually(terminal, "100%")
 
 
+def test_a_bar_counts_down_the_time_that_it_is_told(terminal):
+    with progress("counting") as show:
+        show(0.25, 3723.0)
+        eventually(terminal, "1:02:03")
+        eventually(terminal, "1:02:02")
+        show(0.5, 65.0)
+        eventually(terminal, "0:01:05")
+        show(1.0, -1.0)
+        eventually(terminal, "0:00:00")
+
+
 def test_a_bar_inside_another_keeps_quiet(terminal):
     with progress("outer"):
         with progress("inner") as show:

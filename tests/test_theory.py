@@ -1,5 +1,7 @@
 """Propositions 1 to 3, checked by simulation with stated standard errors."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -47,7 +49,7 @@ def test_the_bound_holds_when_epsilons_differ(kind, bound) -> None:
     standard_error = errors.std() / np.sqrt(errors.size)
     limit = bound(THETA, epsilons, [100] * 4)
     assert errors.mean() < limit + 2 * standard_error
-    assert errors.mean() > fw.lower_bound(THETA, 400)
+    assert errors.mean() > fw.error_without_privacy(THETA, 400)
 
 
 @pytest.mark.parametrize("k", [2, 5, 100, 10_000])
@@ -55,14 +57,37 @@ def test_krr_is_within_3_of_the_best_once_e_to_the_epsilon_is_k(k: int) -> None:
     theta = np.random.default_rng(k).dirichlet(np.ones(k))
     for factor in (1.0, 1.5, 10.0):
         excess = fw.krr_error_bound(theta, [np.log(factor * k)], [1000])
-        excess -= fw.lower_bound(theta, 1000)
+        excess -= fw.error_without_privacy(theta, 1000)
         assert 0 < excess <= (3 + 1 / (k - 1)) / 1000 * (1 + 1e-12)
 
 
 def test_the_bound_at_e_to_the_epsilon_equal_k_is_reached() -> None:
     theta = np.full(2, 0.5)
-    excess = fw.krr_error_bound(theta, [np.log(2)], [1]) - fw.lower_bound(theta, 1)
+    excess = fw.krr_error_bound(theta, [np.log(2)], [1]) - fw.error_without_privacy(theta, 1)
     assert excess == pytest.approx(3 + 1 / (2 - 1))
+
+
+@pytest.mark.parametrize(
+    ("theta", "people"), [([0.2, 0.3, 0.5], 4), ([1.0, 0.0], 3), ([0.5] * 2, 1)]
+)
+def test_the_error_without_privacy_is_that_of_the_shares(theta: list[float], people: int) -> None:
+    """Against the sum over everything that people may have."""
+    expected = 0.0
+    for values in itertools.product(range(len(theta)), repeat=people):
+        shares = np.bincount(values, minlength=len(theta)) / people
+        expected += np.prod(np.take(theta, values)) * ((shares - theta) ** 2).sum()
+    assert fw.error_without_privacy(theta, people) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_error_without_privacy_is_no_bound_on_all_estimators() -> None:
+    k, people = 10, 100
+    theta = np.full(k, 1 / k)
+    counts = np.random.default_rng(0).multinomial(people, theta, size=20_000)
+    biased = (counts + np.sqrt(people) / k) / (people + np.sqrt(people))
+    errors = ((biased - theta) ** 2).sum(axis=1)
+    standard_error = errors.std() / np.sqrt(errors.size)
+    assert abs(errors.mean() - (1 - 1 / k) / (1 + np.sqrt(people)) ** 2) < 4 * standard_error
+    assert errors.mean() + 10 * standard_error < fw.error_without_privacy(theta, people)
 
 
 @pytest.mark.parametrize("epsilons", [[1.0], [0.3, 3.0]])

@@ -67,7 +67,7 @@ _HOMES = {
     ),
     "simplex": ("normalise", "project"),
     "survey": ("Survey",),
-    "theory": ("krr_error_bound", "lower_bound", "rappor_error_bound"),
+    "theory": ("error_without_privacy", "krr_error_bound", "rappor_error_bound"),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 _ROOMS = ("plots", "reports")

@@ -62,8 +62,8 @@ from freewill.reports import write_reports as write_reports
 from freewill.simplex import normalise as normalise
 from freewill.simplex import project as project
 from freewill.survey import Survey as Survey
+from freewill.theory import error_without_privacy as error_without_privacy
 from freewill.theory import krr_error_bound as krr_error_bound
-from freewill.theory import lower_bound as lower_bound
 from freewill.theory import rappor_error_bound as rappor_error_bound
 
 __version__: str

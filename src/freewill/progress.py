@@ -6,27 +6,38 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Timer
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, Task
+    from rich.text import Text
 
 _PATIENCE_SECONDS = 1.0  # what is done sooner needs no bar
 _watched: ContextVar[bool] = ContextVar("watched", default=False)
 
 
+class Show(Protocol):
+    """Takes the share done, 0 to 1, and the seconds left where the work knows better than a bar."""
+
+    def __call__(self, share: float, left: float | None = None) -> None:
+        """Show it."""
+
+
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[float], None]]:
+def progress(what: str) -> Iterator[Show]:
     """Show that work goes on, after a second of it; yield a function that takes the share done.
 
-    The bar pulses until a share, 0 to 1, is told. Nothing is shown where standard error is not a
-    terminal, nor inside other work that is shown: two bars would overwrite each other.
+    The bar pulses until a share, 0 to 1, is told. The time left is reckoned from how fast that has
+    grown, unless it is told too: then it counts down from there. Nothing is shown where standard
+    error is not a terminal, nor inside other work that is shown: two bars would overwrite each
+    other.
 
     >>> with progress("counting") as show:
     ...     show(0.5)
     """
     bar: Progress | None = None
-    known: float | None = None
+    known: tuple[float, float | None] | None = None
 
     def begin() -> None:
         nonlocal bar
@@ -35,14 +46,15 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
         bar = drawn
         # In this order, a share told while the bar was made is not lost.
         if known is not None:
-            show(known)
+            show(*known)
         drawn.start()
 
-    def show(share: float) -> None:
+    def show(share: float, left: float | None = None) -> None:
         nonlocal known
-        known = share
+        known = share, left
         if bar is not None:
-            bar.update(bar.task_ids[0], completed=share, total=1.0)
+            until = None if left is None else monotonic() + left
+            bar.update(bar.task_ids[0], completed=share, total=1.0, until=until)
 
     if _watched.get() or not sys.stderr.isatty():
         yield show
@@ -87,6 +99,16 @@ def towards(goal: float, show: Callable[[float], None]) -> Callable[[float], Non
 def _bar() -> "Progress":
     from rich import progress as columns  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    class Left(columns.TimeRemainingColumn):
+        def render(self, task: "Task") -> "Text":
+            until = task.fields.get("until")
+            if until is None:
+                return super().render(task)
+            minutes, seconds = divmod(max(math.ceil(until - monotonic()), 0), 60)
+            hours, minutes = divmod(minutes, 60)
+            return Text(f"{hours}:{minutes:02d}:{seconds:02d}", style="progress.remaining")
 
     return columns.Progress(
         columns.TextColumn("{task.description}"),
@@ -94,7 +116,7 @@ def _bar() -> "Progress":
         columns.TaskProgressColumn(),
         columns.TimeElapsedColumn(),
         columns.TextColumn("left:"),
-        columns.TimeRemainingColumn(),
+        Left(),
         console=Console(file=sys.stderr),
         transient=True,
         speed_estimate_period=120,  # parts of a long run differ in cost

@@ -1,4 +1,4 @@
-"""The paper's error bounds: what accuracy the reports allow, before any is collected."""
+"""The paper's error bounds: what accuracy to expect, before any report is collected."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,14 +8,17 @@ from freewill.mechanisms.base import average_epsilon
 from freewill.types import distribution
 
 
-def lower_bound(theta: ArrayLike, people: int) -> float:
-    """Return (1 - sum theta^2) / n, the expected squared l2 error with no privacy at all.
+def error_without_privacy(theta: ArrayLike, people: int) -> float:
+    """Return (1 - sum theta^2) / n, the expected squared l2 error of the shares of true values.
 
-    No estimator does better in general, for this is the error of the empirical distribution of
-    the true values (section V-B).
+    It is what the empirical distribution has if everyone tells the truth, and the least that an
+    *unbiased* estimator can have, of true values or of reports (Cramer-Rao). It is no bound on all
+    estimators, as section V-B of the paper has it: at the uniform distribution over k = 10 values
+    and n = 100 it is 0.0090, and (N_x + sqrt(n)/k) / (n + sqrt(n)), where N_x people have x, has
+    (1 - 1/k) / (1 + sqrt(n))^2 = 0.0074.
 
-    >>> lower_bound([0.5, 0.5], 100)
-    0.005
+    >>> round(error_without_privacy([0.1] * 10, 100), 6)
+    0.009
     """
     truth = distribution(theta, np.size(theta))
     return float((1 - truth @ truth) / people)
@@ -37,7 +40,7 @@ def krr_error_bound(
     mean, total = _mean_epsilon(epsilons, people, size)
     gain = np.expm1(mean)
     extra = (size - 1) * (size + 2 * gain) / gain**2
-    return lower_bound(theta, int(total)) + float(extra / total)
+    return error_without_privacy(theta, int(total)) + float(extra / total)
 
 
 def rappor_error_bound(
@@ -53,7 +56,7 @@ def rappor_error_bound(
     """
     half, total = _mean_epsilon(epsilons, people, 2, share=0.5)
     extra = np.size(theta) * np.exp(half) / np.expm1(half) ** 2
-    return lower_bound(theta, int(total)) + float(extra / total)
+    return error_without_privacy(theta, int(total)) + float(extra / total)
 
 
 def _mean_epsilon(

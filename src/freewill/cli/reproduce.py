@@ -18,7 +18,8 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[FIGURE]...",
-            help="2 to 14, with a or b for one panel; table1, table2; em, selections. All if none.",
+            help="2 to 14, with a or b for one panel; table1, table2; em, selections, flips. "
+            "All if none.",
         ),
     ] = None,
     quick: Annotated[bool, option("Fewer sizes and seeds.", "--quick")] = False,
@@ -41,7 +42,8 @@ def reproduce(
     """Run the paper's figures and tables again, and write a report.
 
     Results are kept in the folder: a run that was stopped goes on where it was, and a larger one
-    builds on a smaller one. The report is one HTML page with everything inside.
+    builds on a smaller one. Verdicts that are close get more seeds, or the word undecided. The
+    report is one HTML page with everything inside.
 
     Example:
 
@@ -58,7 +60,7 @@ def reproduce(
     outcome = experiments.reproduce(plan, out, city, line, command, workers)
     if outcome.judgements:
         _verdicts(outcome.judgements)
-    say(f"report: {outcome.page}\nresults: {outcome.table}")
+    say(f"report: {outcome.page}\ntables: {outcome.summary}\nresults: {outcome.table}")
 
 
 def _list() -> None:
@@ -87,15 +89,16 @@ def _places(paths: list[Path]) -> tuple[experiments.Crowd | None, experiments.Cr
 
 
 def _verdicts(judgements: tuple[experiments.Judgement, ...]) -> None:
+    marks = {True: "yes", False: "NO", None: "open"}
     rows = [
         [
             f"{judged.entry.table}: {judged.entry.row}",
             judged.entry.column,
             judged.entry.paper,
             judged.word,
-            "yes" if judged.agrees else "NO",
-            ", ".join("-" if r.refused else f"{r.value:.2f}" for r in judged.ratios),
+            marks[judged.agrees],
+            ", ".join("-" if ratio.refused else str(ratio) for ratio in judged.ratios),
         ]
         for judged in judgements
     ]
-    table(["table", "method", "paper", "here", "agree", "EMD / GIBU, each panel"], rows)
+    table(["table", "method", "paper", "here", "agree", "EMD / GIBU ± standard error"], rows)

@@ -10,7 +10,7 @@ from freewill.estimators.methods import Method
 from freewill.experiments.methods import EM, GIBU
 from freewill.experiments.mixtures import Mixture, Setting
 from freewill.experiments.results import Results
-from freewill.theory import lower_bound
+from freewill.theory import error_without_privacy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,19 +148,24 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> "Fig
 def stopped(
     mixture: str, results: Results, people: int
 ) -> tuple[dict[float, float], dict[float, float]]:
-    """Return, by delta, the mean gap of algorithm 1 and the ratio of its mean EMD to GIBU's."""
+    """Return, by delta, the mean gap of algorithm 1 and the ratio of its mean EMD to GIBU's.
+
+    All means are over the same seeds, those that every delta was tried on.
+    """
     gaps, ratios = {}, {}
-    for method in EM:
+    by_delta = {m: results.by_seed(mixture, m.name, people) for m in EM}
+    tried = {method: own for method, own in by_delta.items() if own}
+    best = results.by_seed(mixture, GIBU.name, people)
+    seeds = best.keys() & set.intersection(*map(set, tried.values())) if tried else ()
+    for method, own in tried.items():
         gap = results.by_seed(mixture, method.name, people, "gap")
-        own = results.by_seed(mixture, method.name, people)
-        best = results.by_seed(mixture, GIBU.name, people)
-        if own and method.delta is not None:
-            gaps[method.delta] = float(np.mean([*gap.values()]))
-            ratios[method.delta] = sum(own.values()) / sum(best[seed] for seed in own)
+        if seeds and method.delta is not None:
+            gaps[method.delta] = float(np.mean([gap[seed] for seed in seeds]))
+            ratios[method.delta] = sum(own[seed] for seed in seeds) / sum(best[s] for s in seeds)
     return gaps, ratios
 
 
-def bounds(settings: Iterable[Setting], results: Results) -> "Figure":
+def prices(settings: Iterable[Setting], results: Results) -> "Figure":
     """Draw GIBU's mean squared l2 error over (1 - sum theta^2) / n, the error without privacy."""
     figure = plots.blank_figure(9.4, 4.2)
     axes = figure.add_subplot()
@@ -168,7 +173,7 @@ def bounds(settings: Iterable[Setting], results: Results) -> "Figure":
         factors = price(setting, results)
         axes.plot([*factors], [*factors.values()], **_pen(setting.mixture))
     axes.axhline(1.0, color=plots.INK, linewidth=1.2, zorder=1)
-    up = "squared l2 error / lower bound"
+    up = "squared l2 error / error without privacy"
     plots.finish(axes, "What privacy costs: GIBU over the error without privacy", "people", up)
     _log(axes)
     axes.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -176,10 +181,10 @@ def bounds(settings: Iterable[Setting], results: Results) -> "Figure":
 
 
 def price(setting: Setting, results: Results) -> dict[int, float]:
-    """Return, by the number of people, GIBU's mean squared l2 error over the lower bound."""
+    """Return, by the number of people, GIBU's mean squared l2 error over that without privacy."""
     name = setting.mixture.name
     found = {}
     for people in results.curve(name, GIBU.name):
         squares = [x**2 for x in results.by_seed(name, GIBU.name, people, "l2").values()]
-        found[people] = float(np.mean(squares)) / lower_bound(setting.truth, people)
+        found[people] = float(np.mean(squares)) / error_without_privacy(setting.truth, people)
     return found

@@ -20,7 +20,7 @@ from freewill.types import FloatArray, IntArray
 Place = Literal["line", "short line", "city"]
 Kind = Literal["k-rr", "geometric", "rappor", "shokri"]
 
-RESULTS_VERSION = 1
+RESULTS_VERSION = 2
 """Raise it when the same mixture, size and seed would give another number."""
 SELECTIONS = ("max-entropy", "centre", "vertex", "coin")
 
@@ -145,6 +145,15 @@ def _two(name: str, title: str, table: str, line: _Parts, city: _Parts) -> tuple
     )
 
 
+def _flips(name: str, title: str, epsilons: tuple[float, ...]) -> Mixture:
+    """Return RAPPOR mechanisms that flip each bit with probability 1 / (1 + e^eps).
+
+    As printed (eq. 12) it is 1 / (1 + e^(eps/2)): these are RAPPOR's at twice the epsilon.
+    """
+    part = Part("rappor", tuple(2 * epsilon for epsilon in epsilons))
+    return Mixture(f"{name}-flips", f"{title}, bits flipped less", "short line", "IV", (part,))
+
+
 _HIGH, _LOW = Part("rappor", paper.RAPPOR_HIGH_PRIVACY), Part("rappor", paper.RAPPOR_LOW_PRIVACY)
 _KRR_LINE, _KRR_CITY = Part("k-rr", paper.KRR_LINE), Part("k-rr", paper.KRR_CITY)
 _GEO_LINE, _GEO_CITY = (Part("geometric", e) for e in (paper.GEOMETRIC_LINE, paper.GEOMETRIC_CITY))
@@ -160,5 +169,7 @@ _LISTED = (
     shokri("city"),
     *(shokri("line", selection) for selection in SELECTIONS[1:]),
     *(shokri("city", selection) for selection in SELECTIONS[1:]),
+    _flips("rappor-high", "ten RAPPOR, high privacy", paper.RAPPOR_HIGH_PRIVACY),
+    _flips("rappor-low", "ten RAPPOR, low privacy", paper.RAPPOR_LOW_PRIVACY),
 )
 MIXTURES = {mixture.name: mixture for mixture in _LISTED}

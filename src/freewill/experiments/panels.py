@@ -7,9 +7,11 @@ from itertools import product
 from freewill.errors import ParameterError
 from freewill.estimators.methods import Method
 from freewill.experiments.methods import (
+    EARLY,
     EM,
     GIBU,
     IBU_M,
+    IBU_M_EARLY,
     IBU_M_STOPPED,
     IBU_R,
     INV_M,
@@ -46,11 +48,15 @@ class Figure:
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is run: sizes and seeds of the panels, and of the studies of algorithm 1."""
+    """How much is run: sizes and seeds of the panels, and of the studies of algorithm 1.
+
+    A verdict that `seeds` leave undecided gets more of them, up to `most_seeds`.
+    """
 
     name: str
     sizes: tuple[int, ...]
     seeds: int
+    most_seeds: int
     em_seeds: int
     em_deltas: int
     limit_seconds: float
@@ -62,8 +68,9 @@ class Scale:
         return self.sizes[-1]
 
 
-FULL = Scale("full", (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000), 20, 5, 7, 60.0)
-QUICK = Scale("quick", (1_000, 10_000, 100_000), 5, 1, 5, 5.0, city_selections=False)
+FULL = Scale("full", (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000), 20, 2_560, 5, 7, 60.0)
+QUICK = Scale("quick", (1_000, 10_000, 100_000), 5, 20, 1, 5, 5.0, city_selections=False)
+"""Our own choice: the text of the paper names no number of people, of repetitions, and no delta."""
 
 
 def _figure(number: int, title: str, mixtures: tuple[str, ...], *methods: Method) -> Figure:
@@ -97,6 +104,7 @@ PAPER = {panel.mixture.name: panel.mixture for panel in PANELS}
 STUDIES = {
     "em": "how far algorithm 1 stops from the optimum, and what that does to the EMD",
     "selections": "ten mechanisms of Shokri et al. under each selection rule",
+    "flips": "table II if RAPPOR flipped each bit with probability 1 / (1 + e^eps)",
 }
 TABLES = {"table1": tuple(range(3, 14)), "table2": (2, 14)}
 
@@ -140,18 +148,25 @@ class Plan:
                 add(line, most, scale.seeds, INV_M)
                 if scale.city_selections:
                     add(city, most, scale.seeds, (IBU_M, *INV_M, GIBU))
+        if "flips" in self.studies:
+            for mixture in MIXTURES.values():
+                if mixture.name.endswith("-flips"):
+                    add(mixture.name, most, scale.seeds, (*RAP_R, *RAP_M, GIBU))
         if "em" in self.studies:
             stopped = IBU_M_STOPPED[: scale.em_deltas]
             for name, mixture in PAPER.items():
                 add(name, most, scale.em_seeds, (GIBU, *EM[: scale.em_deltas]))
+                # What if the paper stopped there? Asked of the seeds that the verdicts have.
+                add(name, most, scale.seeds, (GIBU, EARLY))
                 if mixture.place != "short line":
                     add(name, most, scale.em_seeds, (IBU_M, *stopped))
+                    add(name, most, scale.seeds, (IBU_M, IBU_M_EARLY))
                 add(name, most, 1, (Race(seconds=scale.limit_seconds),))
         return found
 
 
 def plan(names: Iterable[str] = (), scale: Scale = FULL) -> Plan:
-    """Read what a user asks for: 7, fig7, 7a, table1, em, selections; nothing means all.
+    """Read what a user asks for: 7, fig7, 7a, table1, em, selections, flips; nothing means all.
 
     >>> [panel.figure for panel in plan(["fig7", "2a"]).panels]
     ['2a', '7a', '7b']

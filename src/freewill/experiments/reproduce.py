@@ -52,7 +52,7 @@ def reproduce(
 
 def draw(outcome: Outcome) -> dict[str, Path]:
     """Draw everything that there are results for, and return the files by their names."""
-    plan, results, city, line = outcome.plan, outcome.results, outcome.city, outcome.line
+    plan, results, city, line = outcome.plan, outcome.planned, outcome.city, outcome.line
     drawn, folder = {}, outcome.folder / "figures"
     for figure in plan.figures:
         panels = [
@@ -63,7 +63,7 @@ def draw(outcome: Outcome) -> dict[str, Path]:
     asked = {panel.mixture.name for panel in plan.panels}
     told = {s.mixture.name: s for s in outcome.settings if s.mixture.name in asked}
     if told:
-        drawn["bounds"] = figures.bounds(told.values(), results)
+        drawn["prices"] = figures.prices(told.values(), results)
     if "em" in plan.studies:
         mixtures = [setting.mixture for setting in outcome.of_paper]
         drawn["stopping"] = figures.stopping(mixtures, results, plan.scale.people)

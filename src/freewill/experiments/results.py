@@ -20,7 +20,10 @@ class Row:
     """What one method made of one draw of people.
 
     `emd` is the distance to the distribution that people were drawn from, `emd_people` that to
-    the people who were drawn; `failed` says why there is no estimate.
+    the people who were drawn. `status` says how the method ended, `failed` why there is no
+    estimate. `cpu_seconds` are what the method costs by itself; `all_cpu_seconds` what this row has
+    taken: with its distances and its share of drawing the people, but without an average mechanism
+    that was made for another row already.
     """
 
     mixture: str
@@ -33,7 +36,8 @@ class Row:
     gap: float = math.nan
     steps: int = 0
     status: str = "failed"
-    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    all_cpu_seconds: float = 0.0
     failed: str = ""
 
 
@@ -74,13 +78,16 @@ class Results:
     rows: tuple[Row, ...]
 
     def by_seed(
-        self, mixture: str, method: str, people: int, field: str = "emd"
+        self, mixture: str, method: str, people: int, field: str = "emd", seeds: float = math.inf
     ) -> dict[int, float]:
-        """Return a column of the rows of one method and size, by seed; failures left out."""
+        """Return a column of the rows of one method and size, by seed; failures left out.
+
+        With `seeds`, only the first so many.
+        """
         return {
             row.seed: float(getattr(row, field))
             for row in self._grouped.get((mixture, method, people), ())
-            if not row.failed
+            if not row.failed and row.seed < seeds
         }
 
     @cached_property
@@ -90,10 +97,24 @@ class Results:
             grouped[row.mixture, row.method, row.people].append(row)
         return grouped
 
+    def tried(self, mixture: str, method: str, people: int) -> int:
+        """Return how many seeds were run, whether the method refused them or not."""
+        return len(self._grouped.get((mixture, method, people), ()))
+
+    def below(self, seeds: int) -> "Results":
+        """Return the results of the first so many seeds, which all methods have seen."""
+        return Results(tuple(row for row in self.rows if row.seed < seeds))
+
     def failure(self, mixture: str, method: str) -> str:
         """Return why a method has no estimate on a mixture, or nothing."""
-        why = (r.failed for r in self.rows if (r.mixture, r.method) == (mixture, method))
-        return next((text for text in why if text), "")
+        kept = (
+            rows for (m, name, _), rows in self._grouped.items() if (m, name) == (mixture, method)
+        )
+        return next((row.failed for rows in kept for row in rows if row.failed), "")
+
+    def sizes(self, mixture: str, method: str) -> list[int]:
+        """Return the numbers of people that a method was tried with."""
+        return sorted(n for m, name, n in self._grouped if (m, name) == (mixture, method))
 
     def curve(self, mixture: str, method: str) -> dict[int, tuple[float, float]]:
         """Return, by the number of people, mean and standard deviation of the EMD over seeds.
@@ -101,7 +122,7 @@ class Results:
         A single seed has no deviation.
         """
         found = {}
-        for people in sorted({row.people for row in self.rows if row.mixture == mixture}):
+        for people in self.sizes(mixture, method):
             errors = [*self.by_seed(mixture, method, people).values()]
             if errors:
                 spread = float(np.std(errors, ddof=1)) if len(errors) > 1 else 0.0

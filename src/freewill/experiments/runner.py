@@ -1,136 +1,151 @@
 """The runner: every cell of a plan once, on all cores, resumed where it stopped."""
 
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing import get_context
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from time import perf_counter, process_time
 
 import numpy as np
 
 from freewill.errors import FreewillError
 from freewill.estimators.methods import Method
-from freewill.experiments.methods import Race, Sample
+from freewill.experiments.crew import Crew
+from freewill.experiments.forecast import Cell, Forecast, Kind
+from freewill.experiments.methods import GIBU, Race, Sample
 from freewill.experiments.mixtures import Setting
 from freewill.experiments.panels import Plan
 from freewill.experiments.results import Results, Row, Store
+from freewill.experiments.seeds import Cells, first_cells, more_cells, seeds_to_come
 from freewill.metrics import emd, l2
-from freewill.progress import progress
+from freewill.progress import Show, progress
 from freewill.types import FloatArray
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_GLANCE_SECONDS = 1.0  # between two looks at the time left
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One draw of people from a setting, and the methods that are to look at it."""
-
-    mixture: str
-    people: int
-    seed: int
-    methods: tuple[Method, ...]
-
-    @property
-    def weight(self) -> float:
-        """Roughly how long it takes, in seconds: for the time left, and to start with the long."""
-        city = self.mixture.startswith("city")
-        iterations = sum(0.8 for method in self.methods if method.delta is not None)
-        limits = sum(method.seconds for method in self.methods if isinstance(method, Race))
-        return (1.6 if city else 0.25) + iterations + limits / 2
-
-
-def run_cell(setting: Setting, cell: Cell) -> list[Row]:
-    """Draw the people of a cell and run its methods on the same reports."""
+def run_cell(setting: Setting, cell: Cell) -> tuple[list[Row], float]:
+    """Draw the people of a cell and run its methods on the same reports; say how long it took."""
+    _warm_up(setting)
+    started, begun = perf_counter(), process_time()
     evidence, values = setting.draw(cell.people, cell.seed)
     drawn = np.bincount(values, minlength=setting.truth.size) / cell.people
     sample = Sample(evidence)
-    return [_row(setting, cell, method, sample, drawn) for method in cell.methods]
+    share = (process_time() - begun) / len(cell.methods)
+    rows = [_row(setting, cell, method, sample, drawn, share) for method in cell.methods]
+    return rows, perf_counter() - started
 
 
-def _row(setting: Setting, cell: Cell, method: Method, sample: Sample, drawn: FloatArray) -> Row:
-    head = (cell.mixture, method.name, cell.people, cell.seed)
+@cache
+def _warm_up(setting: Setting) -> None:
+    """Load what the first estimate and the first distance load: no method is to pay for that."""
+    found = GIBU.run(setting.draw(100, seed=0)[0])
+    emd(found.theta / found.theta.sum(), setting.truth, setting.alphabet)
+
+
+def _row(
+    setting: Setting, cell: Cell, method: Method, sample: Sample, drawn: FloatArray, share: float
+) -> Row:
+    head, begun = (cell.mixture, method.name, cell.people, cell.seed), process_time()
     try:
         found = sample.run(method)
         theta = found.theta / found.theta.sum()
     except FreewillError as error:
-        return Row(*head, failed=str(error))
-    return Row(
-        *head,
+        spent = process_time() - begun
+        return Row(*head, cpu_seconds=spent, all_cpu_seconds=spent + share, failed=str(error))
+    distances = (
         emd(theta, setting.truth, setting.alphabet),
         emd(theta, drawn, setting.alphabet),
         l2(theta, setting.truth),
-        float(found.gap),
-        found.steps,
-        str(found.status),
-        found.seconds,
+    )
+    return Row(
+        *head,
+        *distances,
+        gap=float(found.gap),
+        steps=found.steps,
+        status=method.ended(found) if isinstance(method, Race) else str(found.status),
+        cpu_seconds=found.seconds,
+        all_cpu_seconds=process_time() - begun + share,
     )
 
 
 def run(
     plan: Plan, settings: Sequence[Setting], store: Store, workers: int | None = None
 ) -> Results:
-    """Run what the store does not hold yet.
+    """Run what the store does not hold yet: the plan, and more seeds where a verdict is close.
 
-    Each worker is a process of its own with single-threaded linear algebra: the problems are
-    small, and threads would only get in each other's way.
+    The first seed of all but races and what is judged come first, then the seeds that verdicts
+    need, then all the rest: so what things cost, and how much there will be, are known early.
     """
     by_name = {setting.mixture.name: setting for setting in settings}
-    wanted = plan.cells()
-    cells = []
-    for (mixture, people, seed), methods in wanted.items():
+    planned, judged = plan.cells(), {**first_cells(plan)}
+    number = workers or os.cpu_count() or 1
+    with progress("reproducing") as show, Crew(by_name, run_cell, number) as crew:
+        work = _Work(plan, store, crew, Forecast(number), show)
+        work.forecast.add(_missing(planned, store))
+        first = {
+            key: [method for method in methods if not isinstance(method, Race)]
+            for key, methods in planned.items()
+            if key[2] == 0
+        }
+        work.do({**judged, **first}, judged)
+        while step := more_cells(plan, _found(judged, store)):
+            judged.update(step)
+            work.forecast.add(_missing(step, store))
+            work.do(step, judged)
+        work.do(planned)
+    return _found({**judged, **planned}, store)
+
+
+class _Work:
+    """What the steps of a run share."""
+
+    def __init__(
+        self, plan: Plan, store: Store, crew: Crew, forecast: Forecast, show: Show
+    ) -> None:
+        self.plan, self.store, self.crew = plan, store, crew
+        self.forecast, self.show = forecast, show
+        self._next_glance = 0.0
+        methods = {m.name: m for methods in plan.cells().values() for m in methods}
+        for row in store.rows.values():
+            if row.method in methods:
+                forecast.learn(methods[row.method], row)
+
+    def do(self, step: Cells, judged: Cells | None = None) -> None:
+        """Run cells; `judged` are those whose verdicts tell what may have to follow."""
+        cells = sorted(_missing(step, self.store), key=lambda cell: cell.order)
+        for cell, (rows, seconds) in self.crew.finished(cells, self.forecast.begin):
+            self.store.add(rows)
+            self.forecast.finish(cell, rows, seconds)
+            if perf_counter() >= self._next_glance:
+                if judged is not None:
+                    self.forecast.foretell(self._to_come(judged))
+                self.show(self.forecast.share(), self.forecast.left())
+                self._next_glance = perf_counter() + _GLANCE_SECONDS
+        self.forecast.foretell({})
+
+    def _to_come(self, judged: Cells) -> Mapping[Kind, int]:
+        """Return the rows that will have to be added, as far as can be seen."""
+        found: Counter[Kind] = Counter()
+        for contest, seeds in seeds_to_come(self.plan, _found(judged, self.store)).items():
+            for method in (GIBU, *contest.methods):
+                found[contest.mixture, method, self.plan.scale.people] += seeds
+        return found
+
+
+def _missing(cells: Cells, store: Store) -> list[Cell]:
+    """Return the cells that have methods which the store does not hold, with these alone."""
+    found = []
+    for (mixture, people, seed), methods in cells.items():
         missing = [m for m in methods if (mixture, people, seed, m.name) not in store.rows]
         if missing:
-            cells.append(Cell(mixture, people, seed, tuple(missing)))
-    cells.sort(key=lambda cell: -cell.weight)
-    total, done = sum(cell.weight for cell in cells), 0.0
-    with progress("reproducing") as show:
-        for cell, rows in _finished(cells, by_name, workers or os.cpu_count() or 1):
-            store.add(rows)
-            done += cell.weight
-            show(done / total)
-    keys = [(*where, method.name) for where, methods in wanted.items() for method in methods]
-    return Results(tuple(store.rows[key] for key in keys))
+            found.append(Cell(mixture, people, seed, tuple(missing)))
+    return found
 
 
-def _finished(
-    cells: Sequence[Cell], settings: dict[str, Setting], workers: int
-) -> Iterator[tuple[Cell, list[Row]]]:
-    """Yield cells as they are finished."""
-    if workers == 1 or len(cells) < 2:
-        for cell in cells:
-            yield cell, run_cell(settings[cell.mixture], cell)
-        return
-    spawn = get_context("spawn")
-    with _single_threads(), ProcessPoolExecutor(workers, spawn, _start, (settings,)) as pool:
-        try:
-            running = {pool.submit(_work, cell): cell for cell in cells}
-            for future in as_completed(running):
-                yield running[future], future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-@contextmanager
-def _single_threads() -> Iterator[None]:
-    """Let processes that start in here use one thread each for linear algebra."""
-    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name in _THREADS:
-            os.environ.pop(name, None)
-        os.environ.update(before)
-
-
-_SETTINGS: dict[str, Setting] = {}
-"""What a worker process was started with; empty everywhere else."""
-
-
-def _start(settings: dict[str, Setting]) -> None:
-    _SETTINGS.update(settings)
-
-
-def _work(cell: Cell) -> list[Row]:
-    return run_cell(_SETTINGS[cell.mixture], cell)
+def _found(cells: Cells, store: Store) -> Results:
+    """Return the rows that the store holds of these cells."""
+    keys: Iterable[tuple[str, int, int, str]] = (
+        (*where, method.name) for where, methods in cells.items() for method in methods
+    )
+    return Results(tuple(store.rows[key] for key in keys if key in store.rows))

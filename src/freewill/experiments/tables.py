@@ -1,11 +1,22 @@
-"""The report's tables as HTML: verdicts beside the paper's, algorithm 1, costs, parameters."""
+"""The report's tables: verdicts beside the paper's, algorithm 1, costs, parameters."""
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import unescape
 
 import numpy as np
 
-from freewill.experiments.figures import stopped
-from freewill.experiments.methods import EM, GIBU, IBU_M, IBU_M_STOPPED, INV_M
+from freewill.experiments.figures import price, stopped
+from freewill.experiments.methods import (
+    EARLY,
+    EM,
+    GIBU,
+    IBU_M,
+    IBU_M_EARLY,
+    INV_M,
+    OUT_OF_TIME,
+)
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Mixture, Setting, shokri
 from freewill.experiments.panels import PANELS
 from freewill.experiments.results import Results
@@ -13,45 +24,88 @@ from freewill.experiments.verdicts import Judgement, Ratio, ratio_of
 
 _NOTHING = "&ndash;"
 _MEASURED = {"line": "line", "city": "city", "short line": "line 0..19"}
+_MARKS = {True: ("yes", "agrees", "✓"), False: ("no", "differs", "✗"), None: ("open", "open", "?")}
+_ENDS = {
+    "certified": "certified",
+    "max_steps": "out of steps",
+    OUT_OF_TIME: "out of time",
+}
+_MANY = 8  # columns, beyond which they move closer to fit the page
+_BREAKS = re.compile(r"<br>|<div[^>]*>")
+_BOLD, _TAGS = re.compile(r"</?b>"), re.compile(r"<[^>]*>")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: bool = True) -> str:
-    """Return a table of cells that are HTML already; all columns but the first are numbers."""
-    kind = ' class="number"' if numbers else ""
-    top = "".join(f"<th{kind if i else ''}>{head}</th>" for i, head in enumerate(heads))
-    body = "".join(
-        "<tr>" + "".join(f"<td{kind if i else ''}>{c}</td>" for i, c in enumerate(row)) + "</tr>"
-        for row in rows
-    )
-    return (
-        f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+@dataclass(frozen=True)
+class Table:
+    """Heads and cells, which are HTML already; all columns but the first are numbers, or words."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: bool = True
+
+    @property
+    def html(self) -> str:
+        """The table for a page; nothing where there are no rows."""
+        if not self.rows:
+            return ""
+        kind = ' class="number"' if self.numbers else ""
+        dense = ' class="dense"' if len(self.heads) > _MANY else ""
+        top = "".join(f"<th{kind if i else ''}>{head}</th>" for i, head in enumerate(self.heads))
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td{kind if i else ''}>{cell}</td>" for i, cell in enumerate(row))
+            + "</tr>"
+            for row in self.rows
+        )
+        return (
+            f'<div class="wide"><table{dense}><thead><tr>{top}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div>"
+        )
+
+    @property
+    def markdown(self) -> str:
+        """The same for a text; nothing where there are no rows.
+
+        >>> print(Table(["", "EMD"], [["<b>line</b>", "1.2<br>&gt; 1"]]).markdown)
+        |  | EMD |
+        | --- | --- |
+        | **line** | 1.2; > 1 |
+        """
+        if not self.rows:
+            return ""
+        lines = [[*map(plain, self.heads)], ["---"] * len(self.heads)]
+        lines += [[*map(plain, row)] for row in self.rows]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def verdicts(judgements: Sequence[Judgement], name: str) -> str:
-    """Return table I or II, if it was run: our word, its ratios, and the paper's word."""
+def plain(cell: str) -> str:
+    """Return a cell without its HTML: what stood below stands behind."""
+    return unescape(_TAGS.sub("", _BOLD.sub("**", _BREAKS.sub("; ", cell))))
+
+
+def verdicts(judgements: Iterable[Judgement], name: str) -> Table:
+    """Return table I or II, as far as it was run: our word, its ratios, and the paper's word."""
     chosen = [judgement for judgement in judgements if judgement.entry.table == name]
-    if not chosen:
-        return ""
     columns = list(dict.fromkeys(judgement.entry.column for judgement in chosen))
     rows = list(dict.fromkeys(judgement.entry.row for judgement in chosen))
     cells = {(j.entry.row, j.entry.column): _verdict(j) for j in chosen}
-    reference = f'{chip("Excellent")}<div class="detail">the reference</div>'
     listed = [
-        [f"<b>{row}</b>", *(cells.get((row, column), "") for column in columns), reference]
-        for row in rows
+        [f"<b>{row}</b>", *(cells.get((row, column), "") for column in columns)] for row in rows
     ]
-    return f"<h3>Table {name}</h3>" + table(["mechanisms", *columns, "GIBU"], listed, numbers=False)
+    return Table(["mechanisms", *columns], listed, numbers=False)
 
 
 def _verdict(judgement: Judgement) -> str:
-    kind, title, sign = ("yes", "agrees", "✓") if judgement.agrees else ("no", "differs", "✗")
+    kind, title, sign = _MARKS[judgement.agrees]
     details = [f"paper: {judgement.entry.paper}"]
+    if judgement.word == "undecided":
+        details[0] += f", here {' or '.join(judgement.words)}"
     for ratio in judgement.ratios:
         place = _MEASURED[MIXTURES[ratio.mixture].place]
-        details.append(f"{place}: {'cannot be inverted' if ratio.refused else ratio}")
+        told = "cannot be inverted" if ratio.refused else f"{whole(ratio)}, {ratio.seeds:,} seeds"
+        details.append(f"{place}: {told}")
     return (
-        f'{chip(judgement.word)}<span class="mark {kind}" title="{title}">{sign}</span>'
+        f'{chip(judgement.word)}<span class="mark {kind}" title="{title}"> {sign}</span>'
         f'<div class="detail">{"<br>".join(details)}</div>'
     )
 
@@ -61,40 +115,48 @@ def chip(word: str) -> str:
     return f'<span class="chip {word}">{word}</span>'
 
 
-def differences(judgements: Sequence[Judgement], results: Results) -> str:
-    """Return each panel whose own word is not the paper's, with what speaks for and against."""
+def differences(judgements: Iterable[Judgement], results: Results, planned: Results) -> Table:
+    """Return each panel whose own word is not surely the paper's, and what speaks for and against.
+
+    What an early stop does is seen on the planned seeds alone, so the ratio without it stands
+    beside, on these seeds.
+    """
     rows = []
     for judgement in judgements:
         for ratio in judgement.differing:
             name = ratio.mixture
             chosen = tuple(m for m in judgement.entry.methods if m.name == ratio.method)
-            fewest = min(row.people for row in results.rows if row.mixture == name)
             # As if algorithm 1, and IBU with it, had stopped there.
-            tried = (IBU_M_STOPPED[2],) if ratio.method == IBU_M.name else chosen
-            stopped_early = ratio_of(results, name, tried, ratio.people, reference=EM[2].name)
+            tried = (IBU_M_EARLY,) if ratio.method == IBU_M.name else chosen
+            early = ratio_of(planned, name, tried, ratio.people, reference=EARLY.name)
+            fewest = planned.sizes(name, GIBU.name)[0]
+            open_ = f"<br>{' or '.join(ratio.words)}" if ratio.word == "undecided" else ""
+            wins = _NOTHING if ratio.refused else f"{ratio.wins} of {ratio.seeds}"
             row = {
                 "method and panel": f"{judgement.entry.column}, {MIXTURES[name].title}",
                 "paper": chip(judgement.entry.paper),
-                "here": chip(ratio.word) + (" (close)" if ratio.close else ""),
-                "EMD / GIBU": _NOTHING if ratio.refused else str(ratio),
-                "seeds that GIBU wins": _NOTHING
-                if ratio.refused
-                else f"{ratio.wins} of {ratio.seeds}",
-                "at the fewest people": _number(ratio_of(results, name, chosen, fewest)),
+                "here": chip(ratio.word) + open_,
+                "EMD / GIBU": _number(ratio),
+                "seeds that GIBU wins": wins,
+                f"at {fewest:,} people": _number(ratio_of(planned, name, chosen, fewest)),
                 "to the people drawn": _number(ratio_of(results, name, chosen, field="emd_people")),
-                "iterations stopped at delta 1e-06": _number(stopped_early),
+                "stopped at delta 1e-06": _number(early),
+                "not stopped, same seeds": _number(early and ratio_of(planned, name, chosen)),
             }
             rows.append(row)
-    if not rows:
-        return "<p>Every panel has the paper's word.</p>"
-    return table([*rows[0]], [[*row.values()] for row in rows], numbers=False)
+    return Table([*rows[0]] if rows else [], [[*row.values()] for row in rows], numbers=False)
 
 
 def _number(ratio: Ratio | None) -> str:
-    return _NOTHING if ratio is None or ratio.refused else f"{ratio.value:.2f}"
+    return _NOTHING if ratio is None or ratio.refused else whole(ratio)
 
 
-def stops(mixtures: Iterable[Mixture], results: Results, people: int) -> str:
+def whole(ratio: Ratio) -> str:
+    """Return a ratio and its error, on one line."""
+    return f'<span class="whole">{ratio}</span>'
+
+
+def stops(mixtures: Iterable[Mixture], results: Results, people: int) -> Table:
     """Return, for algorithm 1 at each delta, its EMD over the optimum's and the gap it left."""
     used = [m for m in EM if any(row.method == m.name for row in results.rows)]
     rows = []
@@ -108,25 +170,28 @@ def stops(mixtures: Iterable[Mixture], results: Results, people: int) -> str:
             if m.delta is not None
         ]
         rows.append([mixture.title, *cells])
-    return table(["EMD / EMD of the optimum", *(f"delta {m.delta:.0e}" for m in used)], rows)
+    heads = ["EMD / EMD of the optimum", *(f"delta {m.delta:.0e}" for m in used)]
+    return Table(heads, rows if used else [])
 
 
-def race(mixtures: Iterable[Mixture], results: Results, people: int) -> str:
-    """Return the time of algorithm 1 to GIBU's certificate beside GIBU's own, on one draw each."""
+def race(mixtures: Iterable[Mixture], results: Results, people: int) -> Table:
+    """Return the CPU time of algorithm 1 to GIBU's certificate beside GIBU's, on the same draw."""
     rows, ours, theirs, all_arrived = [], 0.0, 0.0, True
     for mixture in mixtures:
-        own = results.by_seed(mixture.name, GIBU.name, people, "seconds")
+        own = results.by_seed(mixture.name, GIBU.name, people, "cpu_seconds")
         for row in results.rows:
-            if (row.mixture, row.people) != (mixture.name, people) or not row.method.endswith("s"):
+            racing = row.method.startswith("em-") and row.method.endswith("s")
+            if (row.mixture, row.people) != (mixture.name, people) or not racing:
                 continue
-            best, arrived = float(np.median([*own.values()])), row.status == "certified"
-            ours, theirs, all_arrived = ours + best, theirs + row.seconds, all_arrived and arrived
-            steps, gap = f"{row.steps:,}", f"{row.gap:.1e}"
-            rows.append([mixture.title, *_times(best, row.seconds, arrived), steps, gap])
-    if not rows:
-        return ""
-    rows.append(["<b>together</b>", *_times(ours, theirs, all_arrived), "", ""])
-    return table(["", "GIBU", "algorithm 1", "slower", "its steps", "gap it reached"], rows)
+            arrived = row.status == "certified"
+            ours, theirs = ours + own[row.seed], theirs + row.cpu_seconds
+            all_arrived = all_arrived and arrived
+            told = [f"{row.steps:,}", f"{row.gap:.1e}", _ENDS.get(row.status, row.status)]
+            rows.append([mixture.title, *_times(own[row.seed], row.cpu_seconds, arrived), *told])
+    if rows:
+        rows.append(["<b>together</b>", *_times(ours, theirs, all_arrived), "", "", ""])
+    heads = ["", "GIBU", "algorithm 1", "slower", "its steps", "gap it reached", "why it ended"]
+    return Table(heads, rows)
 
 
 def _times(ours: float, theirs: float, arrived: bool) -> list[str]:
@@ -134,41 +199,48 @@ def _times(ours: float, theirs: float, arrived: bool) -> list[str]:
     return [f"{ours:.3f} s", f"{least}{theirs:.2f} s", f"{least}{theirs / ours:,.0f} times"]
 
 
-def selections(results: Results, people: int) -> str:
+def selections(results: Results, planned: Results, people: int) -> Table:
     """Return what each selection rule leaves to GIBU, and what [IBU]M and [INV]M make of it."""
     rows = []
     for mixture in [shokri("line", s) for s in SELECTIONS] + [
         shokri("city", s) for s in SELECTIONS
     ]:
-        own = results.curve(mixture.name, GIBU.name).get(people)
+        own = planned.curve(mixture.name, GIBU.name).get(people)
         if own is not None:
             unit = "km" if mixture.place == "city" else "steps"
             cells = [_short(ratio_of(results, mixture.name, m, people)) for m in ((IBU_M,), INV_M)]
             rows.append([mixture.title, f"{own[0]:.3f} ± {own[1]:.3f} {unit}", *cells])
-    return table(["", "EMD of GIBU", "[IBU]M / GIBU", "[INV]M / GIBU"], rows)
+    return Table(["", "EMD of GIBU ± deviation", "[IBU]M / GIBU", "[INV]M / GIBU"], rows)
 
 
 def _short(ratio: Ratio | None) -> str:
-    if ratio is None:
-        return _NOTHING
-    number = "refused" if ratio.refused else str(ratio)
-    return f"{number} {chip(ratio.word)}"
+    return _NOTHING if ratio is None else f"{whole(ratio)} {chip(ratio.word)}"
 
 
-def costs(mixtures: Iterable[Mixture], results: Results, people: int) -> str:
-    """Return the median seconds of each method on each mixture."""
+def prices(settings: Iterable[Setting], results: Results) -> Table:
+    """Return GIBU's squared l2 error over that without privacy, at the least and most people."""
+    rows, heads = [], [""]
+    for setting in settings:
+        factors = price(setting, results)
+        heads = ["", *(f"{people:,} people" for people in factors)]
+        rows.append([setting.mixture.title, *(f"{factor:.1f}" for factor in factors.values())])
+    return Table(heads, rows)
+
+
+def costs(mixtures: Iterable[Mixture], results: Results, people: int) -> Table:
+    """Return the median CPU time of each method on each mixture."""
     # The two post-processings cost the same.
     listed = (m for panel in PANELS for m in panel.methods if m.post != "normalise")
     methods = sorted(dict.fromkeys(listed), key=lambda method: method != GIBU)
     rows = []
     for mixture in mixtures:
-        spent = [results.by_seed(mixture.name, m.name, people, "seconds") for m in methods]
+        spent = [results.by_seed(mixture.name, m.name, people, "cpu_seconds") for m in methods]
         cells = [f"{1000 * np.median([*own.values()]):.1f}" if own else "" for own in spent]
         rows.append([mixture.title, *cells])
-    return table(["milliseconds", *(method.label.split(",")[0] for method in methods)], rows)
+    return Table(["CPU milliseconds", *(method.label.split(",")[0] for method in methods)], rows)
 
 
-def parameters(settings: Iterable[Setting]) -> str:
+def parameters(settings: Iterable[Setting]) -> Table:
     """Return what each mixture is made of."""
     names = {"k-rr": "k-RR", "geometric": "geometric", "rappor": "RAPPOR"}
     rows = []
@@ -180,4 +252,4 @@ def parameters(settings: Iterable[Setting]) -> str:
                 kind = f"{names[part.kind]}, epsilon"
             levels = ", ".join(f"{level:g}" for level in part.levels)
             rows.append([mixture.title, mixture.table, f"{kind} = {levels}", setting.key])
-    return table(["mixture", "paper's table", "mechanisms", "key of its results"], rows, False)
+    return Table(["mixture", "paper's table", "mechanisms", "key of its results"], rows, False)

@@ -1,19 +1,25 @@
 """Tables I and II: the paper's verdicts as data, and the rule by which ours are found."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.special import stdtrit
 
 from freewill.estimators.methods import Method
 from freewill.experiments.methods import IBU_M, IBU_R, INV_M, INV_R, RAP_M, RAP_R
 from freewill.experiments.results import Results
 
-Word = Literal["Excellent", "Good", "Bad", "NA", ""]
+Word = Literal["Excellent", "Good", "Bad", "NA", "undecided"]
 
 EXCELLENT, GOOD = 1.25, 2.0
 """A method is Excellent up to 1.25 times the EMD of GIBU, Good up to twice, and Bad beyond."""
 _ORDER: tuple[Word, ...] = ("Excellent", "Good", "Bad", "NA")
+SURE = 0.9973
+"""The level of a ratio's interval, three standard errors of many seeds; a word that is not the same
+on all of it is undecided."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +38,9 @@ class Entry:
 class Ratio:
     """A method's mean EMD over GIBU's on one mixture: the better post-processing, at one size.
 
-    `error` is the jackknife standard error over seeds, and `wins` counts the seeds on which GIBU
-    was nearer to the truth. `refused` says why the method has no estimate.
+    Both means are over the same seeds. `error` is the jackknife standard error over these pairs,
+    and `wins` counts the seeds on which GIBU was nearer to the truth. `refused` says why the method
+    has no estimate.
     """
 
     mixture: str
@@ -46,17 +53,34 @@ class Ratio:
     refused: str = ""
 
     def __str__(self) -> str:
-        return f"{self.value:.2f} ± {self.error:.2f}"
+        if self.refused:
+            return "refused"
+        # As many digits as the error has to say.
+        known = self.error > 0
+        digits = min(max(1 - math.floor(math.log10(self.error)), 0), 4) if known else 2
+        return f"{self.value:.{digits}f} ± {self.error:.{digits}f}"
+
+    @property
+    def reach(self) -> float:
+        """Half the width of the interval, by Student's t: a few seeds are not sure of their error.
+
+        Without bounds where one seed says nothing of it.
+        """
+        if self.seeds < 2:
+            return math.inf
+        return float(stdtrit(self.seeds - 1, (1 + SURE) / 2)) * self.error
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The verdicts on the interval, the best first: one where it is decided."""
+        if self.refused:
+            return ("NA",)
+        return _between(verdict(self.value - self.reach), verdict(self.value + self.reach))
 
     @property
     def word(self) -> Word:
-        """The verdict of the rule."""
-        return "NA" if self.refused else verdict(self.value)
-
-    @property
-    def close(self) -> bool:
-        """Whether a threshold lies within two standard errors."""
-        return any(abs(self.value - limit) <= 2 * self.error for limit in (EXCELLENT, GOOD))
+        """The verdict, if it is decided."""
+        return _decided(self.words)
 
 
 @dataclass(frozen=True)
@@ -67,20 +91,31 @@ class Judgement:
     ratios: tuple[Ratio, ...]
 
     @property
-    def word(self) -> Word:
-        """The worst of the panels: a method is to be trusted as far as its worst panel."""
-        words = [ratio.word for ratio in self.ratios]
-        return max(words, key=_ORDER.index) if words else ""
+    def words(self) -> tuple[Word, ...]:
+        """What the worst of the panels may be: a method is to be trusted as far as that."""
+        best, worst = (
+            max((ratio.words[end] for ratio in self.ratios), key=_ORDER.index) for end in (0, -1)
+        )
+        return _between(best, worst)
 
     @property
-    def agrees(self) -> bool:
-        """Whether the cell has the paper's word."""
-        return self.word == self.entry.paper
+    def word(self) -> Word:
+        """The verdict, if it is decided."""
+        return _decided(self.words)
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the cell has the paper's word; None while that is undecided."""
+        return _agrees(self.words, self.entry.paper)
 
     @property
     def differing(self) -> tuple[Ratio, ...]:
-        """The panels whose own word is not the paper's."""
-        return tuple(ratio for ratio in self.ratios if ratio.word != self.entry.paper)
+        """The panels whose own word is not the paper's, or not for certain."""
+        return tuple(ratio for ratio in self.ratios if not self.agrees_on(ratio))
+
+    def agrees_on(self, ratio: Ratio) -> bool | None:
+        """Whether one panel, taken alone, has the paper's word; None while that is undecided."""
+        return _agrees(ratio.words, self.entry.paper)
 
 
 def verdict(ratio: float) -> Word:
@@ -92,6 +127,18 @@ def verdict(ratio: float) -> Word:
     if ratio <= EXCELLENT:
         return "Excellent"
     return "Good" if ratio <= GOOD else "Bad"
+
+
+def _between(best: Word, worst: Word) -> tuple[Word, ...]:
+    return _ORDER[_ORDER.index(best) : _ORDER.index(worst) + 1]
+
+
+def _decided(words: tuple[Word, ...]) -> Word:
+    return words[0] if len(words) == 1 else "undecided"
+
+
+def _agrees(words: tuple[Word, ...], paper: Word) -> bool | None:
+    return None if paper in words and len(words) > 1 else paper in words
 
 
 _COLUMNS: dict[str, dict[str, tuple[Method, ...]]] = {
@@ -113,12 +160,18 @@ ENTRIES = tuple(
     for table, row, mixtures, words in _ROWS
     for (column, methods), word in zip(_COLUMNS[table].items(), words, strict=True)
 )
+FLIPPED = tuple(
+    replace(entry, mixtures=tuple(f"{name}-flips" for name in entry.mixtures))
+    for entry in ENTRIES
+    if entry.table == "II"
+)
+"""Table II again, as it would be if RAPPOR flipped each bit with probability 1 / (1 + e^eps)."""
 
 
-def judge(results: Results) -> list[Judgement]:
+def judge(results: Results, entries: Sequence[Entry] = ENTRIES) -> list[Judgement]:
     """Judge every entry whose panels were all run, at the largest size."""
     found = []
-    for entry in ENTRIES:
+    for entry in entries:
         ratios = [ratio_of(results, name, entry.methods) for name in entry.mixtures]
         if all(ratio is not None for ratio in ratios):
             found.append(Judgement(entry, tuple(ratio for ratio in ratios if ratio is not None)))
@@ -132,20 +185,24 @@ def ratio_of(
     people: int | None = None,
     field: str = "emd",
     reference: str = "gibu",
+    seeds: float = math.inf,
 ) -> Ratio | None:
-    """Return the ratio to GIBU of the better of `methods`, or None where there are no results."""
-    sizes = [r.people for r in results.rows if r.mixture == mixture and r.method == reference]
+    """Return the ratio to GIBU of the better of `methods`, or None where there are no results.
+
+    Each is compared on the seeds that it shares with the reference, among the first so many.
+    """
+    sizes = results.sizes(mixture, reference)
     if not sizes:
         return None
     people = max(sizes) if people is None else people
-    base = results.by_seed(mixture, reference, people, field)
+    base = results.by_seed(mixture, reference, people, field, seeds)
     ratios, refused = [], None
     for method in methods:
-        own = results.by_seed(mixture, method.name, people, field)
-        seeds = sorted(base.keys() & own.keys())
-        if seeds:
-            above, below = (np.array([c[seed] for seed in seeds]) for c in (own, base))
-            wins, number = int((below < above).sum()), len(seeds)
+        own = results.by_seed(mixture, method.name, people, field, seeds)
+        shared = sorted(base.keys() & own.keys())
+        if shared:
+            above, below = (np.array([c[seed] for seed in shared]) for c in (own, base))
+            wins, number = int((below < above).sum()), len(shared)
             value, error = _jackknife(above, below)
             ratios.append(Ratio(mixture, method.name, people, value, error, wins, number))
         else:
