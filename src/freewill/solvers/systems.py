@@ -83,21 +83,16 @@ class ToeplitzSystem:
     """The dense matrix of geometric mechanisms and k-RR on a short line, by formula: O(M k^2).
 
     For x <= x' a geometric mechanism adds a^(x'-x) (u[x] + v[x']), with u from the outputs left
-    of x' and v from those right of x (see `GeometricOperator.gram`). Summed over mechanisms, the
-    entries at distance t are two products with the table of a^t. The line must be `short`.
+    of x' and v from those right of x (see `GeometricOperator.gram`). As a^(x'-x) is a^x' / a^x,
+    that is a product of two vectors twice, and over all mechanisms one product of k x 2M with
+    2M x k. The line must be `short`, for a^-x to be an ordinary number.
     """
 
     def __init__(self, line: Line) -> None:
         self.line = line
-        size = line.size
-        index = np.arange(size)
-        gaps = np.abs(np.subtract.outer(index, index))
-        exponents = np.outer(self.line.decays, index)
-        self.powers = np.exp(-exponents)
-        self.falling, self.rising = np.exp(-2 * exponents), np.exp(2 * exponents)
-        # Where entry [x, x'] finds its two terms in the tables [x or x', distance].
-        self.low = np.minimum.outer(index, index) * size + gaps
-        self.high = np.maximum.outer(index, index) * size + gaps
+        exponents = np.outer(line.decays, np.arange(line.size))
+        self.powers, self.inverse = np.exp(-exponents), np.exp(exponents)
+        self.falling, self.rising = self.powers**2, self.inverse**2
 
     def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
         """Factor the matrix P' diag(inner) P + diag(outer)."""
@@ -105,12 +100,13 @@ class ToeplitzSystem:
         left = self.falling * np.cumsum(self.rising * smooth, axis=1)
         right = self.rising * np.cumsum((self.falling * smooth)[:, ::-1], axis=1)[:, ::-1]
         until = np.cumsum(smooth, axis=1)
-        low = (left - until).T @ self.powers
-        high = (right + until - smooth).T @ self.powers
-        matrix = low.ravel()[self.low] + high.ravel()[self.high]
+        low = np.concatenate([(left - until) * self.inverse, self.inverse])
+        high = np.concatenate([self.powers, (right + until - smooth) * self.powers])
+        # Right where x <= x'; below the diagonal it means nothing, and is not read.
+        upper = low.T @ high
         if constant:
-            matrix += cross + (cross[:, None] + constant)
-        return cholesky(matrix, outer + own)
+            upper += cross + (cross[:, None] + constant)
+        return cholesky(upper.T, outer + own)
 
 
 class LinearSystem:
