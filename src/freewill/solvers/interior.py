@@ -20,7 +20,7 @@ _WARM_UP = 2
 _UNIFORM = 0.03
 """Share of the uniform distribution after these: zeros at the start are slow to leave."""
 _TRUSTED = 0.01
-"""The same share after a start that was given: likely near the optimum, but not to be on the edge."""
+"""The same share after a given start: likely near the optimum, but not to be on the edge."""
 _LOOSE = 1.02
 """Factor by which the dual starts inside its constraint P'v <= 1."""
 _ABOUT = 1.01
