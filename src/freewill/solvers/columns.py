@@ -10,6 +10,7 @@ from freewill.solvers import Certificate, Likelihood, OnStep, Solution, Status, 
 from freewill.solvers.column_pool import ColumnPool, batches
 from freewill.solvers.iteration import accelerated_em, after_em, em_steps
 from freewill.solvers.quadratic import pivoted_quadratic
+from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray, IntArray
 
 _WARM_UP = 5
@@ -37,6 +38,7 @@ _NEAR = 1e-6
 """Gap from which on float32 entries are not exact enough for a certificate."""
 
 
+@one_blas_thread
 def solve(
     likelihood: Likelihood,
     tolerance: float,

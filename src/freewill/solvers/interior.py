@@ -9,6 +9,7 @@ from freewill.solvers.likelihood import Likelihood
 from freewill.solvers.newton import Factor, reach
 from freewill.solvers.solution import OnStep, Solution, Status, Trace
 from freewill.solvers.systems import System
+from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
 _FRACTION = 0.995
@@ -31,6 +32,7 @@ _TINY = 1e-150
 """Least theta: below that, slack / theta would overflow, and nothing depends on it."""
 
 
+@one_blas_thread
 def solve(
     likelihood: Likelihood,
     system: System,
