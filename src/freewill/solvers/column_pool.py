@@ -122,6 +122,11 @@ class ColumnPool:
         scale = self._scale.astype(self._buffer.dtype)
         border = np.zeros((size - old, size))
         for rows in slices(scale.size, 4096):
+            if old and not self.single:
+                # Few of many: these are scaled twice rather than all once. (float32 has no room
+                # for the square.)
+                border += (self.entries[old:, rows] * scale[rows] ** 2) @ self.entries[:, rows].T
+                continue
             block = self.entries[:, rows] * scale[rows]
             border += block[old:] @ block.T
         hessian = np.empty((size, size))

@@ -96,13 +96,15 @@ def _newton(likelihood: Likelihood, factor: Factor, here: _Point, slope: FloatAr
     """Take one step of Mehrotra's method, and normalise theta."""
     theta, fitted, dual, slack = here
     mu = float(theta @ slack) / theta.size
-    step = _direction(likelihood, factor, here, slope)
+    right, lack = slope - 1, likelihood.weights - fitted * dual
+    step = _direction(likelihood, factor, here, right, lack)
     ahead = theta + reach(theta, step.theta) * step.theta
     ahead_slack = slack + reach(slack, step.slack) * step.slack
     target = mu * (float(ahead @ ahead_slack) / theta.size / mu) ** 3
     # What the linear equations left out: the products of the predictor's steps.
     aim, second = target - step.theta * step.slack, step.fitted * step.dual
-    step = _direction(likelihood, factor, here, slope, aim, second)
+    right = right + aim / theta - likelihood.operator.adjoint(second / fitted)
+    step = _direction(likelihood, factor, here, right, lack - second, aim)
     fraction = max(_FRACTION, 1 - max(mu, _TO_THE_WALL))
     length = fraction * min(reach(theta, step.theta), reach(fitted, step.fitted))
     dual_length = fraction * min(reach(slack, step.slack), reach(dual, step.dual))
@@ -120,16 +122,12 @@ def _direction(
     likelihood: Likelihood,
     factor: Factor,
     here: _Point,
-    slope: FloatArray,
+    right: FloatArray,
+    lack: FloatArray,
     aim: FloatArray | float = 0.0,
-    second: FloatArray | None = None,
 ) -> _Point:
-    """Solve the Newton equations for theta s = aim and p v = w - second."""
+    """Solve the Newton equations for theta s = aim, where p v lacks so much of its aim."""
     theta, fitted, dual, slack = here
-    right, lack = slope - 1, likelihood.weights - fitted * dual
-    if second is not None:
-        right = right + aim / theta - likelihood.operator.adjoint(second / fitted)
-        lack = lack - second
     move = factor(right)
     fitted_move = likelihood.operator.forward(move)
     dual_move = (lack - dual * fitted_move) / fitted

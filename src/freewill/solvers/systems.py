@@ -93,15 +93,19 @@ class ToeplitzSystem:
         exponents = np.outer(line.decays, np.arange(line.size))
         self.powers, self.inverse = np.exp(-exponents), np.exp(exponents)
         self.falling, self.rising = self.powers**2, self.inverse**2
+        # Half of each is the same for every system.
+        self._low = np.concatenate([self.inverse, self.inverse])
+        self._high = np.concatenate([self.powers, self.powers])
 
     def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
         """Factor the matrix P' diag(inner) P + diag(outer)."""
         smooth, own, cross, constant = self.line.masses(inner)
-        left = self.falling * np.cumsum(self.rising * smooth, axis=1)
-        right = self.rising * np.cumsum((self.falling * smooth)[:, ::-1], axis=1)[:, ::-1]
         until = np.cumsum(smooth, axis=1)
-        low = np.concatenate([(left - until) * self.inverse, self.inverse])
-        high = np.concatenate([self.powers, (right + until - smooth) * self.powers])
+        left = np.cumsum(self.rising * smooth, axis=1)
+        right = np.cumsum((self.falling * smooth)[:, ::-1], axis=1)[:, ::-1]
+        low, high = self._low, self._high
+        low[: len(smooth)] = left * self.powers - until * self.inverse
+        high[len(smooth) :] = right * self.inverse + (until - smooth) * self.powers
         # Right where x <= x'; below the diagonal it means nothing, and is not read.
         upper = low.T @ high
         if constant:
