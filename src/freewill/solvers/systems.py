@@ -132,9 +132,14 @@ class LinearSystem:
         if constant == 0:
             return banded
         # H = B + U C U' with U = [1, cross] and C = [[constant, 1], [1, 0]].
-        low = np.stack([np.ones(self.line.size), cross])
-        solved = np.stack([banded(row) for row in low])
-        small = np.linalg.inv(np.array([[0.0, 1.0], [1.0, -constant]]) + low @ solved.T)
+        low, solved = np.empty((2, 2, self.line.size))
+        low[0], low[1] = 1.0, cross
+        solved[0], solved[1] = banded(low[0]), banded(cross)
+        (first, second), (third, fourth) = (low @ solved.T).tolist()
+        # The inverse of C^-1 + U' B^-1 U, where C^-1 = [[0, 1], [1, -constant]].
+        second, third, fourth = second + 1, third + 1, fourth - constant
+        small = np.array([[fourth, -second], [-third, first]])
+        small /= first * fourth - second * third
 
         def solve(right: FloatArray) -> FloatArray:
             first = banded(right)
