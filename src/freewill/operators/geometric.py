@@ -75,8 +75,14 @@ class GeometricOperator(Products):
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
-        powers = np.exp(-self.decay * np.arange(self.size))
-        return np.asarray(powers[self._gaps(columns)])
+        if columns is not None:
+            powers = np.exp(-self.decay * np.arange(self.size))
+            return np.asarray(powers[self._gaps(columns)])
+        # a^|t| for t from 1 - k to k - 1: row y is a window of it, that of y = k - 1 the first.
+        powers = np.exp(-self.decay * np.abs(np.arange(1 - self.size, self.size)))
+        step = powers.itemsize
+        windows = np.ndarray((self.size, self.size), buffer=powers.data, strides=(step, step))
+        return np.asarray(windows[self.size - 1 - self.outputs])
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x), finite however far y is from x."""

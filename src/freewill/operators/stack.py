@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from itertools import chain
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -97,8 +98,15 @@ class StackOperator(Products):
         return lambda vector: np.asarray(sum(each(vector) for each in maps))
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
-        """Return all rows as an array."""
-        return np.concatenate([part.dense(columns) for part in self.parts])
+        """Return all rows as an array, laid out as those of the first part are."""
+        first = self.parts[0].dense(columns)
+        # Part by part, for all at once would take the memory twice, and fresh memory its time.
+        layout: Literal["C", "F"] = "C" if first.flags.c_contiguous else "F"
+        rows = np.empty((self.shape[0], first.shape[1]), order=layout)
+        others = (part.dense(columns) for part in self.parts[1:])
+        for piece, end in zip(chain([first], others), self._ends, strict=True):
+            rows[end - len(piece) : end] = piece
+        return rows
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x) of all rows."""

@@ -63,7 +63,11 @@ class SymbolOperator(Products):
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
-        return self.base + self.gain * self._member(columns)
+        if columns is not None:
+            return self.base + self.gain * self._member(columns)
+        rows = np.full(self.shape, self.base)
+        rows[np.arange(self.symbols.size), self.symbols] += self.gain
+        return rows
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x)."""

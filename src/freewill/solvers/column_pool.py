@@ -58,6 +58,8 @@ class ColumnPool:
     def keep(self, wanted: BoolArray) -> IntArray:
         """Drop columns, moving the last into the gaps; return where each one left stood."""
         order = np.arange(int(wanted.sum()))
+        if order.size == wanted.size:
+            return order
         gaps = np.flatnonzero(~wanted[: order.size])
         order[gaps] = order.size + np.flatnonzero(wanted[order.size :])
         for gap in gaps:
@@ -115,9 +117,16 @@ class ColumnPool:
     def _extend(self) -> None:
         """Compute the rows and columns of the Hessian that belong to new columns."""
         old, size = len(self._hessian), self.cells.size
+        if size == old:
+            return
         scale = self._scale.astype(self._buffer.dtype)
         border = np.zeros((size - old, size))
-        for rows in slices(scale.size if size > old else 0, 4096):
+        for rows in slices(scale.size, 4096):
+            if old and not self.single:
+                # Few of many: these are scaled twice rather than all once. (float32 has no room
+                # for the square.)
+                border += (self.entries[old:, rows] * scale[rows] ** 2) @ self.entries[:, rows].T
+                continue
             block = self.entries[:, rows] * scale[rows]
             border += block[old:] @ block.T
         hessian = np.empty((size, size))

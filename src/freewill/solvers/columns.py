@@ -7,8 +7,9 @@ from scipy.ndimage import maximum_filter
 
 from freewill.solvers import Certificate, Likelihood, OnStep, Solution, Status, Trace
 from freewill.solvers.column_pool import ColumnPool
-from freewill.solvers.iteration import after_em, em_steps
+from freewill.solvers.iteration import accelerated_em, after_em, em_steps
 from freewill.solvers.quadratic import pivoted_quadratic
+from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray, IntArray
 
 _WARM_UP = 5
@@ -17,12 +18,26 @@ _AT_A_TIME = 300
 """Columns taken in at a step: more would be dropped again by the next one."""
 _PATIENCE = 4
 """Steps in which neither L rises nor a column comes, after which rounding is blamed."""
+_CYCLES = 3
+"""Cycles of accelerated EM after columns came: together a fraction of one Hessian."""
+_SHARE = 0.5
+"""Weight given to new columns, relative to an even share."""
+_MANY = 20
+"""One new column in so many, or more, call for EM: a Hessian of these would not last."""
+_UNEXPLAINED = 0.7
+"""Gap (log 2) from which on some outputs are so improbable that Newton steps only double them."""
+_FAR, _FAR_IF_SINGLE = 0.03, 0.3
+"""Gap to leave EM at; the sooner where a needless column costs more than a look at all of g."""
+_CROSS: IntArray = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]])
+_SQUARE: IntArray = np.ones((3, 3), dtype=np.int64)
+"""Neighbours that a peak must exceed: four let more columns in at a time, eight fewer needless."""
 _FAINT = 1e-12
 """Share of its usual probability below which an output counts as impossible."""
 _NEAR = 1e-6
 """Gap from which on float32 entries are not exact enough for a certificate."""
 
 
+@one_blas_thread
 def solve(
     likelihood: Likelihood,
     tolerance: float,
@@ -34,10 +49,11 @@ def solve(
     """Maximise sum_j w_j log (P theta)_j over the simplex, holding few columns of P at a time.
 
     Each step looks at g = P'(w / p) over *all* values, takes in the peaks of g above 1, and
-    moves by a constrained Newton step on the m columns in use: minimise y'Hy/2 + c'y over y >= 0
-    with H = A' diag(w / p^2) A and c = 1 - g - H theta, then backtrack, normalise and drop the
-    zeros. About ten steps of O(outputs * m^2) with one product by P' each, in memory for
-    outputs * m numbers. Wang, J. R. Statist. Soc. B 69 (2007), 185-198, has it on a line.
+    moves: by a few steps of EM while many columns are missing, else by a constrained Newton step
+    on the m columns in use: minimise y'Hy/2 + c'y over y >= 0 with H = A' diag(w / p^2) A and
+    c = 1 - g - H theta, then backtrack, normalise and drop the zeros. About ten steps of
+    O(outputs * m^2) with one product by P' each, in memory for outputs * m numbers. Wang,
+    J. R. Statist. Soc. B 69 (2007), 185-198, has it on a line.
 
     `plane` is the (rows, columns) of a grid, (1, k) for a line; peaks are then values with no
     better neighbour. Without it they are the largest g. `start` is a theta to begin from.
@@ -76,7 +92,8 @@ def solve(
         if waiting > _PATIENCE:
             best = best._replace(status=Status.STALLED)
             break
-        theta, fitted = _newton(likelihood, columns, theta, fitted, certificate.slope)
+        refitted = _refit(likelihood, columns, theta, added, certificate)
+        theta, fitted = refitted or _newton(likelihood, columns, theta, fitted, certificate.slope)
     certificate = likelihood.certify(best.theta, tolerance)
     status = Status.CERTIFIED if certificate.gap <= tolerance else best.status
     return Solution(best.theta, certificate, step, status, trace.gaps)
@@ -189,6 +206,31 @@ def _take_in(
     return wanted.size
 
 
+def _refit(
+    likelihood: Likelihood,
+    columns: ColumnPool,
+    theta: FloatArray,
+    added: int,
+    certificate: Certificate,
+) -> tuple[FloatArray, FloatArray] | None:
+    """Give new columns weight and all a few steps of EM; None near the end or if L would fall.
+
+    Where an output has next to no explanation but a new column, a Newton step doubles its p at
+    most, while EM gives the column its share at once. And EM needs no Hessian.
+    """
+    far = _FAR_IF_SINGLE if columns.single else _FAR
+    if not added or certificate.gap < (far if _MANY * added > theta.size else _UNEXPLAINED):
+        return None
+    share = _SHARE * added / theta.size
+    theta = (1 - share) * theta
+    theta[-added:] = share / added
+    # A weight may underflow and take an output's p along: L is then no number, and does not rise.
+    with np.errstate(all="ignore"):
+        theta, fitted, _ = accelerated_em(columns, likelihood.weights, theta, _CYCLES)
+    theta, fitted = theta / theta.sum(), fitted / theta.sum()
+    return (theta, fitted) if likelihood.value(fitted) > certificate.value else None
+
+
 def _peaks(
     slope: FloatArray, plane: tuple[int, int] | None, level: float, columns: ColumnPool
 ) -> IntArray:
@@ -198,7 +240,8 @@ def _peaks(
     """
     peak = slope > level
     if plane is not None:
-        around = maximum_filter(slope.reshape(plane), size=3, mode="nearest")
+        neighbours = _SQUARE if columns.single else _CROSS
+        around = maximum_filter(slope.reshape(plane), footprint=neighbours, mode="nearest")
         peak &= slope >= around.ravel()
     peak[columns.cells] = False
     found = np.flatnonzero(peak)

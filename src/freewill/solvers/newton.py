@@ -18,24 +18,30 @@ class Factor(Protocol):
         """Return x with matrix x = right."""
 
 
-def cholesky(matrix: FloatArray, diagonal: FloatArray | float = 0.0) -> Factor:
-    """Factor matrix + diag(diagonal), of which only the lower triangle is read; overwrites it.
+def cholesky(matrix: FloatArray, diagonal: FloatArray | None = None) -> Factor:
+    """Factor matrix + diag(diagonal), of which only the lower triangle is read.
 
-    The matrix is scaled to a unit diagonal first, and gets a ridge should rounding require one.
+    Adds the diagonal to the matrix itself: fresh memory costs as much as the arithmetic. Should
+    rounding require it, the matrix is scaled to a unit diagonal and gets a ridge.
     """
-    size = len(matrix)
-    matrix.ravel(order="K")[:: size + 1] += diagonal
+    if diagonal is not None:
+        matrix.ravel(order="K")[:: len(matrix) + 1] += diagonal
+    factor, failed = dpotrf(matrix, lower=1, clean=0)
+    return (
+        _ridged(matrix) if failed else lambda right: np.asarray(dpotrs(factor, right, lower=1)[0])
+    )
+
+
+def _ridged(matrix: FloatArray) -> Factor:
+    """Factor a matrix that is not positive definite by some rounding."""
     held = matrix.diagonal()
     scale = 1 / np.sqrt(np.where(held > 0, held, 1.0))
-    matrix *= scale
-    matrix *= scale[:, None]
-    ridge = 0.0
-    while True:
-        factor, failed = dpotrf(matrix, lower=1)
-        if not failed:
-            break
+    matrix = matrix * scale * scale[:, None]
+    ridge, failed = 0.0, 1
+    while failed:
         ridge = max(100 * ridge, _FIRST_RIDGE)
-        matrix.ravel(order="K")[:: size + 1] += ridge
+        matrix.ravel(order="K")[:: len(matrix) + 1] += ridge
+        factor, failed = dpotrf(matrix, lower=1, clean=0)
 
     def solve(right: FloatArray) -> FloatArray:
         found, _ = dpotrs(factor, scale * right, lower=1)

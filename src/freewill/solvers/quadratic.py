@@ -85,7 +85,7 @@ def _exact(matrix: FloatArray, cost: FloatArray) -> FloatArray:
     """Return the unconstrained minimiser, refined once: a ridge may have been needed."""
     if not cost.size:
         return cost
-    factor = cholesky(matrix.copy())
+    factor = cholesky(matrix)
     y = factor(-cost)
     return y - factor(matrix @ y + cost)
 

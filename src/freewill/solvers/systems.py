@@ -83,34 +83,34 @@ class ToeplitzSystem:
     """The dense matrix of geometric mechanisms and k-RR on a short line, by formula: O(M k^2).
 
     For x <= x' a geometric mechanism adds a^(x'-x) (u[x] + v[x']), with u from the outputs left
-    of x' and v from those right of x (see `GeometricOperator.gram`). Summed over mechanisms, the
-    entries at distance t are two products with the table of a^t. The line must be `short`.
+    of x' and v from those right of x (see `GeometricOperator.gram`). As a^(x'-x) is a^x' / a^x,
+    that is a product of two vectors twice, and over all mechanisms one product of k x 2M with
+    2M x k. The line must be `short`, for a^-x to be an ordinary number.
     """
 
     def __init__(self, line: Line) -> None:
         self.line = line
-        size = line.size
-        index = np.arange(size)
-        gaps = np.abs(np.subtract.outer(index, index))
-        exponents = np.outer(self.line.decays, index)
-        self.powers = np.exp(-exponents)
-        self.falling, self.rising = np.exp(-2 * exponents), np.exp(2 * exponents)
-        # Where entry [x, x'] finds its two terms in the tables [x or x', distance].
-        self.low = np.minimum.outer(index, index) * size + gaps
-        self.high = np.maximum.outer(index, index) * size + gaps
+        exponents = np.outer(line.decays, np.arange(line.size))
+        self.powers, self.inverse = np.exp(-exponents), np.exp(exponents)
+        self.falling, self.rising = self.powers**2, self.inverse**2
+        # Half of each is the same for every system.
+        self._low = np.concatenate([self.inverse, self.inverse])
+        self._high = np.concatenate([self.powers, self.powers])
 
     def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
         """Factor the matrix P' diag(inner) P + diag(outer)."""
         smooth, own, cross, constant = self.line.masses(inner)
-        left = self.falling * np.cumsum(self.rising * smooth, axis=1)
-        right = self.rising * np.cumsum((self.falling * smooth)[:, ::-1], axis=1)[:, ::-1]
         until = np.cumsum(smooth, axis=1)
-        low = (left - until).T @ self.powers
-        high = (right + until - smooth).T @ self.powers
-        matrix = low.ravel()[self.low] + high.ravel()[self.high]
+        left = np.cumsum(self.rising * smooth, axis=1)
+        right = np.cumsum((self.falling * smooth)[:, ::-1], axis=1)[:, ::-1]
+        low, high = self._low, self._high
+        low[: len(smooth)] = left * self.powers - until * self.inverse
+        high[len(smooth) :] = right * self.inverse + (until - smooth) * self.powers
+        # Right where x <= x'; below the diagonal it means nothing, and is not read.
+        upper = low.T @ high
         if constant:
-            matrix += cross + (cross[:, None] + constant)
-        return cholesky(matrix, outer + own)
+            upper += cross + (cross[:, None] + constant)
+        return cholesky(upper.T, outer + own)
 
 
 class LinearSystem:
@@ -132,9 +132,14 @@ class LinearSystem:
         if constant == 0:
             return banded
         # H = B + U C U' with U = [1, cross] and C = [[constant, 1], [1, 0]].
-        low = np.stack([np.ones(self.line.size), cross])
-        solved = np.stack([banded(row) for row in low])
-        small = np.linalg.inv(np.array([[0.0, 1.0], [1.0, -constant]]) + low @ solved.T)
+        low, solved = np.empty((2, 2, self.line.size))
+        low[0], low[1] = 1.0, cross
+        solved[0], solved[1] = banded(low[0]), banded(cross)
+        (first, second), (third, fourth) = (low @ solved.T).tolist()
+        # The inverse of C^-1 + U' B^-1 U, where C^-1 = [[0, 1], [1, -constant]].
+        second, third, fourth = second + 1, third + 1, fourth - constant
+        small = np.array([[fourth, -second], [-third, first]])
+        small /= first * fourth - second * third
 
         def solve(right: FloatArray) -> FloatArray:
             first = banded(right)
