@@ -154,7 +154,7 @@ def test_the_judge_accepts_what_is_right_and_rejects_all_else() -> None:
         return replace(estimate, **change)
 
     assert not fault()
-    theta = found.theta + [0.01, -0.01]
+    theta = found.theta + np.array([0.01, -0.01])
     true = oracle.truth(theta)
     assert true.gap > 1e-4
     right = {"theta": theta, "gap": true.gap, "log_likelihood": true.value}
