@@ -4,6 +4,7 @@ import multiprocessing
 import sys
 
 import numpy as np
+import pytest
 from tools.stress import __main__ as command
 from tools.stress import trials
 from tools.stress.mixtures import FAMILIES, mixture
@@ -111,7 +112,7 @@ def test_the_table_counts_and_the_list_names_what_broke() -> None:
         Run(0, "any", "passes", "wrong", "too good", excess=3e-9, seconds=2.0),
         Run(1, "any", "passes", "stalled"),
     ]
-    head, *lines = table(runs, 2).splitlines()
+    head, *lines = table(runs).splitlines()
     assert head == "2 mixtures, 3 runs"
     columns = lines[0].split("  ")
     assert [line.split()[0] for line in lines[1:]] == [AUTOMATIC, "passes"]
@@ -125,8 +126,9 @@ def test_the_table_counts_and_the_list_names_what_broke() -> None:
 class Here:
     """A pool that works in this process."""
 
-    def __init__(self, _jobs: int) -> None:
-        pass
+    def __init__(self, jobs: int, context: object) -> None:
+        assert jobs == 2
+        assert context is multiprocessing.get_context("spawn")
 
     def __enter__(self) -> "Here":
         return self
@@ -134,14 +136,18 @@ class Here:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def imap_unordered(self, work, jobs, chunksize):
+    def map(self, work, jobs, chunksize):
         assert chunksize > 0
-        return map(work, reversed(jobs))
+        return map(work, jobs)
+
+    def shutdown(self, wait, cancel_futures):
+        assert cancel_futures
+        assert not wait
 
 
 def run_command(monkeypatch, *words) -> int:
     monkeypatch.setattr(sys, "argv", ["stress", *map(str, words)])
-    monkeypatch.setattr(multiprocessing.get_context("spawn"), "Pool", Here, raising=False)
+    monkeypatch.setattr(command, "ProcessPoolExecutor", Here)
     for name in ("FREEWILL_CACHE", *command._ONE_THREAD):
         monkeypatch.setenv(name, "1")
     return command.main()
@@ -170,3 +176,19 @@ def test_the_command_fails_on_a_fault_and_shows_one_mixture_in_full(monkeypatch,
     monkeypatch.setattr(trials.fw, "gibu", crash)
     assert run_command(monkeypatch, "--seed", 7, "--only", 3, "--largest", 8) == 1
     assert run_command(monkeypatch, "--seed", 7, "--count", 1, "--largest", 8) == 1
+
+
+def test_what_is_interrupted_tells_what_it_came_to(monkeypatch, capsys) -> None:
+    def stopped(*_args, solver=None, **_options):
+        raise KeyboardInterrupt
+
+    class Halfway(Here):
+        def map(self, work, jobs, chunksize):
+            yield work(jobs[0])
+            monkeypatch.setattr(trials.fw, "gibu", stopped)
+            yield work(jobs[1])
+
+    monkeypatch.setattr(sys.modules[__name__], "Here", Halfway)
+    with pytest.raises(KeyboardInterrupt):
+        run_command(monkeypatch, "--count", 9, "--seed", 7, "--largest", 8)
+    assert capsys.readouterr().out.startswith("1 mixtures, ")

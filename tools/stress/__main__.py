@@ -7,6 +7,8 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from freewill.progress import progress
@@ -25,15 +27,23 @@ def main() -> int:
         os.environ["FREEWILL_CACHE"] = laws
         if options.only is not None:
             return _one(options)
-        begun = time.monotonic()
-        runs = _all(options)
-    print(table(runs, options.count))
+        begun, runs = time.monotonic(), list[Run]()
+        try:
+            for some in _all(options):
+                runs += some
+        finally:
+            # Who interrupts half an hour of work sees what it came to.
+            _tell(runs, options)
+            print(f"{time.monotonic() - begun:.0f} s on {options.jobs} processes")
+    return int(any(run.verdict in BAD for run in runs))
+
+
+def _tell(runs: list[Run], options: argparse.Namespace) -> None:
+    print(table(runs))
     print(faults(runs, options.seed))
-    print(f"{time.monotonic() - begun:.0f} s on {options.jobs} processes")
     if options.json:
         told = {"seed": options.seed, "count": options.count, "runs": [run.told() for run in runs]}
         Path(options.json).write_text(json.dumps(told))
-    return int(any(run.verdict in BAD for run in runs))
 
 
 def _options() -> argparse.Namespace:
@@ -59,20 +69,22 @@ def _one(options: argparse.Namespace) -> int:
     return int(any(run.verdict in BAD for run in runs))
 
 
-def _all(options: argparse.Namespace) -> list[Run]:
+def _all(options: argparse.Namespace) -> Iterator[list[Run]]:
+    """Yield what came of each mixture, in order."""
     jobs = [
         (options.seed, number, options.largest, options.seconds)
         for number in range(options.first, options.first + options.count)
     ]
-    runs: list[Run] = []
     # Started anew, not forked: NumPy looks for the number of threads when it loads.
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     context = multiprocessing.get_context("spawn")
-    with context.Pool(options.jobs) as pool, progress("stress") as show:
-        for done, some in enumerate(pool.imap_unordered(attempt, jobs, chunksize=4), 1):
-            runs += some
-            show(done / len(jobs))
-    return sorted(runs, key=lambda run: run.mixture)
+    with ProcessPoolExecutor(options.jobs, context) as pool, progress("stress") as show:
+        try:
+            for done, some in enumerate(pool.map(attempt, jobs, chunksize=4), 1):
+                yield some
+                show(done / len(jobs))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ _SHOWN = 40
 """Faults that are listed; the file of JSON has all."""
 
 
-def table(runs: Sequence[Run], mixtures: int) -> str:
+def table(runs: Sequence[Run]) -> str:
     """Return one line a solver: runs, verdicts, the worst understatement of a gap, seconds."""
     names = sorted({run.solver for run in runs}, key=lambda name: (name != AUTOMATIC, name))
     verdicts = ("certified", "stalled", "refused", *BAD)
@@ -29,6 +29,7 @@ def table(runs: Sequence[Run], mixtures: int) -> str:
         "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
         for line in lines
     )
+    mixtures = len({run.mixture for run in runs})
     return f"{mixtures:,} mixtures, {len(runs):,} runs\n{text}"
 
 
