@@ -1,5 +1,6 @@
 """What came of all runs, as a table by solver and a list of the faults."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -8,7 +9,9 @@ import numpy as np
 from tools.stress.trials import AUTOMATIC, BAD, Run
 
 _SHOWN = 40
-"""Faults that are listed; the file of JSON has all."""
+"""Kinds of faults that are listed; the file of JSON has all."""
+_NUMBERS = 6
+"""Mixtures that are named of each."""
 
 
 def table(runs: Sequence[Run]) -> str:
@@ -34,12 +37,22 @@ def table(runs: Sequence[Run]) -> str:
 
 
 def faults(runs: Sequence[Run], seed: int) -> str:
-    """List what broke, with the command that shows it again."""
+    """List what broke, the worst first and the like together, with the command to see it again."""
     bad = [run for run in runs if run.verdict in BAD]
     if not bad:
         return "Nothing broke."
+    alike: dict[tuple[int, str, str], list[Run]] = {}
+    for run in bad:
+        # Two faults are alike if they differ in their numbers only.
+        words = re.sub(r"-?\d[\d.e+-]*", "#", run.detail)
+        alike.setdefault((BAD.index(run.verdict), run.solver, words), []).append(run)
     lines = [f"{len(bad):,} faults; one again: python -m tools.stress --seed {seed} --only NUMBER"]
-    lines += [f"  {run.mixture} {run.solver} {run.verdict}: {run.detail}" for run in bad[:_SHOWN]]
-    if len(bad) > _SHOWN:
-        lines.append(f"  and {len(bad) - _SHOWN:,} more")
+    for key in sorted(alike)[:_SHOWN]:
+        same = alike[key]
+        numbers = ", ".join(str(run.mixture) for run in same[:_NUMBERS])
+        lines.append(
+            f"  {len(same):,} x {same[0].solver} {same[0].verdict}: {same[0].detail} [{numbers}]"
+        )
+    if len(alike) > _SHOWN:
+        lines.append(f"  and {len(alike) - _SHOWN:,} kinds more")
     return "\n".join(lines)

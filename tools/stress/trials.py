@@ -19,7 +19,8 @@ from tools.stress.mixtures import Mixture, mixture
 from tools.stress.oracle import Oracle
 
 AUTOMATIC = "automatic"
-BAD = ("wrong", "crash", "warned", "slow", "uncertified")
+BAD = ("wrong", "crash", "uncertified", "slow", "warned")
+"""The worst first."""
 _ALL_SOLVERS = 200
 """Size up to which every solver is forced; beyond, one of them a mixture, by its number."""
 _ROUNDING = 2.0**-53
