@@ -24,10 +24,11 @@ class Estimate:
     """A distribution on the alphabet with its certificate.
 
     `gap` bounds L* - L(theta), the log-likelihood per person that the best theta could gain. It
-    is infinite where theta calls an observed output impossible. `trace` has the gap after each
-    step. `unresolved` counts directions of theta that the evidence does not tell apart at this
-    answer (None: not looked at). `curvature` is the Hessian of -L at theta where the solver holds
-    it: a later run that starts here need not take it from the reports again.
+    is infinite where theta calls an observed output impossible, and where numbers overflow. `trace`
+    has the gap after each step. `unresolved` counts directions of theta that the mechanisms do not
+    tell apart, however many people report (None: not known). `curvature` is the Hessian of -L at
+    theta where the solver holds it: a later run that starts here need not take it from the reports
+    again.
     """
 
     theta: FloatArray
