@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test coverage check mutants release bench spark clean
+.PHONY: help demo test coverage check mutants stress release bench spark clean
 
 help:
 	@echo "make demo      simulate free-will privacy on a line and on a city grid"
@@ -12,6 +12,7 @@ help:
 	@echo "make check     style, types and layering only"
 	@echo "make coverage  make test, and fail if too few branches run"
 	@echo "make mutants   small faults in the core rooms: which ones do the tests notice?"
+	@echo "make stress    10,000 random mixtures, every solver, against an oracle of its own"
 	@echo "make release   build wheel and source archive, and try both in empty environments"
 	@echo "make bench     speed and accuracy beside the rivals"
 	@echo "make spark     add Spark to .venv (its tests and commands also need Java 17)"
@@ -49,6 +50,11 @@ MUTANTS ?= 1000
 ROOMS ?=
 mutants: $(READY)
 	$(BIN)/python -m tools.mutants --count $(MUTANTS) $(ROOMS)
+
+# Two processes of one thread, about half an hour. STRESS="--only 17" shows one mixture in full.
+STRESS ?=
+stress: $(READY)
+	$(BIN)/python -m tools.stress $(STRESS)
 
 release: $(READY)
 	rm -rf dist

@@ -23,10 +23,10 @@ def test_an_id_is_the_hash_of_the_sorted_spec():
 
 
 def test_the_largest_law_is_listed_and_none_beyond(monkeypatch):
-    mechanism = fw.Matrix(LINE, np.full((4, 5), 0.2))
-    monkeypatch.setattr(base, "_LAW_LIMIT", 20)
-    assert mechanism.law().shape == (4, 5)
-    monkeypatch.setattr(base, "_LAW_LIMIT", 19)
+    mechanism = fw.KRR(LINE, 1.0)
+    monkeypatch.setattr(base, "_LAW_LIMIT", 16)
+    assert mechanism.law().shape == (4, 4)
+    monkeypatch.setattr(base, "_LAW_LIMIT", 15)
     with pytest.raises(fw.LawError, match="which never lists them"):
         mechanism.law()
 

@@ -12,7 +12,9 @@ from freewill.estimators.estimate import (
     Start,
     certified_estimate,
     likelihood_of,
+    positive,
     theta_of,
+    whole,
 )
 from freewill.evidence import Evidence
 from freewill.solvers import OnStep, Status, Trace
@@ -33,30 +35,37 @@ def em(
     theta is phi, theta^t in the paper; w_j = (n^A / n) q_z^A. Stopping by delta says nothing of
     the distance to the optimum, and stopping early changes the answer: the gap on the result
     tells how far it is. `gibu` goes to the optimum. The start must have full support (uniform by
-    default). `on_step` is called with a `Step` (number, gap, log_likelihood) after each one. Cost a
-    step: one forward and one adjoint product, whatever the number of people.
+    default). `on_step` is called with a `Step` (number, gap, log_likelihood) after each one. Where
+    numbers overflow or underflow, the last theta without such is the answer, and its status is
+    "stalled". Cost a step: one forward and one adjoint product, whatever the number of people.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> fw.em(fw.collect([(coin, [0], [60]), (coin, [1], [40])]), delta=1e-12).theta.round(3)
     array([0.716, 0.284])
     """
-    if not delta > 0:
-        raise ParameterError(f"delta={delta!r}: must be > 0.")
+    delta = positive("delta", delta)
+    limit = whole("max_steps", max_steps)
     started = perf_counter()
     likelihood, trace = compact(likelihood_of(evidence)), Trace(on_step)
     theta = full_support(start, evidence.alphabet)
-    status, step, value = Status.MAX_STEPS, 0, -np.inf
+    status, done, value = Status.MAX_STEPS, 0, -np.inf
     steps = em_steps(likelihood.operator, likelihood.weights, theta)
-    for step, here in enumerate(islice(steps, max_steps + 1)):
-        last, value = value, likelihood.value(here.fitted)
-        if step:
-            # A step makes theta sum to what the weights sum to: no need to scale.
-            trace.add(step, gap_of(here.slope), value)
-        if abs(value - last) < delta:
-            status = Status.CONVERGED
-            break
-    return certified_estimate(evidence, here.theta, "em", status, started, step, trace=trace.gaps)
+    # What is not finite ends the loop: no comparison with it would.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        for step, here in enumerate(islice(steps, limit + 1)):
+            last, value = value, likelihood.value(here.fitted)
+            if not (np.isfinite(value) and np.all(np.isfinite(here.slope))):
+                status = Status.STALLED
+                break
+            theta, done = here.theta, step
+            if step:
+                # A step makes theta sum to what the weights sum to: no need to scale.
+                trace.add(step, gap_of(here.slope), value)
+            if abs(value - last) < delta:
+                status = Status.CONVERGED
+                break
+    return certified_estimate(evidence, theta, "em", status, started, done, trace=trace.gaps)
 
 
 def full_support(start: Start | None, alphabet: Alphabet) -> FloatArray:

@@ -1,8 +1,9 @@
 """What every estimator returns: theta, how it was found, and how far it is from the optimum."""
 
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from time import perf_counter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,10 +24,11 @@ class Estimate:
     """A distribution on the alphabet with its certificate.
 
     `gap` bounds L* - L(theta), the log-likelihood per person that the best theta could gain. It
-    is infinite where theta calls an observed output impossible. `trace` has the gap after each
-    step. `unresolved` counts directions of theta that the evidence does not tell apart at this
-    answer (None: not looked at). `curvature` is the Hessian of -L at theta where the solver holds
-    it: a later run that starts here need not take it from the reports again.
+    is infinite where theta calls an observed output impossible, and where numbers overflow. `trace`
+    has the gap after each step. `unresolved` counts directions of theta that the mechanisms do not
+    tell apart, however many people report (None: not known). `curvature` is the Hessian of -L at
+    theta where the solver holds it: a later run that starts here need not take it from the reports
+    again.
     """
 
     theta: FloatArray
@@ -71,6 +73,32 @@ def theta_of(start: Start, alphabet: Alphabet) -> FloatArray:
     return start.theta
 
 
+def positive(name: str, value: Any) -> float:
+    """Return a tolerance as a float after checking that it is a number > 0 and finite.
+
+    >>> positive("tol", 1e-6)
+    1e-06
+    """
+    try:
+        number = np.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:
+        number = np.inf
+    if not 0 < number < np.inf:
+        raise ParameterError(f"{name}={value!r}: must be a number > 0 and finite, such as 1e-6.")
+    return number
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """Return a number of steps after checking that it is an integer and not too small.
+
+    >>> whole("max_steps", np.int64(100))
+    100
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name}={value!r}: must be an integer >= {least}.")
+    return int(value)
+
+
 def refuse_empty(evidence: Evidence) -> None:
     """Refuse evidence with nobody in it."""
     if evidence.people == 0:
@@ -112,9 +140,12 @@ def certified_estimate(
     seconds = perf_counter() - started
     passing = any(group.streams for group in evidence.groups)
     likelihood = passes_of(evidence) if passing else likelihood_of(evidence)
-    certificate = likelihood.certify(theta, default_tolerance(evidence))
-    # A vector with negative components is no distribution; no bound holds for it.
-    gap = certificate.gap if np.all(theta >= 0) else np.inf
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        certificate = likelihood.certify(theta, default_tolerance(evidence))
+    # A vector with negative components is no distribution; no bound holds for it. None is known
+    # where numbers overflow.
+    bounded = np.all(theta >= 0) and np.isfinite(certificate.gap)
+    gap = certificate.gap if bounded else np.inf
     solution = Solution(theta, certificate._replace(gap=gap), steps, status, trace)
     return estimate_of(evidence, solution, method, seconds, unresolved=unresolved)
 

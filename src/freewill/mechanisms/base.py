@@ -37,8 +37,9 @@ class Mechanism(Protocol):
     """
 
     name: ClassVar[str]
-    full_rank: ClassVar[bool] = True
-    """Whether every law of this kind tells all distributions apart, given enough reports."""
+    full_rank: ClassVar[bool] = False
+    """Whether every law of this kind is known to tell all distributions apart, given enough
+    reports; where it is not known, estimators look at the law."""
     tabulated: ClassVar[bool] = False
     """Whether the law is a table of numbers, to the last digit, and not a formula."""
     alphabet: Any

@@ -41,6 +41,7 @@ class Geometric(Mechanism):
     alphabet: Linear
     epsilon: float
     name: ClassVar[str] = "geometric"
+    full_rank: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Linear, self.name)

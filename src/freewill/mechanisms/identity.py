@@ -24,6 +24,7 @@ class Identity(Mechanism):
 
     alphabet: Alphabet
     name: ClassVar[str] = "identity"
+    full_rank: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Alphabet, self.name, least=1)

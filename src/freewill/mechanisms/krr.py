@@ -40,6 +40,7 @@ class KRR(Mechanism):
     alphabet: Alphabet
     epsilon: float
     name: ClassVar[str] = "k-rr"
+    full_rank: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Alphabet, self.name)

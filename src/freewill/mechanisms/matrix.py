@@ -19,6 +19,8 @@ from freewill.types import FloatArray, IntArray, Reports, Spec
 _ROW_TOLERANCE = 1e-9
 _ROW_ROUNDING = 2.0**-48
 """How far from 1 the sum of a row may be that is left as it is: what dividing it would leave."""
+_TINY = 2.0**-256
+"""Outputs whose probability is below that for every value are held with a factor of their own."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -28,7 +30,9 @@ class Matrix(Mechanism):
     Rows that sum to 1 within 1e-9 are divided by their sums: sampler, operator and guarantee all
     speak of the law so made. The output alphabet is the alphabet itself for a square law,
     0 .. m-1 for a rectangular one, unless `outputs` names another. Promises the LDP epsilon that
-    the law turns out to have, which is infinite when some output excludes some value.
+    the law turns out to have, which is infinite when some output excludes some value. Entries
+    are taken as they are, down to the smallest double, 5e-324: an output that is next to impossible
+    tells as much as another.
 
     >>> import freewill as fw
     >>> answer = fw.Matrix(fw.Categorical(["yes", "no"]), [[0.8, 0.2], [0.5, 0.5]])
@@ -40,7 +44,6 @@ class Matrix(Mechanism):
     matrix: FloatArray
     output_alphabet: Alphabet
     name: ClassVar[str] = "matrix"
-    full_rank: ClassVar[bool] = False
     tabulated: ClassVar[bool] = True
 
     def __init__(self, alphabet: Alphabet, law: ArrayLike, outputs: Alphabet | None = None) -> None:
@@ -89,7 +92,11 @@ class Matrix(Mechanism):
     def operator(self, outputs: Reports) -> DenseOperator:
         """Return the law of these outputs, as an array."""
         symbols = self.output_space.checked(outputs, self.name)
-        return DenseOperator(np.ascontiguousarray(self.matrix.T[symbols]))
+        return _scaled(np.ascontiguousarray(self.matrix.T[symbols]))
+
+    def law(self) -> FloatArray:
+        """Return the matrix, to the last digit."""
+        return self.matrix
 
     def guarantee(self) -> Guarantee:
         """Return the epsilon-LDP that the law itself gives.
@@ -115,6 +122,19 @@ class Matrix(Mechanism):
 
     def __str__(self) -> str:
         return f"{self.name}({self.alphabet}, {self.matrix.shape[1]} outputs)"
+
+
+def _scaled(rows: FloatArray) -> DenseOperator:
+    """Return the law of some outputs; one that is next to impossible for all values is scaled.
+
+    Products and squares of such rows would underflow. A power of two changes no digit, not even of
+    a denormal entry: the ratios between values, which are all that an estimate uses, stay exact.
+    """
+    largest = rows.max(axis=1, initial=0.0)
+    if np.all((largest >= _TINY) | (largest == 0)):
+        return DenseOperator(rows)
+    exponents = np.where(largest < _TINY, np.frexp(largest)[1], 0)
+    return DenseOperator(np.ldexp(rows, -exponents[:, None]), exponents * np.log(2))
 
 
 def _checked_law(law: ArrayLike, size: int) -> FloatArray:

@@ -48,6 +48,7 @@ class PlanarGeometric(Mechanism):
     alphabet: Grid
     epsilon: float
     name: ClassVar[str] = "planar-geometric"
+    full_rank: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Grid, self.name)

@@ -41,6 +41,7 @@ class RAPPOR(Mechanism):
     alphabet: Alphabet
     epsilon: float
     name: ClassVar[str] = "rappor"
+    full_rank: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Alphabet, self.name)
