@@ -34,7 +34,7 @@ _LEAST = 0.5
 """Seconds that every solver gets, however fast the best one is."""
 _CUBIC: tuple[SolverName, ...] = ("interior", "passes")
 _CUBIC_VALUES = 3_000
-"""Values beyond which a factor of a k x k matrix takes too long for a single step to be waited for."""
+"""Values beyond which even one step with a k x k matrix takes too long to be waited for."""
 ASKED = 2.0
 """Nowhere may another solver be more than this many times as fast as the one chosen."""
 
@@ -59,7 +59,7 @@ class Case:
         shown = []
         for solver in SOLVERS:
             taken = self.seconds.get(solver, math.nan)
-            text = "–" if taken is None else "" if math.isnan(taken) else f"{taken:.2g}"
+            text = "-" if taken is None else "" if math.isnan(taken) else f"{taken:.2g}"
             shown.append(f"**{text}**" if solver == self.chosen else text)
         return [self.instance.name, *shown, f"{self.ratio:.2g}"]
 
@@ -188,11 +188,9 @@ def planar(columns: int, people: int, sharpness: float = 0.2, count: int = 3) ->
     return Instance(name, mixture(fw.PlanarGeometric, grid, epsilons), truth, people)
 
 
-def planar_beside(
-    columns: int, people: int, kind: type[fw.Mechanism], sharpness: float
-) -> Instance:
+def planar_beside(columns: int, people: int, kind: type[fw.Mechanism]) -> Instance:
     """Planar noise beside one mechanism of another kind."""
-    base = planar(columns, people, sharpness, 2)
+    base = planar(columns, people, 0.3, 2)
     other = mixture(kind, base.alphabet, [5.0])
     return replace(
         base, name=f"{base.name} + {other[0].name}", mechanisms=[*base.mechanisms, *other]
