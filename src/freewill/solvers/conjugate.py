@@ -6,7 +6,7 @@ from freewill.operators import Operator
 from freewill.solvers.newton import Factor
 from freewill.types import FloatArray
 
-_PREDICTOR = 1e-2
+_PREDICTOR = 0.03
 """Relative residual of the predictor, which only tells how much centring is needed."""
 _CORRECTOR = 1e-4
 """That of the step itself: with 1e-3 as many as twice the steps were needed, 1e-5 saves none."""
@@ -30,14 +30,17 @@ class ConjugateSystem:
         """Return a solver: rough for the first right-hand side, the predictor's, then finer."""
         product = self.operator.gram_map(inner)
         inverse = 1 / (self.operator.gram_diagonal(inner) + outer)
-        tolerances = iter([_PREDICTOR])
+        earlier: list[FloatArray] = []
 
         def solve(right: FloatArray) -> FloatArray:
-            tolerance = next(tolerances, _CORRECTOR)
+            tolerance = _CORRECTOR if earlier else _PREDICTOR
+            enough = tolerance**2 * float(right @ (inverse * right))
             found, left = np.zeros_like(right), right.copy()
+            if earlier:
+                found = earlier[0].copy()
+                left -= product(found) + outer * found
             way = inverse * left
             size = float(left @ way)
-            enough = tolerance**2 * size
             for _ in range(_MOST):
                 if not size > enough:
                     break
@@ -48,6 +51,7 @@ class ConjugateSystem:
                 towards = inverse * left
                 last, size = size, float(left @ towards)
                 way = towards + (size / last) * way
+            earlier[:] = [found]
             return found
 
         return solve
