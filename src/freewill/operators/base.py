@@ -88,6 +88,9 @@ class Operator(Protocol):
     def gram_map(self, weights: FloatArray) -> Map:
         """Return that matrix as a product, good to float32 at least: for directions."""
 
+    def subset(self, places: IntArray) -> "Operator":
+        """Return the law of some of the outputs alone, named by their (rising) places."""
+
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array, or only these columns of it."""
 

@@ -126,7 +126,7 @@ class ConvolutionOperator(Products):
         rough = np.flatnonzero(~(error * fitted > noise))
         fitted[rough] = 0.0
         cells = np.flatnonzero(theta)
-        some_outputs = ConvolutionOperator(self.outputs[rough], self.kernel)
+        some_outputs = self.subset(rough)
         for some in slices(cells.size if rough.size else 0, _ENTRIES // max(1, rough.size)):
             fitted[rough] += some_outputs.dense(cells[some]) @ theta[cells[some]]
         return fitted
@@ -150,7 +150,7 @@ class ConvolutionOperator(Products):
         """Yield some rows as arrays, a few megabytes at a time, each with where they belong."""
         for some in slices(places.size, _ENTRIES // self.shape[1]):
             here = places[some]
-            yield ConvolutionOperator(self.outputs[here], self.kernel).dense(), here
+            yield self.subset(here).dense(), here
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H, all from the entries."""
@@ -183,6 +183,10 @@ class ConvolutionOperator(Products):
         """Lay weights of outputs out on the grid."""
         plane = np.bincount(self.outputs, weights, minlength=self.shape[1]).astype(np.float64)
         return plane.reshape(self.kernel.rows, self.kernel.columns)
+
+    def subset(self, places: IntArray) -> "ConvolutionOperator":
+        """Return the law of some of the outputs."""
+        return ConvolutionOperator(self.outputs[places], self.kernel)
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array, looked up in the tables."""

@@ -46,6 +46,10 @@ class DenseOperator(Products):
         """Return the weights times the squared rows."""
         return np.asarray(np.einsum("j,jx,jx->x", weights, self.rows, self.rows))
 
+    def subset(self, places: IntArray) -> "DenseOperator":
+        """Return some of the rows."""
+        return DenseOperator(self.rows[places], self.log_scale[places])
+
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows."""
         return self.rows if columns is None else self.rows[:, columns]

@@ -1,6 +1,6 @@
 """Operator of the linear geometric mechanism, in O(k) by two recurrences."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -72,6 +72,10 @@ class GeometricOperator(Products):
     def line_terms(self) -> LineTerms:
         """Return K = e^(-decay |i - j|); each output counts once."""
         return LineTerms(self.outputs, np.ones(self.outputs.size), self.decay)
+
+    def subset(self, places: IntArray) -> "GeometricOperator":
+        """Return the law of some of the outputs."""
+        return replace(self, outputs=self.outputs[places])
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""

@@ -97,6 +97,15 @@ class StackOperator(Products):
             maps.append(PlanarGram(planar))
         return lambda vector: np.asarray(sum(each(vector) for each in maps))
 
+    def subset(self, places: IntArray) -> "StackOperator":
+        """Return the law of some of the outputs, part by part."""
+        cuts = np.searchsorted(places, self._ends)
+        firsts = np.append(0, self._ends[:-1])
+        pieces = np.split(places, cuts[:-1])
+        each = zip(self.parts, pieces, firsts, strict=True)
+        some = [part.subset(piece - first) for part, piece, first in each if piece.size]
+        return StackOperator(some or [self.parts[0].subset(places)])
+
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return all rows as an array, laid out as those of the first part are."""
         first = self.parts[0].dense(columns)

@@ -1,7 +1,7 @@
 """Operators of the form base + gain * [x in S_y]: k-RR, no privacy, and all bit reports."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -60,6 +60,10 @@ class SymbolOperator(Products):
         """Return base^2 sum(w) + gain (2 base + gain) (weights added up by symbol)."""
         extra = self.gain * (2 * self.base + self.gain)
         return np.asarray(self.base**2 * weights.sum() + extra * self.by_symbol(weights))
+
+    def subset(self, places: IntArray) -> "SymbolOperator":
+        """Return the law of some of the outputs."""
+        return replace(self, symbols=self.symbols[places], log_scale=self.log_scale[places])
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
@@ -168,6 +172,10 @@ class BitOperator(Products):
     def guess(self, weights: FloatArray) -> Guess:
         """Return the bit sums, from which theta can be read roughly."""
         return Guess(self.base, self.gain, float(weights.sum()), self.by_bit(weights))
+
+    def subset(self, places: IntArray) -> "BitOperator":
+        """Return the law of some of the outputs."""
+        return replace(self, packed=self.packed[places], log_factor=self.log_factor[places])
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array: for small problems."""

@@ -1,13 +1,11 @@
 """Certified maximum likelihood by column generation, for large alphabets with a sparse optimum."""
 
-from itertools import islice
-
 import numpy as np
 from scipy.ndimage import maximum_filter
 
 from freewill.solvers import Certificate, Likelihood, OnStep, Solution, Status, Trace
 from freewill.solvers.column_pool import ColumnPool
-from freewill.solvers.iteration import accelerated_em, after_em, em_steps
+from freewill.solvers.iteration import accelerated_em, after_em
 from freewill.solvers.quadratic import pivoted_quadratic
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray, IntArray
@@ -59,7 +57,7 @@ def solve(
     better neighbour. Without it they are the largest g. `start` is a theta to begin from.
     CERTIFIED means that the gap over all values, in float64, is within the tolerance; STALLED
     that rounding ended all progress, or that the optimum is not sparse (sharp mechanisms on many
-    cells): its columns outgrow their room, and `max_steps` steps of EM give the answer.
+    cells) and its columns outgrow their room.
 
     >>> from freewill.operators import DenseOperator
     >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
@@ -69,7 +67,8 @@ def solve(
     columns, trace = ColumnPool(likelihood.operator), Trace(on_step)
     theta, fitted = _start(likelihood, columns, start, plane)
     if not np.all(fitted > 0):
-        return _without_columns(likelihood, tolerance, max_steps, trace)
+        uniform = np.full(likelihood.size, 1 / likelihood.size)
+        return Solution(uniform, likelihood.certify(uniform, tolerance), 0, Status.STALLED)
     best = Solution(theta, Certificate(-np.inf, theta, np.inf), 0, Status.MAX_STEPS)
     value, waiting = -np.inf, 0
     for step in range(max_steps + 1):
@@ -87,9 +86,7 @@ def solve(
         rising = certificate.value > value + 1e-14 * abs(value)
         waiting = 0 if added or rising else waiting + 1
         value = certificate.value
-        if columns.crowded:
-            return _without_columns(likelihood, tolerance, max_steps, trace)
-        if waiting > _PATIENCE:
+        if columns.crowded or waiting > _PATIENCE:
             best = best._replace(status=Status.STALLED)
             break
         refitted = _refit(likelihood, columns, theta, added, certificate)
@@ -114,28 +111,6 @@ def _certify(
         fitted = likelihood.operator.forward_within(full, tolerance / 20)
         certificate = likelihood.certify(full, tolerance)
     return fitted, certificate
-
-
-def _without_columns(
-    likelihood: Likelihood, tolerance: float, max_steps: int, trace: Trace
-) -> Solution:
-    """Take steps of EM instead: the outputs call for more columns than there is room for."""
-    uniform = np.full(likelihood.size, 1 / likelihood.size)
-    steps = em_steps(likelihood.operator, likelihood.weights, uniform)
-    best = Solution(uniform, likelihood.certify(uniform, tolerance), 0, Status.STALLED)
-    for step, (theta, fitted, slope) in enumerate(islice(steps, max_steps + 1)):
-        value = likelihood.value(fitted)
-        if np.isneginf(value):
-            break
-        gap = likelihood.gap(theta, slope)
-        if step:
-            trace.add(step, gap, value)
-        certificate = Certificate(value, slope, gap)
-        best = Solution(theta / theta.sum(), certificate, step, Status.STALLED)
-        if gap <= tolerance:
-            best = best._replace(status=Status.CERTIFIED)
-            break
-    return best._replace(trace=trace.gaps)
 
 
 def _start(
