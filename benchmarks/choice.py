@@ -24,7 +24,7 @@ import numpy as np
 import freewill as fw
 from benchmarks import instances
 from benchmarks.instances import Instance, mixture
-from freewill.estimators.gibu import SolverName, choose_solver
+from freewill.estimators.choice import SolverName, choose_solver
 
 SOLVERS: tuple[SolverName, ...] = get_args(SolverName)
 _PATIENCE = 4.0
@@ -51,7 +51,7 @@ class Case:
     def ratio(self) -> float:
         """The chosen solver's time over the best one's."""
         times = [taken for taken in self.seconds.values() if taken is not None]
-        ours = self.seconds.get(self.chosen)  # type: ignore[call-overload]
+        ours = self.seconds.get(self.chosen)
         return math.inf if ours is None or not times else float(ours) / min(times)
 
     def cells(self) -> list[str]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.estimators.gibu import choose_solver
+from freewill.estimators.choice import choose_solver
 from freewill.operators import BitOperator
 from freewill.solvers import Solution
 from problems import (

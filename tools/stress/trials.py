@@ -13,7 +13,7 @@ import numpy as np
 
 import freewill as fw
 from freewill.errors import ParameterError
-from freewill.estimators.gibu import SolverName
+from freewill.estimators.choice import SolverName
 from freewill.types import FloatArray
 from tools.stress.mixtures import Mixture, mixture
 from tools.stress.oracle import Oracle

@@ -1,9 +1,12 @@
 """GIBU: certified maximum likelihood over any mixture of mechanisms."""
 
 from time import perf_counter
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
-from freewill.errors import ParameterError
+import numpy as np
+
+from freewill.errors import EvidenceError, ParameterError
+from freewill.estimators.choice import SolverName, alternatives, choose_solver
 from freewill.estimators.estimate import (
     Estimate,
     Start,
@@ -11,33 +14,32 @@ from freewill.estimators.estimate import (
     estimate_of,
     likelihood_of,
     passes_of,
+    positive,
     theta_of,
+    whole,
 )
 from freewill.estimators.identifiability import unresolved_directions
 from freewill.evidence import Evidence
-from freewill.operators import DenseOperator, Structure
+from freewill.operators import DenseOperator
 from freewill.solvers import Likelihood, OnStep, Solution, Status, columns, interior, passes
 from freewill.solvers.conjugate import ConjugateSystem
 from freewill.solvers.likelihood import compact
 from freewill.solvers.low_rank import rows_beside, structured_system
 from freewill.solvers.passes import Passes
 from freewill.solvers.systems import DenseSystem, Line, System, ToeplitzSystem
+from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
-SolverName = Literal["interior", "linear", "conjugate", "columns", "passes"]
-
-_DENSE_VALUES = 1200
-"""Size up to which a k x k Newton matrix is factored in a fraction of a second."""
-_DENSE_ENTRIES = 3e7
-"""Entries of a law up to which it is held as an array: a quarter of a gigabyte."""
-_SPARSE_VALUES = 250
-"""Size from which the optimum under geometric noise is so sparse that columns win."""
 _SMALL = 1 << 18
 """Entries of a law up to which products with an array are the fastest."""
 _TABLE = 1 << 22
 """Entries of a law up to which an array pays where single columns are wanted too."""
-_FEW_REPORTS = 20
-"""Bit reports a value up to which they may as well be held as dense rows."""
+_MOST_ENTRIES = 1 << 28
+"""Entries of a law up to which a solver that needs them all as an array may be asked for: 2 GB."""
+_MOST_ROWS = 2000
+"""Rows without structure that "linear" takes: a matrix of that size is factored at each step."""
+_CLOSE = 0.1
+"""Gap below which where one solver ended is a good start for the next."""
 
 
 def gibu(
@@ -55,11 +57,13 @@ def gibu(
     all values, bounds the distance to the optimum. `tol` is 0.01 / n by default: the likelihood of
     all n reports together is then within 1 % of the best.
 
-    Four solvers, chosen by size and structure unless one is named:
+    Five solvers, chosen by size and structure unless one is named:
 
-    - "interior": primal-dual interior point on dense rows, for alphabets up to some 1,200 values;
-    - "linear": the same steps in O(k), for k-RR and Identity, and geometric noise on long lines;
-    - "columns": column generation, for large grids, whose optimum is sparse;
+    - "interior": primal-dual interior point on dense rows, for alphabets of some hundred values;
+    - "linear": the same steps in O(k), for k-RR and Identity, geometric noise on lines, and these
+      with a few reports of other kinds;
+    - "conjugate": the same steps by products alone, for large grids with sharp noise;
+    - "columns": column generation, wherever the optimum is sparse: large grids with wide noise;
     - "passes": Newton steps from passes over the reports, for bit reports that do not repeat, and
       for reports that stay in files or on a cluster.
 
@@ -74,66 +78,28 @@ def gibu(
     (array([0.7164, 0.2836]), 'certified', 'linear')
     """
     started = perf_counter()
-    tolerance = default_tolerance(evidence) if tol is None else float(tol)
-    if not tolerance > 0:
-        raise ParameterError(f"tol={tol!r}: must be > 0.")
-    if max_steps < 1:
-        raise ParameterError(f"max_steps={max_steps!r}: must be at least 1.")
+    if not isinstance(evidence, Evidence):
+        raise EvidenceError(
+            f"gibu takes evidence, and not {type(evidence).__name__}: fw.collect makes it from "
+            f"reports in memory, fw.read_reports from files."
+        )
+    tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
     theta = None if start is None else theta_of(start, evidence.alphabet)
     curvature = start.curvature if isinstance(start, Estimate) else None
-    run = _Run(tolerance, max_steps, theta, curvature, on_step)
+    run = _Run(tolerance, whole("max_steps", max_steps), theta, curvature, on_step)
     chosen = solver or choose_solver(evidence)
-    solution = _solve(chosen, evidence, run)
-    for other in () if solver else _alternatives(evidence, chosen):
+    solution = _attempt(chosen, evidence, run)
+    for other in () if solver else alternatives(evidence, chosen):
         if solution.status == Status.CERTIFIED:
             break
-        second = _solve(other, evidence, run)
+        if solution.certificate.gap < _CLOSE:
+            run = run._replace(start=solution.theta, curvature=None)
+        second = _attempt(other, evidence, run)
         if second.certificate.gap < solution.certificate.gap:
             chosen, solution = other, second
     unresolved = unresolved_directions(evidence)
     seconds = perf_counter() - started
     return estimate_of(evidence, solution, "gibu", seconds, chosen, unresolved)
-
-
-def choose_solver(evidence: Evidence) -> SolverName:
-    """Pick a solver by size and structure; reports that lie elsewhere are only passed over."""
-    outputs, size = _shape(evidence)
-    structures = _structures(evidence)
-    if structures <= {"planar", "geometric"} and size >= _SPARSE_VALUES:
-        return "columns"
-    if not evidence.held or ("bits" in structures and outputs > _FEW_REPORTS * size):
-        return "passes"
-    return _without_sparsity(evidence) or "columns"
-
-
-def _alternatives(evidence: Evidence, chosen: SolverName) -> list[SolverName]:
-    """Name what else may work where the chosen solver does not arrive, the likelier first."""
-    if not evidence.held:
-        return []
-    others: list[SolverName | None] = [_without_sparsity(evidence), "columns"]
-    return [other for other in others if other is not None and other != chosen]
-
-
-def _without_sparsity(evidence: Evidence) -> SolverName | None:
-    """Pick among the solvers that do not count on a sparse optimum."""
-    outputs, size = _shape(evidence)
-    structures = _structures(evidence)
-    if structures == {"symbols"}:
-        return "linear"
-    if size <= _DENSE_VALUES and outputs * size <= _DENSE_ENTRIES:
-        return "interior"
-    if structures <= {"symbols", "geometric"}:
-        return "linear"
-    return "passes" if size <= _DENSE_VALUES else None
-
-
-def _shape(evidence: Evidence) -> tuple[int, int]:
-    """Return how many outputs were observed, and how many values there are."""
-    return sum(group.rows for group in evidence.groups), evidence.alphabet.size
-
-
-def _structures(evidence: Evidence) -> set[Structure]:
-    return {group.structure for group in evidence.groups}
 
 
 class _Run(NamedTuple):
@@ -161,6 +127,21 @@ class _Run(NamedTuple):
         )
 
 
+@one_blas_thread
+def _attempt(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
+    """Solve; where numbers overflow beyond what a solver can bear, that is a stall at the start."""
+    try:
+        # Solvers look for what is not finite where it may arise, and end there.
+        with np.errstate(all="ignore"):
+            return _solve(solver, evidence, run)
+    except (ArithmeticError, np.linalg.LinAlgError):
+        size = evidence.alphabet.size
+        theta = np.full(size, 1 / size) if run.start is None else run.start
+        source = likelihood_of(evidence) if evidence.held else passes_of(evidence)
+        certificate = source.certify(theta, run.tolerance)
+        return Solution(theta, certificate, 0, Status.STALLED)
+
+
 def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     if solver not in get_args(SolverName):
         raise ParameterError(
@@ -176,15 +157,21 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
         return run.interior(likelihood, ConjugateSystem(operator))
     line = Line.of(operator)
     if solver == "interior":
+        if max(operator.shape) * likelihood.size > _MOST_ENTRIES:
+            raise ParameterError(
+                f'solver="interior" holds all {operator.shape[0]:,} x {likelihood.size:,} entries '
+                f"of the law, and a matrix of {likelihood.size:,} x {likelihood.size:,}: more than "
+                f"2 GB. Name another solver, or none."
+            )
         rows = operator.dense()
         dense = Likelihood(DenseOperator(rows, operator.log_scale), likelihood.weights)
         if line is not None and line.short:
             return run.interior(dense, ToeplitzSystem(line))
         return run.interior(dense, DenseSystem(rows))
-    if rows_beside(operator) * likelihood.size > _DENSE_ENTRIES:
+    most = min(_MOST_ROWS, _MOST_ENTRIES // likelihood.size)
+    if rows_beside(operator) > most:
         raise ParameterError(
             f'solver="linear" takes geometric mechanisms on a line, k-RR and Identity, and of all '
-            f"others {_DENSE_ENTRIES / likelihood.size:,.0f} different outputs at most; "
-            f"there are {rows_beside(operator):,}."
+            f"others {most:,} different outputs at most; there are {rows_beside(operator):,}."
         )
     return run.interior(compact(likelihood, _SMALL), structured_system(operator))

@@ -67,6 +67,10 @@ class Operator(Protocol):
     def exact(self) -> bool:
         """Whether all products are accurate entry by entry."""
 
+    @property
+    def sharpness(self) -> float:
+        """Logarithm of what noise falls by from a value to the next; 0 where none is next."""
+
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return rows @ theta, one number an output."""
 
@@ -116,6 +120,11 @@ class Products:
     def exact(self) -> bool:
         """Yes: only an FFT is not."""
         return True
+
+    @property
+    def sharpness(self) -> float:
+        """None: no value is nearer than another."""
+        return 0.0
 
     def forward_within(self: Operator, theta: FloatArray, error: float) -> FloatArray:
         """Return rows @ theta, which is as accurate as can be."""

@@ -61,6 +61,12 @@ class ConvolutionOperator(Products):
         """No: see above."""
         return False
 
+    @property
+    def sharpness(self) -> float:
+        """What the noise falls by along the shorter side of a cell."""
+        inner = self.kernel.inner
+        return float(inner[0, 0] - max(inner[0, 1], inner[1, 0]))
+
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return P theta at the observed cells."""
         from scipy import fft  # noqa: PLC0415

@@ -34,6 +34,11 @@ class GeometricOperator(Products):
         """Log c_y: small for the inner outputs of a small epsilon."""
         return np.asarray(self.log_constants[self.outputs])
 
+    @property
+    def sharpness(self) -> float:
+        """The decay."""
+        return self.decay
+
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return sum over x of exp(-decay |y - x|) theta_x at the observed outputs."""
         return _smooth(theta, self.decay)[self.outputs]

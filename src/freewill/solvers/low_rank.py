@@ -1,11 +1,19 @@
 """Newton systems of a structured law and a few rows of any other, by Woodbury's formula."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from freewill.operators import Operator, StackOperator, parts_of
+from freewill.solvers.conjugate import ConjugateSystem
 from freewill.solvers.newton import Factor, cholesky
 from freewill.solvers.systems import Line, LinearSystem, System
 from freewill.types import BoolArray, FloatArray
+
+_MOST_BYTES = 1 << 28
+"""Memory of a banded system beyond which its mechanisms are merged."""
+_MERGED = 3
+"""Mechanisms that are left then."""
 
 
 class LowRankSystem:
@@ -48,13 +56,24 @@ def rows_beside(operator: Operator) -> int:
 
 
 def structured_system(operator: Operator) -> System:
-    """Return the system of all parts that have structure on a line, and the others as rows."""
+    """Return the system of all parts that have structure on a line, and the others as rows.
+
+    Where many geometric mechanisms on a long line would take too much memory, those of like
+    sharpness are merged, and the system so made is the preconditioner of conjugate gradients.
+    """
     parts = parts_of(operator)
     others = [part for part in parts if part.line_terms() is None]
     lines = [part for part in parts if part.line_terms() is not None]
     line = Line.of(StackOperator(lines)) if lines else None
-    base = DiagonalSystem() if line is None else LinearSystem(line)
+    if line is not None and line.band_bytes > _MOST_BYTES:
+        near = _with_rows(LinearSystem(line.merged(_MERGED)), parts, others)
+        return ConjugateSystem(operator, near)
+    return _with_rows(DiagonalSystem() if line is None else LinearSystem(line), parts, others)
+
+
+def _with_rows(base: System, parts: Sequence[Operator], others: Sequence[Operator]) -> System:
+    """Return the system of the structured parts with the rows of the others beside it."""
     if not others:
         return base
-    few = np.concatenate([np.full(part.shape[0], part.line_terms() is None) for part in parts])
+    few = np.concatenate([np.full(part.shape[0], part in others) for part in parts])
     return LowRankSystem(base, StackOperator(others).dense(), few)

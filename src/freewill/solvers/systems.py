@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dgbtrf, dgbtrs
 
 from freewill.operators import LineTerms, Operator, parts_of
 from freewill.solvers.newton import Factor, cholesky
-from freewill.types import FloatArray
+from freewill.types import FloatArray, IntArray
 
 _REPRESENTABLE = 300.0
 """Exponents up to which e^(2 x) and its inverse are ordinary doubles."""
@@ -65,6 +65,22 @@ class Line:
         return cls(known, operator.shape[1]) if len(known) == len(terms) else None
 
     @property
+    def band_bytes(self) -> int:
+        """Memory of the banded matrix of all geometric parts."""
+        block = 1 + 2 * self.decays.size
+        return 8 * (3 * block + 1) * block * self.size if self.decays.size else 0
+
+    def merged(self, count: int) -> "Line":
+        """Return a line of at most so many geometric parts, close to this one.
+
+        Neighbours in sharpness become one part of their mean decay d; each brings its weights
+        times (d / its own)^2, for K, the matrix of e^(-decay |i - j|), has row sums of about
+        2 / decay and enters twice.
+        """
+        groups = np.array_split(np.argsort(self.decays), count)
+        return _MergedLine(self, [group for group in groups if group.size])
+
+    @property
     def short(self) -> bool:
         """Whether a^(2k) is far from underflow for all geometric parts."""
         return bool(np.all(self.decays * self.size < _REPRESENTABLE))
@@ -77,6 +93,24 @@ class Line:
         own = self._gains**2 @ symbols
         cross = (self._bases * self._gains) @ symbols
         return smooth, own, cross, float(self._bases**2 @ symbols.sum(axis=1))
+
+
+class _MergedLine(Line):
+    """A line whose geometric parts stand for several of another one."""
+
+    def __init__(self, line: Line, groups: Sequence[IntArray]) -> None:
+        self._line = line
+        self.size = line.size
+        logs = np.log(line.decays)
+        self.decays = np.exp([logs[group].mean() for group in groups])
+        self._shares = np.zeros((len(groups), line.decays.size))
+        for row, (decay, group) in enumerate(zip(self.decays, groups, strict=True)):
+            self._shares[row, group] = (decay / line.decays[group]) ** 2
+
+    def masses(self, inner: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Return those of the line, those of merged parts added up."""
+        smooth, own, cross, constant = self._line.masses(inner)
+        return self._shares @ smooth, own, cross, constant
 
 
 class ToeplitzSystem:
@@ -154,7 +188,7 @@ class LinearSystem:
         block = 1 + 2 * count
         # LAPACK's layout: entry (row, column) stands in band[2 * block + row - column, column];
         # what stands outside of the matrix is not read.
-        band = np.zeros((3 * block + 1, size, block))
+        band = np.zeros((size, block, 3 * block + 1)).transpose(2, 0, 1)
         centre = 2 * block
         band[centre, :, 0] = diagonal
         for number, (decay, mass) in enumerate(zip(self.line.decays, masses, strict=True)):
