@@ -5,7 +5,7 @@ import pytest
 
 from columns_cases import assert_certified, small_pool
 from freewill.operators import DenseOperator
-from freewill.solvers import Certificate, Likelihood, Status, Trace, column_pool, columns
+from freewill.solvers import Certificate, Likelihood, Status, column_pool, columns
 from freewill.solvers.iteration import after_em
 from freewill.solvers.quadratic import pivoted_quadratic
 
@@ -16,7 +16,7 @@ def test_a_pool_is_some_columns_of_the_law():
     assert (pool.room, pool.crowded, pool.single) == (12, False, False)
     for added in ([3, 7, 1], [], [11, 0]):
         pool.add(np.array(added, dtype=np.int64))
-        np.testing.assert_array_equal(pool.entries, rows[:, pool.cells].T)
+        np.testing.assert_array_equal(pool.entries(slice(None)), rows[:, pool.cells].T)
     np.testing.assert_array_equal(pool.cells, [3, 7, 1, 11, 0])
     assert pool.room == 7
     theta, weights = rng.random(5), rng.random(30)
@@ -39,7 +39,7 @@ def test_columns_are_dropped_with_their_part_of_the_hessian(wanted):
     order = pool.keep(np.array(wanted, dtype=bool))
     np.testing.assert_array_equal(pool.cells, cells[order])
     assert set(pool.cells) == set(cells[np.array(wanted, dtype=bool)])
-    np.testing.assert_array_equal(pool.entries, operator.rows[:, pool.cells].T)
+    np.testing.assert_array_equal(pool.entries(slice(None)), operator.rows[:, pool.cells].T)
     if order.size:
         half = scale[:, None] * operator.rows[:, pool.cells]
         np.testing.assert_allclose(pool.hessian_at(scale), half.T @ half, rtol=1e-13)
@@ -82,8 +82,8 @@ def test_many_new_columns_make_the_hessian_anew():
         np.testing.assert_allclose(pool.hessian_at(scale * 1.01), half.T @ half, rtol=1e-13)
 
 
-def test_a_pool_has_room_for_its_bytes(monkeypatch):
-    monkeypatch.setattr(column_pool, "_BUDGET", 100 * 8 * 30)
+def test_a_pool_has_room_for_some_columns(monkeypatch):
+    monkeypatch.setattr(column_pool, "_MOST", 100)
     pool = column_pool.ColumnPool(DenseOperator(np.ones((30, 200))))
     assert pool.room == 100
     pool.add(np.arange(99))
@@ -93,10 +93,39 @@ def test_a_pool_has_room_for_its_bytes(monkeypatch):
     whole = column_pool.ColumnPool(DenseOperator(np.ones((30, 70))))
     whole.add(np.arange(70))
     assert (whole.crowded, whole.room) == (False, 0)
-    monkeypatch.setattr(column_pool, "_BUDGET", 1)
-    assert column_pool.ColumnPool(DenseOperator(np.ones((30, 200)))).room == 64
-    monkeypatch.setattr(column_pool, "_MOST", 50)
-    assert column_pool.ColumnPool(DenseOperator(np.ones((30, 200)))).room == 50
+
+
+def test_columns_beyond_the_budget_are_looked_up(monkeypatch):
+    rng = np.random.default_rng(5)
+    operator = DenseOperator(rng.random((30, 40)))
+    theta, weights, scale = rng.random(12), rng.random(30), rng.random(30)
+    answers = []
+    for budget in (1 << 20, 8 * 30 * 9):
+        monkeypatch.setattr(column_pool, "_BUDGET", budget)
+        pool = column_pool.ColumnPool(operator)
+        pool.add(np.arange(0, 18, 2))
+        first = pool.hessian_at(scale)
+        pool.add(np.arange(20, 30))
+        pool.hessian_at(scale)
+        order = pool.keep(np.arange(19) % 3 != 0)
+        answers.append(
+            [
+                order,
+                pool.cells,
+                first,
+                pool.hessian_at(scale * 1.1),
+                pool.forward(theta),
+                pool.adjoint(weights),
+                pool.entries(slice(3, 9)),
+                pool.entries(np.array([1, 8])),
+            ]
+        )
+    assert pool._buffer is None
+    for held, looked_up in zip(*answers, strict=True):
+        np.testing.assert_allclose(looked_up, held, rtol=1e-13)
+
+
+def test_many_outputs_have_columns_in_single_precision():
     assert column_pool.ColumnPool(DenseOperator(np.ones((8001, 2)))).single
     assert not column_pool.ColumnPool(DenseOperator(np.ones((8000, 2)))).single
 
@@ -218,29 +247,6 @@ def test_a_step_against_the_slope_is_given_up():
     assert same is theta
     assert there is fitted
     assert pool._hessian.size == 0
-
-
-def test_em_takes_over_where_columns_do_not_fit():
-    likelihood, _, _ = newton_case(2)
-    told = []
-    trace = Trace(told.append)
-    solution = columns._without_columns(likelihood, 1e-12, 7, trace)
-    iterate = after_em(likelihood.operator, likelihood.weights, np.full(8, 1 / 8), 7)
-    np.testing.assert_allclose(solution.theta, iterate.theta, rtol=1e-12)
-    assert (solution.steps, solution.status) == (7, Status.STALLED)
-    assert [step.number for step in told] == [1, 2, 3, 4, 5, 6, 7]
-    assert solution.trace == tuple(step.gap for step in told)
-    own = likelihood.certify(solution.theta)
-    assert solution.certificate.gap == pytest.approx(own.gap, rel=1e-9)
-    assert solution.certificate.value == pytest.approx(own.value, rel=1e-12)
-    early = columns._without_columns(likelihood, solution.trace[3], 7, Trace(None))
-    assert (early.steps, early.status) == (4, Status.CERTIFIED)
-    # Rounding of fast products may leave a probability on the wrong side of 0.
-    hopeless = Likelihood(DenseOperator(np.full((1, 8), -1e-20)), np.ones(1))
-    stuck = columns._without_columns(hopeless, 1e-12, 7, Trace(None))
-    assert (stuck.steps, stuck.status, stuck.trace) == (0, Status.STALLED, ())
-    assert stuck.certificate.gap == np.inf
-    np.testing.assert_array_equal(stuck.theta, 1 / 8)
 
 
 def test_steps_are_told_limits_kept_and_equal_gaps_accepted():

@@ -156,7 +156,12 @@ def test_long_lines_are_solved_in_few_steps() -> None:
         ({"tol": float("nan")}, "tol=nan"),
         ({"max_steps": 0}, "max_steps=0"),
         ({"solver": "magic"}, "solver='magic'"),
-        ({"solver": "linear"}, "geometric mechanisms, k-RR and Identity"),
+        ({"tol": "abc"}, "tol='abc'"),
+        ({"tol": True}, "tol=True"),
+        ({"tol": float("inf")}, "tol=inf"),
+        ({"tol": [1e-3]}, r"tol=\[0.001\]"),
+        ({"max_steps": None}, "max_steps=None"),
+        ({"max_steps": 1.5}, "max_steps=1.5"),
     ],
 )
 def test_bad_options(options: dict, words: str) -> None:
@@ -165,8 +170,23 @@ def test_bad_options(options: dict, words: str) -> None:
         fw.gibu(evidence, **options)
 
 
-TOWN = fw.Grid(20, 20, cell=0.5)
-SOLVERS = ["interior", "linear", "columns", "passes"]
+@pytest.mark.parametrize("evidence", [[1, 2], None, "evidence.parquet", {"a": 1}])
+def test_only_evidence_is_estimated_from(evidence) -> None:
+    with pytest.raises(fw.EvidenceError, match="gibu takes evidence"):
+        fw.gibu(evidence)
+
+
+def test_laws_that_a_solver_cannot_hold_are_refused_by_name(monkeypatch) -> None:
+    evidence = simulated(MIXTURES["planar"], random_truth(12, 1), 100, 1)
+    monkeypatch.setitem(fw.gibu.__globals__, "_MOST_ROWS", 3)
+    with pytest.raises(fw.ParameterError, match="of all others 3 different outputs at most"):
+        fw.gibu(evidence, solver="linear")
+    monkeypatch.setitem(fw.gibu.__globals__, "_MOST_ENTRIES", 100)
+    with pytest.raises(fw.ParameterError, match="more than 2 GB"):
+        fw.gibu(evidence, solver="interior")
+
+
+SOLVERS = ["interior", "linear", "conjugate", "columns", "passes"]
 
 
 def grown() -> tuple[fw.Evidence, fw.Evidence]:
@@ -236,12 +256,13 @@ def test_the_fallback_runs_where_the_first_solver_jams(monkeypatch) -> None:
     asked = []
 
     def jam(likelihood, *_):
-        asked.append("interior")
+        asked.append("an interior point")
         return Solution(uniform, likelihood.certify(uniform), 5, fw.Status.STALLED, (1.0,))
 
     monkeypatch.setattr("freewill.solvers.interior.solve", jam)
     estimate = fw.gibu(evidence)
-    assert asked == ["interior"]
+    # Chosen, then as "linear", whose steps are those of an interior point too.
+    assert asked == ["an interior point"] * 2
     assert (estimate.solver, estimate.status) == ("columns", fw.Status.CERTIFIED)
     # A solver that was asked for by name is not replaced.
     named = fw.gibu(evidence, solver="interior")
@@ -258,14 +279,14 @@ def test_no_other_solver_runs_where_the_first_one_arrives(monkeypatch) -> None:
 
 def test_bit_reports_start_from_the_curvature_of_an_estimate(monkeypatch) -> None:
     bits = [fw.RAPPOR(fw.Linear(0, 29), e) for e in (1.0, 3.0)]
-    first = simulated(bits, random_truth(30, 2), 6000, 1)
+    first = simulated(bits, random_truth(30, 2), 12_000, 1)
     before = fw.gibu(first, tol=1e-6)
     strides = []
     sums = BitOperator.sums
     monkeypatch.setattr(
         BitOperator, "sums", lambda *given: strides.append(given[3]) or sums(*given)
     )
-    warm = fw.gibu(first + simulated(bits, random_truth(30, 2), 60, 2), tol=1e-6, start=before)
+    warm = fw.gibu(first + simulated(bits, random_truth(30, 2), 120, 2), tol=1e-6, start=before)
     assert (warm.solver, warm.status) == ("passes", fw.Status.CERTIFIED)
     assert set(strides) == {0}
 
@@ -279,12 +300,23 @@ def test_the_better_of_two_that_jam_is_kept(monkeypatch) -> None:
             theta, likelihood.certify(theta), 1, fw.Status.STALLED
         )
 
+    monkeypatch.setattr("freewill.solvers.passes.solve", lambda *_: 1 / 0)
     monkeypatch.setattr("freewill.solvers.interior.solve", jams_at(near))
     monkeypatch.setattr("freewill.solvers.columns.solve", jams_at(far))
     assert fw.gibu(evidence).solver == "interior"
     monkeypatch.setattr("freewill.solvers.interior.solve", jams_at(far))
     monkeypatch.setattr("freewill.solvers.columns.solve", jams_at(near))
     assert fw.gibu(evidence).solver == "columns"
+
+
+def test_a_solver_that_fails_is_replaced_and_by_name_it_stalls(monkeypatch) -> None:
+    evidence, _ = grown()
+    monkeypatch.setattr("freewill.solvers.interior.solve", lambda *_: 1 / 0)
+    assert (fw.gibu(evidence).solver, fw.gibu(evidence).status) == ("columns", fw.Status.CERTIFIED)
+    named = fw.gibu(evidence, solver="interior")
+    assert (named.status, named.steps) == (fw.Status.STALLED, 0)
+    assert 0 < named.gap < np.inf
+    np.testing.assert_array_equal(named.theta, 1 / 40)
 
 
 @pytest.mark.parametrize(
@@ -308,46 +340,6 @@ def test_an_estimate_over_another_alphabet_is_no_start(estimator, other) -> None
     elsewhere = fw.gibu(fw.collect([(fw.KRR(other, 1.0), [0, 1, 2])]))
     with pytest.raises(fw.ParameterError, match=r"start is an estimate over .* over 0\.\.39"):
         estimator(grown()[0], start=elsewhere)
-
-
-@pytest.mark.parametrize(
-    ("mechanisms", "people", "solver"),
-    [
-        ([fw.KRR(fw.Linear(0, 299), 2.0), fw.Identity(fw.Linear(0, 299))], 500, "linear"),
-        ([fw.Geometric(fw.Linear(0, 299), 0.1)], 500, "columns"),
-        ([fw.Geometric(fw.Linear(0, 249), 0.1)], 500, "columns"),
-        ([fw.Geometric(fw.Linear(0, 248), 0.1)], 500, "interior"),
-        ([fw.PlanarGeometric(TOWN, 1.0)], 500, "columns"),
-        (
-            [fw.PlanarGeometric(TOWN, 1.0), fw.KRR(TOWN, 2.0)],
-            500,
-            "interior",
-        ),
-        ([fw.RAPPOR(fw.Linear(0, 29), 1.0)], 2000, "passes"),
-        ([fw.RAPPOR(fw.Linear(0, 29), 1.0)], 300, "interior"),
-        ([fw.Geometric(fw.Linear(0, 1299), 0.01), fw.KRR(fw.Linear(0, 1299), 5.0)], 500, "linear"),
-    ],
-)
-def test_the_solver_is_chosen_by_size_and_structure(mechanisms, people: int, solver: str) -> None:
-    size = mechanisms[0].alphabet.size
-    evidence = simulated(mechanisms, np.full(size, 1 / size), people, 1)
-    assert choose_solver(evidence) == solver
-
-
-def test_laws_too_large_for_an_array_are_passed_over(monkeypatch) -> None:
-    evidence = simulated([fw.PlanarGeometric(CITY, 1.0)], random_truth(12, 1), 500, 1)
-    line = simulated([fw.Geometric(LINE, 1.0)], random_truth(12, 1), 500, 1)
-    assert choose_solver(evidence) == "interior"
-    monkeypatch.setitem(choose_solver.__globals__, "_DENSE_ENTRIES", 12 * 12 - 1)
-    assert choose_solver(evidence) == "passes"
-    assert choose_solver(line) == "linear"
-    monkeypatch.setitem(choose_solver.__globals__, "_DENSE_VALUES", 12)
-    assert choose_solver(evidence) == "passes"
-    monkeypatch.setitem(choose_solver.__globals__, "_DENSE_VALUES", 11)
-    assert choose_solver(evidence) == "columns"
-    monkeypatch.setitem(choose_solver.__globals__, "_DENSE_ENTRIES", 12 * 12)
-    monkeypatch.setitem(choose_solver.__globals__, "_DENSE_VALUES", 12)
-    assert choose_solver(evidence) == "interior"
 
 
 def test_the_usual_tolerance_is_a_hundredth_of_a_report() -> None:

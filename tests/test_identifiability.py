@@ -142,7 +142,7 @@ class Halves(Mechanism):
     def output_space(self):
         return Bits(self.alphabet.size)
 
-    def obfuscate(self, values, rng):
+    def obfuscate(self, values, rng=None):
         raise NotImplementedError
 
     def guarantee(self):

@@ -15,8 +15,11 @@ _DENSE_VALUES = 3_000
 """Values up to which a k x k matrix may be factored at all, where nothing else arrives."""
 _DENSE_ENTRIES = 30_000_000
 """Entries of a law up to which it may be held as an array: a quarter of a gigabyte."""
-_FEW_ROWS = 200
-"""Rows without structure beside a line that are a small correction to its system."""
+_LINES: set[Structure] = {"symbols", "geometric"}
+"""Structures that make a system on a line banded."""
+_FEW_ROWS, _MANY_TO_ONE = 200, 10
+"""Rows without structure beside a line, and how many times as many with it, that make the former a
+small correction to the system of the latter."""
 _FEW_REPORTS = 20
 """Bit reports a value from which on passes over them beat holding rows or columns."""
 _LONG_SYSTEM = 20_000
@@ -36,7 +39,7 @@ def choose_solver(evidence: Evidence) -> SolverName:
         return "linear"
     if size <= _SHORT and outputs * size <= _FEW_ENTRIES:
         return "interior"
-    if structures <= {"symbols", "geometric"}:
+    if structures <= _LINES:
         return "columns" if _sparse_line(evidence) else "linear"
     return _for_any(evidence)
 
@@ -58,7 +61,7 @@ def alternatives(evidence: Evidence, chosen: SolverName) -> list[SolverName]:
         return []
     outputs, size, structures = _shape(evidence)
     others: list[SolverName] = []
-    if structures <= {"symbols", "geometric"} or _beside_a_line(evidence):
+    if structures <= _LINES or _beside_a_line(evidence):
         others.append("linear")
     if size <= _DENSE_VALUES and outputs * size <= _DENSE_ENTRIES:
         others.append("interior")
@@ -83,11 +86,10 @@ def _sparse_line(evidence: Evidence) -> bool:
 
 
 def _beside_a_line(evidence: Evidence) -> bool:
-    """Say if all but a few rows have structure on a line."""
-    line = [group.structure in ("symbols", "geometric") for group in evidence.groups]
-    pairs = zip(evidence.groups, line, strict=True)
-    rows = sum(group.rows for group, known in pairs if not known)
-    return any(line) and rows <= _FEW_ROWS
+    """Say if all but a few rows have structure on a line, and those are many."""
+    line = [group.rows for group in evidence.groups if group.structure in _LINES]
+    others = sum(group.rows for group in evidence.groups) - sum(line)
+    return others <= _FEW_ROWS and sum(line) >= _MANY_TO_ONE * others
 
 
 def _fineness(evidence: Evidence) -> float:

@@ -68,7 +68,9 @@ def solve(
     theta, fitted = _start(likelihood, columns, start, plane)
     if not np.all(fitted > 0):
         uniform = np.full(likelihood.size, 1 / likelihood.size)
-        return Solution(uniform, likelihood.certify(uniform, tolerance), 0, Status.STALLED)
+        certificate = likelihood.certify(uniform, tolerance)
+        status = Status.CERTIFIED if certificate.gap <= tolerance else Status.STALLED
+        return Solution(uniform, certificate, 0, status)
     best = Solution(theta, Certificate(-np.inf, theta, np.inf), 0, Status.MAX_STEPS)
     value, waiting = -np.inf, 0
     for step in range(max_steps + 1):
