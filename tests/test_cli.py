@@ -233,3 +233,27 @@ def test_a_reader_that_stops_early_is_no_error(folder):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout == "{\n"
     assert done.stderr == ""
+
+
+HOSTILE = ("\x1b[2J\x1b[31mred", "a\nerror: forged", "\u202eevil", "\x9b31m", "x" * 100_000)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=["escape", "line", "turned", "c1", "long"])
+def test_names_and_labels_do_not_steer_the_terminal(name, tmp_path):
+    menu = fw.Categorical([name, "no"])
+    path = tmp_path / "survey.json"
+    fw.Survey(menu, {name: fw.KRR(menu, 1.0)}).save(path)
+    fw.write_reports(tmp_path / "r.parquet", [(name, [0, 0, 1])])
+    into = (tmp_path / "r.parquet", "-s", path)
+    audited = run("audit", path).output
+    shown = [audited, run("collect", *into, "-o", tmp_path / "e.parquet").output]
+    shown += [run("estimate", *into).output, run("estimate", *into, "--json").output]
+    shown += [run("estimate", *into, "--only", f"{name}?", code=2).output]
+    for text in shown:
+        assert not any(ord(one) < 32 or 127 <= ord(one) < 160 for one in text.replace("\n", ""))
+        assert "\u202e" not in text
+        assert not any(line.startswith("error: forged") for line in text.splitlines())
+    assert max(len(text) for text in (shown[0], shown[1], shown[2], shown[4])) < 20_000
+    assert json.loads(shown[3])["values"] == [name, "no"]
+    # What other programs read stays as it is.
+    assert run("estimate", *into, "--csv").stdout.startswith("value,share\n")

@@ -1,11 +1,14 @@
 """Array aliases that the whole package shares, and the checks that go with them."""
 
+import inspect
+from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.errors import ParameterError
+from freewill.errors import FreewillError, ParameterError, SpecError, closest, shown
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -20,16 +23,38 @@ Spec: TypeAlias = dict[str, Any]
 """A portable description, ready for JSON."""
 
 
+def numbers(
+    given: Any, name: str, wanted: str = "numbers", error: type[FreewillError] = ParameterError
+) -> FloatArray:
+    """Return real numbers as a new array of floats; texts, truth values and all else are an error.
+
+    NumPy itself would read "0.5" as a number, True as 1, and stop at a list of uneven rows with
+    errors of its own.
+
+    >>> numbers([[1, 2]], "law")
+    array([[1., 2.]])
+    """
+    try:
+        array = np.asarray(given)
+        kind = array.dtype.kind
+        if kind in "iuf" or not array.size or (kind == "O" and all(map(_real, array.flat))):
+            return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        pass
+    raise error(f"{name}={shown(given)}: expected {wanted}.")
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray:
     """Return `theta` as a float array after checking that it is a distribution on `size` values.
 
     >>> distribution([0.25, 0.75], 2)
     array([0.25, 0.75])
     """
-    try:
-        array = np.asarray(theta, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name}={theta!r}: expected {size} numbers.") from None
+    array = numbers(theta, name, f"{size} numbers")
     if array.shape != (size,):
         raise ParameterError(
             f"{name} has shape {array.shape}; expected one weight for each of "
@@ -42,3 +67,34 @@ def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray
     if abs(total - 1) > 1e-9:
         raise ParameterError(f"{name} sums to {total!r}; expected 1. Divide it by its sum.")
     return array
+
+
+def check_fields(
+    given: Mapping[str, Any], build: Callable[..., Any], what: str, notes: Mapping[str, str]
+) -> None:
+    """Refuse a description with fields that `build` does not take, or without those it needs.
+
+    >>> check_fields({"frist": 0, "last": 9}, lambda first, last, step=1: 0, "a line", {})
+    Traceback (most recent call last):
+    freewill.errors.SpecError: a line has no field 'frist'. Did you mean 'first'? Its fields are
+    first, last and, if you like, step.
+    """
+    taken = [name for name in inspect.signature(build).parameters if name != "alphabet"]
+    free = [name for name in taken if _has_default(build, name)]
+    needed = [name for name in taken if name not in free]
+    fault = next(
+        (f"no field {shown(name)}.{closest(name, taken)}" for name in given if name not in taken),
+        next((f"to have the field {name!r}." for name in needed if name not in given), ""),
+    )
+    if fault:
+        needs, may = (
+            ", ".join(f"{name} ({notes[name]})" if name in notes else name for name in names)
+            for names in (needed, free)
+        )
+        known = " and, if you like, ".join(filter(None, (needs, may))) or "none"
+        raise SpecError(f"{what} has {fault} Its fields are {known}.")
+
+
+def _has_default(build: Callable[..., Any], name: str) -> bool:
+    default: Any = inspect.signature(build).parameters[name].default
+    return default is not inspect.Parameter.empty

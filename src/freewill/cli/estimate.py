@@ -14,7 +14,7 @@ from freewill.alphabets import Alphabet
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, check_target, option
-from freewill.cli.show import FAILED, remark, say, say_json, table
+from freewill.cli.show import FAILED, remark, say, say_json, say_raw, table
 from freewill.errors import ParameterError
 from freewill.estimators import Estimate, Status
 from freewill.estimators.methods import Method
@@ -87,7 +87,7 @@ def estimate(
     if as_json:
         say_json({**describe(found, evidence), **lost})
     elif as_csv:
-        typer.echo(as_rows(found, evidence.alphabet), nl=False)
+        say_raw(as_rows(found, evidence.alphabet))
     else:
         show(found, evidence, rows)
     if plot is not None:
