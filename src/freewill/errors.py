@@ -116,3 +116,12 @@ def closest(word: object, known: Iterable[str]) -> str:
         return ""
     near = difflib.get_close_matches(word[:80].lower(), list(known), n=1, cutoff=0.6)
     return f" Did you mean {shown(near[0])}?" if near else ""
+
+
+def several(many: int, what: str) -> str:
+    """Return a number with its noun, in the plural where there is not one.
+
+    >>> several(1, "panel"), several(12000, "row"), several(0, "value")
+    ('1 panel', '12,000 rows', '0 values')
+    """
+    return f"{many:,} {what}{'s' * (many != 1)}"

@@ -49,6 +49,10 @@ class Alphabet(Protocol):
     def extent(self) -> tuple[tuple[float, float], ...]:
         """From where to where the values reach on each axis, in units of distance."""
 
+    @property
+    def reach(self) -> tuple[tuple[float, float], ...]:
+        """From where to where the values reach on each of the `axes`, in the units of these."""
+
     def encode(self, values: Any) -> IntArray:
         """Turn values into indices; a value outside the alphabet is an error."""
 

@@ -26,6 +26,7 @@ class Categorical:
     plane: ClassVar[None] = None
     axes: ClassVar[tuple[str, ...]] = ("value",)
     extent: ClassVar[tuple[()]] = ()
+    reach: ClassVar[tuple[()]] = ()
 
     def __init__(self, labels: Iterable[str]) -> None:
         # A set would have another order, hence other indices, on another machine.

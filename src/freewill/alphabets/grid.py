@@ -119,6 +119,14 @@ class Grid:
         return (0.0, self.columns * self.cell[0]), (0.0, self.rows * self.cell[1])
 
     @property
+    def reach(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Kilometres as `extent` has them or, in a box, degrees of latitude and of longitude."""
+        if self.bounds is None:
+            return self.extent
+        south, north, west, east = self.bounds
+        return (south, north), (west, east)
+
+    @property
     def positions(self) -> FloatArray:
         """Centres of the cells, (east, north) in kilometres from the south-west corner."""
         row, column = np.divmod(np.arange(self.size), self.columns)
@@ -171,11 +179,8 @@ class Grid:
         return np.asarray(low + share * (np.asarray(high) - low))
 
     def _corners(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        if self.bounds is not None:
-            south, north, west, east = self.bounds
-            return (south, west), (north, east)
-        (west, east), (south, north) = self.extent
-        return (west, south), (east, north)
+        first, second = self.reach
+        return (first[0], second[0]), (first[1], second[1])
 
     def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
         """Euclidean distance between the centres of cells, in kilometres."""

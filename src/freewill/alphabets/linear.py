@@ -61,6 +61,11 @@ class Linear:
         return ((self.first - self.step / 2, self.last + self.step / 2),)
 
     @property
+    def reach(self) -> tuple[tuple[float, float]]:
+        """The same: values are distances from 0."""
+        return self.extent
+
+    @property
     def positions(self) -> FloatArray:
         """The integers themselves, as floats."""
         return self.first + self.step * np.arange(self.size, dtype=np.float64)

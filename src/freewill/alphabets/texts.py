@@ -12,7 +12,6 @@ from freewill.types import IntArray
 
 _FINER = 100
 """A coordinate is rounded to less than this part of a cell, so that it stays in its cell."""
-_LONGEST_DEGREE_KM = 112.0
 
 
 def readable(alphabet: Alphabet, indices: ArrayLike) -> list[Any]:
@@ -102,11 +101,9 @@ def _coordinates(text: str, wide: int) -> list[float]:
 def _places(alphabet: Alphabet) -> list[int]:
     """Return how many digits after the point keep a point well inside its cell, on each axis."""
     rows, columns = alphabet.plane or (1, 1)
+    # In a box, north comes first.
+    counts = (rows, columns) if alphabet.axes[0] == "lat" else (columns, rows)
     sides = [
-        (end - start) / count
-        for (start, end), count in zip(alphabet.extent, (columns, rows), strict=True)
+        (end - start) / count for (start, end), count in zip(alphabet.reach, counts, strict=True)
     ]
-    if alphabet.axes[0] == "lat":
-        # North first, and in degrees, of which none is longer than this.
-        sides = [side / _LONGEST_DEGREE_KM for side in reversed(sides)]
     return [max(0, math.ceil(-math.log10(side / _FINER))) for side in sides]

@@ -17,7 +17,10 @@ _CLAIM = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)-(ldp|geo)(?:-.*)?", re
 
 
 def audit(
-    source: Annotated[Path, typer.Argument(help="A survey, or the JSON spec of one mechanism.")],
+    source: Annotated[
+        Path,
+        typer.Argument(help="A survey, or the JSON spec of one mechanism; - reads standard input."),
+    ],
     claim: Annotated[
         str | None,
         option("What to hold each law to, e.g. 1.5-ldp or 0.1-geo (a unit of distance)."),

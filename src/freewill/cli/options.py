@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from freewill.alphabets import Alphabet, Categorical, Grid, Linear
-from freewill.errors import FreewillError, ParameterError, SpecError
+from freewill.cli.standard import DASH
+from freewill.errors import FreewillError, ParameterError, SpecError, first_line
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.survey import Survey
 
@@ -62,15 +64,18 @@ def load_mechanisms(path: Path) -> dict[str, Mechanism]:
         spec = load_json(path)
         if isinstance(spec, dict) and "mechanism" in spec:
             return {path.stem: from_spec(spec)}
+        if str(path) == DASH:
+            return dict(Survey.from_spec(spec).mechanisms)
     return dict(Survey.load(path).mechanisms)
 
 
 def load_json(path: Path) -> Any:
-    """Read a JSON file, or say why it cannot be read."""
+    """Read a JSON file, or standard input for `-`, or say why it cannot be read."""
+    content = sys.stdin.buffer.read() if str(path) == DASH else path.read_bytes()
     try:
-        return json.loads(path.read_bytes())
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise SpecError(f"{path} is not JSON: {error}.") from None
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:  # ValueError: an integer of too many digits, too
+        raise SpecError(f"{path} is not JSON that can be read: {first_line(error)}.") from None
 
 
 def check_target(path: Path, endings: tuple[str, ...], what: str) -> None:

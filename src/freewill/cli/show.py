@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from freewill.errors import printable
+from freewill.errors import printable, several
 
 if TYPE_CHECKING:
     from freewill.evidence import Evidence
@@ -117,8 +117,8 @@ def describe(evidence: "Evidence") -> dict[str, Any]:
 
 def evidence_table(evidence: "Evidence") -> None:
     """Print how many people chose what."""
-    many = len(evidence.groups)
-    say(f"{evidence.people:,} people, {many} mechanism{'s' * (many != 1)}, {evidence.alphabet}\n")
+    many = several(len(evidence.groups), "mechanism")
+    say(f"{evidence.people:,} people, {many}, {evidence.alphabet}\n")
     rows = []
     for group in evidence.groups:
         name, promise = group.name or group.mechanism.id, group.mechanism.guarantee().short
