@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freewill.alphabets.base import Inside, checked_indices, checked_integer
-from freewill.errors import AlphabetError, FreewillError, shown
+from freewill.errors import AlphabetError, FreewillError, several, shown
 from freewill.types import FloatArray, IntArray, Spec, numbers
 
 EARTH_RADIUS_KM = 6378.137
@@ -137,11 +137,11 @@ class Grid:
         indices, kept = self.encode_inside(values)
         if not kept.all():
             wrong = tuple(float(number) for number in np.atleast_2d(values)[~kept][0])
-            low, high = self._corners()
+            (low, high), outside = self._corners(), int((~kept).sum())
             swapped = self.encode_inside([wrong[::-1]]).kept.all()
             hint = f" Are {' and '.join(self.axes)} swapped?" if swapped else ""
             raise AlphabetError(
-                f"point {wrong} is outside the grid ({int((~kept).sum())} such points): expected "
+                f"point {wrong} is outside the grid ({several(outside, 'such point')}): expected "
                 f"({', '.join(self.axes)}) in ({low[0]:g}..{high[0]:g}, {low[1]:g}..{high[1]:g})."
                 f"{hint} To leave such points out, use encode_inside."
             )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freewill.alphabets.base import Inside, checked_indices, checked_integer
-from freewill.errors import AlphabetError, shown
+from freewill.errors import AlphabetError, several, shown
 from freewill.types import FloatArray, IntArray, Spec
 
 _LARGEST = 2**53
@@ -77,7 +77,7 @@ class Linear:
             wrong = np.atleast_1d(np.asarray(values))[~kept][0]
             among = "" if self.step == 1 else f" in steps of {self.step}"
             raise AlphabetError(
-                f"{wrong} is not in the alphabet ({int((~kept).sum())} such values): "
+                f"{wrong} is not in the alphabet ({several(int((~kept).sum()), 'such value')}): "
                 f"expected integers from {self.first} to {self.last}{among}."
             )
         return indices
