@@ -83,8 +83,12 @@ def check_fields(
     free = [name for name in taken if _has_default(build, name)]
     needed = [name for name in taken if name not in free]
     fault = next(
-        (f"no field {shown(name)}.{closest(name, taken)}" for name in given if name not in taken),
-        next((f"to have the field {name!r}." for name in needed if name not in given), ""),
+        (
+            f"has no field {shown(name)}.{closest(name, taken)}"
+            for name in given
+            if name not in taken
+        ),
+        next((f"needs the field {name!r}." for name in needed if name not in given), ""),
     )
     if fault:
         needs, may = (
@@ -92,7 +96,7 @@ def check_fields(
             for names in (needed, free)
         )
         known = " and, if you like, ".join(filter(None, (needs, may))) or "none"
-        raise SpecError(f"{what} has {fault} Its fields are {known}.")
+        raise SpecError(f"{what} {fault} Its fields are {known}.")
 
 
 def _has_default(build: Callable[..., Any], name: str) -> bool:

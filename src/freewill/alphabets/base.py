@@ -106,7 +106,7 @@ def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntAr
     if array.dtype.kind not in "iu":
         if array.size:
             raise AlphabetError(
-                f"{what} {shown(indices)} of type {array.dtype}: expected integers from 0 to "
+                f"{what}: got {shown(indices)}, {kind_of(array)}; expected integers from 0 to "
                 f"{size - 1}, indices. For values, call report, or the alphabet's encode first."
             )
         return array.astype(np.int64)
@@ -117,6 +117,15 @@ def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntAr
             f"Does it belong to another alphabet? For values, call report, or encode first."
         )
     return array.astype(np.int64, copy=False)
+
+
+def kind_of(array: NDArray[Any]) -> str:
+    """Say what an array holds, in a word that people know.
+
+    >>> kind_of(np.array(["a"])), kind_of(np.array([0.5]))
+    ('texts', 'float64')
+    """
+    return {"U": "texts", "S": "bytes", "O": "objects"}.get(array.dtype.kind, str(array.dtype))
 
 
 def checked_integer(name: str, value: Any, least: int | None = None) -> int:

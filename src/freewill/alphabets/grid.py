@@ -139,11 +139,13 @@ class Grid:
             wrong = tuple(float(number) for number in np.atleast_2d(values)[~kept][0])
             (low, high), outside = self._corners(), int((~kept).sum())
             swapped = self.encode_inside([wrong[::-1]]).kept.all()
-            hint = f" Are {' and '.join(self.axes)} swapped?" if swapped else ""
+            # Whoever left such points out would leave out everybody.
+            hint = "To leave such points out, use encode_inside."
+            hint = f"Are {' and '.join(self.axes)} swapped?" if swapped else hint
             raise AlphabetError(
                 f"point {wrong} is outside the grid ({several(outside, 'such point')}): expected "
                 f"({', '.join(self.axes)}) in ({low[0]:g}..{high[0]:g}, {low[1]:g}..{high[1]:g})."
-                f"{hint} To leave such points out, use encode_inside."
+                f" {hint}"
             )
         return indices
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.alphabets.base import Inside, checked_indices, checked_integer
+from freewill.alphabets.base import Inside, checked_indices, checked_integer, kind_of
 from freewill.errors import AlphabetError, several, shown
 from freewill.types import FloatArray, IntArray, Spec
 
@@ -92,8 +92,8 @@ class Linear:
             array = array.astype(np.int64)
         if array.dtype.kind not in "iuf":
             raise AlphabetError(
-                f"values {shown(values)} of type {array.dtype}: expected integers, from "
-                f"{self.first} to {self.last}."
+                f"got {shown(values)}, {kind_of(array)}; expected integers, from {self.first} to "
+                f"{self.last}."
             )
         # In its own narrow type, array - first could wrap around.
         wide = array.astype(np.int64 if array.dtype.kind == "i" else np.float64)

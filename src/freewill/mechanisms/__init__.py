@@ -73,4 +73,5 @@ def from_spec(spec: Any) -> Mechanism:
     try:
         return kind.from_parameters(alphabet, fields)
     except FreewillError as error:
-        raise SpecError(f"{name}: {error}") from None
+        told = str(error)
+        raise SpecError(told if name in told else f"{name}: {told}") from None

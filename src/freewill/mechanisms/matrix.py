@@ -155,7 +155,7 @@ def _checked_law(law: ArrayLike, size: int) -> FloatArray:
     if np.any(np.abs(excess) > _ROW_TOLERANCE):
         row = int(np.argmax(np.abs(excess)))
         raise LawError(
-            f"row {row} of the law sums to {1 + excess[row]!r}, off by {excess[row]:+.3g}: "
+            f"row {row} of the law sums to {float(1 + excess[row])!r}, off by {excess[row]:+.3g}: "
             f"each row must sum to 1."
         )
     off = np.abs(excess) > _ROW_ROUNDING
