@@ -184,7 +184,8 @@ def test_alphabets_by_text(text, alphabet):
 
 def test_an_alphabet_by_survey(folder):
     assert parse_alphabet(str(folder / "survey.json")) == AGES
-    for text in ("many", "24x16x..", "9..0"):
+    long = "9" * 5000
+    for text in ("many", "24x16x..", "9..0", f"0..{long}", f"0..9:{long}", f"{long}x2x1", "٣..٩"):
         assert refused("calibrate", "k-rr", "-a", text, "-l", 1)
 
 
@@ -203,7 +204,7 @@ def test_audit_exits_with_1_where_a_claim_does_not_hold(folder):
     assert verdicts == {"careful": False, "relaxed": True, "bits": True, "open": False}
     text = run("audit", folder / "survey.json", "--claim", "0.1-geo", code=1).stdout
     assert "DOES NOT HOLD" in text
-    for claim in ("4", "x-ldp", "-1-ldp", "1-dp", "1.2.3-geo"):
+    for claim in ("4", "1e999-ldp", "٣-ldp", "x-ldp", "-1-ldp", "1-dp", "1.2.3-geo"):
         assert "--claim" in refused("audit", folder / "survey.json", f"--claim={claim}")
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.errors import FreewillError, closest, printable, shown
+from freewill.mechanisms.average import average
 
 LINE = fw.Linear(0, 3)
 CITY = fw.Grid(2, 2, cell=1.0)
@@ -51,7 +52,7 @@ numbers = st.one_of(
 )
 texts = st.one_of(
     st.text(max_size=8),
-    st.sampled_from(["1", "0.5", "nan", "\ud800", "\x1b[2J", "x" * 10**5, "k-rr", "linear"]),
+    st.sampled_from(["1", "0.5", "nan", "\ud800", "\x1b[2J", "x" * 3000, "k-rr", "linear"]),
 )
 scalars = st.one_of(numbers, texts, st.none(), st.binary(max_size=3))
 nested = st.recursive(
@@ -277,3 +278,37 @@ def test_what_is_shown_is_short_whatever_it_is():
     assert closest("Linaer", ["linear", "grid"]) == " Did you mean 'linear'?"
     assert not closest("x" * 10**6, ["linear"])
     assert len(str(FreewillError("x" * 3_000_000))) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        fw.audit,
+        fw.distances,
+        fw.project,
+        lambda given: fw.audit(fw.KRR(LINE, 1.0), given or 0),
+        lambda given: fw.calibrate(given, LINE, quality_loss=1.0),
+        lambda given: fw.calibrate(fw.KRR, given, quality_loss=1.0),
+        lambda given: fw.calibrate(fw.KRR, LINE, quality_loss=given),
+        lambda given: fw.calibrate(fw.KRR, LINE, quality_loss=1.0, prior=given or 0),
+        lambda given: fw.Guarantee("ldp", given),
+        lambda given: fw.error_without_privacy(given, 100),
+        lambda given: fw.error_without_privacy([0.5, 0.5], given),
+        lambda given: fw.krr_error_bound(given, [1.0], [9]),
+        lambda given: fw.krr_error_bound([0.5, 0.5], given, [9]),
+        lambda given: fw.rappor_error_bound([0.5, 0.5], [1.0], given or 0),
+        lambda given: fw.KRR(LINE, 1.0).operator(given or "x"),
+        lambda given: fw.KRR(LINE, 1.0).obfuscate([1], given or 42),
+        lambda given: fw.plots.picture(given, {"a": [1.0]}, path="x.png"),
+        lambda given: fw.plots.picture(LINE, given, path="x.png"),
+        lambda given: fw.plots.picture(LINE, {"a": given}, path="x.png"),
+        lambda given: fw.plots.laws(given, titles=["a"], path="x.png"),
+        lambda given: fw.plots.laws([np.eye(2)], titles=["a"], path="x.png", smallest=given),
+        lambda given: average([fw.KRR(LINE, 1.0)], given),
+    ],
+)
+def test_functions_refuse_what_they_cannot_use(call):
+    for wrong in (None, "x", [1, [2]], math.nan, -1, -(10**400), {}, [], Silent(), ["1"], deep(99)):
+        with pytest.raises(FreewillError) as caught:
+            call(wrong)
+        assert len(str(caught.value)) < 600

@@ -92,6 +92,7 @@ PYTHON = (
     Mistake("One text for labels", "fw.Categorical('yes')"),
     Mistake("A step that does not fit", "fw.Linear(0, 99, step=10)"),
     Mistake("A value for an index", "noisy.obfuscate([100])"),
+    Mistake("A seed for a generator", "noisy.obfuscate([3], 42)"),
     Mistake("A text for a number", "noisy.report('41')"),
     Mistake("Reports that are no indices", "fw.collect([(noisy, [0.5])])"),
     Mistake("Distributions of different lengths", "fw.kl([0.5, 0.5], [1.0])"),

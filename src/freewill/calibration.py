@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet
+from freewill.alphabets import Alphabet, checked_kind
 from freewill.errors import LawError, ParameterError, shown
 from freewill.mechanisms import Mechanism
 from freewill.mechanisms.base import checked_quality_loss
@@ -50,7 +50,7 @@ def calibrate(
         # Relative, so that a loss of 1e-300 is found to its last digits too.
         return float(np.log(max(loss(log_epsilon), 5e-324) / target))
 
-    mean = float(alphabet.total_distance().mean()) / alphabet.size
+    mean = float(checked_kind(alphabet).total_distance().mean()) / alphabet.size
     low = high = float(np.log(1 / (mean or 1.0)))
     example = build(alphabet, epsilon=float(np.exp(low)))
     if example.output_space.alphabet != alphabet:

@@ -3,7 +3,7 @@
 import difflib
 import reprlib
 import unicodedata
-from collections.abc import Iterable
+from collections import abc
 
 _LONGEST = 2000
 """Characters of a message that are kept; what came may be a text of megabytes."""
@@ -106,7 +106,7 @@ def _cut(text: str, longest: int) -> str:
     return f"{text[: longest - tail - 5]} ... {text[-tail:]}"
 
 
-def closest(word: object, known: Iterable[str]) -> str:
+def closest(word: object, known: abc.Iterable[str]) -> str:
     """Return a question that names the known word which is most like this one, or nothing.
 
     >>> closest("epsilom", ["alphabet", "epsilon"])

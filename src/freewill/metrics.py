@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet
-from freewill.errors import ParameterError, shown
+from freewill.alphabets import Alphabet, checked_kind
+from freewill.errors import ParameterError
 from freewill.types import FloatArray, numbers
 
 _PAIRS = 1 << 27
@@ -22,8 +22,7 @@ def emd(theta: ArrayLike, other: ArrayLike, alphabet: Alphabet) -> float:
     >>> emd([1, 0, 0], [0, 0, 1], fw.Linear(0, 2))
     2.0
     """
-    if not isinstance(alphabet, Alphabet):
-        raise ParameterError(f"alphabet={shown(alphabet)}: expected Linear, Grid or Categorical.")
+    checked_kind(alphabet)
     first, second = _normal(theta, alphabet.size), _normal(other, alphabet.size)
     known = alphabet.transport(first - second)
     if known is not None:

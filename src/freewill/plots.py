@@ -4,14 +4,14 @@ Every function writes one file, its format told by the suffix (.png, .svg, .pdf)
 path. Figures are drawn on canvases of their own: no window opens and no global setting changes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet
+from freewill.alphabets import Alphabet, checked_kind
 from freewill.errors import FreewillError, ParameterError, printable, shown
 from freewill.types import FloatArray, numbers
 
@@ -72,7 +72,7 @@ def picture(
     >>> picture(fw.Linear(0, 9), {"estimate": theta}, path=folder / "ages.png").name
     'ages.png'
     """
-    draw = (_bars, _line, _maps)[len(alphabet.extent)]
+    draw = (_bars, _line, _maps)[len(checked_kind(alphabet).extent)]
     return save(draw(alphabet, _checked(thetas, truth, alphabet), title, unit), path)
 
 
@@ -164,8 +164,11 @@ def laws(
     >>> laws([law, np.eye(5)], titles=["k-RR", "Identity"], path=folder / "laws.png").name
     'laws.png'
     """
-    if not 0 < smallest < 1:
-        raise ParameterError(f"smallest={smallest!r}: must lie between 0 and 1.")
+    least = numbers(smallest, "smallest", "a number between 0 and 1")
+    if least.shape != () or not 0 < least < 1:
+        raise ParameterError(f"smallest={shown(smallest)}: must lie between 0 and 1.")
+    if not isinstance(matrices, Iterable) or not isinstance(titles, Sequence):
+        raise ParameterError("laws and titles: expected a list of each.")
     given = [numbers(law, "law", "a matrix") for law in matrices]
     if not given or len(given) != len(titles):
         raise ParameterError(f"{len(given)} laws and {len(titles)} titles: expected one each.")
@@ -198,7 +201,7 @@ def _checked(
     thetas: Mapping[str, ArrayLike], truth: ArrayLike | None, alphabet: Alphabet
 ) -> _Series:
     """Return the distributions with their numbers; each must have a weight for each value."""
-    if not thetas:
+    if not isinstance(thetas, Mapping) or not thetas:
         raise ParameterError("nothing to draw: expected at least one name with its distribution.")
     given = [] if truth is None else [(_TRUTH, "truth", truth)]
     given += [(number, name, theta) for number, (name, theta) in enumerate(thetas.items())]

@@ -6,7 +6,14 @@ Users meet values (ages, labels, places); everything inside works on indices 0 .
 
 from typing import Any
 
-from freewill.alphabets.base import Alphabet, Inside, checked_indices, distances, is_line
+from freewill.alphabets.base import (
+    Alphabet,
+    Inside,
+    checked_indices,
+    checked_kind,
+    distances,
+    is_line,
+)
 from freewill.alphabets.categorical import Categorical
 from freewill.alphabets.grid import Grid, kilometres_per_degree
 from freewill.alphabets.linear import Linear
@@ -22,6 +29,7 @@ __all__ = [
     "Linear",
     "alphabet_from_spec",
     "checked_indices",
+    "checked_kind",
     "distances",
     "encode_texts",
     "encode_values",

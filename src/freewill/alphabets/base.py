@@ -84,8 +84,15 @@ def distances(alphabet: Alphabet) -> FloatArray:
            [1., 0., 1.],
            [2., 1., 0.]])
     """
-    indices = np.arange(alphabet.size)
+    indices = np.arange(checked_kind(alphabet).size)
     return alphabet.distance(indices[:, None], indices[None, :])
+
+
+def checked_kind(alphabet: Any) -> Alphabet:
+    """Return an alphabet after checking that it is one."""
+    if not isinstance(alphabet, Alphabet):
+        raise AlphabetError(f"alphabet={shown(alphabet)}: expected Linear, Grid or Categorical.")
+    return alphabet
 
 
 def is_line(alphabet: Alphabet) -> bool:

@@ -32,7 +32,10 @@ class Categorical:
         # A set would have another order, hence other indices, on another machine.
         if isinstance(labels, str | bytes | Mapping | Set) or not isinstance(labels, Iterable):
             raise AlphabetError(f"labels={shown(labels)}: expected a list of texts, in order.")
-        labels = tuple(labels)
+        try:
+            labels = tuple(labels)
+        except TypeError:  # an array without an axis
+            raise AlphabetError(f"labels={shown(labels)}: expected a list of texts.") from None
         if not labels:
             raise AlphabetError("labels=[]: an alphabet needs at least one value.")
         seen: set[str] = set()

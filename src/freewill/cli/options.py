@@ -11,7 +11,7 @@ import typer
 
 from freewill.alphabets import Alphabet, Categorical, Grid, Linear
 from freewill.cli.standard import DASH
-from freewill.errors import FreewillError, ParameterError, SpecError, first_line
+from freewill.errors import FreewillError, ParameterError, SpecError, first_line, printable
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.survey import Survey
 
@@ -30,8 +30,9 @@ EngineName = Annotated[Engine, option("What counts the reports.")]
 AsJson = Annotated[bool, option("Print JSON, for scripts.", "--json")]
 Strict = Annotated[bool, option("Refuse the source if any row is invalid.", "--strict")]
 
-_LINE = re.compile(r"(-?\d+)\.\.(-?\d+)(?::(\d+))?")
-_GRID = re.compile(r"(\d+)x(\d+)x([\d.eE+-]+)")
+# No more digits than integers that a machine counts with.
+_LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?")
+_GRID = re.compile(r"([0-9]{1,18})x([0-9]{1,18})x([0-9.eE+-]{1,40})")
 
 
 def parse_alphabet(text: str) -> Alphabet:
@@ -49,12 +50,12 @@ def parse_alphabet(text: str) -> Alphabet:
         try:
             return Grid(int(found[1]), int(found[2]), float(found[3]))
         except ValueError as error:
-            raise ParameterError(f"--alphabet {text}: {error}") from None
+            raise ParameterError(f"--alphabet {printable(text)}: {error}") from None
     if "," in text:
         return Categorical([label.strip() for label in text.split(",")])
     raise ParameterError(
-        f"--alphabet {text}: expected a line such as 0..99 (or 1900..2020:10), a grid such as "
-        f"24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a survey's file."
+        f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10), a grid "
+        f"such as 24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a survey's file."
     )
 
 

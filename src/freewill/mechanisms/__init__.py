@@ -61,7 +61,7 @@ def from_spec(spec: Any) -> Mechanism:
             f"mechanism {shown(name)}: expected one of {', '.join(sorted(_REGISTRY))}."
             f"{closest(name, _REGISTRY)}"
         )
-    if version != SPEC_VERSION:
+    if not isinstance(version, int | float) or version != SPEC_VERSION:
         raise SpecError(
             f"spec version {shown(version)} of {name}: this release reads version {SPEC_VERSION}. "
             f"Update freewill, or write the spec again."
