@@ -67,7 +67,10 @@ nested = st.recursive(
 )
 anything = st.one_of(nested, st.sampled_from([[[1, 2], [3]], np.zeros((2, 2, 2)), CITY, BOX, MENU]))
 alphabets = st.sampled_from([LINE, CITY, BOX, MENU])
-many = settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+# Eight times as many as other properties; a profile with more makes a longer search.
+many = settings(
+    max_examples=8 * settings.default.max_examples, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def only_our_errors(call, *arguments, **named):

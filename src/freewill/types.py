@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -79,9 +80,8 @@ def check_fields(
     freewill.errors.SpecError: a line has no field 'frist'. Did you mean 'first'? Its fields are
     first, last and, if you like, step.
     """
-    taken = [name for name in inspect.signature(build).parameters if name != "alphabet"]
-    free = [name for name in taken if _has_default(build, name)]
-    needed = [name for name in taken if name not in free]
+    needed, free = _parameters(build)
+    taken = (*needed, *free)
     fault = next(
         (
             f"has no field {shown(name)}.{closest(name, taken)}"
@@ -99,6 +99,10 @@ def check_fields(
         raise SpecError(f"{what} {fault} Its fields are {known}.")
 
 
-def _has_default(build: Callable[..., Any], name: str) -> bool:
-    default: Any = inspect.signature(build).parameters[name].default
-    return default is not inspect.Parameter.empty
+@cache
+def _parameters(build: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what must be given besides the alphabet, and what may."""
+    taken = inspect.signature(build).parameters
+    needs = {name: one.default is inspect.Parameter.empty for name, one in taken.items()}
+    needs.pop("alphabet", None)
+    return tuple(n for n in needs if needs[n]), tuple(n for n in needs if not needs[n])
