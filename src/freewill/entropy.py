@@ -69,7 +69,10 @@ class SystemGenerator(np.random.Generator):
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
     """Return the generator that was given, or the operating system's."""
-    if rng is not None and not hasattr(rng, "integers"):
+    # NumPy's older generators, and Python's own, draw other things by other names.
+    if isinstance(rng, np.random.RandomState) or not (
+        rng is None or hasattr(rng, "standard_exponential")
+    ):
         raise ParameterError(
             f"rng={shown(rng)}: expected a generator, numpy.random.default_rng(seed), for "
             f"simulations; or nothing, for the operating system's."
