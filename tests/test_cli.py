@@ -1,17 +1,21 @@
 """The command line itself: help, calibrate, audit, and what becomes of errors."""
 
+import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import freewill as fw
 from cli_cases import AGES, MENU, OFFERED, refused, run, run_json
+from freewill.cli import app
 from freewill.cli.application import COMMANDS, command, main
 from freewill.cli.options import parse_alphabet
 from freewill.cli.reference import reference
+from freewill.cli.standard import standard_input, standard_output
 
 
 def test_version_and_help():
@@ -83,6 +87,87 @@ def test_calibrate(tmp_path):
     assert "Linear" in refused("calibrate", "geometric", "-a", "2x2x1", "-l", 1)
 
 
+def test_what_cannot_be_calibrated_says_why():
+    common = ("-a", "0..9", "-l", 1)
+    assert "calibrate k-RR and take its epsilon" in refused("calibrate", "rappor", *common)
+    assert "takes the loss itself" in refused("calibrate", "shokri", *common)
+    for kind in ("identity", "matrix"):
+        assert "no epsilon" in refused("calibrate", kind, *common)
+
+
+def test_help_says_what_options_take_in_words():
+    for name in COMMANDS:
+        shown = run(name, "--help").stdout
+        assert "<" not in shown.replace("<1", "")
+        assert "bool" not in shown
+
+
+def test_standard_input_is_a_source(folder, monkeypatch):
+    def given(path, *arguments, **options):
+        content = Path(path).read_bytes()
+        result = CliRunner().invoke(app, [*map(str, arguments), "--json"], input=content)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    expected = run_json("estimate", folder / "monday.parquet")["theta"]
+    assert given(folder / "monday.parquet", "estimate", "-")["theta"] == expected
+    survey = ("-s", folder / "survey.json")
+    reports = folder / "monday.reports.parquet"
+    assert given(reports, "estimate", "-", *survey)["theta"] == expected
+    assert given(folder / "survey.json", "audit", "-")["holds"]
+    prior = ("calibrate", "k-rr", "-a", "0..2", "-l", 0.5, "--prior", "-")
+    (folder / "prior.json").write_text("[0.5, 0.25, 0.25]")
+    assert given(folder / "prior.json", *prior)["mechanisms"]
+    assert "nothing came" in refused("estimate", "-")
+    assert "twice" in refused("estimate", "-", "-")
+
+
+@pytest.mark.parametrize(
+    ("content", "suffix"),
+    [
+        (b"PAR1....", ".parquet"),
+        (b"ARROW1..", ".arrow"),
+        (b'{"mechanism": "a", "report": 1}\n{}', ".ndjson"),
+        (b'{"mechanism": "' + b"a" * 9000, ".ndjson"),
+        (b"mechanism,report\na,1\n", ".csv"),
+        (b"{not json\n", ".csv"),
+        (b"\n", ".csv"),
+    ],
+)
+def test_standard_input_is_told_by_its_first_bytes(content, suffix, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    with standard_input(["a.csv", "-"]) as (first, second):
+        assert first == "a.csv"
+        assert Path(second).suffix == suffix
+        assert Path(second).read_bytes() == content
+    assert not Path(second).exists()
+
+
+def test_standard_output_is_a_target(tmp_path, capfdbinary):
+    with standard_output(tmp_path / "a.csv", ".parquet") as path:
+        assert path == tmp_path / "a.csv"
+    with standard_output(Path("-"), ".parquet") as path:
+        assert path.suffix == ".parquet"
+        path.write_bytes(b"all of it")
+    assert capfdbinary.readouterr().out == b"all of it"
+
+
+def test_pictures_are_asked_for_before_the_work(tmp_path, monkeypatch):
+    """Figures are drawn at the end: without matplotlib nothing is computed in vain."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    out = tmp_path / "reproduction"
+    assert "pip install" in refused("reproduce", "7b", "--out", out)
+    assert not out.exists()
+    assert "7b" in run("reproduce", "--list").stdout
+
+
+def test_json_that_cannot_be_read_is_one_message(tmp_path):
+    path = tmp_path / "spec.json"
+    for content in ("9" * 5000, "[" * 100_000, '{"a": "\ud800', "\x00", "nul"):
+        path.write_text(content, errors="surrogatepass")
+        assert "not JSON" in refused("audit", path)
+
+
 @pytest.mark.parametrize(
     ("text", "alphabet"),
     [
@@ -99,7 +184,8 @@ def test_alphabets_by_text(text, alphabet):
 
 def test_an_alphabet_by_survey(folder):
     assert parse_alphabet(str(folder / "survey.json")) == AGES
-    for text in ("many", "24x16x..", "9..0"):
+    long = "9" * 5000
+    for text in ("many", "24x16x..", "9..0", f"0..{long}", f"0..9:{long}", f"{long}x2x1", "٣..٩"):
         assert refused("calibrate", "k-rr", "-a", text, "-l", 1)
 
 
@@ -118,7 +204,7 @@ def test_audit_exits_with_1_where_a_claim_does_not_hold(folder):
     assert verdicts == {"careful": False, "relaxed": True, "bits": True, "open": False}
     text = run("audit", folder / "survey.json", "--claim", "0.1-geo", code=1).stdout
     assert "DOES NOT HOLD" in text
-    for claim in ("4", "x-ldp", "-1-ldp", "1-dp", "1.2.3-geo"):
+    for claim in ("4", "1e999-ldp", "٣-ldp", "x-ldp", "-1-ldp", "1-dp", "1.2.3-geo"):
         assert "--claim" in refused("audit", folder / "survey.json", f"--claim={claim}")
 
 
@@ -184,7 +270,7 @@ def test_bad_files_are_one_message(folder, tmp_path):
 
 
 def test_bad_usage_exits_with_2(folder):
-    for arguments in (("estimate",), ("nothing",), ("calibrate", "rappor", "-a", "0..9", "-l", 1)):
+    for arguments in (("estimate",), ("nothing",), ("calibrate", "rapor", "-a", "0..9", "-l", 1)):
         assert "Usage" in run(*arguments, code=2).stderr
     assert run("estimate", folder / "monday.parquet", "--max-steps", 0, code=2).stderr
 
@@ -233,3 +319,27 @@ def test_a_reader_that_stops_early_is_no_error(folder):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout == "{\n"
     assert done.stderr == ""
+
+
+HOSTILE = ("\x1b[2J\x1b[31mred", "a\nerror: forged", "\u202eevil", "\x9b31m", "x" * 100_000)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=["escape", "line", "turned", "c1", "long"])
+def test_names_and_labels_do_not_steer_the_terminal(name, tmp_path):
+    menu = fw.Categorical([name, "no"])
+    path = tmp_path / "survey.json"
+    fw.Survey(menu, {name: fw.KRR(menu, 1.0)}).save(path)
+    fw.write_reports(tmp_path / "r.parquet", [(name, [0, 0, 1])])
+    into = (tmp_path / "r.parquet", "-s", path)
+    audited = run("audit", path).output
+    shown = [audited, run("collect", *into, "-o", tmp_path / "e.parquet").output]
+    shown += [run("estimate", *into).output, run("estimate", *into, "--json").output]
+    shown += [run("estimate", *into, "--only", f"{name}?", code=2).output]
+    for text in shown:
+        assert not any(ord(one) < 32 or 127 <= ord(one) < 160 for one in text.replace("\n", ""))
+        assert "\u202e" not in text
+        assert not any(line.startswith("error: forged") for line in text.splitlines())
+    assert max(len(text) for text in (shown[0], shown[1], shown[2], shown[4])) < 20_000
+    assert json.loads(shown[3])["values"] == [name, "no"]
+    # What other programs read stays as it is.
+    assert run("estimate", *into, "--csv").stdout.startswith("value,share\n")

@@ -1,6 +1,7 @@
 """The operating system's generator: its draws have their laws, and cannot be drawn again."""
 
 import os
+import random
 
 import numpy as np
 import pytest
@@ -135,3 +136,9 @@ def test_reports_with_a_seed_come_with_a_warning(sorted_people):
     second, _ = obfuscated(sorted_people, "--seed", 7)
     np.testing.assert_array_equal(first, second)
     assert "protect nobody" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("wrong", [42, "seed", random.Random(1), np.random.RandomState(1)])
+def test_a_seed_is_no_generator(wrong):
+    with pytest.raises(fw.ParameterError, match="default_rng"):
+        fw.KRR(fw.Linear(0, 9), 1.0).obfuscate([3], wrong)

@@ -166,3 +166,33 @@ def test_without_matplotlib_the_message_names_the_extra(tmp_path):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.count("freewill[plot]") == 2, done.stderr
+
+
+def test_a_box_is_drawn_in_degrees_and_keeps_its_shape(monkeypatch, tmp_path):
+    """Wherever on the earth: a cell is drawn as wide and high as its kilometres say."""
+    drawn = []
+    monkeypatch.setattr(plots, "save", lambda figure, path: drawn.append(figure))
+    for south, tall in ((37.7228, 0.07), (60.0, 10.0), (-0.5, 1.0)):
+        grid = fw.Grid.box(south, south + tall, -122.5, -122.0, columns=6, rows=4)
+        plots.picture(grid, {"a": np.full(24, 1 / 24)}, path=tmp_path / "a.png")
+        axes = drawn[-1].axes[0]
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("longitude (°)", "latitude (°)")
+        assert axes.get_xlim() == (-122.5, -122.0)
+        assert axes.get_ylim() == (south, south + tall)
+        (_, wide), (_, high) = grid.extent
+        box = axes.get_window_extent()
+        drawn[-1].canvas.draw()
+        box = axes.get_window_extent()
+        assert box.height / box.width == pytest.approx(high / wide, rel=1e-6)
+    plots.picture(fw.Grid(2, 2, cell=1.0), {"a": [0.25] * 4}, path=tmp_path / "a.png")
+    assert drawn[-1].axes[0].get_xlabel() == "km east"
+
+
+@pytest.mark.parametrize("name", ["$5 and $6", r"$\frac{", "\x1b[31m", "a\nb", "y" * 10**5, "%s"])
+def test_names_are_drawn_as_they_stand(name, tmp_path):
+    menu = fw.Categorical([name, "no"])
+    path = tmp_path / "a.png"
+    plots.picture(menu, {name: [0.5, 0.5]}, [0.5, 0.5], path=path, title=name)
+    plots.picture(fw.Linear(0, 1), {name: [0.5, 0.5]}, [0.5, 0.5], path=path, title=name)
+    plots.picture(fw.Grid(2, 1, 1.0), {name: [0.5, 0.5]}, [0.5, 0.5], path=path, title=name)
+    plots.laws([np.eye(2)], titles=[name], path=path, title=name)

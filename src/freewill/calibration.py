@@ -1,12 +1,13 @@
 """Finding the parameter at which a mechanism costs a given quality."""
 
+import inspect
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet
-from freewill.errors import ParameterError
+from freewill.alphabets import Alphabet, checked_kind
+from freewill.errors import LawError, ParameterError, shown
 from freewill.mechanisms import Mechanism
 from freewill.mechanisms.base import checked_quality_loss
 
@@ -33,8 +34,12 @@ def calibrate(
     0.088
     """
     build: Any = kind
+    if not isinstance(kind, type) or not hasattr(kind, "obfuscate"):
+        raise ParameterError(f"kind={shown(kind)}: expected a mechanism's class, such as KRR.")
     if "epsilon" not in getattr(kind, "__dataclass_fields__", {}):
-        raise ParameterError(f"{kind.name} has no epsilon, hence nothing to calibrate.")
+        takes = "quality_loss" in inspect.signature(kind).parameters
+        hint = " It takes the loss itself, as its quality_loss." if takes else ""
+        raise ParameterError(f"{kind.name} has no epsilon, hence nothing to calibrate.{hint}")
     target = checked_quality_loss(quality_loss)
 
     def loss(log_epsilon: float) -> float:
@@ -45,8 +50,15 @@ def calibrate(
         # Relative, so that a loss of 1e-300 is found to its last digits too.
         return float(np.log(max(loss(log_epsilon), 5e-324) / target))
 
-    mean = float(alphabet.total_distance().mean()) / alphabet.size
+    mean = float(checked_kind(alphabet).total_distance().mean()) / alphabet.size
     low = high = float(np.log(1 / (mean or 1.0)))
+    example = build(alphabet, epsilon=float(np.exp(low)))
+    if example.output_space.alphabet != alphabet:
+        raise LawError(
+            f"{kind.name} reports {example.output_space}, no values: there is no distance between "
+            f"a value and its report, hence no loss to calibrate to. To give it the promise that "
+            f"k-RR has at this loss, calibrate k-RR and take its epsilon."
+        )
     while excess(low) < 0:
         low -= 2.0
         if low < np.log(_SMALLEST / mean):

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from freewill.errors import ParameterError, shown
+
 _WORDS = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 
@@ -67,6 +69,14 @@ class SystemGenerator(np.random.Generator):
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
     """Return the generator that was given, or the operating system's."""
+    # NumPy's older generators, and Python's own, draw other things by other names.
+    if isinstance(rng, np.random.RandomState) or not (
+        rng is None or hasattr(rng, "standard_exponential")
+    ):
+        raise ParameterError(
+            f"rng={shown(rng)}: expected a generator, numpy.random.default_rng(seed), for "
+            f"simulations; or nothing, for the operating system's."
+        )
     return SystemGenerator() if rng is None else rng
 
 

@@ -1,8 +1,24 @@
 """What can go wrong, by name; every message says what came, what was expected and what to do."""
 
+import difflib
+import reprlib
+import unicodedata
+from collections import abc
+
+_LONGEST = 2000
+"""Characters of a message that are kept; what came may be a text of megabytes."""
+_JOINERS = "\u200c\u200d"
+"""Invisible, and part of how some scripts are written."""
+
+_brief = reprlib.Repr()
+_brief.maxlevel, _brief.maxstring, _brief.maxother, _brief.maxlong = 3, 80, 80, 40
+
 
 class FreewillError(Exception):
-    """Any error that Freewill raises on purpose."""
+    """Any error that Freewill raises on purpose; its message is short and safe to print."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(printable(str(message), _LONGEST))
 
 
 class ParameterError(FreewillError, ValueError):
@@ -45,3 +61,67 @@ def first_line(error: BaseException) -> str:
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def shown(value: object) -> str:
+    r"""Return what came from outside as a message shows it: on one line, harmless and short.
+
+    Texts are quoted, their control characters escaped; of long texts and lists the middle or the
+    end is left out, and whatever cannot be shown at all is told by its type.
+
+    >>> print(shown("\x1b[2Jname"), shown(list(range(1000))), shown("x" * 10**6)[:20])
+    '\x1b[2Jname' [0, 1, 2, 3, 4, 5, ...] 'xxxxxxxxxxxxxxxxxxx
+    """
+    try:
+        return printable(_brief.repr(value), 240)
+    except Exception:  # a repr of someone else's, or one nested too deep
+        return f"something of type {type(value).__name__}"
+
+
+def printable(text: str, longest: int = 120, *, lines: bool = False) -> str:
+    r"""Return a text that does to a terminal nothing but show: no escapes, no forged lines.
+
+    Control characters, marks that turn the direction of writing, and halves of characters become
+    their escapes, line ends too unless `lines` are wanted; the middle of a long text is left out.
+
+    >>> print(printable("a\x1b[31mb\n"), printable("0123456789" * 9, longest=20))
+    a\x1b[31mb\n 0123456789 ... 56789
+    """
+    text = _cut(text, longest)
+    if text.isprintable():
+        return text
+    kept = _JOINERS + "\n" * lines
+    safe = (
+        one if one.isprintable() or one in kept or unicodedata.category(one) == "Zs"
+        else one.encode("unicode_escape").decode()
+        for one in text
+    )  # fmt: skip
+    return _cut("".join(safe), longest)
+
+
+def _cut(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    tail = longest // 4
+    return f"{text[: longest - tail - 5]} ... {text[-tail:]}"
+
+
+def closest(word: object, known: abc.Iterable[str]) -> str:
+    """Return a question that names the known word which is most like this one, or nothing.
+
+    >>> closest("epsilom", ["alphabet", "epsilon"])
+    " Did you mean 'epsilon'?"
+    """
+    if not isinstance(word, str):
+        return ""
+    near = difflib.get_close_matches(word[:80].lower(), list(known), n=1, cutoff=0.6)
+    return f" Did you mean {shown(near[0])}?" if near else ""
+
+
+def several(many: int, what: str) -> str:
+    """Return a number with its noun, in the plural where there is not one.
+
+    >>> several(1, "panel"), several(12000, "row"), several(0, "value")
+    ('1 panel', '12,000 rows', '0 values')
+    """
+    return f"{many:,} {what}{'s' * (many != 1)}"

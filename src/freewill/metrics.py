@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet
+from freewill.alphabets import Alphabet, checked_kind
 from freewill.errors import ParameterError
-from freewill.types import FloatArray
+from freewill.types import FloatArray, numbers
 
 _PAIRS = 1 << 27
 """Pairs of cells whose distances still fit into 1 GiB."""
@@ -22,6 +22,7 @@ def emd(theta: ArrayLike, other: ArrayLike, alphabet: Alphabet) -> float:
     >>> emd([1, 0, 0], [0, 0, 1], fw.Linear(0, 2))
     2.0
     """
+    checked_kind(alphabet)
     first, second = _normal(theta, alphabet.size), _normal(other, alphabet.size)
     known = alphabet.transport(first - second)
     if known is not None:
@@ -82,7 +83,9 @@ def total_variation(theta: ArrayLike, other: ArrayLike) -> float:
     >>> total_variation([1, 0], [0, 1])
     1.0
     """
-    return float(np.abs(np.subtract(theta, other, dtype=np.float64)).sum() / 2)
+    first, second = _pair(theta, other)
+    with np.errstate(over="ignore"):  # beyond the largest double it is infinite
+        return float(np.abs(first / 2 - second / 2).sum())
 
 
 def l2(theta: ArrayLike, other: ArrayLike) -> float:
@@ -91,33 +94,64 @@ def l2(theta: ArrayLike, other: ArrayLike) -> float:
     >>> l2([0, 3], [4, 0])
     5.0
     """
-    return float(np.linalg.norm(np.subtract(theta, other, dtype=np.float64)))
+    first, second = _pair(theta, other)
+    half = np.abs(first / 2 - second / 2)
+    # In units of the largest, so that squares neither vanish nor overflow.
+    unit = float(half.max()) or 1.0
+    return 2 * unit * float(np.linalg.norm(half / unit))
 
 
 def kl(theta: ArrayLike, other: ArrayLike) -> float:
     """Kullback-Leibler divergence sum theta log(theta / other), infinite where other misses mass.
 
+    Weights must be >= 0; they are taken as they are, so give two distributions.
+
     >>> kl([0.5, 0.5], [0.5, 0.5]), kl([1, 0], [0, 1])
     (0.0, inf)
     """
-    first = np.asarray(theta, dtype=np.float64)
-    second = np.asarray(other, dtype=np.float64)
+    first, second = _pair(theta, other)
+    for name, weights in (("theta", first), ("other", second)):
+        if np.any(weights < 0):
+            where = int(np.argmin(weights))
+            raise ParameterError(
+                f"{name}[{where}]={weights[where]:g}: negative weights have no divergence. "
+                f"Use project or normalise first."
+            )
     mass = first > 0
     if np.any(second[mass] <= 0):
         return float("inf")
-    return float(first[mass] @ np.log(first[mass] / second[mass]))
+    # A difference of logarithms, where the quotient of extreme weights would overflow.
+    with np.errstate(over="ignore"):
+        return float(first[mass] @ (np.log(first[mass]) - np.log(second[mass])))
+
+
+def _pair(theta: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return two lists of as many finite numbers each."""
+    first, second = numbers(theta, "theta"), numbers(other, "other")
+    if first.ndim != 1 or first.shape != second.shape or not first.size:
+        raise ParameterError(
+            f"theta has shape {first.shape} and other {second.shape}: expected one list of weights "
+            f"each, as long as the other."
+        )
+    for name, weights in (("theta", first), ("other", second)):
+        if not np.all(np.isfinite(weights)):
+            where = int(np.argmin(np.isfinite(weights)))
+            raise ParameterError(f"{name}[{where}]={weights[where]}: weights must be finite.")
+    return first, second
 
 
 def _normal(theta: ArrayLike, size: int) -> FloatArray:
-    array = np.asarray(theta, dtype=np.float64)
+    array = numbers(theta, "theta", f"{size} weights, one for each value")
     if array.shape != (size,):
         raise ParameterError(
             f"a distribution of shape {array.shape}: expected one weight for each of the "
             f"alphabet's {size} values."
         )
-    if not np.all(np.isfinite(array)) or np.any(array < 0) or array.sum() <= 0:
+    if not np.all(np.isfinite(array)) or np.any(array < 0) or array.max() <= 0:
         raise ParameterError(
             "a distribution with negative, infinite or no weights has no earth mover's distance. "
             "Use project or normalise first."
         )
+    # By the largest first: weights near the largest double have no sum.
+    array = array / array.max()
     return np.asarray(array / array.sum())

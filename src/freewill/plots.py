@@ -4,16 +4,16 @@ Every function writes one file, its format told by the suffix (.png, .svg, .pdf)
 path. Figures are drawn on canvases of their own: no window opens and no global setting changes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet
-from freewill.errors import FreewillError, ParameterError
-from freewill.types import FloatArray
+from freewill.alphabets import Alphabet, checked_kind
+from freewill.errors import FreewillError, ParameterError, printable, shown
+from freewill.types import FloatArray, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +30,7 @@ _DASHES = ("solid", (0, (6, 2)), (0, (2, 1.5)), (0, (8, 2, 2, 2)), (0, (1, 1)), 
 _SMALL, _NORMAL, _LARGE = 9.0, 10.5, 12.5  # points: ticks, labels, titles
 _FORMATS = (".png", ".svg", ".pdf")
 _DPI = 160  # sharp in print, and a picture stays below a megabyte
+_LONGEST_NAME, _LONGEST_TITLE = 40, 80
 _ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
 
@@ -62,7 +63,8 @@ def picture(
 
     On a line estimates are curves over the truth, the grey area behind them; `unit` names what
     the line measures ("age in years"). In the plane map stands beside map on one colour scale,
-    the truth first. Over labels bars lie beside each other, the truth in grey.
+    the truth first, with degrees for a box and kilometres without. Over labels bars lie beside each
+    other, the truth in grey.
 
     >>> import freewill as fw, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -70,7 +72,7 @@ def picture(
     >>> picture(fw.Linear(0, 9), {"estimate": theta}, path=folder / "ages.png").name
     'ages.png'
     """
-    draw = (_bars, _line, _maps)[len(alphabet.extent)]
+    draw = (_bars, _line, _maps)[len(checked_kind(alphabet).extent)]
     return save(draw(alphabet, _checked(thetas, truth, alphabet), title, unit), path)
 
 
@@ -80,11 +82,11 @@ def _line(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure
     edges = np.linspace(*alphabet.extent[0], alphabet.size + 1)
     for number, name, percent in series:
         if number == _TRUTH:
-            axes.stairs(percent, edges, fill=True, color=TRUTH, label=name)
+            axes.stairs(percent, edges, fill=True, color=TRUTH, label=_plain(name))
         else:
             # The first estimate lies on top: it is the one the picture is about.
             pen = {**_pen(number), "linewidth": 1.9, "zorder": 3 - number / len(series)}
-            axes.plot((edges[1:] + edges[:-1]) / 2, percent, label=name, **pen)
+            axes.plot((edges[1:] + edges[:-1]) / 2, percent, label=_plain(name), **pen)
     axes.set_xlim(edges[0], edges[-1])
     axes.margins(y=0.06)
     if all(percent.min() >= 0 for _, _, percent in series):
@@ -102,8 +104,8 @@ def _bars(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure
     for row, (number, name, percent) in enumerate(series):
         offset = (row - (len(series) - 1) / 2) * thick
         colour = TRUTH if number == _TRUTH else _pen(number)["color"]
-        axes.barh(places + offset, percent, thick * 0.92, color=colour, label=name)
-    axes.set_yticks(places, alphabet.labels)
+        axes.barh(places + offset, percent, thick * 0.92, color=colour, label=_plain(name))
+    axes.set_yticks(places, [_plain(label) for label in alphabet.labels])
     axes.invert_yaxis()
     finish(axes, title, "share of people (%)", unit)
     _finish_series(axes, "x", series)
@@ -120,15 +122,24 @@ def _finish_series(axes: "Axes", shares: Literal["x", "y"], series: _Series) -> 
 def _maps(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure":
     (west, east), (south, north) = alphabet.extent
     shape = np.clip((north - south) / (east - west), 0.35, 1.6)
+    looks: dict[str, Any] = {"extent": (west, east, south, north)}
+    names = ("km east", "km north")
+    if alphabet.axes == ("lat", "lon"):
+        (low, high), (left, right) = alphabet.reach
+        # A degree of longitude is shorter than one of latitude: the map keeps its shape in km.
+        stretch = (north - south) / (high - low) / ((east - west) / (right - left))
+        looks = {"extent": (left, right, low, high), "aspect": stretch}
+        names = ("longitude (°)", "latitude (°)")
     alone = len(series) == 1
     figure, panels = _panels(len(series), shape, "" if alone else title)
-    low = min(0.0, *(float(percent.min()) for _, _, percent in series))
-    high = max(float(percent.max()) for _, _, percent in series)
-    extent = (west, east, south, north)
+    least = min(0.0, *(float(percent.min()) for _, _, percent in series))
+    most = max(float(percent.max()) for _, _, percent in series)
     for axes, (_, name, percent) in zip(panels, series, strict=True):
         cells = percent.reshape(alphabet.plane)
-        image = _image(axes, cells, extent, cmap="magma_r", vmin=low, vmax=high)
-        _finish_panel(axes, title if alone else name, "km east", "km north")
+        image = _image(axes, cells, cmap="magma_r", vmin=least, vmax=most, **looks)
+        axes.ticklabel_format(useOffset=False)
+        axes.locator_params(axis="x", nbins=6 if alone else 3)  # long numbers, narrow panels
+        _finish_panel(axes, title if alone else name, *names)
     _scale(figure, image, panels, "share of people in a cell (%)")
     return figure
 
@@ -153,23 +164,26 @@ def laws(
     >>> laws([law, np.eye(5)], titles=["k-RR", "Identity"], path=folder / "laws.png").name
     'laws.png'
     """
-    if not 0 < smallest < 1:
-        raise ParameterError(f"smallest={smallest!r}: must lie between 0 and 1.")
-    given = [np.asarray(law, dtype=np.float64) for law in matrices]
+    least = numbers(smallest, "smallest", "a number between 0 and 1")
+    if least.shape != () or not 0 < least < 1:
+        raise ParameterError(f"smallest={shown(smallest)}: must lie between 0 and 1.")
+    if not isinstance(matrices, Iterable) or not isinstance(titles, Sequence):
+        raise ParameterError("laws and titles: expected a list of each.")
+    given = [numbers(law, "law", "a matrix") for law in matrices]
     if not given or len(given) != len(titles):
         raise ParameterError(f"{len(given)} laws and {len(titles)} titles: expected one each.")
     for name, law in zip(titles, given, strict=True):
         if law.ndim != 2:
-            raise ParameterError(f"law {name!r} has shape {law.shape}; expected a matrix.")
+            raise ParameterError(f"law {shown(name)} has shape {law.shape}; expected a matrix.")
     figure, panels = _panels(len(given), 1.0, title)
     from matplotlib.colors import LogNorm  # noqa: PLC0415
 
     scale = LogNorm(smallest, 1.0)
     for axes, name, law in zip(panels, titles, given, strict=True):
-        shown = np.ma.masked_equal(np.where(law > 0, np.maximum(law, smallest), 0.0), 0.0)
+        drawn = np.ma.masked_equal(np.where(law > 0, np.maximum(law, smallest), 0.0), 0.0)
         aspect = "equal" if law.shape[0] == law.shape[1] else "auto"
         extent = _law_extent(law, alphabet)
-        image = _image(axes, shown, extent, cmap="viridis_r", norm=scale, aspect=aspect)
+        image = _image(axes, drawn, extent=extent, cmap="viridis_r", norm=scale, aspect=aspect)
         across = f"reported {unit}" if unit else "report"
         _finish_panel(axes, name, across, f"true {unit or 'value'}")
     _scale(figure, image, panels, "P(report | true value)", extend="min")
@@ -187,20 +201,25 @@ def _checked(
     thetas: Mapping[str, ArrayLike], truth: ArrayLike | None, alphabet: Alphabet
 ) -> _Series:
     """Return the distributions with their numbers; each must have a weight for each value."""
-    if not thetas:
+    if not isinstance(thetas, Mapping) or not thetas:
         raise ParameterError("nothing to draw: expected at least one name with its distribution.")
     given = [] if truth is None else [(_TRUTH, "truth", truth)]
     given += [(number, name, theta) for number, (name, theta) in enumerate(thetas.items())]
     series = []
     for number, name, weights in given:
-        theta = np.asarray(weights, dtype=np.float64)
+        theta = numbers(weights, shown(name), f"{alphabet.size} weights")
         if theta.shape != (alphabet.size,) or not np.all(np.isfinite(theta)):
             raise ParameterError(
-                f"{name!r} has shape {theta.shape}; expected one finite weight for each of the "
-                f"alphabet's {alphabet.size} values."
+                f"{shown(name)} has shape {theta.shape}; expected one finite weight for each of "
+                f"the alphabet's {alphabet.size} values."
             )
         series.append((number, name, 100 * theta))
     return series
+
+
+def _plain(text: str, longest: int = _LONGEST_NAME) -> str:
+    """Return a text that is drawn as it stands: no formulas, no control characters, not endless."""
+    return printable(str(text), longest).replace("$", r"\$")
 
 
 def blank_figure(
@@ -223,7 +242,7 @@ def _panels(count: int, shape: float, title: str) -> tuple["Figure", list["Axes"
     panel = {1: 6.0, 2: 5.0}.get(columns, 3.6)
     figure = blank_figure(panel * columns + 1.2, (panel * shape + 0.7) * rows + 0.5, "compressed")
     if title:
-        figure.suptitle(title, fontsize=_LARGE, color=INK)
+        figure.suptitle(_plain(title, 2 * _LONGEST_TITLE), fontsize=_LARGE, color=INK)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for unused in grid.flat[count:]:
         unused.set_visible(False)
@@ -236,7 +255,7 @@ def _pen(number: int) -> dict[str, Any]:
 
 def finish(axes: "Axes", title: str, across: str, up: str) -> None:
     """Give axes their title, labels and the house's looks."""
-    axes.set_title(title, fontsize=_LARGE, color=INK, loc="left", pad=8)
+    axes.set_title(_plain(title, _LONGEST_TITLE), fontsize=_LARGE, color=INK, loc="left", pad=8)
     axes.set_xlabel(across, fontsize=_NORMAL, color=INK)
     axes.set_ylabel(up, fontsize=_NORMAL, color=INK)
     axes.tick_params(labelsize=_SMALL, color=INK, labelcolor=INK)
@@ -245,11 +264,9 @@ def finish(axes: "Axes", title: str, across: str, up: str) -> None:
     axes.spines[["left", "bottom"]].set_color(INK)
 
 
-def _image(
-    axes: "Axes", cells: FloatArray, extent: tuple[float, float, float, float], **looks: Any
-) -> "AxesImage":
+def _image(axes: "Axes", cells: FloatArray, **looks: Any) -> "AxesImage":
     """Draw cells as they are, upright."""
-    return axes.imshow(cells, origin="lower", interpolation="nearest", extent=extent, **looks)
+    return axes.imshow(cells, origin="lower", interpolation="nearest", **looks)
 
 
 def _finish_panel(axes: "Axes", title: str, across: str, up: str) -> None:

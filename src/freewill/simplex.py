@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.errors import ParameterError
-from freewill.types import FloatArray
+from freewill.types import FloatArray, numbers
 
 
 def project(vector: ArrayLike) -> FloatArray:
@@ -18,7 +18,8 @@ def project(vector: ArrayLike) -> FloatArray:
     """
     values = _finite(vector)
     # The answer does not depend on a shift; without one, a large vector loses its 1.
-    values = values - values.max()
+    # What lies more than 1 below the largest gets nothing, however far below it lies.
+    values = 2 * np.maximum(values / 2 - values.max() / 2, -1.0)
     falling = np.sort(values)[::-1]
     shifts = (np.cumsum(falling) - 1) / np.arange(1, values.size + 1)
     support = np.flatnonzero(falling > shifts)[-1]
@@ -33,14 +34,16 @@ def normalise(vector: ArrayLike) -> FloatArray:
     array([0.5, 0.5, 0. ])
     """
     values = np.maximum(_finite(vector), 0)
-    total = values.sum()
-    if total <= 0:
+    largest = values.max()
+    if largest <= 0:
         raise ParameterError("no component is positive: nothing to normalise. Use project.")
-    return np.asarray(values / total)
+    # By the largest first: numbers near the largest double have no sum.
+    values = values / largest
+    return np.asarray(values / values.sum())
 
 
 def _finite(vector: ArrayLike) -> FloatArray:
-    values = np.asarray(vector, dtype=np.float64)
+    values = numbers(vector, "vector")
     if values.ndim != 1 or values.size == 0:
         raise ParameterError(f"vector of shape {values.shape}: expected one axis, not empty.")
     if not np.all(np.isfinite(values)):

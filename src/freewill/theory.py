@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.errors import ParameterError
+from freewill.errors import ParameterError, shown
 from freewill.mechanisms.base import average_epsilon
-from freewill.types import distribution
+from freewill.types import distribution, numbers
 
 
 def error_without_privacy(theta: ArrayLike, people: int) -> float:
@@ -20,8 +20,12 @@ def error_without_privacy(theta: ArrayLike, people: int) -> float:
     >>> round(error_without_privacy([0.1] * 10, 100), 6)
     0.009
     """
-    truth = distribution(theta, np.size(theta))
-    return float((1 - truth @ truth) / people)
+    given = numbers(theta, "theta")
+    truth = distribution(given, given.size)
+    count = numbers(people, "people", "how many people there are")
+    if count.shape != () or not 0 < count < np.inf:
+        raise ParameterError(f"people={shown(people)}: must be a number > 0 and finite.")
+    return float((1 - truth @ truth) / count)
 
 
 def krr_error_bound(
@@ -36,7 +40,7 @@ def krr_error_bound(
     >>> round(krr_error_bound([0.5, 0.5], [1.0], [100]), 6)
     0.023413
     """
-    size = np.size(theta)
+    size = numbers(theta, "theta").size
     mean, total = _mean_epsilon(epsilons, people, size)
     gain = np.expm1(mean)
     extra = (size - 1) * (size + 2 * gain) / gain**2
@@ -55,7 +59,7 @@ def rappor_error_bound(
     0.083354
     """
     half, total = _mean_epsilon(epsilons, people, 2, share=0.5)
-    extra = np.size(theta) * np.exp(half) / np.expm1(half) ** 2
+    extra = numbers(theta, "theta").size * np.exp(half) / np.expm1(half) ** 2
     return error_without_privacy(theta, int(total)) + float(extra / total)
 
 
@@ -63,11 +67,12 @@ def _mean_epsilon(
     epsilons: ArrayLike, people: ArrayLike | None, size: int, share: float = 1.0
 ) -> tuple[float, float]:
     """Return eps[n] of this share of each epsilon, and how many people there are."""
-    levels = np.asarray(epsilons, dtype=np.float64)
+    levels = numbers(epsilons, "epsilons", "a list of numbers > 0")
     if levels.ndim != 1 or not np.all((levels > 0) & np.isfinite(levels)):
-        raise ParameterError(f"epsilons={epsilons!r}: expected a list of numbers > 0.")
-    counts = np.ones(levels.size) if people is None else np.asarray(people, dtype=np.float64)
-    if counts.shape != levels.shape or np.any(counts < 0) or counts.sum() <= 0:
-        raise ParameterError(f"people={people!r}: expected one count >= 0 for each epsilon.")
+        raise ParameterError(f"epsilons={shown(epsilons)}: expected a list of numbers > 0.")
+    counts = np.ones(levels.size) if people is None else numbers(people, "people", "counts")
+    fine = np.isfinite(counts) & (counts >= 0)
+    if counts.shape != levels.shape or not np.all(fine) or counts.sum() <= 0:
+        raise ParameterError(f"people={shown(people)}: expected one count >= 0 for each epsilon.")
     total = float(counts.sum())
     return average_epsilon(share * levels, counts / total, size), total

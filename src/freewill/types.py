@@ -1,11 +1,15 @@
 """Array aliases that the whole package shares, and the checks that go with them."""
 
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.errors import ParameterError
+from freewill.errors import FreewillError, ParameterError, SpecError, closest, shown
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -20,16 +24,38 @@ Spec: TypeAlias = dict[str, Any]
 """A portable description, ready for JSON."""
 
 
+def numbers(
+    given: Any, name: str, wanted: str = "numbers", error: type[FreewillError] = ParameterError
+) -> FloatArray:
+    """Return real numbers as a new array of floats; texts, truth values and all else are an error.
+
+    NumPy itself would read "0.5" as a number, True as 1, and stop at a list of uneven rows with
+    errors of its own.
+
+    >>> numbers([[1, 2]], "law")
+    array([[1., 2.]])
+    """
+    try:
+        array = np.asarray(given)
+        kind = array.dtype.kind
+        if kind in "iuf" or not array.size or (kind == "O" and all(map(_real, array.flat))):
+            return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        pass
+    raise error(f"{name}={shown(given)}: expected {wanted}.")
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray:
     """Return `theta` as a float array after checking that it is a distribution on `size` values.
 
     >>> distribution([0.25, 0.75], 2)
     array([0.25, 0.75])
     """
-    try:
-        array = np.asarray(theta, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name}={theta!r}: expected {size} numbers.") from None
+    array = numbers(theta, name, f"{size} numbers")
     if array.shape != (size,):
         raise ParameterError(
             f"{name} has shape {array.shape}; expected one weight for each of "
@@ -42,3 +68,41 @@ def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray
     if abs(total - 1) > 1e-9:
         raise ParameterError(f"{name} sums to {total!r}; expected 1. Divide it by its sum.")
     return array
+
+
+def check_fields(
+    given: Mapping[str, Any], build: Callable[..., Any], what: str, notes: Mapping[str, str]
+) -> None:
+    """Refuse a description with fields that `build` does not take, or without those it needs.
+
+    >>> check_fields({"frist": 0, "last": 9}, lambda first, last, step=1: 0, "a line", {})
+    Traceback (most recent call last):
+    freewill.errors.SpecError: a line has no field 'frist'. Did you mean 'first'? Its fields are
+    first, last and, if you like, step.
+    """
+    needed, free = _parameters(build)
+    taken = (*needed, *free)
+    fault = next(
+        (
+            f"has no field {shown(name)}.{closest(name, taken)}"
+            for name in given
+            if name not in taken
+        ),
+        next((f"needs the field {name!r}." for name in needed if name not in given), ""),
+    )
+    if fault:
+        needs, may = (
+            ", ".join(f"{name} ({notes[name]})" if name in notes else name for name in names)
+            for names in (needed, free)
+        )
+        known = " and, if you like, ".join(filter(None, (needs, may))) or "none"
+        raise SpecError(f"{what} {fault} Its fields are {known}.")
+
+
+@cache
+def _parameters(build: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what must be given besides the alphabet, and what may."""
+    taken = inspect.signature(build).parameters
+    needs = {name: one.default is inspect.Parameter.empty for name, one in taken.items()}
+    needs.pop("alphabet", None)
+    return tuple(n for n in needs if needs[n]), tuple(n for n in needs if not needs[n])

@@ -6,11 +6,20 @@ Users meet values (ages, labels, places); everything inside works on indices 0 .
 
 from typing import Any
 
-from freewill.alphabets.base import Alphabet, Inside, checked_indices, distances, is_line
+from freewill.alphabets.base import (
+    Alphabet,
+    Inside,
+    checked_indices,
+    checked_kind,
+    distances,
+    is_line,
+)
 from freewill.alphabets.categorical import Categorical
 from freewill.alphabets.grid import Grid, kilometres_per_degree
 from freewill.alphabets.linear import Linear
-from freewill.errors import SpecError
+from freewill.alphabets.texts import encode_texts, encode_values, readable, texts
+from freewill.errors import FreewillError, SpecError, closest, shown
+from freewill.types import check_fields
 
 __all__ = [
     "Alphabet",
@@ -20,11 +29,21 @@ __all__ = [
     "Linear",
     "alphabet_from_spec",
     "checked_indices",
+    "checked_kind",
     "distances",
+    "encode_texts",
+    "encode_values",
     "is_line",
     "kilometres_per_degree",
+    "readable",
+    "texts",
 ]
 
+_NOTES = {
+    "labels": "a list of texts",
+    "cell": "km, or [width, height]; with bounds it follows from them",
+    "bounds": "[south, north, west, east] in degrees",
+}
 _KINDS: dict[str, type[Any]] = {"categorical": Categorical, "linear": Linear, "grid": Grid}
 
 
@@ -36,10 +55,14 @@ def alphabet_from_spec(spec: Any) -> Alphabet:
     """
     kind = spec.get("kind") if isinstance(spec, dict) else spec
     if not (isinstance(spec, dict) and isinstance(kind, str) and kind in _KINDS):
-        raise SpecError(f"alphabet kind {kind!r}: expected one of {', '.join(_KINDS)}.")
+        raise SpecError(
+            f"alphabet kind {shown(kind)}: expected one of {', '.join(_KINDS)}."
+            f"{closest(kind, _KINDS)}"
+        )
     fields = {name: value for name, value in spec.items() if name != "kind"}
+    check_fields(fields, _KINDS[kind], f"a {kind} alphabet", _NOTES)
     try:
-        alphabet: Alphabet = _KINDS[spec["kind"]](**fields)
-    except (TypeError, ValueError) as error:
-        raise SpecError(f"damaged {spec['kind']} alphabet {fields}: {error}") from None
+        alphabet: Alphabet = _KINDS[kind](**fields)
+    except FreewillError as error:
+        raise SpecError(f"{kind} alphabet: {error}") from None
     return alphabet

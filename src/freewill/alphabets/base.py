@@ -1,11 +1,12 @@
 """What an alphabet is, and the checks that all alphabets share."""
 
+from numbers import Real
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.errors import AlphabetError
+from freewill.errors import AlphabetError, shown
 from freewill.types import BoolArray, FloatArray, IntArray, Spec
 
 
@@ -48,6 +49,10 @@ class Alphabet(Protocol):
     def extent(self) -> tuple[tuple[float, float], ...]:
         """From where to where the values reach on each axis, in units of distance."""
 
+    @property
+    def reach(self) -> tuple[tuple[float, float], ...]:
+        """From where to where the values reach on each of the `axes`, in the units of these."""
+
     def encode(self, values: Any) -> IntArray:
         """Turn values into indices; a value outside the alphabet is an error."""
 
@@ -79,8 +84,15 @@ def distances(alphabet: Alphabet) -> FloatArray:
            [1., 0., 1.],
            [2., 1., 0.]])
     """
-    indices = np.arange(alphabet.size)
+    indices = np.arange(checked_kind(alphabet).size)
     return alphabet.distance(indices[:, None], indices[None, :])
+
+
+def checked_kind(alphabet: Any) -> Alphabet:
+    """Return an alphabet after checking that it is one."""
+    if not isinstance(alphabet, Alphabet):
+        raise AlphabetError(f"alphabet={shown(alphabet)}: expected Linear, Grid or Categorical.")
+    return alphabet
 
 
 def is_line(alphabet: Alphabet) -> bool:
@@ -94,21 +106,33 @@ def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntAr
     >>> checked_indices([0, 2], 3)
     array([0, 2])
     """
-    array = np.asarray(indices)
+    try:
+        array = np.asarray(indices)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        array = np.asarray(None)
     if array.dtype.kind not in "iu":
         if array.size:
             raise AlphabetError(
-                f"{what} of type {array.dtype}: expected integers from 0 to {size - 1}. "
-                f"For values, call the alphabet's encode first."
+                f"{what}: got {shown(indices)}, {kind_of(array)}; expected integers from 0 to "
+                f"{size - 1}, indices. For values, call report, or the alphabet's encode first."
             )
         return array.astype(np.int64)
     if array.size and (array.min() < 0 or array.max() >= size):
         wrong = array[(array < 0) | (array >= size)].flat[0]
         raise AlphabetError(
-            f"{what} {wrong} is outside the alphabet: expected 0 to {size - 1}. "
-            f"Does it belong to another alphabet?"
+            f"{what} {wrong} is outside the alphabet: expected 0 to {size - 1}, an index. "
+            f"Does it belong to another alphabet? For values, call report, or encode first."
         )
     return array.astype(np.int64, copy=False)
+
+
+def kind_of(array: NDArray[Any]) -> str:
+    """Say what an array holds, in a word that people know.
+
+    >>> kind_of(np.array(["a"])), kind_of(np.array([0.5]))
+    ('texts', 'float64')
+    """
+    return {"U": "texts", "S": "bytes", "O": "objects"}.get(array.dtype.kind, str(array.dtype))
 
 
 def checked_integer(name: str, value: Any, least: int | None = None) -> int:
@@ -118,10 +142,11 @@ def checked_integer(name: str, value: Any, least: int | None = None) -> int:
     24
     """
     try:
-        whole = not isinstance(value, bool) and int(value) == value
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        whole = number and int(value) == value
     except (TypeError, ValueError, OverflowError):
         whole = False
     if not whole or (least is not None and value < least):
         wanted = "an integer" if least is None else f"an integer >= {least}"
-        raise AlphabetError(f"{name}={value!r}: must be {wanted}.")
+        raise AlphabetError(f"{name}={shown(value)}: must be {wanted}.")
     return int(value)

@@ -1,6 +1,6 @@
 """Labels without an order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freewill.alphabets.base import Inside, checked_indices
-from freewill.errors import AlphabetError
+from freewill.errors import AlphabetError, closest, shown
 from freewill.types import FloatArray, IntArray, Spec
 
 
@@ -26,19 +26,34 @@ class Categorical:
     plane: ClassVar[None] = None
     axes: ClassVar[tuple[str, ...]] = ("value",)
     extent: ClassVar[tuple[()]] = ()
+    reach: ClassVar[tuple[()]] = ()
 
     def __init__(self, labels: Iterable[str]) -> None:
-        if isinstance(labels, str):
-            raise AlphabetError(f"labels={labels!r}: expected a list of labels, not one text.")
-        labels = tuple(labels)
-        for label in labels:
-            if not isinstance(label, str):
-                raise AlphabetError(f"label {label!r}: labels are texts. For numbers, use Linear.")
+        # A set would have another order, hence other indices, on another machine.
+        if isinstance(labels, str | bytes | Mapping | Set) or not isinstance(labels, Iterable):
+            raise AlphabetError(f"labels={shown(labels)}: expected a list of texts, in order.")
+        try:
+            labels = tuple(labels)
+        except TypeError:  # an array without an axis
+            raise AlphabetError(f"labels={shown(labels)}: expected a list of texts.") from None
         if not labels:
             raise AlphabetError("labels=[]: an alphabet needs at least one value.")
-        if len(set(labels)) != len(labels):
-            twice = next(label for label in labels if labels.count(label) > 1)
-            raise AlphabetError(f"label {twice!r} stands twice: labels must differ.")
+        seen: set[str] = set()
+        for label in labels:
+            if not isinstance(label, str):
+                raise AlphabetError(
+                    f"label {shown(label)}: labels are texts. For numbers, use Linear."
+                )
+            if label in seen:
+                raise AlphabetError(f"label {shown(label)} stands twice: labels must differ.")
+            seen.add(label)
+        try:
+            "".join(labels).encode()
+        except UnicodeEncodeError as error:
+            raise AlphabetError(
+                f"a label has {error.object[error.start]!a}, half of a character, which no file "
+                f"can hold. Write the whole one."
+            ) from None
         object.__setattr__(self, "labels", labels)
 
     @property
@@ -52,17 +67,26 @@ class Categorical:
 
     def encode(self, values: Any) -> IntArray:
         """Turn labels into indices."""
-        values = [values] if isinstance(values, str) else list(values)
+        try:
+            values = [values] if isinstance(values, str | bytes) else list(values)
+        except TypeError:  # one value, and no list of them
+            values = [values]
         indices, kept = self.encode_inside(values)
         if not kept.all():
-            shown = ", ".join(map(repr, self.labels[:5])) + (", ..." if self.size > 5 else "")
+            some = ", ".join(map(shown, self.labels[:5])) + (", ..." if self.size > 5 else "")
             wrong = values[int(np.argmin(kept))]
-            raise AlphabetError(f"{wrong!r} is not in the alphabet: expected one of {shown}.")
+            raise AlphabetError(
+                f"{shown(wrong)} is not in the alphabet: expected one of {some}."
+                f"{closest(wrong, self.labels[:1000])}"
+            )
         return indices
 
     def encode_inside(self, values: Iterable[Any]) -> Inside:
         """Turn labels into indices and leave out those that are no labels of this alphabet."""
-        found = np.fromiter((self._index.get(value, -1) for value in values), dtype=np.int64)
+        texts = (value if isinstance(value, str) else None for value in values)
+        # No label is None.
+        index: dict[Any, int] = self._index
+        found = np.fromiter((index.get(text, -1) for text in texts), dtype=np.int64)
         return Inside(found[found >= 0], np.asarray(found >= 0))
 
     def decode(self, indices: ArrayLike) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """Cells of a plane, in kilometres or cut from a latitude/longitude box."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -7,14 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freewill.alphabets.base import Inside, checked_indices, checked_integer
-from freewill.errors import AlphabetError
-from freewill.types import FloatArray, IntArray, Spec
+from freewill.errors import AlphabetError, FreewillError, several, shown
+from freewill.types import FloatArray, IntArray, Spec, numbers
 
 EARTH_RADIUS_KM = 6378.137
 EARTH_ECCENTRICITY_SQUARED = 0.00669437999014
 """Both of the WGS 84 ellipsoid."""
 MEAN_RADIUS_KM = 6371.0
 """Of the sphere that haversine formulas take the earth for."""
+_LARGEST = 2**53
 _LONGER, _SHORTER = 1.01, 0.9
 """By which factors a cell that the caller gives may differ from what its box makes it."""
 
@@ -53,13 +55,19 @@ class Grid:
     ) -> None:
         object.__setattr__(self, "columns", checked_integer("columns", columns, least=1))
         object.__setattr__(self, "rows", checked_integer("rows", rows, least=1))
+        if self.columns * self.rows > _LARGEST:
+            raise AlphabetError(
+                f"columns={shown(self.columns)}, rows={shown(self.rows)}: must be at most 2^53 "
+                f"cells, which indices still count."
+            )
         object.__setattr__(self, "bounds", None if bounds is None else _checked_bounds(bounds))
         if cell is None and self.bounds is not None:
             cell = cell_in_box(self.bounds, self.columns, self.rows)
         object.__setattr__(self, "cell", _checked_cell(cell))
-        if not np.isfinite(np.hypot(self.columns * self.cell[0], self.rows * self.cell[1])):
+        if math.isinf(math.hypot(self.columns * self.cell[0], self.rows * self.cell[1])):
             raise AlphabetError(
-                f"cell={cell!r}: {self.columns} x {self.rows} such cells are wider than any number."
+                f"cell={shown(cell)}: {self.columns} x {self.rows} such cells are wider than any "
+                f"number."
             )
         if self.bounds is not None:
             _check_cell_fits(self.cell, self.bounds, self.columns, self.rows)
@@ -111,6 +119,14 @@ class Grid:
         return (0.0, self.columns * self.cell[0]), (0.0, self.rows * self.cell[1])
 
     @property
+    def reach(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Kilometres as `extent` has them or, in a box, degrees of latitude and of longitude."""
+        if self.bounds is None:
+            return self.extent
+        south, north, west, east = self.bounds
+        return (south, north), (west, east)
+
+    @property
     def positions(self) -> FloatArray:
         """Centres of the cells, (east, north) in kilometres from the south-west corner."""
         row, column = np.divmod(np.arange(self.size), self.columns)
@@ -121,11 +137,15 @@ class Grid:
         indices, kept = self.encode_inside(values)
         if not kept.all():
             wrong = tuple(float(number) for number in np.atleast_2d(values)[~kept][0])
-            low, high = self._corners()
+            (low, high), outside = self._corners(), int((~kept).sum())
+            swapped = self.encode_inside([wrong[::-1]]).kept.all()
+            # Whoever left such points out would leave out everybody.
+            hint = "To leave such points out, use encode_inside."
+            hint = f"Are {' and '.join(self.axes)} swapped?" if swapped else hint
             raise AlphabetError(
-                f"point {wrong} is outside the grid ({int((~kept).sum())} such points): expected "
-                f"({low[0]:g}..{high[0]:g}, {low[1]:g}..{high[1]:g}). "
-                f"To leave such points out, use encode_inside."
+                f"point {wrong} is outside the grid ({several(outside, 'such point')}): expected "
+                f"({', '.join(self.axes)}) in ({low[0]:g}..{high[0]:g}, {low[1]:g}..{high[1]:g})."
+                f" {hint}"
             )
         return indices
 
@@ -136,10 +156,8 @@ class Grid:
         >>> found.indices, found.dropped
         (array([0]), 1)
         """
-        try:
-            points = np.atleast_2d(np.asarray(values, dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise AlphabetError(f"points: {error}; expected pairs of numbers, (n, 2).") from None
+        wanted = "pairs of numbers, (n, 2)"
+        points = np.atleast_2d(numbers(values, "points", wanted, AlphabetError))
         points = points.reshape(0, 2) if points.size == 0 else points
         if points.ndim != 2 or points.shape[1] != 2:
             raise AlphabetError(f"points have shape {points.shape}; expected pairs, (n, 2).")
@@ -163,11 +181,8 @@ class Grid:
         return np.asarray(low + share * (np.asarray(high) - low))
 
     def _corners(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        if self.bounds is not None:
-            south, north, west, east = self.bounds
-            return (south, west), (north, east)
-        (west, east), (south, north) = self.extent
-        return (west, south), (east, north)
+        first, second = self.reach
+        return (first[0], second[0]), (first[1], second[1])
 
     def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
         """Euclidean distance between the centres of cells, in kilometres."""
@@ -285,27 +300,23 @@ def _check_cell_fits(
     )
 
 
-def _numbers(given: Any) -> FloatArray:
-    """Return numbers as an array; nothing for what is none, texts and truth values too."""
-    try:
-        array = np.asarray(given)
-    except ValueError:
-        return np.empty(0)
-    return array.astype(np.float64) if array.dtype.kind in "iuf" else np.empty(0)
-
-
 def _checked_cell(cell: Any) -> tuple[float, float]:
-    sides = _numbers(cell)
+    wanted = "a side > 0, or (width, height), in km"
+    try:
+        sides = numbers(cell, "cell")
+    except FreewillError:
+        sides = np.empty(0)
     if sides.shape not in ((), (2,)) or not np.all(np.isfinite(sides) & (sides > 0)):
-        raise AlphabetError(f"cell={cell!r}: must be a side > 0, or (width, height), in km.")
+        raise AlphabetError(f"cell={shown(cell)}: must be {wanted}.")
     width, height = np.broadcast_to(sides, 2).tolist()
     return width, height
 
 
 def _checked_bounds(bounds: Any) -> tuple[float, float, float, float]:
-    edges = _numbers(bounds)
+    wanted = "(south, north, west, east), in degrees"
+    edges = numbers(bounds, "bounds", wanted, AlphabetError)
     if edges.shape != (4,):
-        raise AlphabetError(f"bounds={bounds!r}: expected (south, north, west, east), in degrees.")
+        raise AlphabetError(f"bounds={shown(bounds)}: expected {wanted}.")
     south, north, west, east = edges.tolist()
     if not (-90 <= south < north <= 90):
         raise AlphabetError(f"south={south}, north={north}: expected -90 <= south < north <= 90.")

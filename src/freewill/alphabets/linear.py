@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.alphabets.base import Inside, checked_indices, checked_integer
-from freewill.errors import AlphabetError
+from freewill.alphabets.base import Inside, checked_indices, checked_integer, kind_of
+from freewill.errors import AlphabetError, several, shown
 from freewill.types import FloatArray, IntArray, Spec
 
 _LARGEST = 2**53
@@ -31,17 +31,17 @@ class Linear:
         for name in ("first", "last", "step"):
             value = getattr(self, name)
             object.__setattr__(self, name, checked_integer(name, value))
-        for name in ("first", "last"):
-            if abs(getattr(self, name)) > _LARGEST:
+        for name, value in (("first", self.first), ("last", self.last)):
+            if abs(value) > _LARGEST:
                 raise AlphabetError(
-                    f"{name}={getattr(self, name)}: must be at most 2^53 either way, up to which "
+                    f"{name}={shown(value)}: must be at most 2^53 either way, up to which "
                     f"distances are exact. Use smaller units, or labels."
                 )
         if self.step <= 0:
-            raise AlphabetError(f"step={self.step}: must be > 0.")
+            raise AlphabetError(f"step={shown(self.step)}: must be > 0.")
         if self.last < self.first or (self.last - self.first) % self.step:
             raise AlphabetError(
-                f"first={self.first}, last={self.last}, step={self.step}: "
+                f"first={self.first}, last={self.last}, step={shown(self.step)}: "
                 f"last must be first plus a whole number of steps."
             )
 
@@ -61,6 +61,11 @@ class Linear:
         return ((self.first - self.step / 2, self.last + self.step / 2),)
 
     @property
+    def reach(self) -> tuple[tuple[float, float]]:
+        """The same: values are distances from 0."""
+        return self.extent
+
+    @property
     def positions(self) -> FloatArray:
         """The integers themselves, as floats."""
         return self.first + self.step * np.arange(self.size, dtype=np.float64)
@@ -72,16 +77,24 @@ class Linear:
             wrong = np.atleast_1d(np.asarray(values))[~kept][0]
             among = "" if self.step == 1 else f" in steps of {self.step}"
             raise AlphabetError(
-                f"{wrong} is not in the alphabet ({int((~kept).sum())} such values): "
+                f"{wrong} is not in the alphabet ({several(int((~kept).sum()), 'such value')}): "
                 f"expected integers from {self.first} to {self.last}{among}."
             )
         return indices
 
     def encode_inside(self, values: Any) -> Inside:
         """Turn integers into indices and leave out all other numbers."""
-        array = np.atleast_1d(np.asarray(values))
+        try:
+            array = np.atleast_1d(np.asarray(values))
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            array = np.asarray(None)
+        if not array.size:
+            array = array.astype(np.int64)
         if array.dtype.kind not in "iuf":
-            raise AlphabetError(f"values of type {array.dtype}: expected integers.")
+            raise AlphabetError(
+                f"got {shown(values)}, {kind_of(array)}; expected integers, from {self.first} to "
+                f"{self.last}."
+            )
         # In its own narrow type, array - first could wrap around.
         wide = array.astype(np.int64 if array.dtype.kind == "i" else np.float64)
         steps = (wide - self.first) / self.step

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from freewill.cli.show import BAD_INPUT, BUG, FAILED, complain
-from freewill.errors import FreewillError, IdentifiabilityError
+from freewill.errors import FreewillError, IdentifiabilityError, printable
 
 COMMANDS = ("obfuscate", "collect", "merge", "estimate", "calibrate", "audit", "reproduce")
 TRACEBACK = "FREEWILL_TRACEBACK"
@@ -30,6 +30,35 @@ def command(name: str) -> Callable[..., None]:
     return found
 
 
+def _in_words(parameters: list[Any]) -> list[Any]:
+    """Let help say what an option takes in words; a flag takes nothing, and says nothing."""
+    for parameter in parameters:
+        if hasattr(parameter, "display_type_rich"):  # newer releases of typer, and "<bool>" there
+            told = parameter.display_type_rich
+            parameter.display_type_rich = lambda ctx, told=told: _words(told(ctx=ctx) or "")
+    return parameters
+
+
+def _words(told: str) -> str | None:
+    """Return what typer tells of a type in the words of the reference.
+
+    >>> _words("<list[float]>"), _words("<bool>"), _words("<duckdb|spark>")
+    ('number ...', None, 'duckdb|spark')
+    """
+    kind = told.strip("<>")
+    if kind.startswith("list["):
+        return f"{_words(kind[5:-1])} ..."
+    names = {"str": "text", "float": "number", "int": "integer", "int range": "integer"}
+    return None if kind in ("bool", "") else names.get(kind, kind.replace("Path", "path"))
+
+
+class _InWords(TyperCommand):
+    """A command whose help speaks in words."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _in_words(super().get_params(ctx))
+
+
 class _OnDemand(TyperCommand):
     """A command whose module, with all that it imports, is loaded when it is run."""
 
@@ -43,7 +72,7 @@ class _OnDemand(TyperCommand):
 
     def make_context(self, info_name: Any, *arguments: Any, **options: Any) -> Any:
         alone = typer.Typer(**_LOOKS)
-        alone.command()(command(self.name or info_name))
+        alone.command(cls=_InWords)(command(self.name or info_name))
         return typer.main.get_command(alone).make_context(info_name, *arguments, **options)
 
 
@@ -53,6 +82,9 @@ class _Commands(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands.update({name: _OnDemand.named(name) for name in COMMANDS})
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _in_words(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -73,7 +105,7 @@ class _Commands(TyperGroup):
 def _reason(error: OSError) -> str:
     if error.filename is None or error.strerror is None:
         return str(error)
-    return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}."
+    return f"{printable(str(error.filename))}: {error.strerror[0].lower()}{error.strerror[1:]}."
 
 
 app = typer.Typer(name="freewill", cls=_Commands, no_args_is_help=True, **_LOOKS)
@@ -96,7 +128,8 @@ def freewill(
     """Everyone picks their own privacy mechanism; the distribution still comes back.
 
     People's devices send noisy reports. `collect` counts them into evidence, `merge` adds evidence
-    together, and `estimate` reconstructs the distribution of the true values with a certificate.
+    together, and `estimate` reconstructs the distribution of the true values: the most likely one,
+    with a proof of that.
     `calibrate` and `audit` help to choose mechanisms, and `obfuscate` plays the devices' part.
 
     Exit codes: 0 all is well; 1 a claim does not hold or an estimate failed; 2 bad usage or bad

@@ -1,5 +1,6 @@
 """`freewill audit`: recompute what mechanisms promise, from their laws."""
 
+import math
 import re
 from pathlib import Path
 from typing import Annotated
@@ -8,16 +9,20 @@ import typer
 
 from freewill.cli.options import AsJson, load_mechanisms, option
 from freewill.cli.show import FAILED, say_json, table
-from freewill.errors import ParameterError
+from freewill.errors import ParameterError, printable
 from freewill.guarantees import Guarantee
 from freewill.guarantees import audit as recompute
 from freewill.progress import progress
 
-_CLAIM = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)-(ldp|geo)(?:-.*)?", re.IGNORECASE)
+_NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?"
+_CLAIM = re.compile(rf"({_NUMBER})-(ldp|geo)(?:-.*)?", re.IGNORECASE)
 
 
 def audit(
-    source: Annotated[Path, typer.Argument(help="A survey, or the JSON spec of one mechanism.")],
+    source: Annotated[
+        Path,
+        typer.Argument(help="A survey, or the JSON spec of one mechanism; - reads standard input."),
+    ],
     claim: Annotated[
         str | None,
         option("What to hold each law to, e.g. 1.5-ldp or 0.1-geo (a unit of distance)."),
@@ -55,6 +60,8 @@ def parse_claim(text: str) -> Guarantee:
     Guarantee(kind='geo', epsilon=0.1)
     """
     found = _CLAIM.fullmatch(text)
-    if found is None:
-        raise ParameterError(f"--claim {text}: expected a number and a kind: 1.5-ldp or 0.1-geo.")
+    if found is None or not math.isfinite(float(found[1])):
+        raise ParameterError(
+            f"--claim {printable(text)}: expected a number and a kind: 1.5-ldp or 0.1-geo."
+        )
     return Guarantee("geo" if found[2].lower() == "geo" else "ldp", float(found[1]))

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,26 +10,42 @@ from freewill.calibration import calibrate as find
 from freewill.cli.options import AsJson, load_json, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
 from freewill.errors import SpecError
-from freewill.mechanisms import KRR, Geometric, PlanarGeometric
+from freewill.mechanisms import (
+    KRR,
+    RAPPOR,
+    Geometric,
+    Identity,
+    Matrix,
+    Mechanism,
+    PlanarGeometric,
+    Shokri,
+)
 from freewill.progress import progress
 from freewill.types import FloatArray, distribution
 
 
 class Kind(StrEnum):
-    """Mechanisms whose epsilon can be found from a loss."""
+    """Mechanisms whose epsilon can be found from a loss; of the others it is said why not."""
 
     KRR = "k-rr"
     GEOMETRIC = "geometric"
     PLANAR_GEOMETRIC = "planar-geometric"
+    RAPPOR = "rappor"
+    SHOKRI = "shokri"
+    MATRIX = "matrix"
+    IDENTITY = "identity"
 
 
-_KINDS: dict[str, type[KRR | Geometric | PlanarGeometric]] = {
-    mechanism.name: mechanism for mechanism in (KRR, Geometric, PlanarGeometric)
+_KINDS: dict[str, type[Mechanism]] = {
+    mechanism.name: mechanism
+    for mechanism in (KRR, Geometric, PlanarGeometric, RAPPOR, Shokri, Matrix, Identity)
 }
 
 
 def calibrate(
-    kind: Annotated[Kind, typer.Argument(help="The mechanism.")],
+    kind: Annotated[
+        Kind, typer.Argument(help="The mechanism; rappor and others say why they have no loss.")
+    ],
     alphabet: Annotated[
         str,
         option(
@@ -61,7 +77,9 @@ def calibrate(
     values = parse_alphabet(alphabet)
     expected = None if prior is None else load_prior(prior, values.size)
     with progress("calibrating"):
-        found = [find(_KINDS[kind], values, quality_loss=target, prior=expected) for target in loss]
+        found: list[Any] = [
+            find(_KINDS[kind], values, quality_loss=target, prior=expected) for target in loss
+        ]
     pairs = list(zip(loss, found, strict=True))
     if as_json:
         listed = [

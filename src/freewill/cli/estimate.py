@@ -9,16 +9,19 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from freewill import geojson as geojson_file
 from freewill import plots
-from freewill.alphabets import Alphabet
+from freewill.alphabets import Alphabet, readable
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, check_target, option
-from freewill.cli.show import FAILED, remark, say, say_json, table
-from freewill.errors import ParameterError
+from freewill.cli.show import FAILED, remark, say, say_json, say_raw, table
+from freewill.cli.standard import DASH, standard_input
+from freewill.errors import ParameterError, several
 from freewill.estimators import Estimate, Status
 from freewill.estimators.methods import Method
 from freewill.evidence import Evidence
+from freewill.geojson import features
 from freewill.progress import progress, towards
 from freewill.reports import is_evidence
 from freewill.survey import Survey
@@ -60,11 +63,17 @@ def estimate(
     as_json: AsJson = False,
     as_csv: Annotated[bool, option("Print CSV: value, share.", "--csv")] = False,
     plot: Annotated[Path | None, option("Draw a picture: .png, .svg or .pdf.")] = None,
+    geojson: Annotated[
+        Path | None,
+        option("Write the cells of a latitude/longitude box, with shares: .geojson, .json or -."),
+    ] = None,
 ) -> None:
     """Reconstruct the distribution of the true values, with a certificate.
 
-    The gap bounds how much more likely, per person and as a logarithm, the best distribution
-    could be. The exit code is 1 where the method did not arrive: it ran out of steps, stalled, or
+    What is certified is the likelihood: the gap bounds how much more likely, per person and as a
+    logarithm, the best distribution could be. How near that one is to the truth is another
+    question, which the number of people and their mechanisms decide. `-` reads standard input.
+    The exit code is 1 where the method did not arrive: it ran out of steps, stalled, or
     the mechanisms do not allow what it asks for.
 
     Example:
@@ -72,32 +81,43 @@ def estimate(
         freewill estimate week.parquet --plot ages.png
         freewill estimate reports.csv -s survey.json --only k-rr -m inversion-m
     """
-    if as_json and as_csv:
-        raise ParameterError("--json and --csv were both given: take one of them.")
+    to_screen = str(geojson) == DASH
+    if as_json + as_csv + to_screen > 1:
+        raise ParameterError("--json, --csv or --geojson - were given together: take one of them.")
+    if geojson is not None and not to_screen:
+        check_target(geojson, (".geojson", ".json"), "GeoJSON")
     if plot is not None:
         plots.require_matplotlib()
         check_target(plot, (".png", ".svg", ".pdf"), "a picture")
     given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = Method.parse(method, **given)
-    evidence, lost = load(sources, survey, engine, strict=strict)
-    evidence = evidence.only(*only) if only else evidence
-    with progress(f"estimating by {chosen.estimator}") as tell:
-        watch = towards(tol or 0.01 / max(evidence.people, 1), tell)
-        found = chosen.run(evidence, lambda step: watch(step.gap))
-    if as_json:
+    with standard_input(sources) as files:
+        evidence, lost = load(files, survey, engine, strict=strict)
+        evidence = evidence.only(*only) if only else evidence
+        if geojson is not None:
+            features(evidence.alphabet, np.zeros(evidence.alphabet.size))  # refused before the work
+        with progress(f"estimating by {chosen.estimator}") as tell:
+            watch = towards(tol or 0.01 / max(evidence.people, 1), tell)
+            found = chosen.run(evidence, lambda step: watch(step.gap))
+    if to_screen:
+        say_json(features(evidence.alphabet, found.theta))
+    elif as_json:
         say_json({**describe(found, evidence), **lost})
     elif as_csv:
-        typer.echo(as_rows(found, evidence.alphabet), nl=False)
+        say_raw(as_rows(found, evidence.alphabet))
     else:
         show(found, evidence, rows)
     if plot is not None:
         title = f"{found.method}: {evidence.people:,} people"
         plots.picture(evidence.alphabet, {found.method: found.theta}, path=plot, title=title)
         remark(f"picture written to {plot}")
+    if geojson is not None and not to_screen:
+        geojson_file.write(evidence.alphabet, found.theta, geojson)
+        remark(f"map written to {geojson}")
     if found.unresolved:
         remark(
-            f"{found.unresolved} directions of the distribution leave no trace in these reports: "
-            f"other distributions explain them as well."
+            f"{several(found.unresolved, 'direction')} of the distribution without a trace in "
+            f"these reports: other distributions explain them as well."
         )
     if found.status in (Status.MAX_STEPS, Status.STALLED):
         remark(f"{found.method} did not arrive: {found.status}, with a gap of {found.gap:.2g}.")
@@ -128,7 +148,7 @@ def describe(found: Estimate, evidence: Evidence) -> dict[str, Any]:
         **{name: getattr(found, name) for name in _TOLD},
         "people": evidence.people,
         "alphabet": alphabet.spec(),
-        "values": alphabet.decode(np.arange(alphabet.size)).tolist(),
+        "values": readable(alphabet, np.arange(alphabet.size)),
         "theta": found.theta.tolist(),
     }
 
@@ -137,10 +157,10 @@ def as_rows(found: Estimate, alphabet: Alphabet) -> str:
     """Return CSV: one row a value, with its coordinates on a grid, and its share."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    values = alphabet.decode(np.arange(alphabet.size)).tolist()
+    values = readable(alphabet, np.arange(alphabet.size))
     writer.writerow([*alphabet.axes, "share"])
     for value, share in zip(values, found.theta.tolist(), strict=True):
-        writer.writerow([*np.atleast_1d(value).tolist(), share])
+        writer.writerow([*(value if isinstance(value, tuple) else (value,)), share])
     return text.getvalue()
 
 
@@ -152,7 +172,7 @@ def show(found: Estimate, evidence: Evidence, rows: int) -> None:
     many = theta.size if rows == 0 else min(rows, theta.size)
     likeliest = np.sort(np.argsort(-theta, kind="stable")[:many])
     largest = max(float(theta.max()), np.finfo(float).tiny)
-    values, shares = alphabet.decode(likeliest).tolist(), theta[likeliest].tolist()
+    values, shares = readable(alphabet, likeliest), theta[likeliest].tolist()
     lines = [
         [*_cells(value), f"{share:8.4%}", "█" * round(_BAR * max(share, 0.0) / largest)]
         for value, share in zip(values, shares, strict=True)
@@ -161,10 +181,10 @@ def show(found: Estimate, evidence: Evidence, rows: int) -> None:
     if many < theta.size:
         covered = float(theta[likeliest].sum())
         say(
-            f"\nThese {many} values hold {covered:.1%}; {theta.size - many} more with --rows 0, "
-            f"--csv or --json."
+            f"\n{several(many, 'value')} with {covered:.1%} of the people; {theta.size - many:,} "
+            f"more with --rows 0, --csv or --json."
         )
 
 
 def _cells(value: Any) -> list[str]:
-    return [f"{number:.7g}" for number in value] if isinstance(value, list) else [str(value)]
+    return [f"{number:.10g}" for number in value] if isinstance(value, tuple) else [str(value)]

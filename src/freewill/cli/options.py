@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from freewill.alphabets import Alphabet, Categorical, Grid, Linear
-from freewill.errors import FreewillError, ParameterError, SpecError
+from freewill.cli.standard import DASH
+from freewill.errors import FreewillError, ParameterError, SpecError, first_line, printable
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.survey import Survey
 
@@ -28,8 +30,9 @@ EngineName = Annotated[Engine, option("What counts the reports.")]
 AsJson = Annotated[bool, option("Print JSON, for scripts.", "--json")]
 Strict = Annotated[bool, option("Refuse the source if any row is invalid.", "--strict")]
 
-_LINE = re.compile(r"(-?\d+)\.\.(-?\d+)(?::(\d+))?")
-_GRID = re.compile(r"(\d+)x(\d+)x([\d.eE+-]+)")
+# No more digits than integers that a machine counts with.
+_LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?")
+_GRID = re.compile(r"([0-9]{1,18})x([0-9]{1,18})x([0-9.eE+-]{1,40})")
 
 
 def parse_alphabet(text: str) -> Alphabet:
@@ -47,12 +50,12 @@ def parse_alphabet(text: str) -> Alphabet:
         try:
             return Grid(int(found[1]), int(found[2]), float(found[3]))
         except ValueError as error:
-            raise ParameterError(f"--alphabet {text}: {error}") from None
+            raise ParameterError(f"--alphabet {printable(text)}: {error}") from None
     if "," in text:
         return Categorical([label.strip() for label in text.split(",")])
     raise ParameterError(
-        f"--alphabet {text}: expected a line such as 0..99 (or 1900..2020:10), a grid such as "
-        f"24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a survey's file."
+        f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10), a grid "
+        f"such as 24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a survey's file."
     )
 
 
@@ -62,15 +65,18 @@ def load_mechanisms(path: Path) -> dict[str, Mechanism]:
         spec = load_json(path)
         if isinstance(spec, dict) and "mechanism" in spec:
             return {path.stem: from_spec(spec)}
+        if str(path) == DASH:
+            return dict(Survey.from_spec(spec).mechanisms)
     return dict(Survey.load(path).mechanisms)
 
 
 def load_json(path: Path) -> Any:
-    """Read a JSON file, or say why it cannot be read."""
+    """Read a JSON file, or standard input for `-`, or say why it cannot be read."""
+    content = sys.stdin.buffer.read() if str(path) == DASH else path.read_bytes()
     try:
-        return json.loads(path.read_bytes())
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise SpecError(f"{path} is not JSON: {error}.") from None
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:  # ValueError: an integer of too many digits, too
+        raise SpecError(f"{path} is not JSON that can be read: {first_line(error)}.") from None
 
 
 def check_target(path: Path, endings: tuple[str, ...], what: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from freewill import experiments
+from freewill import experiments, plots
 from freewill.cli.options import option
 from freewill.cli.show import remark, say, table
 from freewill.errors import ParameterError
@@ -53,6 +53,7 @@ def reproduce(
     if listed:
         _list()
         return
+    plots.require_matplotlib()  # which draws at the very end, after all the work
     plan = experiments.plan(figures or (), experiments.QUICK if quick else experiments.FULL)
     paths = [*(data or ()), *([experiments.download()] if download else ())]
     city, line = _places(paths)

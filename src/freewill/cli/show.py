@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from freewill.errors import printable, several
+
 if TYPE_CHECKING:
     from freewill.evidence import Evidence
     from freewill.mechanisms import Mechanism
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 FAILED, BAD_INPUT, BUG = 1, 2, 3
 """Exit codes: a claim or an estimate failed; bad usage or bad input; a fault of our own."""
 
+_LONGEST, _LONGEST_CELL = 10_000, 400  # characters: names and paths may come from anywhere
 _PIPE_WIDTH = 120  # where no terminal says how wide it is, the widest table still fits
 
 
@@ -39,17 +42,36 @@ def remark(message: str) -> None:
 
 
 def _note(head: str, style: str, message: str) -> None:
-    console(stderr=True).print(Text.assemble((head, style), message), soft_wrap=True)
+    told = printable(message, _LONGEST, lines=True)
+    console(stderr=True).print(Text.assemble((head, style), told), soft_wrap=True)
 
 
 def say(message: str) -> None:
-    """Print one line of text as it is."""
-    console().print(Text(message), soft_wrap=True)
+    """Print a text, whatever names are in it: as it is but for what would steer the terminal."""
+    console().print(Text(printable(message, _LONGEST, lines=True)), soft_wrap=True)
 
 
 def say_json(content: Mapping[str, Any]) -> None:
     """Print JSON; numbers that JSON does not have become null."""
-    typer.echo(json.dumps(_portable(content), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_portable(content), indent=2, ensure_ascii=False, allow_nan=False)
+    # Only texts have such characters, and JSON has an escape for each.
+    typer.echo("".join(map(_json_escape, text)) if _steers(text) else text)
+
+
+def say_raw(text: str) -> None:
+    """Print data for other programs as they are, to a terminal only what does not steer it."""
+    shown = printable(text, len(text), lines=True) if sys.stdout.isatty() else text
+    typer.echo(shown, nl=False)
+
+
+def _steers(text: str) -> bool:
+    return not text.replace("\n", "").isprintable()
+
+
+def _json_escape(one: str) -> str:
+    if one == "\n" or printable(one) == one:
+        return one
+    return json.dumps(one)[1:-1] if ord(one) != 127 else "\\u007f"
 
 
 def _portable(content: Any) -> Any:
@@ -74,7 +96,7 @@ def table(
     for place, head in enumerate(heads):
         drawn.add_column(head, justify="right" if place in numbers else "left", overflow="fold")
     for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))
+        drawn.add_row(*(Text(printable(cell, _LONGEST_CELL)) for cell in row))
     console(stderr=stderr).print(drawn)
 
 
@@ -95,8 +117,8 @@ def describe(evidence: "Evidence") -> dict[str, Any]:
 
 def evidence_table(evidence: "Evidence") -> None:
     """Print how many people chose what."""
-    many = len(evidence.groups)
-    say(f"{evidence.people:,} people, {many} mechanism{'s' * (many != 1)}, {evidence.alphabet}\n")
+    many = several(len(evidence.groups), "mechanism")
+    say(f"{evidence.people:,} people, {many}, {evidence.alphabet}\n")
     rows = []
     for group in evidence.groups:
         name, promise = group.name or group.mechanism.id, group.mechanism.guarantee().short

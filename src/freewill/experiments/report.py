@@ -18,6 +18,7 @@ from pathlib import Path
 from string import Template
 
 from freewill import plots
+from freewill.errors import several
 from freewill.experiments import tables
 from freewill.experiments.mixtures import Setting
 from freewill.experiments.panels import PAPER, Plan
@@ -115,7 +116,7 @@ def _numbers(outcome: Outcome) -> dict[str, object]:
     scale = outcome.plan.scale
     return {
         "style": f":root {{ {names} }}\n{style}",
-        "panels": len(outcome.plan.panels),
+        "panels": several(len(outcome.plan.panels), "panel"),
         "fewest": f"{scale.sizes[0]:,}",
         "people": f"{scale.people:,}",
         "seeds": scale.seeds,

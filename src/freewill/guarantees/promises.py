@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from freewill.alphabets import Alphabet, is_line
-from freewill.errors import LawError, ParameterError
+from freewill.errors import LawError, ParameterError, shown
 from freewill.guarantees.worst_case import NOTHING, Auditable, Rows, Worst, worse
 from freewill.slices import slices
 
@@ -39,8 +39,8 @@ class Guarantee:
         number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
         if not (number and epsilon >= 0):
             raise ParameterError(
-                f"epsilon={self.epsilon!r} of a guarantee: must be a number >= 0, or infinite for "
-                f"no promise at all."
+                f"epsilon={shown(self.epsilon)} of a guarantee: must be a number >= 0, or infinite "
+                f"for no promise at all."
             )
 
     @classmethod
@@ -266,14 +266,18 @@ def audit(mechanism: Any, claim: Promise | None = None) -> Audit | LossAudit:
     >>> fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0), fw.Guarantee("ldp", 0.5)).holds
     False
     """
-    held: Promise = mechanism.guarantee() if claim is None else claim
+    if not hasattr(mechanism, "guarantee"):
+        raise ParameterError(f"{shown(mechanism)} is no mechanism: there is nothing to audit.")
+    held: Any = mechanism.guarantee() if claim is None else claim
+    if not isinstance(held, Guarantee | AdversaryLoss):
+        raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
     return held.audit(mechanism)
 
 
 def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:
     """Find the pair of values that some output tells apart best."""
     if claim.kind not in ("ldp", "geo"):
-        raise ParameterError(f"guarantee of kind {claim.kind!r}: the audit knows ldp and geo.")
+        raise ParameterError(f"guarantee of kind {shown(claim.kind)}: the audit knows ldp and geo.")
     alphabet: Alphabet = mechanism.alphabet
     outputs = mechanism.witnesses()
     geo = claim.kind == "geo" and alphabet.size > 1

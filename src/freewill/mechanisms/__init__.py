@@ -3,7 +3,7 @@
 from typing import Any
 
 from freewill.alphabets import alphabet_from_spec
-from freewill.errors import FreewillError, SpecError
+from freewill.errors import FreewillError, SpecError, closest, shown
 from freewill.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.mechanisms.geometric import Geometric
 from freewill.mechanisms.identity import Identity
@@ -12,6 +12,7 @@ from freewill.mechanisms.matrix import Matrix
 from freewill.mechanisms.planar_geometric import PlanarGeometric
 from freewill.mechanisms.rappor import RAPPOR
 from freewill.mechanisms.shokri import Shokri
+from freewill.types import check_fields
 
 __all__ = [
     "KRR",
@@ -34,6 +35,12 @@ _KINDS: tuple[type[Mechanism], ...] = (
     Matrix,
     Identity,
 )
+_NOTES = {
+    "epsilon": "a number > 0",
+    "quality_loss": "a number > 0, in units of distance",
+    "law": "a matrix, one row a value",
+    "outputs": "an alphabet",
+}
 _REGISTRY = {kind.name: kind for kind in _KINDS}
 
 
@@ -50,15 +57,21 @@ def from_spec(spec: Any) -> Mechanism:
     fields = dict(spec)
     name, version = fields.pop("mechanism", None), fields.pop("version", None)
     if not isinstance(name, str) or name not in _REGISTRY:
-        raise SpecError(f"mechanism {name!r}: expected one of {', '.join(sorted(_REGISTRY))}.")
-    if version != SPEC_VERSION:
         raise SpecError(
-            f"spec version {version!r} of {name}: this release reads version {SPEC_VERSION}. "
+            f"mechanism {shown(name)}: expected one of {', '.join(sorted(_REGISTRY))}."
+            f"{closest(name, _REGISTRY)}"
+        )
+    if not isinstance(version, int | float) or version != SPEC_VERSION:
+        raise SpecError(
+            f"spec version {shown(version)} of {name}: this release reads version {SPEC_VERSION}. "
             f"Update freewill, or write the spec again."
         )
     alphabet = alphabet_from_spec(fields.pop("alphabet", None))
+    kind = _REGISTRY[name]
+    fields = kind.current_names(fields)
+    check_fields(fields, kind, f"a {name} mechanism", _NOTES)
     try:
-        return _REGISTRY[name].from_parameters(alphabet, fields)
-    except (TypeError, KeyError, FreewillError) as error:
-        shown = {key: value for key, value in fields.items() if key != "law"}
-        raise SpecError(f"damaged spec of {name} with {shown}: {error}") from None
+        return kind.from_parameters(alphabet, fields)
+    except FreewillError as error:
+        told = str(error)
+        raise SpecError(told if name in told else f"{name}: {told}") from None

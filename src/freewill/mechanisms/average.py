@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.errors import LawError
+from freewill.errors import LawError, ParameterError, several, shown
 from freewill.mechanisms.base import Mechanism
 from freewill.mechanisms.matrix import Matrix
+from freewill.types import numbers
 
 
 def average(mechanisms: Sequence[Mechanism], people: ArrayLike) -> Mechanism:
@@ -24,7 +25,13 @@ def average(mechanisms: Sequence[Mechanism], people: ArrayLike) -> Mechanism:
     >>> bool(np.allclose(mean.law(), 0.75 * one.law() + 0.25 * two.law()))
     True
     """
-    weights = np.asarray(people, dtype=np.float64)
+    weights = numbers(people, "people", "how many chose each mechanism")
+    fine = np.isfinite(weights) & (weights >= 0)
+    if weights.shape != (len(mechanisms),) or not np.all(fine) or weights.sum() <= 0:
+        raise ParameterError(
+            f"people={shown(people)}: expected one count >= 0 for each of "
+            f"{several(len(mechanisms), 'mechanism')}, not all 0."
+        )
     weights = weights / weights.sum()
     first = mechanisms[0]
     if len(mechanisms) == 1:

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet, Grid, Linear, distances
-from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError
+from freewill.alphabets import Alphabet, Grid, Linear, distances, encode_values, readable
+from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError, shown
 from freewill.guarantees import AdversaryLoss, Guarantee
 from freewill.operators import Operator, probabilities
 from freewill.outputs import OutputSpace, Symbols
@@ -57,6 +57,37 @@ class Mechanism(Protocol):
         """
         ...
 
+    def report(self, values: Any, rng: np.random.Generator | None = None) -> Any:
+        """Draw a report of one value, or of each in a list, and return it in readable form.
+
+        For people: a value is a label, an integer or a point, as the alphabet's `encode` takes
+        it, and so is the report; where reports are bits, it is their hexadecimal digits.
+        `obfuscate` does the same with indices, for arrays. `received` leads back.
+
+        >>> import freewill as fw
+        >>> fw.Identity(fw.Linear(1, 100)).report(41)
+        41
+        >>> fw.Identity(fw.Categorical(["yes", "no"])).report(["no", "yes"])
+        ['no', 'yes']
+        """
+        indices, alone = encode_values(self.alphabet, values)
+        drawn = self.obfuscate(indices, rng)
+        reported = self.output_space.alphabet
+        found = _digits(drawn) if reported is None else readable(reported, drawn)
+        return found[0] if alone else found
+
+    def received(self, reports: Any) -> Reports:
+        """Turn readable reports, as `report` gives them, into what `collect` takes.
+
+        >>> import freewill as fw
+        >>> fw.Geometric(fw.Linear(1, 100), 2.0).received([41, 42])
+        array([40, 41])
+        """
+        reported = self.output_space.alphabet
+        if reported is not None:
+            return encode_values(reported, reports)[0]
+        return self.output_space.checked(_packed(reports, self), self.name)  # type: ignore[no-any-return]
+
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of exactly these outputs."""
         ...
@@ -96,6 +127,11 @@ class Mechanism(Protocol):
         """Rebuild a mechanism from its alphabet and `parameters()`."""
         build: Any = cls
         return build(alphabet, **parameters)  # type: ignore[no-any-return]
+
+    @classmethod
+    def current_names(cls, parameters: Spec) -> Spec:
+        """Return a description's fields under the names that they have today."""
+        return parameters
 
     @cached_property
     def id(self) -> str:
@@ -150,22 +186,40 @@ class Mechanism(Protocol):
         return f"{self.name}({self.alphabet}{''.join(shown)})"
 
 
+def _digits(packed: Reports) -> list[str]:
+    """Return packed bits as hexadecimal digits, two a byte."""
+    return [row.tobytes().hex() for row in packed]
+
+
+def _packed(reports: Any, mechanism: Mechanism) -> FloatArray | Reports:
+    """Read one text of hexadecimal digits, or a list of them, into packed bits."""
+    given = [reports] if isinstance(reports, str) else reports
+    try:
+        rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in given]
+        return np.array(rows) if rows else mechanism.output_space.empty()
+    except (TypeError, ValueError):
+        raise AlphabetError(
+            f"reports {shown(reports)} of {mechanism.name}: expected hexadecimal digits, as many "
+            f"in each text, as report gives them."
+        ) from None
+
+
 def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float:
     """Return epsilon as a float after checking that it is positive, finite and not too large."""
-    value = _number(epsilon)
+    value, given = _number(epsilon), f"epsilon={shown(epsilon)} for {name}"
     if value == 0:
         raise ParameterError(
-            f"epsilon={epsilon!r} for {name}: must be > 0. At 0 a report would be full privacy and "
+            f"{given}: must be > 0. At 0 a report would be full privacy and "
             f"tell the collector nothing: choose a small positive epsilon, or send no report."
         )
     if not 0 < value < math.inf:
         raise ParameterError(
-            f"epsilon={epsilon!r} for {name}: must be a number > 0 and finite (the larger, the "
+            f"{given}: must be a number > 0 and finite (the larger, the "
             f"less private). For no privacy at all, use Identity."
         )
     if value > largest:
         raise ParameterError(
-            f"epsilon={epsilon!r} for {name}: must be <= {largest:g}, beyond which no number holds "
+            f"{given}: must be <= {largest:g}, beyond which no number holds "
             f"what the noise would need and the promise is empty. For no privacy, use Identity."
         )
     return value
@@ -173,15 +227,15 @@ def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float
 
 def checked_quality_loss(quality_loss: Any) -> float:
     """Return an expected loss as a float after checking that it is positive and finite."""
-    value = _number(quality_loss)
+    value, given = _number(quality_loss), f"quality_loss={shown(quality_loss)}"
     if value == 0:
         raise ParameterError(
-            f"quality_loss={quality_loss!r}: must be > 0 and finite. At 0 every report would be "
+            f"{given}: must be > 0 and finite. At 0 every report would be "
             f"the truth: for no privacy at all, use Identity."
         )
     if not 0 < value < math.inf:
         raise ParameterError(
-            f"quality_loss={quality_loss!r}: must be a number > 0 and finite, in units of distance "
+            f"{given}: must be a number > 0 and finite, in units of distance "
             f"(the larger, the more private)."
         )
     return value
@@ -212,7 +266,7 @@ def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) 
     """Check that an alphabet is of the kind a mechanism works on and has enough values."""
     if not isinstance(alphabet, kind):
         wanted = {Linear: "a Linear alphabet", Grid: "a Grid"}.get(kind, "an alphabet")
-        raise AlphabetError(f"{name} on {alphabet!r}: expected {wanted}.")
+        raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
     if alphabet.size < least:
         raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
 

@@ -14,7 +14,7 @@ from freewill.mechanisms.base import Mechanism, checked_alphabet
 from freewill.operators import DenseOperator
 from freewill.outputs import Symbols
 from freewill.sampling import Urn
-from freewill.types import FloatArray, IntArray, Reports, Spec
+from freewill.types import FloatArray, IntArray, Reports, Spec, numbers
 
 _ROW_TOLERANCE = 1e-9
 _ROW_ROUNDING = 2.0**-48
@@ -115,7 +115,7 @@ class Matrix(Mechanism):
     def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:
         """Rebuild from the law and the description of the output alphabet."""
         fields: dict[str, Any] = dict(parameters)
-        outputs = fields.pop("outputs")
+        outputs = fields.pop("outputs", None)
         return cls(
             alphabet, **fields, outputs=None if outputs is None else alphabet_from_spec(outputs)
         )
@@ -139,13 +139,9 @@ def _scaled(rows: FloatArray) -> DenseOperator:
 
 def _checked_law(law: ArrayLike, size: int) -> FloatArray:
     """Check that a law is row-stochastic, make its rows sum to 1 and the whole read-only."""
-    try:
-        # Adding 0 turns -0.0, which equals 0.0 but has other bytes, into 0.0.
-        matrix = np.array(law, dtype=np.float64) + 0.0
-    except (TypeError, ValueError):
-        raise LawError(
-            "the law is not a matrix of numbers: expected rows of equal length."
-        ) from None
+    wanted = "a matrix of numbers, rows of equal length"
+    # Adding 0 turns -0.0, which equals 0.0 but has other bytes, into 0.0.
+    matrix = numbers(law, "law", wanted, LawError) + 0.0
     if matrix.ndim != 2 or matrix.shape[0] != size or matrix.shape[1] == 0:
         raise LawError(f"law of shape {matrix.shape}: expected ({size}, outputs), one row a value.")
     if not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
@@ -154,11 +150,12 @@ def _checked_law(law: ArrayLike, size: int) -> FloatArray:
         raise LawError(
             f"law[{row}, {column}]={matrix[row, column]}: probabilities must be finite and >= 0."
         )
-    excess = matrix.sum(axis=1) - 1
+    with np.errstate(over="ignore"):
+        excess = matrix.sum(axis=1) - 1
     if np.any(np.abs(excess) > _ROW_TOLERANCE):
         row = int(np.argmax(np.abs(excess)))
         raise LawError(
-            f"row {row} of the law sums to {1 + excess[row]!r}, off by {excess[row]:+.3g}: "
+            f"row {row} of the law sums to {float(1 + excess[row])!r}, off by {excess[row]:+.3g}: "
             f"each row must sum to 1."
         )
     off = np.abs(excess) > _ROW_ROUNDING

@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 
 from freewill import cache
 from freewill.alphabets import Alphabet, distances, is_line
-from freewill.errors import LawError, ParameterError
+from freewill.errors import LawError, ParameterError, SpecError, closest, shown
 from freewill.guarantees import AdversaryLoss
 from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_quality_loss
 from freewill.mechanisms.matrix import Matrix
 from freewill.operators import DenseOperator
 from freewill.progress import progress, towards
 from freewill.shokri.problem import Problem, fill_free_rows, symmetries
-from freewill.types import FloatArray, IntArray, Reports, Spec, distribution
+from freewill.types import FloatArray, IntArray, Reports, Spec, distribution, numbers
 
 Selection = Literal["max-entropy", "centre", "vertex", "coin"]
 
@@ -87,9 +87,10 @@ class Shokri(Mechanism):
                 f"{self.name} on {alphabet.size} values: its law is a matrix without structure, "
                 f"for at most {_LARGEST_ALPHABET} values. Use a coarser alphabet."
             )
-        if selection not in get_args(Selection):
+        if not isinstance(selection, str) or selection not in get_args(Selection):
             raise ParameterError(
-                f"selection={selection!r}: expected one of {', '.join(get_args(Selection))}."
+                f"selection={shown(selection)}: expected one of {', '.join(get_args(Selection))}."
+                f"{closest(selection, get_args(Selection))}"
             )
         weights = None if prior is None else distribution(prior, alphabet.size, "prior")
         fields = {
@@ -252,10 +253,13 @@ class Shokri(Mechanism):
         return {"quality_loss": self.quality_loss_limit, "selection": self.selection, **given}
 
     @classmethod
-    def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> "Shokri":
-        """Rebuild from `parameters()`; release 0.1 had other names for the losses."""
+    def current_names(cls, parameters: Spec) -> Spec:
+        """Rename the losses, which release 0.1 called otherwise."""
         renamed = {"quality": "report_loss", "privacy": "guess_loss"}
-        return cls(alphabet, **{renamed.get(key, key): value for key, value in parameters.items()})
+        current = {renamed.get(key, key): value for key, value in parameters.items()}
+        if len(current) < len(parameters):
+            raise SpecError("a loss stands twice, under its name of today and that of release 0.1.")
+        return current
 
     def __str__(self) -> str:
         constant = ", constant" if self.constant else ""
@@ -266,7 +270,7 @@ class Shokri(Mechanism):
 def _checked_loss(loss: ArrayLike | None, size: int, name: str) -> FloatArray | None:
     if loss is None:
         return None
-    matrix = np.array(loss, dtype=np.float64)
+    matrix = numbers(loss, name, f"a {size} x {size} matrix of losses")
     if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
         raise ParameterError(
             f"{name} of shape {matrix.shape}: expected a {size} x {size} matrix of finite losses "

@@ -1,0 +1,72 @@
+"""`-` where a command reads or writes one table: standard input and output."""
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from freewill.errors import ParameterError
+
+DASH = "-"
+_MARKS = {b"PAR1": ".parquet", b"ARRO": ".arrow"}
+_FOLDER = "freewill-"
+
+
+@contextmanager
+def standard_input(sources: list[str]) -> Iterator[list[str]]:
+    """Yield sources in which `-` is a file that holds what came in, for as long as it is needed.
+
+    Tables are read more than once, and Parquet from its end: a stream must become a file first.
+    Its format is told by its first bytes: Parquet, Arrow, JSON lines, or else CSV.
+    """
+    if DASH not in sources:
+        yield sources
+        return
+    if sources.count(DASH) > 1:
+        raise ParameterError("- was given twice: standard input can be read once.")
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
+        found = str(_spooled(sys.stdin.buffer, Path(folder)))
+        yield [found if source == DASH else source for source in sources]
+
+
+def _spooled(stream: BinaryIO, folder: Path) -> Path:
+    head = stream.read(4096)
+    if not head:
+        raise ParameterError("-: nothing came in on standard input.")
+    suffix = _MARKS.get(head[:4], ".ndjson" if _is_json(head) else ".csv")
+    path = folder / f"standard-input{suffix}"
+    with path.open("wb") as file:
+        file.write(head)
+        shutil.copyfileobj(stream, file, 1 << 20)
+    return path
+
+
+def _is_json(head: bytes) -> bool:
+    line = head.lstrip().splitlines()[:1]
+    if not line or not line[0].startswith(b"{"):
+        return False
+    try:
+        return isinstance(json.loads(line[0]), dict)
+    except ValueError:
+        return len(head) >= len(line[0]) >= 4000  # an object longer than what was looked at
+
+
+@contextmanager
+def standard_output(path: Path, suffix: str) -> Iterator[Path]:
+    """Yield where to write: the path itself or, for `-`, a file that then goes to standard output.
+
+    The ending says the format, which `-` does not have.
+    """
+    if str(path) != DASH:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
+        part = Path(folder) / f"standard-output{suffix}"
+        yield part
+        with part.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+        sys.stdout.buffer.flush()
