@@ -15,6 +15,7 @@ help:
 	@echo "make stress    10,000 random mixtures, every solver, against an oracle of its own"
 	@echo "make release   build wheel and source archive, and try both in empty environments"
 	@echo "make bench     speed and accuracy beside the rivals"
+	@echo "make choice    every solver on every structure and size, beside the one that is chosen"
 	@echo "make spark     add Spark to .venv (its tests and commands also need Java 17)"
 
 $(READY): requirements/dev.txt pyproject.toml
@@ -63,6 +64,9 @@ release: $(READY)
 
 spark: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/spark.txt
+
+choice: $(READY)
+	$(BIN)/python -m benchmarks.choice
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -1,5 +1,7 @@
 """The certified maximum likelihood, by every solver, against an independent optimum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -307,6 +309,21 @@ def test_the_better_of_two_that_jam_is_kept(monkeypatch) -> None:
     monkeypatch.setattr("freewill.solvers.interior.solve", jams_at(far))
     monkeypatch.setattr("freewill.solvers.columns.solve", jams_at(near))
     assert fw.gibu(evidence).solver == "columns"
+
+
+def test_who_does_not_arrive_is_told_what_to_do(monkeypatch) -> None:
+    evidence, _ = grown()
+    assert fw.gibu(evidence).advice == ""
+    short = fw.gibu(evidence, max_steps=1, solver="interior")
+    assert short.status == fw.Status.MAX_STEPS
+    lack = f"may lack {short.gap * evidence.people:.2g}"
+    assert lack in short.advice
+    assert "more than 1 max_steps" in str(short)
+    monkeypatch.setattr("freewill.solvers.interior.solve", lambda *_: 1 / 0)
+    stuck = fw.gibu(evidence, solver="interior")
+    assert f"tol={stuck.gap:.1e} accepts it" in str(stuck)
+    assert "name none" in stuck.advice
+    assert "No bound is known" in replace(stuck, gap=np.inf).advice
 
 
 def test_a_solver_that_fails_is_replaced_and_by_name_it_stalls(monkeypatch) -> None:

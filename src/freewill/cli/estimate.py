@@ -120,7 +120,8 @@ def estimate(
             f"these reports: other distributions explain them as well."
         )
     if found.status in (Status.MAX_STEPS, Status.STALLED):
-        remark(f"{found.method} did not arrive: {found.status}, with a gap of {found.gap:.2g}.")
+        ended = f"{found.status}, with a gap of {found.gap:.2g}"
+        remark(f"{found.method} did not arrive: {ended}. {found.advice}")
         raise typer.Exit(FAILED)
 
 

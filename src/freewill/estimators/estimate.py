@@ -54,7 +54,27 @@ class Estimate:
         )
         if self.unresolved:
             text += f"; {self.unresolved} directions of theta are not told apart"
-        return text
+        return f"{text}. {self.advice}" if self.advice else text
+
+    @property
+    def advice(self) -> str:
+        """What happened and what to do, where the method did not arrive; empty where it did."""
+        if self.status not in (Status.MAX_STEPS, Status.STALLED):
+            return ""
+        if not np.isfinite(self.gap):
+            return (
+                "No bound is known: theta calls a report next to impossible, or numbers overflowed."
+                " Look for reports that contradict their mechanism, at the largest epsilons first."
+            )
+        total = self.gap * self.people
+        lack = f"The log-likelihood of all {self.people:,} people may lack {total:.2g}"
+        if self.status == Status.MAX_STEPS:
+            return f"{lack}: go on with start=estimate and more than {self.steps} max_steps."
+        return (
+            f"{lack}, and rounding, or more values than there is room for, allowed no more. "
+            f"If that is little beside 1, theta is as good as the best one: tol={self.gap:.1e} "
+            f"accepts it. If a solver was named, name none: others are then tried as well."
+        )
 
 
 Start: TypeAlias = Estimate | ArrayLike

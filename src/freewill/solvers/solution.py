@@ -18,9 +18,9 @@ class Status(StrEnum):
     DIRECT = "direct"
     """A formula gave the answer; there was nothing to iterate."""
     MAX_STEPS = "max_steps"
-    """The step limit came first; the gap says how far it got. Try more max_steps."""
+    """The step limit came first; the gap says how far it got, `advice` what to do."""
     STALLED = "stalled"
-    """Rounding allowed no further progress; the gap says how far it got. Try a larger tol."""
+    """No further progress, by rounding or for want of room; `gap` and `advice` say the rest."""
 
 
 class Solution(NamedTuple):
