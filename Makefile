@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test coverage check mutants stress release bench spark clean
+.PHONY: help demo test coverage check mutants stress choice release bench spark clean
 
 help:
 	@echo "make demo      simulate free-will privacy on a line and on a city grid"

@@ -203,7 +203,7 @@ def test_options_that_do_not_fit_the_method(folder):
     assert "inversion-m" in refused("estimate", monday, "-m", "inversion")
     assert "which has" in refused("estimate", monday, "--only", "shokri")
     assert "take one" in refused("estimate", monday, "--json", "--csv")
-    assert "must be > 0" in refused("estimate", monday, "--tol", "-1")
+    assert "must be a number > 0" in refused("estimate", monday, "--tol", "-1")
 
 
 def test_what_did_not_arrive_exits_with_1(folder, tmp_path):
