@@ -207,3 +207,45 @@ def fine_planar(truth: str, people: int, scale: float = 1.0) -> Instance:
     if scale != 1:
         name += f", epsilons x {scale:g}"
     return Instance(name, mixture(fw.PlanarGeometric, FINE_CITY, epsilons), made, people)
+
+
+def finer_planar(truth: str, people: int) -> Instance:
+    """The same mechanisms on cells of 25 m."""
+    grid = fw.Grid(480, 320, cell=0.025)
+    made = {"smooth": smooth_city, "spiky": spiky_city}[truth](grid)
+    name = f"ten planar geometric, 480 x 320, {truth}, n=10^{round(np.log10(people))}"
+    return Instance(name, mixture(fw.PlanarGeometric, grid, paper.GEOMETRIC_CITY), made, people)
+
+
+def sharp_planar(truth: str, epsilons: Sequence[float]) -> Instance:
+    """Noise that hardly leaves its cell, on 100 x 100 cells."""
+    grid = fw.Grid(100, 100, cell=1.0)
+    made = {"smooth": smooth_city, "spiky": spiky_city}[truth](grid)
+    told = ", ".join(f"{epsilon:g}" for epsilon in epsilons)
+    name = f"planar geometric, {told} a cell, 100 x 100, {truth}, n=200,000"
+    return Instance(name, mixture(fw.PlanarGeometric, grid, epsilons), made, 200_000)
+
+
+def geometric_line(size: int, count: int, least: float, most: float) -> Instance:
+    """Some geometric mechanisms on a line, from one epsilon to another."""
+    epsilons = np.geomspace(least, most, count).tolist()
+    name = f"{count} geometric, epsilon {least:g} to {most:g}, k={size:,}"
+    return Instance(name, mixture(fw.Geometric, fw.Linear(0, size - 1), epsilons), binomial(size))
+
+
+class FewBits(Instance):
+    """Everybody reports by the first mechanism, and three also by the second."""
+
+    def evidence(self) -> fw.Evidence:
+        """Draw the values and their reports, and count."""
+        rng, values = np.random.default_rng([self.seed, 1]), self.values()
+        first, second = self.mechanisms
+        few = second.obfuscate(values[:3], rng)
+        return fw.collect([(first, first.obfuscate(values, rng)), (second, few)])
+
+
+def few_bits() -> FewBits:
+    """k-RR on ten thousand values with three RAPPOR reports."""
+    line = fw.Linear(0, 9_999)
+    mechanisms = [fw.KRR(line, 3.0), fw.RAPPOR(line, 2.0)]
+    return FewBits("k-RR, k=10,000, and three RAPPOR reports", mechanisms, binomial(10_000))

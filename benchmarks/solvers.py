@@ -222,12 +222,6 @@ def fine_planar() -> Iterator[Row]:
     yield contest.against_em()
 
 
-def fine_planar_limits() -> Iterator[Row]:
-    """The same with larger epsilons: where column generation ends."""
-    for truth in ("smooth", "spiky"):
-        yield from resources("fine_planar", [truth, 100_000, 4.0], _FINE, None, None)
-
-
 BENCHMARKS = (
     linear_geometric,
     linear_krr,
@@ -237,5 +231,4 @@ BENCHMARKS = (
     rappor,
     large_rappor,
     fine_planar,
-    fine_planar_limits,
 )
