@@ -18,6 +18,7 @@ from freewill.atomic import whole_file
 from freewill.errors import EvidenceError, FreewillError, first_line
 from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
 from freewill.mechanisms import Mechanism, from_spec
+from freewill.outputs import MOST_PEOPLE
 from freewill.streams import HELD_BYTES, Block, Look, Stream, Work, ahead, gathered, looking
 
 EVIDENCE_VERSION = 2
@@ -72,11 +73,10 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
 
 def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:
     rows, space = len(block.outputs), mechanism.output_space
-    counts = np.ones(rows, dtype=np.int64) if block.counts is None else block.counts
     filled = {
         "mechanism": pa.repeat(pa.scalar(mechanism.id), rows),
         space.column: space.encode(block.outputs),
-        "count": pa.array(counts),
+        "count": pa.array(block.numbers),
     }
     columns = [filled.get(field.name, pa.nulls(rows, field.type)) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -207,9 +207,13 @@ def _block(batch: Any, mechanism: Mechanism) -> Block:
         raise ValueError(f"a row of {mechanism} without an output or a count")
     outputs, good, _ = space.decode(column)
     counts = np.asarray(numbers)
-    if not good.all() or counts.dtype != np.int64 or counts.min() < 1:
+    if not good.all() or counts.dtype != np.int64 or not _all_people(counts):
         raise ValueError(f"an output or a count that {mechanism} cannot have")
     return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
+
+
+def _all_people(counts: Any) -> bool:
+    return bool(counts.min() >= 1 and counts.max() <= MOST_PEOPLE)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from freewill.outputs import Reason
+from freewill.outputs import Reason, people_in
 from freewill.types import BoolArray, IntArray
 
 EXAMPLES = 5
@@ -42,7 +42,7 @@ class Refusals:
         if not isinstance(names, pa.Array):
             names = pa.repeat(pa.scalar(names, pa.string()), len(reports))
         table = pa.table({"name": names, "report": reports}).filter(pa.array(rows))
-        count = table.num_rows if counts is None else int(counts[rows].sum())
+        count = table.num_rows if counts is None else people_in(counts[rows])
         distinct = table.group_by(["name", "report"]).aggregate([])
         order = [("name", "ascending"), ("report", "ascending")]
         smallest = distinct.sort_by(order).slice(0, EXAMPLES).to_pylist()
