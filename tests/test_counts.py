@@ -29,7 +29,7 @@ NUMBERS = st.one_of(
 )
 
 
-def whole(number: object) -> bool:
+def whole(number: float) -> bool:
     """Say, one number at a time, whether it is a count."""
     return number == number and 0 <= number <= MOST_PEOPLE and int(number) == number  # noqa: PLR0124
 

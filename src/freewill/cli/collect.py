@@ -33,7 +33,8 @@ def collect(
     """Count reports into evidence, which is all that an estimate needs.
 
     Rows that cannot be right are left out, counted by reason and shown; `--strict` refuses the
-    source instead. A `report_id` that comes twice is counted once.
+    source instead. Rows that share a `report_id` count once if they are the same, and
+    not at all if they differ.
 
     Example:
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from freewill.mechanisms import Mechanism
 from freewill.outputs import Reason
+from freewill.reports.ids import Spelling
 from freewill.reports.refusals import Parts, Refusals
 from freewill.streams import Block, ahead, gathered
 from freewill.survey import Survey
@@ -21,13 +22,15 @@ class Decoder:
 
     mechanisms: Mapping[str, Mechanism]
     """By every name and id that rows may use."""
+    spelling: Spelling
+    """How rows may be spelt, those of the survey's other mechanisms too."""
 
     @classmethod
     def of(cls, survey: Survey, *, repeats: bool) -> "Decoder":
         """Return a reader of the survey's mechanisms whose reports repeat, or do not."""
         known = {name: survey.find(name) for name in survey.names}
         wanted = {n: m for n, m in known.items() if m.output_space.repeats == repeats}
-        return cls(wanted)
+        return cls(wanted, Spelling.of(survey))
 
     @property
     def by_id(self) -> dict[str, Mechanism]:

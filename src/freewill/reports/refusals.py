@@ -73,10 +73,18 @@ class Refusals:
 
 def _example(name: str | None, value: Any) -> _Example:
     """Show a row, behind what orders it: numbers by size, texts by their letters."""
+    rank = value if isinstance(value, int) else 0
+    return name or "", rank, f"mechanism {name!r}, report {shortened(value)}"
+
+
+def shortened(value: Any) -> str:
+    """Show a value of a row in a few letters.
+
+    >>> shortened(b"17"), shortened(bytes([7, 255]))
+    ("'17'", '07ff')
+    """
     shown = repr(value)
     if isinstance(value, bytes):
         text = value.decode("ascii", "replace")
         shown = repr(text) if value.isascii() and text.isprintable() else value.hex()
-    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
-    rank = value if isinstance(value, int) else 0
-    return name or "", rank, f"mechanism {name!r}, report {shown}"
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."

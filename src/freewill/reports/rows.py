@@ -36,7 +36,9 @@ def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = N
     check_names(schema, what)
     columns = [_as_text(MECHANISM, schema[MECHANISM], what), _as_report(schema[REPORT], what)]
     if REPORT_ID in schema:
-        columns.append(_as_text(REPORT_ID, schema[REPORT_ID], what))
+        number = _as_text(REPORT_ID, schema[REPORT_ID], what)
+        # Many writers cannot tell an empty text from nothing: as an id, it is nothing.
+        columns.append(nw.when(number != "").then(number).alias(REPORT_ID))
     return frame.select(*columns)
 
 
@@ -94,33 +96,3 @@ def not_naming(frame: Any, names: Sequence[str]) -> Any:
     """Return the rows of all other mechanisms, and of none."""
     name = nw.col(MECHANISM)
     return frame.filter(name.is_null() | ~name.is_in(names)) if names else frame
-
-
-def is_numbered(frame: Any) -> bool:
-    """Say whether rows may have a report_id."""
-    return REPORT_ID in frame.collect_schema()
-
-
-def without_id(frame: Any) -> Any:
-    """Return the rows that cannot be duplicates: without report_id, or invalid anyhow."""
-    return frame.filter(
-        nw.col(REPORT_ID).is_null() | nw.col(MECHANISM).is_null() | nw.col(REPORT).is_null()
-    )
-
-
-def one_per_id(frame: Any) -> Any:
-    """Return one row for each report_id: of several, the first by mechanism and report."""
-    whole = frame.filter(
-        ~nw.col(REPORT_ID).is_null() & ~nw.col(MECHANISM).is_null() & ~nw.col(REPORT).is_null()
-    )
-    row = nw.struct(MECHANISM, REPORT).alias("row")
-    first = whole.select(REPORT_ID, row).group_by(REPORT_ID).agg(nw.col("row").min())
-    fields = [nw.col("row").struct.field(name).alias(name) for name in (MECHANISM, REPORT)]
-    return first.select(*fields)
-
-
-def distinct(frame: Any) -> list[Any]:
-    """Return frames of mechanism and report that together hold each report once."""
-    if not is_numbered(frame):
-        return [frame]
-    return [without_id(frame).select(MECHANISM, REPORT), one_per_id(frame)]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from freewill.errors import ReportError, first_line
 from freewill.reports import rows
 from freewill.reports.batches import DecodedBlocks, Decoder
+from freewill.reports.ids import Spelling, distinct
 from freewill.reports.layout import ADVICE, parts_of
 from freewill.reports.sources import Files, files_of
 from freewill.streams import Block, Source, Work
@@ -74,9 +75,9 @@ class Table:
     what: str
     session: Session
 
-    def once(self) -> list[Any]:
+    def once(self, spelling: Spelling) -> list[Any]:
         """Return frames that together hold each report once."""
-        return rows.distinct(self.frame)
+        return distinct(self.frame, spelling)
 
     def batches(self, *queries: Any) -> Iterator[Any]:
         """Run queries one after the other and yield the record batches of their answers."""
@@ -173,7 +174,7 @@ class TableSource:
 
 def wide_rows(table: Table, decoder: Decoder) -> list[Any]:
     """Return the queries for the rows that a decoder reads, each report once."""
-    return [rows.naming(frame, list(decoder.mechanisms)) for frame in table.once()]
+    return [rows.naming(frame, list(decoder.mechanisms)) for frame in table.once(decoder.spelling)]
 
 
 def is_frame(source: Any) -> bool:
