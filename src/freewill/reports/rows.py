@@ -9,6 +9,7 @@ from freewill.errors import ReportError
 
 MECHANISM, REPORT, REPORT_ID, COUNT = COLUMNS = ("mechanism", "report", "report_id", "count")
 _INTEGERS = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
+_SHOWN_NAMES, _LONGEST_NAME = 8, 40
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 
 
@@ -19,9 +20,19 @@ def check_names(names: Iterable[str], what: str) -> None:
         if name not in given:
             hint = "" if len(given) != 1 else " Columns of a CSV are separated by commas."
             raise ReportError(
-                f"{what} has no column {name!r}: it has {', '.join(given) or 'none'}. Expected "
+                f"{what} has no column {name!r}: it has {_shown(given)}. Expected "
                 f"mechanism and report and, if you like, report_id.{hint}"
             )
+
+
+def _shown(names: Sequence[str]) -> str:
+    r"""Show the names of a few columns in a few letters, whatever signs are in them.
+
+    >>> _shown(["who", "what\\x1b[2J"])
+    'who, what\\\\x1b[2J'
+    """
+    some = [repr(name[:_LONGEST_NAME])[1:-1] for name in names[:_SHOWN_NAMES]]
+    return ", ".join([*some, *(["..."] if len(names) > _SHOWN_NAMES else [])]) or "none"
 
 
 def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = None) -> Any:

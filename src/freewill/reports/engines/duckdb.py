@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import duckdb
 
+from freewill.errors import ReportError
 from freewill.reports.batches import Decoder
 from freewill.reports.engines.base import Table, TableSource
 from freewill.reports.sources import is_remote
@@ -53,7 +54,16 @@ class Running:
         listed = [path if is_remote(path) else glob.escape(path) for path in paths]
         quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in listed)
         reader, options = _READERS[kind]
-        return self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
+        try:
+            return self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
+        except duckdb.Error as error:
+            if is_remote(paths[0]) and "extension" in str(error):
+                raise ReportError(
+                    f"{paths[0]} lies elsewhere, and DuckDB needs an extension to reach it, which "
+                    f"is never downloaded on its own. Copy the files here, install it by `INSTALL "
+                    f"httpfs` in DuckDB, or use engine='spark'."
+                ) from None
+            raise
 
     def table(self, arrow: Any) -> Any:
         """Return the rows of an Arrow table or dataset."""
@@ -97,6 +107,8 @@ class DuckDB:
                 "temp_directory": folder,
                 "memory_limit": _MEMORY,
                 "preserve_insertion_order": False,
+                # Nothing is ever downloaded; what the user has installed may be loaded.
+                "autoinstall_known_extensions": False,
                 **({"threads": 1} if streaming else {}),
             }
             with duckdb.connect(config=config) as connection:
