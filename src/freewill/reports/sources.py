@@ -70,7 +70,7 @@ def files_of(source: Any) -> Files:
             paths.append(text)
         else:
             paths += _matching(text)
-    paths = list(dict.fromkeys(paths))
+    paths = _each_once(paths)
     formats = {format_of(path): path for path in paths}
     if len(formats) > 1:
         (one, first), (other, second), *_ = formats.items()
@@ -86,6 +86,18 @@ def files_of(source: Any) -> Files:
                 f"{path} is empty, 0 bytes: expected reports. Was it written completely?"
             )
     return Files(tuple(paths), next(iter(formats)), states)
+
+
+def _each_once(paths: list[str]) -> list[str]:
+    """Leave out a file that is named twice, also by a link or another spelling of its path."""
+    known: dict[Any, str] = {}
+    for path in paths:
+        if is_remote(path):
+            known.setdefault(path, path)
+        else:
+            state = os.stat(path)
+            known.setdefault((state.st_dev, state.st_ino), path)
+    return list(known.values())
 
 
 def is_remote(path: str) -> bool:
