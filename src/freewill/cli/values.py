@@ -74,9 +74,10 @@ def encode(
     if drop_outside and found.kept.any():
         return found
     if drop_outside:
+        example = repr(np.asarray(values[0]).tolist())[:60]
         raise AlphabetError(
-            f"all {len(values):,} values are outside {alphabet}, such as {np.asarray(values[0]).tolist()!r:.60}: "
-            f"nobody is left. Is it the right survey, and the right column?"
+            f"all {len(values):,} values are outside {alphabet}, such as {example}: nobody is left. "
+            f"Is it the right survey, and the right column?"
         )
     try:
         alphabet.encode(values)
