@@ -76,8 +76,8 @@ def encode(
     if drop_outside:
         example = repr(np.asarray(values[0]).tolist())[:60]
         raise AlphabetError(
-            f"all {len(values):,} values are outside {alphabet}, such as {example}: nobody is left. "
-            f"Is it the right survey, and the right column?"
+            f"all {len(values):,} values are outside {alphabet}, such as {example}: nobody is "
+            f"left. Is it the right survey, and the right column?"
         )
     try:
         alphabet.encode(values)

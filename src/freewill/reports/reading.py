@@ -83,7 +83,8 @@ def read(
     with opened(chosen, source) as table:
         numbered = ids.is_numbered(table.frame)
         total = _total(table) if numbered else None
-        works = [partial(_count, table, query, tally) for query in _queries(table, survey, wide)]
+        queries = list(_queries(table, survey, wide))
+        works = [partial(_count, table, query, tally, wide.longest) for query in queries]
         works += [partial(_note_conflicts, table, wide.spelling, tally)] if numbered else []
         steps = len(works) + bool(wide.by_id)
         for number, work in enumerate(works):
@@ -153,8 +154,8 @@ def _queries(table: Table, survey: Survey, wide: Decoder) -> Iterator[Any]:
             yield rows.naming(frame, singly)
 
 
-def _count(table: Table, query: Any, tally: Tally) -> None:
-    for batch in table.batches(query):
+def _count(table: Table, query: Any, tally: Tally, longest: int) -> None:
+    for batch in table.batches(query, longest=longest):
         tally.add(batch)
 
 

@@ -37,8 +37,12 @@ class Session(Protocol):
     def peek(self, path: str) -> Any:
         """Return the Arrow schema of a file that lies elsewhere."""
 
-    def batches(self, query: Any) -> Iterator[Any]:
-        """Run a query and yield the record batches of its answer."""
+    def batches(self, query: Any, longest: int) -> Iterator[Any]:
+        """Run a query and yield the record batches of its answer.
+
+        No report that can be right has more than `longest` bytes: a batch is to be small enough
+        for reports so long, and what is longer may be cut off behind one byte more.
+        """
 
     def progress(self) -> float:
         """Return the share done of the running query, 0 to 1; 0 if nobody knows."""
@@ -79,10 +83,10 @@ class Table:
         """Return frames that together hold each report once."""
         return distinct(self.frame, spelling)
 
-    def batches(self, *queries: Any) -> Iterator[Any]:
+    def batches(self, *queries: Any, longest: int = 0) -> Iterator[Any]:
         """Run queries one after the other and yield the record batches of their answers."""
         for query in queries:
-            yield from self.session.batches(query)
+            yield from self.session.batches(query, longest)
 
 
 @contextmanager
@@ -116,7 +120,7 @@ def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what:
     """Leave out a key that is in no row, to be missed like a column of any other file."""
     names = frame.collect_schema().names()
     found = frame.select(*(nw.col(name).count().alias(name) for name in names))
-    present = next(row for batch in session.batches(found) for row in batch.to_pylist())
+    present = next(row for batch in session.batches(found, 0) for row in batch.to_pylist())
     twice = [name for name in folders if present.get(name)]
     if twice:
         raise ReportError(
@@ -149,7 +153,7 @@ class TableSource:
         )
         with opening as table:
             queries = wide_rows(table, self.decoder)
-            yield DecodedBlocks(self.decoder, table.batches(*queries))
+            yield DecodedBlocks(self.decoder, table.batches(*queries, longest=self.decoder.longest))
 
     def map(self, work: Work) -> Iterator[Any]:
         """Do the work here, while the rows stream by."""
