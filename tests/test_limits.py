@@ -26,8 +26,8 @@ VAST = [
 ]
 
 
-def survey_spec(alphabet, **own):
-    mechanisms = {"k": {"mechanism": "k-rr", "epsilon": 1.0, **own}}
+def survey_spec(alphabet, own=None):
+    mechanisms = {"k": {"mechanism": "k-rr", "epsilon": 1.0, **(own or {})}}
     return {"freewill survey": 1, "alphabet": alphabet, "mechanisms": mechanisms}
 
 
@@ -37,14 +37,16 @@ def test_vast_alphabets_are_refused_by_their_bytes(alphabet, tmp_path):
         Survey.from_spec(survey_spec(alphabet))
     small = {"kind": "linear", "first": 0, "last": 9, "step": 1}
     with pytest.raises(SurveyError, match="at most 128 MiB"):
-        Survey.from_spec(survey_spec(small, alphabet=alphabet))
+        Survey.from_spec(survey_spec(small, {"alphabet": alphabet}))
     path = tmp_path / "s.json"
     path.write_text(json.dumps(survey_spec(alphabet)))
     with pytest.raises(SurveyError, match=r"survey .*s\.json: .*at most 128 MiB"):
         Survey.load(path)
+    values = fw.alphabet_from_spec(alphabet)
     with pytest.raises(SurveyError, match="at most 128 MiB"):
-        values = fw.alphabet_from_spec(alphabet)
         Survey(values, {"k": fw.KRR(values, 1.0)})
+    with pytest.raises(EvidenceError, match="at most 128 MiB"):
+        fw.collect([(fw.KRR(values, 1.0), [5])])
 
 
 def test_the_largest_alphabet_is_taken():
