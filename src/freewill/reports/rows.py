@@ -16,6 +16,14 @@ _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 def check_names(names: Iterable[str], what: str) -> None:
     """Refuse a table or a file without the columns that reports need."""
     given = list(names)
+    for name in (MECHANISM, REPORT, REPORT_ID):
+        alike = [other for other in given if other.lower() == name]
+        if len(alike) > 1:
+            # Engines do not tell capitals apart: which of the columns they took would be chance.
+            raise ReportError(
+                f"{what} has the columns {' and '.join(map(repr, alike))}: expected one. Rename or "
+                f"leave out the other."
+            )
     for name in (MECHANISM, REPORT):
         if name not in given:
             hint = "" if len(given) != 1 else " Columns of a CSV are separated by commas."

@@ -60,7 +60,7 @@ def files_of(source: Any) -> Files:
         text = os.fspath(one)
         if not isinstance(text, str):
             raise ReportError(f"source {one!r}: expected a path as text.")
-        if text.startswith("file://"):
+        if text.lower().startswith("file:/"):
             text = url2pathname(urlsplit(text).path)
         if is_remote(text):
             paths.append(text)

@@ -216,6 +216,10 @@ def as_arrow(source: Any, what: str) -> Any:
             frame = frame.collect()
         wanted = [name for name in frame.columns if name in rows.COLUMNS[:3]]
         return (frame.select(wanted) if rows.REPORT in wanted else frame).to_arrow()
+    except nw.exceptions.DuplicateError as error:
+        raise ReportError(
+            f"{what} has two columns of one name ({first_line(error)}): rename one."
+        ) from None
     except (pa.ArrowException, TypeError) as error:
         raise ReportError(
             f"{what} has a column of mixed types ({first_line(error)}): make all reports "
