@@ -76,6 +76,10 @@ def test_relative_names_are_known(own, monkeypatch):
     assert "which is read" in refused(
         "collect", "*.reports.parquet", "-s", "survey.json", "-o", "monday.reports.parquet"
     )
+    address = (own / "monday.reports.parquet").as_uri()
+    assert "which is read" in refused(
+        "collect", address, "-s", "survey.json", "-o", "monday.reports.parquet"
+    )
     assert contents(own) == before
 
 

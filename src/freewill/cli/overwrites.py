@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from freewill.errors import ParameterError
+from freewill.reports.sources import local_path
 
 
 def refuse_overwriting(out: Path, inputs: Iterable[str | Path]) -> None:
@@ -15,7 +16,8 @@ def refuse_overwriting(out: Path, inputs: Iterable[str | Path]) -> None:
     and a hard link are known for what they are.
     """
     for given in inputs:
-        path = Path(given)
+        text = local_path(str(given))
+        path = Path(text)
         if path.is_dir():
             if Path(os.path.realpath(out)).is_relative_to(os.path.realpath(path)):
                 raise ParameterError(
@@ -23,7 +25,7 @@ def refuse_overwriting(out: Path, inputs: Iterable[str | Path]) -> None:
                     f"read it too. Choose another folder for it."
                 )
             continue
-        found = [path] if path.exists() else map(Path, glob.iglob(str(given), recursive=True))
+        found = [path] if path.exists() else map(Path, glob.iglob(text, recursive=True))
         for one in found:
             if is_same(out, one):
                 raise ParameterError(
