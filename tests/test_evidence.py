@@ -143,8 +143,8 @@ BLIND = fw.Matrix(fw.Linear(0, 1), [[1.0, 0.0], [1.0, 0.0]])
     ("parts", "words"),
     [
         ([], "nothing to collect"),
-        ([(KRR, [1], [-2])], "count -2 of output 1 of k-rr"),
-        ([(KRR, [1], [0.5])], "count 0.5 of output 1 of k-rr"),
+        ([(KRR, [1], [-2])], "count -2 at place 0 of k-rr"),
+        ([(KRR, [1], [0.5])], "count 0.5 at place 0 of k-rr"),
         ([(KRR, [1], [np.nan])], "count nan"),
         ([(KRR, [1, 2], [3])], "one count an output"),
         ([(KRR, [12])], "k-rr.* cannot produce.*12"),
@@ -340,8 +340,8 @@ def test_sources_are_listed_once_with_all_their_mechanisms() -> None:
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ((KRR, [1, 2, 3], [1, 1, -2]), "count -2 of output 3"),
-        ((KRR, [1, 2, 3], [1.0, 2.5, -2.0]), r"count 2\.5 of output 2"),
+        ((KRR, [1, 2, 3], [1, 1, -2]), "count -2 at place 2 of k-rr"),
+        ((KRR, [1, 2, 3], [1.0, 2.5, -2.0]), r"count 2\.5 at place 1 of k-rr"),
         ((KRR, [1, 2], [[1, 2]]), r"2 outputs of k-rr.* with counts of shape \(1, 2\)"),
         ((KRR, [1, 2], 3), r"counts of shape \(\)"),
         ((KRR, [[1, 2]]), "expected one axis"),

@@ -109,6 +109,33 @@ def test_numbers_and_texts_of_ndjson_mean_the_same(tmp_path):
     assert evidence == fw.collect([(SURVEY.find("a"), [1, 1])])
 
 
+@pytest.mark.parametrize(
+    "names", [["report", "report"], ["Report", "report"], ["report", "REPORT"]]
+)
+def test_columns_of_one_name_are_not_guessed(tmp_path, names):
+    columns = [pa.array(["a"]), pa.array([1]), pa.array([2])]
+    table = pa.Table.from_arrays(columns, names=["mechanism", *names])
+    parquet.write_table(table, tmp_path / "r.parquet")
+    refused(tmp_path / "r.parquet", "r.parquet has the columns", "Rename")
+    text = f"mechanism,{','.join(names)}\na,1,2\n"
+    refused(written(tmp_path, "r.csv", text), "r.csv has the columns", "Rename")
+    if names[0] == names[1]:
+        refused(table, "two columns of one name")
+        return
+    # In memory, names are told apart to the letter before an engine sees them.
+    own = names.index("report") + 1
+    assert read_reports(table, SURVEY) == fw.collect([(SURVEY.find("a"), [own])])
+
+
+@pytest.mark.parametrize("address", ["file://{}", "FILE://{}", "file:{}", "file://localhost{}"])
+def test_addresses_of_local_files_are_paths(tmp_path, address):
+    parquet.write_table(
+        pa.table({"mechanism": ["a"] * 2, "report": [2.7, 3]}), tmp_path / "r.parquet"
+    )
+    reading = read(address.format(tmp_path / "r.parquet"), SURVEY)
+    assert (reading.evidence.people, reading.refused) == (1, 1)
+
+
 def test_mixed_types(tmp_path):
     frame = pd.DataFrame({"mechanism": ["a", "a"], "report": [1, "x"]}, dtype=object)
     refused(frame, "pandas DataFrame", "mixed types", "all texts")

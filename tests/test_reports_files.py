@@ -206,7 +206,7 @@ def test_people_and_outputs_must_be_as_the_head_tells(tmp_path, survey, hold):
         {"people": 0, "outputs": 0},
     ):
         rewritten(path, table, **wrong)
-        with pytest.raises(EvidenceError, match=rf"damaged \({first.rows:,} outputs of .*as told"):
+        with pytest.raises(EvidenceError, match=r"damaged \(.*(told|distinct outputs)"):
             load_evidence(path, hold=hold)
     # Counts that moved from one output to another are still as many people; a lost one is not.
     counts = table.column("count").to_pylist()

@@ -33,8 +33,8 @@ def test_a_reading_says_what_it_read():
     half = read(pa.table({**columns, "report_id": ids}), MENU)
     assert half.rows == 1203
     assert half.duplicates == half.rows - half.evidence.people - half.refused
-    # Each pair of rows has one id: 600 of the mechanism, one of an unknown one and one of both.
-    assert (half.evidence.people, half.refused) == (600, 2)
+    # Each pair of rows has one id: 600 of the same, one that differ and a single one.
+    assert (half.evidence.people, half.refused) == (600, 3)
 
 
 def test_strict_and_warnings_name_the_source(tmp_path):
@@ -163,10 +163,10 @@ def test_parts_of_the_work_are_shares_of_the_whole():
 
 @pytest.mark.parametrize(
     ("survey", "numbered", "steps"),
-    [(MENU, False, 2), (MENU, True, 4), (WIDE, False, 2), (WIDE, True, 3)],
+    [(MENU, False, 2), (MENU, True, 5), (WIDE, False, 2), (WIDE, True, 4)],
 )
 def test_every_step_of_a_reading_is_shown(survey, numbered, steps, monkeypatch):
-    """Symbols are one step, bits of few patterns another, wide bits one; ids double the first."""
+    """Symbols are one step, few bits another, wide bits one; ids double those and add one."""
     asked, shown = [], []
     monkeypatch.setattr(
         reading, "_part_of", lambda show, number, of: asked.append((number, of)) or show

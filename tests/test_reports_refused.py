@@ -115,14 +115,22 @@ def test_faults_are_counted_and_of_a_duplicate_id_one_row_stays():
 
 
 @pytest.mark.parametrize("flip", [False, True])
-def test_of_several_rows_of_an_id_the_first_by_mechanism_and_report_counts(flip):
-    rows = [("k", "2", "a"), ("k", "1", "a"), ("true", "0", "a"), ("k", "0", "b"), ("k", None, "b")]
+def test_of_rows_of_an_id_that_differ_none_counts(flip):
+    rows = [("k", "2", "a"), ("k", "1", "a"), ("true", "1", "a"), ("k", "0", "b"), ("k", None, "b")]
+    rows += [("k", "0", "b"), ("k", "4", "c"), ("true", "4", "c")]
     rows = rows[::-1] if flip else rows
     names = ["mechanism", "report", "report_id"]
     columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
     reading = read(pa.Table.from_arrays(columns, names=names), MENU)
-    assert reading.evidence == fw.collect([(MENU.find("k"), [0, 1])])
-    assert (reading.rows, reading.duplicates, reading.refused) == (5, 2, 1)
+    assert reading.evidence == fw.collect([(MENU.find("k"), [0])])
+    assert (reading.rows, reading.duplicates, reading.refused) == (8, 1, 6)
+    none, differ = reading.invalid
+    assert (none.reason, none.count) == (Reason.NO_REPORT, 1)
+    assert (differ.reason, differ.count) == (Reason.CONFLICT, 5)
+    assert differ.examples == (
+        "report_id 'a', 3 rows: mechanism 'k' or 'true', report '1' or '2'",
+        "report_id 'c', 2 rows: mechanism 'k' or 'true', report '4'",
+    )
 
 
 def test_impossible_reports_are_left_out_with_their_counts():

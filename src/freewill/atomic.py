@@ -27,6 +27,10 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield part
+        # What a disk has no room for may be told only now, and a loss of power must not leave the
+        # new name with nothing behind it.
+        with part.open("rb") as whole:
+            os.fsync(whole.fileno())
         os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, FreewillError
 from freewill.mechanisms import Mechanism
 from freewill.operators import Operator, StackOperator, Structure
+from freewill.outputs import checked_counts, checked_people, people_in
 from freewill.streams import Block, Held, Source, Stream, Summary, joined, together, unchanged
 from freewill.types import BoolArray, FloatArray, IntArray, Reports
 
@@ -35,7 +36,7 @@ class Group:
     def people(self) -> int:
         """How many people chose this mechanism, n^A."""
         if self.table is not None:
-            return int(self.table[1].sum())
+            return people_in(self.table[1])
         return sum(stream.people for stream in self.streams)
 
     @property
@@ -65,7 +66,7 @@ class Group:
         own = self.mechanism.id
         blocks = [b for s in self.streams for b in s.source.blocks() if b.mechanism == own]
         block = together(blocks)
-        return block.outputs, block.weights.astype(np.int64)
+        return block.outputs, block.numbers
 
     @property
     def outputs(self) -> Reports:
@@ -275,6 +276,7 @@ def merge(several: Iterable[Evidence]) -> Evidence:
 def assemble(alphabet: Alphabet, groups: Iterable[Group]) -> Evidence:
     """Return evidence of checked groups, one a mechanism, in a fixed order; empty ones are gone."""
     some = [group for group in groups if group.people]
+    checked_people(sum(group.people for group in some), "the evidence")
     some.sort(key=lambda group: (group.mechanism.name, str(group.mechanism), group.mechanism.id))
     return Evidence(alphabet, tuple(some))
 
@@ -329,20 +331,13 @@ def _checked_reports(
         raise EvidenceError(f"a report that {mechanism} cannot produce: {error}") from None
     if counts is None:
         return outputs, None
-    numbers = np.asarray(counts)
+    numbers = checked_counts(counts, str(mechanism))
     if numbers.shape != (len(outputs),):
         raise EvidenceError(
             f"{len(outputs)} outputs of {mechanism} with counts of shape {numbers.shape}: "
             f"expected one count an output."
         )
-    wrong = ~(numbers >= 0) | (numbers != np.floor(numbers))
-    if wrong.any():
-        where = int(np.argmax(wrong))
-        raise EvidenceError(
-            f"count {numbers[where]} of output {outputs[where].tolist()} of {mechanism}: "
-            f"counts must be whole numbers >= 0."
-        )
-    return outputs, numbers.astype(np.int64)
+    return outputs, numbers
 
 
 def refuse_impossible(group: Group) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from freewill.errors import EvidenceError
 from freewill.mechanisms import Mechanism
 from freewill.operators import Guess, Sums
+from freewill.outputs import people_in
 from freewill.slices import slices
 from freewill.types import FloatArray, IntArray, PackedBits, Reports
 
@@ -39,7 +40,12 @@ class Block(NamedTuple):
     @property
     def people(self) -> int:
         """How many people reported these."""
-        return len(self.outputs) if self.counts is None else int(self.counts.sum())
+        return len(self.outputs) if self.counts is None else people_in(self.counts)
+
+    @property
+    def numbers(self) -> IntArray:
+        """The counts, of ones too."""
+        return np.ones(len(self.outputs), dtype=np.int64) if self.counts is None else self.counts
 
     @property
     def weights(self) -> FloatArray:
@@ -381,5 +387,5 @@ def together(blocks: list[Block]) -> Block:
     outputs: Any = np.concatenate([block.outputs for block in blocks])
     if all(block.counts is None for block in blocks):
         return Block(blocks[0].mechanism, outputs)
-    counts = np.concatenate([block.weights for block in blocks]).astype(np.int64)
+    counts = np.concatenate([block.numbers for block in blocks])
     return Block(blocks[0].mechanism, outputs, counts)

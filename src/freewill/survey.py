@@ -12,6 +12,7 @@ from typing import Any
 from freewill.alphabets import Alphabet, alphabet_from_spec
 from freewill.atomic import whole_file
 from freewill.errors import FreewillError, SurveyError
+from freewill.limits import SURVEY_FILE_BYTES, VECTOR_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.mechanisms.base import SPEC_VERSION
 from freewill.types import Spec
@@ -43,6 +44,7 @@ class Survey:
         offered = dict(self.mechanisms)
         if not offered:
             raise SurveyError("mechanisms={}: a survey offers at least one mechanism.")
+        refuse_vast(self.alphabet)
         by_id: dict[str, str] = {}
         for name, mechanism in offered.items():
             if not isinstance(name, str) or not name:
@@ -117,7 +119,10 @@ class Survey:
                 f"Update freewill, or write the survey again."
             )
         try:
-            return cls(alphabet_from_spec(spec["alphabet"]), _named(spec))
+            alphabet = alphabet_from_spec(spec["alphabet"])
+            # Before any mechanism is built on it.
+            refuse_vast(alphabet)
+            return cls(alphabet, _named(spec))
         except SurveyError:
             raise
         except FreewillError as error:
@@ -127,6 +132,9 @@ class Survey:
     def load(cls, path: str | Path) -> "Survey":
         """Read a survey from a .json or .toml file."""
         try:
+            size = Path(path).stat().st_size
+            advice = "Is it a survey?"
+            refuse_beyond(SURVEY_FILE_BYTES, size, f"survey {path}", advice, SurveyError)
             text = Path(path).read_text(encoding="utf-8")
         except FileNotFoundError:
             raise SurveyError(f"{path}: there is no such survey file.") from None
@@ -143,6 +151,17 @@ class Survey:
             raise SurveyError(f"{path}: surveys are written as .json.")
         with whole_file(path) as part:
             part.write_text(json.dumps(self.spec(), indent=2) + "\n", encoding="utf-8")
+
+
+def refuse_vast(alphabet: Alphabet) -> None:
+    """Refuse an alphabet of which a single vector is more than memory should hold.
+
+    >>> import freewill as fw
+    >>> refuse_vast(fw.Linear(0, 10**6))
+    """
+    needed = alphabet.size * 8
+    what = f"a number for each of the {alphabet.size:,} values of {alphabet}"
+    refuse_beyond(VECTOR_BYTES, needed, what, "Take larger steps or fewer cells.", SurveyError)
 
 
 def _fault(spec: Any) -> str:
@@ -174,6 +193,8 @@ def _named(survey: Spec) -> dict[str, Mechanism]:
         spec = {"version": SPEC_VERSION, "alphabet": survey["alphabet"], **entry}
         given = spec.pop("name", None) if key is None else key
         try:
+            if spec["alphabet"] != survey["alphabet"]:
+                refuse_vast(alphabet_from_spec(spec["alphabet"]))
             mechanism = from_spec(spec)
         except FreewillError as error:
             raise SurveyError(f"mechanism {given or len(named) + 1!r}: {error}") from None

@@ -13,7 +13,9 @@ from freewill.cli.options import (
     SurveyPath,
     check_target,
 )
+from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import describe, evidence_table, remark, say, say_json, table
+from freewill.errors import ReportError
 from freewill.progress import progress
 from freewill.reports import Reading, read, save_evidence
 from freewill.survey import Survey
@@ -33,14 +35,17 @@ def collect(
     """Count reports into evidence, which is all that an estimate needs.
 
     Rows that cannot be right are left out, counted by reason and shown; `--strict` refuses the
-    source instead. A `report_id` that comes twice is counted once.
+    source instead, as is done where no row is right. Rows that share a `report_id` count once if
+    they are the same, and not at all if they differ.
 
     Example:
 
         freewill collect 'reports/*.parquet' --survey survey.json --out monday.parquet
     """
+    refuse_overwriting(out, [*sources, survey])
     check_target(out, (".parquet",), "evidence")
     reading = read_with_progress(sources, Survey.load(survey), engine, strict=strict)
+    refuse_nobody(reading)
     save_evidence(reading.evidence, out)
     if as_json:
         say_json({"out": str(out), **describe(reading.evidence), **losses(reading)})
@@ -56,6 +61,16 @@ def read_with_progress(
     """Read reports, showing how far it got."""
     with progress("reading reports") as show:
         return read(sources, survey, engine=engine.value, strict=strict, show=show)
+
+
+def refuse_nobody(reading: Reading) -> None:
+    """Refuse rows of which none counts: what is wrong is wrong with all of them."""
+    if reading.rows and not reading.evidence.people:
+        reasons = "; ".join(map(str, reading.invalid))
+        raise ReportError(
+            f"none of {reading.rows:,} rows is a report of this survey: {reasons}. Is it the right "
+            f"survey, and are these the right files? Nothing was written."
+        )
 
 
 def losses(reading: Reading) -> dict[str, Any]:

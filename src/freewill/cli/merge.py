@@ -1,11 +1,14 @@
 """`freewill merge`: add the evidence of days or regions together."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from freewill.cli.options import AsJson, EvidencePath, check_target
+from freewill.cli.options import AsJson, EvidencePath, check_target, option
+from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import describe, evidence_table, say, say_json
+from freewill.errors import EvidenceError
 from freewill.evidence import Evidence
 from freewill.evidence import merge as added
 from freewill.progress import progress
@@ -15,16 +18,23 @@ from freewill.reports import load_evidence, save_evidence
 def merge(
     sources: Annotated[list[str], typer.Argument(help="Evidence files.")],
     out: EvidencePath,
+    equal: Annotated[
+        bool, option("Merge files of equal content, which are no copies of each other.", "--equal")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add evidence together; an estimate from the sum equals one from all reports at once.
+
+    A file that is named twice is refused, and so are two files of equal content: everyone in them
+    would count twice.
 
     Example:
 
         freewill merge monday.parquet tuesday.parquet --out week.parquet
     """
+    refuse_overwriting(out, sources)
     check_target(out, (".parquet",), "evidence")
-    evidence = merged(sources)
+    evidence = merged(sources, equal=equal)
     with progress("writing evidence"):
         save_evidence(evidence, out)
     if as_json:
@@ -34,11 +44,43 @@ def merge(
     say(f"\n{len(sources)} files merged into {out}")
 
 
-def merged(sources: list[str]) -> Evidence:
-    """Load files of evidence and add them together."""
-    loaded = []
+def merged(sources: list[str], *, equal: bool = False) -> Evidence:
+    """Load files of evidence and add them together; each must be another one."""
+    _refuse_twice(sources)
+    loaded: list[Evidence] = []
     with progress("loading evidence") as show:
         for number, source in enumerate(sources):
             show(number / len(sources))
             loaded.append(load_evidence(source))
+    if not equal:
+        _refuse_copies(sources, loaded)
     return added(loaded)
+
+
+def _refuse_twice(sources: list[str]) -> None:
+    """Refuse a file that is named twice, also by a link or another spelling."""
+    known: dict[tuple[int, int], str] = {}
+    for source in sources:
+        if not Path(source).exists():
+            continue  # loading it says so
+        state = Path(source).stat()
+        which = (state.st_dev, state.st_ino)
+        if which in known:
+            raise EvidenceError(
+                f"{known[which]} and {source} are one file: everyone in it would count twice. "
+                f"Name it once."
+            )
+        known[which] = source
+
+
+def _refuse_copies(sources: list[str], loaded: list[Evidence]) -> None:
+    """Refuse evidence that is equal: two days are hardly ever."""
+    known: dict[Evidence, str] = {}
+    for source, evidence in zip(sources, loaded, strict=True):
+        if evidence.people and evidence in known:
+            raise EvidenceError(
+                f"{known[evidence]} and {source} hold the same evidence of {evidence.people:,} "
+                f"people, who would count twice: is one a copy? If not, give --equal to `freewill "
+                f"merge`."
+            )
+        known[evidence] = source

@@ -8,6 +8,7 @@ import typer
 from numpy.typing import NDArray
 
 from freewill.cli.options import AsJson, SurveyPath, check_target, option
+from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.values import encode, read_columns
 from freewill.entropy import SystemGenerator
@@ -65,8 +66,9 @@ def obfuscate(
         freewill obfuscate ages.csv --survey survey.json --column age \
             --share careful=3 --share relaxed=1 --out reports.parquet
     """
-    offered = Survey.load(survey)
+    refuse_overwriting(out, [values, survey])
     check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
+    offered = Survey.load(survey)
     rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
     names = list(offered.mechanisms)
     given = read_columns(values, [*column, *([] if choice is None else [choice])])

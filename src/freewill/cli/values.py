@@ -19,6 +19,10 @@ _READERS = {
 }
 
 
+_FAR_BETTER = 2
+"""How many times as many points must be inside, if exchanged, to ask whether they are."""
+
+
 def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
     """Read columns of a CSV, Parquet or NDJSON file; a null anywhere in them is an error."""
     if path.suffix.lower() not in _READERS:
@@ -63,13 +67,41 @@ def encode(
         _fitting(alphabet, name, column) for name, column in zip(names, columns, strict=True)
     ]
     values = np.column_stack(fitting) if len(axes) > 1 else fitting[0]
+    found = alphabet.encode_inside(values)
+    if found.kept.all():
+        return found
+    _ask_about_a_swap(alphabet, values, names, float(found.kept.mean()))
+    if drop_outside and found.kept.any():
+        return found
     if drop_outside:
-        return alphabet.encode_inside(values)
+        example = repr(np.asarray(values[0]).tolist())[:60]
+        raise AlphabetError(
+            f"all {len(values):,} values are outside {alphabet}, such as {example}: nobody is "
+            f"left. Is it the right survey, and the right column?"
+        )
     try:
-        return Inside(alphabet.encode(values), np.ones(len(values), dtype=np.bool_))
+        alphabet.encode(values)
     except AlphabetError as error:
         text = str(error).replace("use encode_inside", "give --drop-outside")
         raise AlphabetError(text) from None
+    return found
+
+
+def _ask_about_a_swap(
+    alphabet: Alphabet, values: NDArray[Any], names: list[str], inside: float
+) -> None:
+    """Refuse points that would fit far better with their two numbers exchanged."""
+    if len(names) != 2:
+        return
+    exchanged = float(alphabet.encode_inside(values[:, ::-1]).kept.mean())
+    if exchanged > _FAR_BETTER * inside:
+        first, second = alphabet.axes
+        raise AlphabetError(
+            f"{inside:.1%} of {len(values):,} points are inside {alphabet} as given, and "
+            f"{exchanged:.1%} would be with {first} and {second} exchanged: are the columns "
+            f"swapped? Then give --column {names[1]} --column {names[0]}, in the order {first}, "
+            f"{second}."
+        )
 
 
 def _fitting(alphabet: Alphabet, name: str, column: NDArray[Any]) -> NDArray[Any]:

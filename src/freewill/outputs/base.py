@@ -17,6 +17,7 @@ class Reason(StrEnum):
     NO_SYMBOL = "neither an index nor a label"
     AMBIGUOUS = "an index and the label of another index"
     IMPOSSIBLE = "report of probability 0"
+    CONFLICT = "rows of one report_id that differ"
     NO_BITS = "not packed bits"
     WRONG_LENGTH = "wrong number of bits"
     STRAY_BITS = "bits beyond the alphabet"

@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from freewill.alphabets import Alphabet, checked_indices
-from freewill.errors import AlphabetError
+from freewill.errors import AlphabetError, EvidenceError
+from freewill.limits import VECTOR_BYTES, refuse_beyond
 from freewill.outputs.base import Decoded, Reason
+from freewill.outputs.counts import checked_people, people_in
 from freewill.types import BoolArray, IntArray, Reports
 
 _INDEX = r"^(0|[1-9][0-9]{0,17})(\.0+)?$"
@@ -115,10 +117,16 @@ class SymbolCounter:
     """Counts in a table with a place for every symbol."""
 
     def __init__(self, size: int) -> None:
+        what = f"a count for each of {size:,} outputs"
+        refuse_beyond(VECTOR_BYTES, size * 8, what, "Take fewer values.", EvidenceError)
         self._table = np.zeros(size, dtype=np.int64)
+        self._people = 0
 
     def add(self, outputs: Reports, counts: IntArray | None) -> None:
         """Count outputs, once each unless told otherwise."""
+        # Checked before it is added: as long as all together fit, so does each place of the table.
+        more = len(outputs) if counts is None else people_in(counts)
+        self._people = checked_people(self._people + more, "the counts of one mechanism")
         np.add.at(self._table, outputs, 1 if counts is None else counts)
 
     def result(self) -> tuple[IntArray, IntArray]:

@@ -9,10 +9,14 @@ import pyarrow as pa
 
 from freewill.mechanisms import Mechanism
 from freewill.outputs import Reason
+from freewill.reports.ids import Spelling
 from freewill.reports.refusals import Parts, Refusals
 from freewill.streams import Block, ahead, gathered
 from freewill.survey import Survey
 from freewill.types import IntArray
+
+_SHORT = 64
+"""Bytes within which any index is written, and of which examples are shown."""
 
 
 @dataclass(frozen=True)
@@ -21,13 +25,17 @@ class Decoder:
 
     mechanisms: Mapping[str, Mechanism]
     """By every name and id that rows may use."""
+    spelling: Spelling
+    """How rows may be spelt, those of the survey's other mechanisms too."""
+    longest: int
+    """Bytes of the longest report that can be right, of any mechanism, in any spelling."""
 
     @classmethod
     def of(cls, survey: Survey, *, repeats: bool) -> "Decoder":
         """Return a reader of the survey's mechanisms whose reports repeat, or do not."""
         known = {name: survey.find(name) for name in survey.names}
         wanted = {n: m for n, m in known.items() if m.output_space.repeats == repeats}
-        return cls(wanted)
+        return cls(wanted, Spelling.of(survey), longest_report(survey))
 
     @property
     def by_id(self) -> dict[str, Mechanism]:
@@ -82,6 +90,21 @@ class Decoder:
         if len(outputs):
             counts = counts if counts is None or good.all() else counts[good]
             yield Block(mechanism.id, outputs, counts)
+
+
+def longest_report(survey: Survey) -> int:
+    """Return how many bytes a report may have: two digits for eight bits, or a label.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 999)
+    >>> longest_report(fw.Survey(line, {"bits": fw.RAPPOR(line, 1.0)}))
+    250
+    """
+    spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
+    digits = [-(-space.size // 8) * 2 for space in spaces if space.packed]
+    alphabets = {space.alphabet for space in spaces if space.alphabet is not None}
+    labels = [len(label.encode()) for alphabet in alphabets for label in alphabet.labels]
+    return max([_SHORT, *digits, *labels])
 
 
 @dataclass(frozen=True)

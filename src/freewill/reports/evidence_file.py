@@ -18,7 +18,10 @@ from freewill.atomic import whole_file
 from freewill.errors import EvidenceError, FreewillError, first_line
 from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
 from freewill.mechanisms import Mechanism, from_spec
+from freewill.outputs import MOST_PEOPLE, checked_people
+from freewill.reports.bombs import refuse_bombs
 from freewill.streams import HELD_BYTES, Block, Look, Stream, Work, ahead, gathered, looking
+from freewill.survey import refuse_vast
 
 EVIDENCE_VERSION = 2
 _KEY = b"freewill evidence"
@@ -61,7 +64,12 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
         with (
             whole_file(path) as part,
             parquet.ParquetWriter(
-                part, schema, compression="zstd", write_page_checksum=True
+                part,
+                schema,
+                compression="zstd",
+                write_page_checksum=True,
+                # Wide bits hardly repeat; and of values as they are, their bytes are known.
+                use_dictionary=["mechanism"],
             ) as file,
         ):
             for block in gathered(evidence.blocks()):
@@ -72,11 +80,10 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
 
 def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:
     rows, space = len(block.outputs), mechanism.output_space
-    counts = np.ones(rows, dtype=np.int64) if block.counts is None else block.counts
     filled = {
         "mechanism": pa.repeat(pa.scalar(mechanism.id), rows),
         space.column: space.encode(block.outputs),
-        "count": pa.array(counts),
+        "count": pa.array(block.numbers),
     }
     columns = [filled.get(field.name, pa.nulls(rows, field.type)) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -89,7 +96,10 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     reads them anew for each pass, and an error tells if they are not the same any more.
     """
     with _explained(path):
-        alphabet, entries = _head(path, parquet.read_schema(path))
+        with parquet.ParquetFile(path) as file:
+            refuse_bombs(path, file.metadata)
+            alphabet, entries = _head(path, file.schema_arrow)
+            _check_rows(file.metadata.num_rows, entries)
         mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
         size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
@@ -97,7 +107,11 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
         look: Look = reduce(add, left.map(looking(wide))) if left.mechanisms else Look({})
         here = {key: m for key, m in mechanisms.items() if key not in look.summaries}
         brought: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
+        coming = {entry.mechanism.id: entry.outputs for entry in entries}
         for block in EvidenceFile(str(path), here):
+            coming[block.mechanism] -= len(block.outputs)
+            if coming[block.mechanism] < 0:
+                raise ValueError(f"more outputs of {mechanisms[block.mechanism]} than told")
             brought[block.mechanism].append((block.outputs, block.counts))
         groups = []
         for entry in entries:
@@ -137,6 +151,7 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
         )
     head = json.loads(schema.metadata[_KEY])
     version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
+    refuse_vast(alphabet)
     if version == 1:
         told = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
         return alphabet, [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in told]
@@ -149,6 +164,29 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
         _Entry(from_spec(told["spec"]), told["name"], told["outputs"], told["people"])
         for told in head["mechanisms"]
     ]
+
+
+def _check_rows(rows: int, entries: list[_Entry]) -> None:
+    """Check what the head tells of numbers, before anything is read by them."""
+    for entry in entries:
+        for number in (entry.outputs, entry.people):
+            if type(number) is not int:
+                raise ValueError(f"{number!r:.40} outputs or people of {entry.mechanism}")
+            checked_people(number, "the head of the file")
+        space = entry.mechanism.output_space
+        most = 1 << space.size if space.packed else space.size
+        if space.repeats and entry.outputs > most:
+            raise ValueError(f"{entry.outputs:,} distinct outputs of {entry.mechanism}")
+    if rows != sum(entry.outputs for entry in entries):
+        raise ValueError(f"{rows:,} rows, not as many as told")
+
+
+def _encoded(column: Any) -> Any:
+    if pa.types.is_dictionary(column.type) and not column.null_count:
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.dictionary_encode(null_encoding="encode")
 
 
 @dataclass(frozen=True)
@@ -177,11 +215,15 @@ class EvidenceFile:
             _explained(self.path),
             # Without a buffer of whole row groups, memory does not grow with the file.
             parquet.ParquetFile(
-                self.path, page_checksum_verification=True, pre_buffer=False
+                self.path,
+                page_checksum_verification=True,
+                pre_buffer=False,
+                # Few ids, one of which may be long: as often as it stands there, it would not fit.
+                read_dictionary=["mechanism"],
             ) as file,
         ):
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
-                ids = batch.column("mechanism").dictionary_encode(null_encoding="encode")
+                ids = _encoded(batch.column("mechanism"))
                 codes = np.asarray(ids.indices)
                 for code, key in enumerate(ids.dictionary.to_pylist()):
                     if key in self.mechanisms:
@@ -207,9 +249,13 @@ def _block(batch: Any, mechanism: Mechanism) -> Block:
         raise ValueError(f"a row of {mechanism} without an output or a count")
     outputs, good, _ = space.decode(column)
     counts = np.asarray(numbers)
-    if not good.all() or counts.dtype != np.int64 or counts.min() < 1:
+    if not good.all() or counts.dtype != np.int64 or not _all_people(counts):
         raise ValueError(f"an output or a count that {mechanism} cannot have")
     return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
+
+
+def _all_people(counts: Any) -> bool:
+    return bool(counts.min() >= 1 and counts.max() <= MOST_PEOPLE)
 
 
 @contextmanager

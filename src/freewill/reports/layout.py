@@ -76,19 +76,37 @@ def _folders(path: str) -> dict[str, str]:
 def _schema(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
     """Return the Arrow schema of a file."""
     try:
-        if is_remote(path):
-            return peek(path)
-        if kind == "csv":
-            return _csv_schema(path)
-        if kind == "arrow":
-            with pa.memory_map(path) as file:
-                return ipc.open_file(file).schema
-        schema = parquet.read_schema(path)
-    except (pa.ArrowException, OSError) as error:
+        schema = _schema_as_it_is(path, kind, peek)
+        # Names are decoded when first asked for, those of a damaged file in vain.
+        _ = schema.names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReportError(f"{path} cannot be read: {first_line(error)}. {ADVICE[kind]}") from None
     if is_evidence_schema(schema):
         raise ReportError(f"{path} holds evidence, not reports: read it with load_evidence.")
     return schema
+
+
+def _schema_as_it_is(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
+    if is_remote(path):
+        return peek(path)
+    if kind == "csv":
+        return _csv_schema(path)
+    if kind == "arrow":
+        return _checked_ipc(path)
+    return parquet.read_schema(path)
+
+
+def _checked_ipc(path: str) -> pa.Schema:
+    """Return the schema of an Arrow file after checking every batch of it in full.
+
+    Such a file is the memory of its columns, offsets and all: what reads a damaged one afterwards
+    would follow them to wherever they point.
+    """
+    with pa.memory_map(path) as file:
+        reader = ipc.open_file(file)
+        for number in range(reader.num_record_batches):
+            reader.get_batch(number).validate(full=True)
+        return reader.schema
 
 
 def _csv_schema(path: str) -> pa.Schema:

@@ -13,7 +13,7 @@ import narwhals as nw
 
 from freewill.errors import ReportError
 from freewill.evidence import Evidence, Group, assemble
-from freewill.reports import rows
+from freewill.reports import ids, rows
 from freewill.reports.batches import Decoder
 from freewill.reports.engines import Kept, Table, engine_for, opened
 from freewill.reports.refusals import Invalid
@@ -62,11 +62,11 @@ def read(
 
     `source` is a path, a glob, a folder (also partitioned) or a list of those: Parquet, CSV,
     NDJSON or Arrow files; or a frame of pandas, Polars, PyArrow, DuckDB or Spark. Rows that are
-    invalid are counted by reason; with `strict` they are an error. Of rows with the same
-    `report_id` one counts. `show` is called with the share done, 0 to 1. Counting is left to the
-    engine; memory grows with the distinct outputs, not with the rows. Reports that do not repeat
-    (wide bits) are brought into memory up to `hold` bytes; more stay where they lie, and each
-    pass of a solver reads them there.
+    invalid are counted by reason; with `strict` they are an error. Rows with the same `report_id`
+    count once if they are the same, and are invalid if they differ. `show` is called with the
+    share done, 0 to 1. Counting is left to the engine; memory grows with the distinct outputs, not
+    with the rows. Reports that do not repeat (wide bits) are brought into memory up to `hold`
+    bytes; more stay where they lie, and each pass of a solver reads them there.
 
     >>> import freewill as fw, pyarrow as pa
     >>> ages = fw.Linear(0, 99)
@@ -81,11 +81,13 @@ def read(
     chosen = engine_for(engine, source)
     tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
     with opened(chosen, source) as table:
-        total = _total(table) if rows.is_numbered(table.frame) else None
+        numbered = ids.is_numbered(table.frame)
+        total = _total(table) if numbered else None
         queries = list(_queries(table, survey, wide))
-        steps = len(queries) + bool(wide.by_id)
-        for number, query in enumerate(queries):
-            work = partial(_count, table, query, tally)
+        works = [partial(_count, table, query, tally, wide.longest) for query in queries]
+        works += [partial(_note_conflicts, table, wide.spelling, tally)] if numbered else []
+        steps = len(works) + bool(wide.by_id)
+        for number, work in enumerate(works):
             _watched(table, work, _part_of(show, number, steps))
         groups = list(tally.groups())
         if wide.by_id:
@@ -146,15 +148,26 @@ def _queries(table: Table, survey: Survey, wide: Decoder) -> Iterator[Any]:
         if survey.find(name).output_space.packed and name not in wide.mechanisms
     ]
     singly = [] if table.session.groups_bits else narrow
-    for frame in table.once():
+    for frame in table.once(wide.spelling):
         yield rows.counted(rows.not_naming(frame, [*wide.mechanisms, *singly]))
         if singly:
             yield rows.naming(frame, singly)
 
 
-def _count(table: Table, query: Any, tally: Tally) -> None:
-    for batch in table.batches(query):
+def _count(table: Table, query: Any, tally: Tally, longest: int) -> None:
+    for batch in table.batches(query, longest=longest):
         tally.add(batch)
+
+
+def _note_conflicts(table: Table, spelling: ids.Spelling, tally: Tally) -> None:
+    """Refuse rows that share a report_id and differ."""
+    how_many, first_few = ids.conflicts(table.frame, spelling)
+    total = sum(int(row[rows.COUNT] or 0) for row in _answer(table, how_many))
+    tally.refusals.merge(ids.told(total, _answer(table, first_few) if total else []))
+
+
+def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
+    return [row for batch in table.batches(query) for row in batch.to_pylist()]
 
 
 def _look(source: Source, wide: Decoder) -> Look:
@@ -186,8 +199,8 @@ def _brought(source: Source) -> dict[str, Source]:
 
 def _total(table: Table) -> int:
     """Count all rows."""
-    answers = table.batches(table.frame.select(nw.len().alias(rows.COUNT)))
-    return sum(int(number) for batch in answers for number in batch.column(0).to_pylist())
+    answer = _answer(table, table.frame.select(nw.len().alias(rows.COUNT)))
+    return sum(int(row[rows.COUNT]) for row in answer)
 
 
 def _watched(table: Table, work: Callable[[], T], show: Show | None) -> T:

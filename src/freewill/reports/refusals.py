@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from freewill.outputs import Reason
+from freewill.outputs import Reason, people_in
 from freewill.types import BoolArray, IntArray
 
 EXAMPLES = 5
@@ -42,7 +42,7 @@ class Refusals:
         if not isinstance(names, pa.Array):
             names = pa.repeat(pa.scalar(names, pa.string()), len(reports))
         table = pa.table({"name": names, "report": reports}).filter(pa.array(rows))
-        count = table.num_rows if counts is None else int(counts[rows].sum())
+        count = table.num_rows if counts is None else people_in(counts[rows])
         distinct = table.group_by(["name", "report"]).aggregate([])
         order = [("name", "ascending"), ("report", "ascending")]
         smallest = distinct.sort_by(order).slice(0, EXAMPLES).to_pylist()
@@ -73,10 +73,18 @@ class Refusals:
 
 def _example(name: str | None, value: Any) -> _Example:
     """Show a row, behind what orders it: numbers by size, texts by their letters."""
+    rank = value if isinstance(value, int) else 0
+    return name or "", rank, f"mechanism {name!r}, report {shortened(value)}"
+
+
+def shortened(value: Any) -> str:
+    """Show a value of a row in a few letters.
+
+    >>> shortened(b"17"), shortened(bytes([7, 255]))
+    ("'17'", '07ff')
+    """
     shown = repr(value)
     if isinstance(value, bytes):
         text = value.decode("ascii", "replace")
         shown = repr(text) if value.isascii() and text.isprintable() else value.hex()
-    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
-    rank = value if isinstance(value, int) else 0
-    return name or "", rank, f"mechanism {name!r}, report {shown}"
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."

@@ -9,19 +9,38 @@ from freewill.errors import ReportError
 
 MECHANISM, REPORT, REPORT_ID, COUNT = COLUMNS = ("mechanism", "report", "report_id", "count")
 _INTEGERS = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
+_SHOWN_NAMES, _LONGEST_NAME = 8, 40
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 
 
 def check_names(names: Iterable[str], what: str) -> None:
     """Refuse a table or a file without the columns that reports need."""
     given = list(names)
+    for name in (MECHANISM, REPORT, REPORT_ID):
+        alike = [other for other in given if other.lower() == name]
+        if len(alike) > 1:
+            # Engines do not tell capitals apart: which of the columns they took would be chance.
+            raise ReportError(
+                f"{what} has the columns {' and '.join(map(repr, alike))}: expected one. Rename or "
+                f"leave out the other."
+            )
     for name in (MECHANISM, REPORT):
         if name not in given:
             hint = "" if len(given) != 1 else " Columns of a CSV are separated by commas."
             raise ReportError(
-                f"{what} has no column {name!r}: it has {', '.join(given) or 'none'}. Expected "
+                f"{what} has no column {name!r}: it has {_shown(given)}. Expected "
                 f"mechanism and report and, if you like, report_id.{hint}"
             )
+
+
+def _shown(names: Sequence[str]) -> str:
+    r"""Show the names of a few columns in a few letters, whatever signs are in them.
+
+    >>> _shown(["who", "what\\x1b[2J"])
+    'who, what\\\\x1b[2J'
+    """
+    some = [repr(name[:_LONGEST_NAME])[1:-1] for name in names[:_SHOWN_NAMES]]
+    return ", ".join([*some, *(["..."] if len(names) > _SHOWN_NAMES else [])]) or "none"
 
 
 def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = None) -> Any:
@@ -36,7 +55,9 @@ def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = N
     check_names(schema, what)
     columns = [_as_text(MECHANISM, schema[MECHANISM], what), _as_report(schema[REPORT], what)]
     if REPORT_ID in schema:
-        columns.append(_as_text(REPORT_ID, schema[REPORT_ID], what))
+        number = _as_text(REPORT_ID, schema[REPORT_ID], what)
+        # Many writers cannot tell an empty text from nothing: as an id, it is nothing.
+        columns.append(nw.when(number != "").then(number).alias(REPORT_ID))
     return frame.select(*columns)
 
 
@@ -94,33 +115,3 @@ def not_naming(frame: Any, names: Sequence[str]) -> Any:
     """Return the rows of all other mechanisms, and of none."""
     name = nw.col(MECHANISM)
     return frame.filter(name.is_null() | ~name.is_in(names)) if names else frame
-
-
-def is_numbered(frame: Any) -> bool:
-    """Say whether rows may have a report_id."""
-    return REPORT_ID in frame.collect_schema()
-
-
-def without_id(frame: Any) -> Any:
-    """Return the rows that cannot be duplicates: without report_id, or invalid anyhow."""
-    return frame.filter(
-        nw.col(REPORT_ID).is_null() | nw.col(MECHANISM).is_null() | nw.col(REPORT).is_null()
-    )
-
-
-def one_per_id(frame: Any) -> Any:
-    """Return one row for each report_id: of several, the first by mechanism and report."""
-    whole = frame.filter(
-        ~nw.col(REPORT_ID).is_null() & ~nw.col(MECHANISM).is_null() & ~nw.col(REPORT).is_null()
-    )
-    row = nw.struct(MECHANISM, REPORT).alias("row")
-    first = whole.select(REPORT_ID, row).group_by(REPORT_ID).agg(nw.col("row").min())
-    fields = [nw.col("row").struct.field(name).alias(name) for name in (MECHANISM, REPORT)]
-    return first.select(*fields)
-
-
-def distinct(frame: Any) -> list[Any]:
-    """Return frames of mechanism and report that together hold each report once."""
-    if not is_numbered(frame):
-        return [frame]
-    return [without_id(frame).select(MECHANISM, REPORT), one_per_id(frame)]

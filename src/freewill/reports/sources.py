@@ -60,8 +60,7 @@ def files_of(source: Any) -> Files:
         text = os.fspath(one)
         if not isinstance(text, str):
             raise ReportError(f"source {one!r}: expected a path as text.")
-        if text.startswith("file://"):
-            text = url2pathname(urlsplit(text).path)
+        text = local_path(text)
         if is_remote(text):
             paths.append(text)
         elif Path(text).is_dir():
@@ -70,7 +69,7 @@ def files_of(source: Any) -> Files:
             paths.append(text)
         else:
             paths += _matching(text)
-    paths = list(dict.fromkeys(paths))
+    paths = _each_once(paths)
     formats = {format_of(path): path for path in paths}
     if len(formats) > 1:
         (one, first), (other, second), *_ = formats.items()
@@ -86,6 +85,27 @@ def files_of(source: Any) -> Files:
                 f"{path} is empty, 0 bytes: expected reports. Was it written completely?"
             )
     return Files(tuple(paths), next(iter(formats)), states)
+
+
+def local_path(text: str) -> str:
+    """Return the path that an address of a local file stands for.
+
+    >>> local_path("file:///data/r.csv"), local_path("s3://data/r.csv")
+    ('/data/r.csv', 's3://data/r.csv')
+    """
+    return url2pathname(urlsplit(text).path) if text.lower().startswith("file:/") else text
+
+
+def _each_once(paths: list[str]) -> list[str]:
+    """Leave out a file that is named twice, also by a link or another spelling of its path."""
+    known: dict[Any, str] = {}
+    for path in paths:
+        if is_remote(path):
+            known.setdefault(path, path)
+        else:
+            state = os.stat(path)
+            known.setdefault((state.st_dev, state.st_ino), path)
+    return list(known.values())
 
 
 def is_remote(path: str) -> bool:

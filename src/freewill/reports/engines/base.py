@@ -12,6 +12,7 @@ import pyarrow as pa
 from freewill.errors import ReportError, first_line
 from freewill.reports import rows
 from freewill.reports.batches import DecodedBlocks, Decoder
+from freewill.reports.ids import Spelling, distinct
 from freewill.reports.layout import ADVICE, parts_of
 from freewill.reports.sources import Files, files_of
 from freewill.streams import Block, Source, Work
@@ -36,8 +37,12 @@ class Session(Protocol):
     def peek(self, path: str) -> Any:
         """Return the Arrow schema of a file that lies elsewhere."""
 
-    def batches(self, query: Any) -> Iterator[Any]:
-        """Run a query and yield the record batches of its answer."""
+    def batches(self, query: Any, longest: int) -> Iterator[Any]:
+        """Run a query and yield the record batches of its answer.
+
+        No report that can be right has more than `longest` bytes: a batch is to be small enough
+        for reports so long, and what is longer may be cut off behind one byte more.
+        """
 
     def progress(self) -> float:
         """Return the share done of the running query, 0 to 1; 0 if nobody knows."""
@@ -74,14 +79,14 @@ class Table:
     what: str
     session: Session
 
-    def once(self) -> list[Any]:
+    def once(self, spelling: Spelling) -> list[Any]:
         """Return frames that together hold each report once."""
-        return rows.distinct(self.frame)
+        return distinct(self.frame, spelling)
 
-    def batches(self, *queries: Any) -> Iterator[Any]:
+    def batches(self, *queries: Any, longest: int = 0) -> Iterator[Any]:
         """Run queries one after the other and yield the record batches of their answers."""
         for query in queries:
-            yield from self.session.batches(query)
+            yield from self.session.batches(query, longest)
 
 
 @contextmanager
@@ -115,7 +120,7 @@ def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what:
     """Leave out a key that is in no row, to be missed like a column of any other file."""
     names = frame.collect_schema().names()
     found = frame.select(*(nw.col(name).count().alias(name) for name in names))
-    present = next(row for batch in session.batches(found) for row in batch.to_pylist())
+    present = next(row for batch in session.batches(found, 0) for row in batch.to_pylist())
     twice = [name for name in folders if present.get(name)]
     if twice:
         raise ReportError(
@@ -148,7 +153,7 @@ class TableSource:
         )
         with opening as table:
             queries = wide_rows(table, self.decoder)
-            yield DecodedBlocks(self.decoder, table.batches(*queries))
+            yield DecodedBlocks(self.decoder, table.batches(*queries, longest=self.decoder.longest))
 
     def map(self, work: Work) -> Iterator[Any]:
         """Do the work here, while the rows stream by."""
@@ -173,7 +178,7 @@ class TableSource:
 
 def wide_rows(table: Table, decoder: Decoder) -> list[Any]:
     """Return the queries for the rows that a decoder reads, each report once."""
-    return [rows.naming(frame, list(decoder.mechanisms)) for frame in table.once()]
+    return [rows.naming(frame, list(decoder.mechanisms)) for frame in table.once(decoder.spelling)]
 
 
 def is_frame(source: Any) -> bool:
@@ -189,18 +194,32 @@ def is_dataset(source: Any) -> bool:
     return module is not None and isinstance(source, module.Dataset)
 
 
+def _taken_as_they_are(source: Any) -> Iterator[Any]:
+    """Yield the batches of a dataset that nobody has checked: Parquet is, when it is decoded."""
+    if getattr(getattr(source, "format", None), "default_extname", "") != "parquet":
+        yield from source.to_batches()
+
+
 def as_arrow(source: Any, what: str) -> Any:
     """Return a frame of pandas, Polars or PyArrow as Arrow, only with the columns that count."""
     if is_dataset(source):
+        for batch in _taken_as_they_are(source):
+            batch.validate(full=True)
         return source
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        source.validate(full=True)
     try:
         frame: Any = nw.from_native(source)
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()
         wanted = [name for name in frame.columns if name in rows.COLUMNS[:3]]
         return (frame.select(wanted) if rows.REPORT in wanted else frame).to_arrow()
+    except nw.exceptions.DuplicateError as error:
+        raise ReportError(
+            f"{what} has two columns of one name ({first_line(error)}): rename one."
+        ) from None
     except (pa.ArrowException, TypeError) as error:
         raise ReportError(
             f"{what} has a column of mixed types ({first_line(error)}): make all reports "

@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 import duckdb
 
+from freewill.errors import ReportError
 from freewill.reports.batches import Decoder
 from freewill.reports.engines.base import Table, TableSource
 from freewill.reports.sources import is_remote
 
 _MEMORY = "2GB"
-_BATCH_ROWS = 1 << 16
+_BATCH_ROWS, _FEWEST_ROWS = 1 << 16, 1 << 11
+_BATCH_BYTES = 1 << 27
 # All told: what DuckDB finds out by itself may skip the lines that do not fit.
 _CSV = (
     "header=true, delim=',', quote='\"', escape='\"', comment='', skip=0, null_padding=false, "
@@ -53,7 +55,16 @@ class Running:
         listed = [path if is_remote(path) else glob.escape(path) for path in paths]
         quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in listed)
         reader, options = _READERS[kind]
-        return self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
+        try:
+            return self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
+        except duckdb.Error as error:
+            if is_remote(paths[0]) and "extension" in str(error):
+                raise ReportError(
+                    f"{paths[0]} lies elsewhere, and DuckDB needs an extension to reach it, which "
+                    f"is never downloaded on its own. Copy the files here, install it by `INSTALL "
+                    f"httpfs` in DuckDB, or use engine='spark'."
+                ) from None
+            raise
 
     def table(self, arrow: Any) -> Any:
         """Return the rows of an Arrow table or dataset."""
@@ -63,13 +74,14 @@ class Running:
         """Return the Arrow schema of a Parquet file that lies elsewhere."""
         return self.scan((path,), "parquet").limit(0).to_arrow_table().schema
 
-    def batches(self, query: Any) -> Iterator[Any]:
+    def batches(self, query: Any, longest: int) -> Iterator[Any]:
         """Run a query and yield its rows, a batch at a time."""
-        relation = query.to_native()
+        relation = _cut(query.to_native(), longest + 1)
+        size = max(_FEWEST_ROWS, min(_BATCH_ROWS, _BATCH_BYTES // (longest + 1)))
         try:
             # Before DuckDB 1.4 the reader had another name.
             reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-            yield from reader(_BATCH_ROWS)
+            yield from reader(size)
         except duckdb.InterruptException:
             raise KeyboardInterrupt from None
 
@@ -80,6 +92,16 @@ class Running:
     def interrupt(self) -> None:
         """Stop the running query."""
         self.connection.interrupt()
+
+
+def _cut(relation: Any, length: int) -> Any:
+    """Cut reports off behind so many bytes: a file may hold a long one once, and repeat it."""
+    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    cut = {"VARCHAR": f"left(report, {length})", "BLOB": f"report[1:{length}]"}
+    if kinds.get("report") not in cut:
+        return relation
+    short = f"{cut[kinds['report']]} AS report"
+    return relation.project(", ".join(short if name == "report" else name for name in kinds))
 
 
 class DuckDB:
@@ -97,6 +119,8 @@ class DuckDB:
                 "temp_directory": folder,
                 "memory_limit": _MEMORY,
                 "preserve_insertion_order": False,
+                # Nothing is ever downloaded; what the user has installed may be loaded.
+                "autoinstall_known_extensions": False,
                 **({"threads": 1} if streaming else {}),
             }
             with duckdb.connect(config=config) as connection:

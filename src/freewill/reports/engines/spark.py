@@ -57,7 +57,7 @@ class Joined:
         with quiet():
             return self.spark.read.parquet(path).limit(0).toArrow().schema
 
-    def batches(self, query: Any) -> Iterator[Any]:
+    def batches(self, query: Any, longest: int) -> Iterator[Any]:
         """Run a query and yield its rows, a batch at a time."""
         with quiet():
             answer = query.to_native().toArrow()

@@ -1,0 +1,191 @@
+"""What commands read stays as it was: no input is overwritten, nobody counts twice or is lost."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import freewill as fw
+from cli_cases import CITY, MENU, refused, run, run_json
+from freewill.cli.overwrites import is_same, refuse_overwriting
+from freewill.errors import ParameterError
+from freewill.reports import load_evidence, read
+from freewill.survey import Survey
+
+ALIASES = ["itself", "spelt otherwise", "symbolic link", "hard link", "link to its folder"]
+
+
+def alias(path: Path, kind: str) -> Path:
+    """Return another name of a file."""
+    if kind == "itself":
+        return path
+    if kind == "spelt otherwise":
+        return path.parent / ".." / path.parent.name / path.name
+    if kind == "link to its folder":
+        (path.parent.parent / "elsewhere").symlink_to(path.parent)
+        return path.parent.parent / "elsewhere" / path.name
+    other = path.with_name(f"other.{path.name}")
+    (other.symlink_to if kind == "symbolic link" else other.hardlink_to)(path)
+    return other
+
+
+@pytest.fixture
+def own(folder, tmp_path):
+    """A folder of one's own with values, survey, reports and evidence."""
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in ("ages.csv", "survey.json", "monday.reports.parquet", "monday.parquet"):
+        shutil.copy(folder / name, own / name)
+    return own
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("kind", ALIASES)
+@pytest.mark.parametrize("command", ["obfuscate", "collect", "merge"])
+def test_no_input_is_overwritten_by_any_name(own, command, kind):
+    survey = ("--survey", own / "survey.json")
+    given, options = {
+        "obfuscate": ("ages.csv", [*survey, "-c", "age"]),
+        "collect": ("monday.reports.parquet", survey),
+        "merge": ("monday.parquet", []),
+    }[command]
+    out = alias(own / given, kind)
+    before = contents(own)
+    message = refused(command, own / given, *options, "-o", out)
+    assert "which is read" in message
+    assert "Choose another name" in message
+    assert contents(own) == before
+    # The other way round: the input by its other name.
+    message = refused(command, out, *options, "-o", own / given)
+    assert "which is read" in message
+    assert contents(own) == before
+
+
+def test_relative_names_are_known(own, monkeypatch):
+    monkeypatch.chdir(own)
+    before = contents(own)
+    assert "which is read" in refused(
+        "obfuscate", "ages.csv", "-s", "survey.json", "-c", "age", "-o", own / "ages.csv"
+    )
+    assert "which is read" in refused("merge", own / "monday.parquet", "-o", "monday.parquet")
+    assert "which is read" in refused(
+        "collect", "*.reports.parquet", "-s", "survey.json", "-o", "monday.reports.parquet"
+    )
+    address = (own / "monday.reports.parquet").as_uri()
+    assert "which is read" in refused(
+        "collect", address, "-s", "survey.json", "-o", "monday.reports.parquet"
+    )
+    assert contents(own) == before
+
+
+def test_the_output_does_not_lie_in_a_folder_that_is_read(own):
+    reports = own / "reports"
+    (reports / "day=1").mkdir(parents=True)
+    shutil.copy(own / "monday.reports.parquet", reports / "day=1" / "r.parquet")
+    (own / "alias").symlink_to(reports)
+    for given, out in (
+        (reports, reports / "e.parquet"),
+        (reports, reports / "day=1" / "e.parquet"),
+        (reports, own / "alias" / "e.parquet"),
+        (own / "alias", reports / "e.parquet"),
+    ):
+        message = refused("collect", given, "-s", own / "survey.json", "-o", out)
+        assert "the folder that is read" in message
+    run("collect", reports, "-s", own / "survey.json", "-o", own / "e.parquet")
+    # A folder whose name begins like the other's is another one.
+    (own / "reports2").mkdir()
+    run("collect", reports, "-s", own / "survey.json", "-o", own / "reports2" / "e.parquet")
+
+
+def test_files_that_are_not_there_are_compared_by_name(tmp_path):
+    assert is_same(tmp_path / "a", tmp_path / "b" / ".." / "a")
+    assert not is_same(tmp_path / "a", tmp_path / "b")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    refuse_overwriting(tmp_path / "loop", [tmp_path / "other"])
+    (tmp_path / "there").write_text("")
+    with pytest.raises(ParameterError, match="which is read"):
+        refuse_overwriting(tmp_path / "there", [str(tmp_path / "*")])
+
+
+@pytest.mark.parametrize("kind", ALIASES)
+def test_evidence_named_twice_is_refused(own, kind):
+    path = own / "monday.parquet"
+    message = refused("merge", path, alias(path, kind), "-o", own / "week.parquet")
+    assert "are one file" in message
+    assert not (own / "week.parquet").exists()
+
+
+def test_a_copy_of_evidence_is_refused_unless_it_is_none(folder, own):
+    monday, copy = own / "monday.parquet", own / "copy.parquet"
+    # Written anew its bytes are others, its content is not.
+    fw.save_evidence(load_evidence(monday), copy)
+    for command in (("merge", "-o", own / "week.parquet"), ("estimate",)):
+        message = refused(command[0], monday, copy, *command[1:])
+        assert "hold the same evidence of 4,000 people" in message
+        assert "--equal" in message
+    both = run_json("merge", monday, copy, "--equal", "-o", own / "week.parquet")
+    assert both["people"] == 8000
+    run("merge", monday, folder / "tuesday.parquet", "-o", own / "days.parquet")
+
+
+def test_reports_named_twice_count_once(own):
+    path = own / "monday.reports.parquet"
+    for kind in ("symbolic link", "spelt otherwise"):
+        reading = read([path, alias(path, kind)], own / "survey.json")
+        assert reading.rows == 4000
+
+
+def test_rows_of_which_none_is_right_are_refused(own):
+    (own / "r.csv").write_text("mechanism,report\n" + "nobody,1\n" * 1500)
+    message = refused("collect", own / "r.csv", "-s", own / "survey.json", "-o", own / "e.parquet")
+    assert "none of 1,500 rows is a report of this survey" in message
+    assert "unknown mechanism" in message
+    assert not (own / "e.parquet").exists()
+    (own / "empty.csv").write_text("mechanism,report\n")
+    run("collect", own / "empty.csv", "-s", own / "survey.json", "-o", own / "e.parquet")
+    assert load_evidence(own / "e.parquet").people == 0
+
+
+@pytest.mark.parametrize("drop", [[], ["--drop-outside"]])
+def test_swapped_columns_are_asked_about(tmp_path, drop):
+    Survey(CITY, {"noise": fw.PlanarGeometric(CITY, 2.0)}).save(tmp_path / "s.json")
+    points = CITY.decode(np.arange(CITY.size))
+    rows = "".join(f"{lat},{lon}\n" for lat, lon in [*points, (0, 0)])
+    (tmp_path / "v.csv").write_text("lat,lon\n" + rows)
+    common = ("obfuscate", tmp_path / "v.csv", "-s", tmp_path / "s.json", "-o", tmp_path / "r.csv")
+    message = refused(*common, "-c", "lon", "-c", "lat", *drop)
+    assert "0.0% of 25 points are inside" in message
+    assert "96.0% would be with lat and lon exchanged" in message
+    assert "--column lat --column lon" in message
+    assert "drop" not in message
+    assert not (tmp_path / "r.csv").exists()
+    if drop:
+        run(*common, "-c", "lat", "-c", "lon", *drop)
+    else:
+        assert "--drop-outside" in refused(*common, "-c", "lat", "-c", "lon")
+
+
+def test_points_at_the_edge_of_a_square_are_no_swap(tmp_path):
+    square = fw.Grid(4, 4, cell=1)
+    Survey(square, {"noise": fw.PlanarGeometric(square, 2.0)}).save(tmp_path / "s.json")
+    (tmp_path / "v.csv").write_text("x,y\n1,1\n2,2\n5,3\n3,5\n3,3\n")
+    common = ("obfuscate", tmp_path / "v.csv", "-s", tmp_path / "s.json", "-o", tmp_path / "r.csv")
+    shown = run_json(*common, "-c", "x", "-c", "y", "--drop-outside")
+    assert shown["dropped"] == 2
+
+
+def test_nobody_inside_is_refused(own):
+    (own / "v.csv").write_text("age\n1000\n2000\n")
+    common = ("obfuscate", own / "v.csv", "-s", own / "survey.json", "-c", "age")
+    message = refused(*common, "--drop-outside", "-o", own / "r.csv")
+    assert "all 2 values are outside 0..99, such as 1000" in message
+    assert not os.path.exists(own / "r.csv")
+    Survey(MENU, {"k": fw.KRR(MENU, 1.0)}).save(own / "menu.json")
+    (own / "v.csv").write_text("answer\nmaybe\n")
+    common = ("obfuscate", own / "v.csv", "-s", own / "menu.json", "-c", "answer")
+    assert "such as 'maybe'" in refused(*common, "--drop-outside", "-o", own / "r.csv")
