@@ -48,7 +48,7 @@ def _for_any(evidence: Evidence) -> SolverName:
     """Pick a solver for large mixtures that are not all laws on a line."""
     outputs, size, structures = _shape(evidence)
     if "bits" in structures and outputs > _FEW_REPORTS * size:
-        return "passes"
+        return "passes" if size <= _DENSE_VALUES else "conjugate"
     if _beside_a_line(evidence):
         return "linear"
     sharp = "planar" in structures and _fineness(evidence) > _SMOOTH_PLANE

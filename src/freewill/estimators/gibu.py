@@ -20,6 +20,7 @@ from freewill.estimators.estimate import (
 )
 from freewill.estimators.identifiability import unresolved_directions
 from freewill.evidence import Evidence
+from freewill.limits import refuse_beyond
 from freewill.operators import DenseOperator
 from freewill.solvers import Likelihood, OnStep, Solution, Status, columns, interior, passes
 from freewill.solvers.conjugate import ConjugateSystem
@@ -148,6 +149,8 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
             f"solver={solver!r}: expected one of {', '.join(get_args(SolverName))}."
         )
     if solver == "passes":
+        size = evidence.alphabet.size
+        _refuse_beyond(solver, size * size, f"a matrix of {size:,} x {size:,}")
         return run.passes(passes_of(evidence))
     likelihood = likelihood_of(evidence)
     operator = likelihood.operator
@@ -157,12 +160,9 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
         return run.interior(likelihood, ConjugateSystem(operator))
     line = Line.of(operator)
     if solver == "interior":
-        if max(operator.shape) * likelihood.size > _MOST_ENTRIES:
-            raise ParameterError(
-                f'solver="interior" holds all {operator.shape[0]:,} x {likelihood.size:,} entries '
-                f"of the law, and a matrix of {likelihood.size:,} x {likelihood.size:,}: more than "
-                f"2 GB. Name another solver, or none."
-            )
+        outputs, size = operator.shape
+        what = f"{outputs:,} x {size:,} entries of the law and a matrix of {size:,} x {size:,}"
+        _refuse_beyond(solver, max(outputs, size) * size, what)
         rows = operator.dense()
         dense = Likelihood(DenseOperator(rows, operator.log_scale), likelihood.weights)
         if line is not None and line.short:
@@ -175,3 +175,11 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
             f"others {most:,} different outputs at most; there are {rows_beside(operator):,}."
         )
     return run.interior(compact(likelihood, _SMALL), structured_system(operator))
+
+
+def _refuse_beyond(solver: SolverName, entries: int, what: str) -> None:
+    limit = 8 * _MOST_ENTRIES
+    advice = 'Name no solver, or "conjugate", which holds vectors alone.'
+    refuse_beyond(
+        limit, 8 * entries, f'solver="{solver}" holds {what}, which', advice, ParameterError
+    )
