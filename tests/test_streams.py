@@ -63,7 +63,8 @@ def test_passes_over_files_give_the_sums_of_memory(kind, tmp_path):
 def test_estimates_of_reports_that_stay_are_those_of_memory(kind, tmp_path):
     there = left_in(kind, tmp_path)
     found, mine = fw.gibu(there), fw.gibu(HERE)
-    assert (str(found.status), found.solver, mine.solver) == ("certified", "passes", "passes")
+    # Few enough to be held as rows, where they are in memory.
+    assert (str(found.status), found.solver, mine.solver) == ("certified", "passes", "interior")
     assert found.log_likelihood == pytest.approx(mine.log_likelihood, abs=0.02 / 6000)
     bits, mine = there.only(BITS.id), HERE.only(BITS.id)
     shares = np.unpackbits(dict(PARTS)["bits"], axis=1, count=30, bitorder="little").mean(axis=0)

@@ -76,7 +76,7 @@ def test_crashes_warnings_stalls_and_endless_runs_are_told_apart(monkeypatch) ->
         raise fw.ParameterError(f'solver="{solver}" takes lines only.')
 
     assert {run.verdict for run in broken(monkeypatch, crash)} == {"crash"}
-    assert {run.verdict for run in broken(monkeypatch, warn)} == {"warned", "refused"}
+    assert {run.verdict for run in broken(monkeypatch, warn)} == {"warned"}
     assert {run.verdict for run in broken(monkeypatch, endless)} == {"slow"}
     assert [run.verdict for run in broken(monkeypatch, refuse)][:2] == ["crash", "refused"]
 

@@ -75,8 +75,8 @@ def gibu(
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> estimate = fw.gibu(fw.collect([(coin, [0], [60]), (coin, [1], [40])]))
-    >>> estimate.theta.round(4), str(estimate.status), estimate.solver
-    (array([0.7164, 0.2836]), 'certified', 'linear')
+    >>> estimate.theta.round(3), str(estimate.status), estimate.solver
+    (array([0.716, 0.284]), 'certified', 'linear')
     """
     started = perf_counter()
     if not isinstance(evidence, Evidence):

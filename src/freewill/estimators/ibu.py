@@ -22,8 +22,8 @@ def ibu(
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
-    >>> fw.ibu(fw.collect([(coin, [0, 1], [60, 40])])).theta.round(4)
-    array([0.7164, 0.2836])
+    >>> fw.ibu(fw.collect([(coin, [0, 1], [60, 40])])).theta.round(3)
+    array([0.716, 0.284])
     """
     only_group(evidence, "ibu")
     if delta is None:

@@ -203,10 +203,12 @@ def _rounding(sums: Sums) -> float:
 
 def _shorter(here: Sums, there: Sums, move: FloatArray) -> float:
     """Return the share of the step at which a parabola through what is known of L has its top."""
+    if np.isinf(there.value):
+        return 0.5
     rise, fall = float(here.slope @ move), float(there.slope @ move)
     loss = here.value - there.value
     # Only where rounding decides does a step that L rises along not bend down.
-    if np.isinf(there.value) or not min(rise - fall, rise + loss) > 0:
+    if not min(rise - fall, rise + loss) > 0:
         return 0.5
     # By the slopes at both ends, or by one and the loss: close to a zero of p, where slopes grow
     # without bound, the first would be far too short.
