@@ -20,9 +20,11 @@ from freewill.evidence import Evidence
 from freewill.solvers import OnStep, Status, Trace
 from freewill.solvers.iteration import em_steps
 from freewill.solvers.likelihood import compact, gap_of
+from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
 
+@one_blas_thread
 def em(
     evidence: Evidence,
     delta: float = 1e-9,
