@@ -88,7 +88,7 @@ def obfuscate(
             (name, offered.mechanisms[name].obfuscate(indices[chosen == number], rng))
             for number, name in enumerate(names)
         ]
-        write_reports(out, parts)
+        write_reports(out, parts, survey=offered)
     if seed is not None:
         remark(
             f"drawn with the seed {seed}: whoever guesses it takes the noise off these reports. "

@@ -26,7 +26,6 @@ ADVICE = {
     "ndjson": "Expected UTF-8 and one JSON object a line, with the keys mechanism and report.",
     "arrow": "Expected an Arrow IPC file (Feather version 2), completely written.",
 }
-_NAMES = (rows.MECHANISM, rows.REPORT, rows.REPORT_ID)
 
 
 @dataclass(frozen=True)
@@ -58,10 +57,11 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
                 )
             rows.check_names([*schema.names, *folders], path)
             # The order of columns matters to readers of CSV alone.
-            names = schema.names if files.format == "csv" else sorted({*schema.names} & {*_NAMES})
-            kind = schema.field(rows.REPORT).type if rows.REPORT in schema.names else pa.string()
-            kinds.setdefault(_family(kind), path)
-            key = (*key, tuple(names), str(kind))
+            given = schema.names
+            names = given if files.format == "csv" else sorted({*given} & {*rows.NAMES})
+            report, value = (_kind(schema, name) for name in (rows.REPORT, rows.VALUE))
+            kinds.setdefault(_family(report), path)
+            key = (*key, tuple(names), str(report), str(value))
         alike.setdefault(key, []).append(path)
     _refuse_mixed(kinds)
     return [Part(tuple(paths), dict(key[0])) for key, paths in alike.items()]
@@ -70,7 +70,7 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
 def _folders(path: str) -> dict[str, str]:
     """Return the columns of reports that names such as mechanism=careful give."""
     pairs = (part.split("=", 1) for part in Path(path).parent.parts if "=" in part)
-    return {name: value for name, value in pairs if name in _NAMES}
+    return {name: value for name, value in pairs if name in rows.NAMES}
 
 
 def _schema(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
@@ -116,6 +116,11 @@ def _csv_schema(path: str) -> pa.Schema:
     return pa.schema([(name, pa.string()) for name in next(csv.reader(text), [])])
 
 
+def _kind(schema: Any, name: str) -> Any:
+    """Return the type of a column; what a folder's name gives is a text, and so is a value."""
+    return schema.field(name).type if name in schema.names else pa.string()
+
+
 def _family(kind: Any) -> str:
     """Return what kinds of reports have in common that may stand together."""
     if pa.types.is_integer(kind):
@@ -134,6 +139,6 @@ def _refuse_mixed(kinds: Mapping[str, str]) -> None:
     if len(kinds) > 1:
         (one, first), (other, second), *_ = kinds.items()
         raise ReportError(
-            f"mixed types: column 'report' is {one} in {first} and {other} in {second}. Read "
+            f"mixed types: reports are {one} in {first} and {other} in {second}. Read "
             f"them apart and merge their evidence with +."
         )

@@ -14,7 +14,8 @@ from pyarrow import csv, parquet
 from freewill.alphabets import Linear
 from freewill.atomic import whole_file
 from freewill.errors import FreewillError, ReportError
-from freewill.outputs import Bits, OutputSpace, Symbols
+from freewill.outputs import Bits, OutputSpace, Symbols, values
+from freewill.reports.rows import REPORT, VALUE
 from freewill.reports.sources import format_of
 from freewill.slices import slices
 from freewill.survey import Survey
@@ -35,7 +36,8 @@ def write_reports(
 
     Symbols are written as integers and packed bits as bytes, in texts as hexadecimal digits; a
     Parquet file with both holds bytes, symbols as their digits. With a survey, names and reports
-    are checked and `parts` may be a generator, which is not held in memory. The file appears
+    are checked, `parts` may be a generator, which is not held in memory, and a CSV, which people
+    read, has values in place of indices, in a column `value`. The file appears
     under its name only when it is complete.
 
     >>> import freewill as fw, tempfile
@@ -59,7 +61,8 @@ def write_reports(
         checked = (_checked(survey, name, reports) for name, reports in parts)
         spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
     try:
-        with whole_file(path) as part, writers[kind](part, spaces) as write:
+        head = REPORT if survey is None else VALUE
+        with whole_file(path) as part, writers[kind](part, spaces, head) as write:
             for name, space, reports in checked:
                 for some in slices(len(reports), _PIECE_ROWS):
                     write(name, space, reports[some])
@@ -84,12 +87,12 @@ def _checked(survey: Survey, name: str, reports: Any) -> tuple[str, OutputSpace,
 
 
 @contextmanager
-def _parquet(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
+def _parquet(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
     kinds = {space.encode(space.empty()).type for space in spaces} or {pa.int64()}
     # Reports of several kinds stand together as bytes, what are no bytes as their texts.
     kind = kinds.pop() if len(kinds) == 1 else pa.binary()
-    head = {b"freewill reports": str(WIRE_VERSION).encode()}
-    schema = pa.schema([("mechanism", pa.string()), ("report", kind)], metadata=head)
+    mark = {b"freewill reports": str(WIRE_VERSION).encode()}
+    schema = pa.schema([("mechanism", pa.string()), ("report", kind)], metadata=mark)
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
 
         def write(name: str, space: OutputSpace, reports: Reports) -> None:
@@ -102,25 +105,26 @@ def _parquet(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
 
 
 @contextmanager
-def _csv(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
-    schema = pa.schema([("mechanism", pa.string()), ("report", pa.string())])
+def _csv(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
+    schema = pa.schema([("mechanism", pa.string()), (head, pa.string())])
     with csv.CSVWriter(path, schema) as file:
 
         def write(name: str, space: OutputSpace, reports: Reports) -> None:
-            columns = [pa.repeat(pa.scalar(name), len(reports)), space.texts(reports)]
+            column = values(space, reports) if head == VALUE else space.texts(reports)
+            columns = [pa.repeat(pa.scalar(name), len(reports)), column]
             file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
         yield write
 
 
 @contextmanager
-def _ndjson(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
+def _ndjson(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
     with path.open("wb") as file:
 
         def write(name: str, space: OutputSpace, reports: Reports) -> None:
             quote = "" if pa.types.is_integer(space.encode(space.empty()).type) else '"'
-            head = f'{{"mechanism":{json.dumps(name)},"report":{quote}'
-            lines = pc.binary_join_element_wise(head, space.texts(reports), f"{quote}}}\n", "")
+            start = f'{{"mechanism":{json.dumps(name)},"report":{quote}'
+            lines = pc.binary_join_element_wise(start, space.texts(reports), f"{quote}}}\n", "")
             together = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
             file.write(pc.binary_join(together, "")[0].as_buffer())
 

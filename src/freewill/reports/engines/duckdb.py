@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import duckdb
 
 from freewill.errors import ReportError
+from freewill.reports import rows
 from freewill.reports.batches import Decoder
 from freewill.reports.engines.base import Table, TableSource
 from freewill.reports.sources import is_remote
@@ -25,7 +26,7 @@ _CSV = (
 # All as texts, so that 5 and "5" are the same.
 _NDJSON = (
     "format='newline_delimited', hive_partitioning=false, "
-    "columns={mechanism: 'VARCHAR', report: 'VARCHAR', report_id: 'VARCHAR'}"
+    f"columns={{{', '.join(f'{name}: VARCHAR' for name in rows.NAMES)}}}"
 )
 _READERS = {
     "csv": ("read_csv", _CSV),
