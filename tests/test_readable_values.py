@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.alphabets import encode_texts, readable, texts
-from value_cases import ALPHABETS, CITY
+from report_cases import ALPHABETS, CITY
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS, ids=str)

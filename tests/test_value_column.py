@@ -14,8 +14,7 @@ from freewill.alphabets import encode_texts
 from freewill.errors import ReportError
 from freewill.outputs import Bits, Reason, Symbols, unmarked, values
 from freewill.reports import read, read_reports, write_reports
-from report_cases import spark_missing, stored
-from value_cases import ALPHABETS
+from report_cases import ALPHABETS, spark_missing, stored
 
 ODD = fw.Categorical(["x", "value:x", "value:", "", "0", 'a"b', "é;\t,", " x ", "'", "\\"])
 """Labels that look like the mark, like an index, and like the signs of a CSV."""
