@@ -30,7 +30,8 @@ def obfuscate(
     column: Annotated[
         list[str],
         option(
-            "The column of the values; for a grid give it twice: lat, lon, or km east, north.",
+            "The column of the values, by name or, in a CSV without a header, by place: 1, 2; "
+            "for a grid give it twice: lat, lon, or km east, north.",
             "--column",
             "-c",
         ),

@@ -12,6 +12,7 @@ MECHANISM, REPORT, VALUE, REPORT_ID = NAMES = ("mechanism", "report", "value", "
 """The columns that count: `value` is for people what `report` is for machines."""
 COUNT = "count"
 _INTEGERS = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
+_SEPARATED = " Columns of a CSV are separated by commas, semicolons or tabs."
 _SHOWN_NAMES, _LONGEST_NAME = 8, 40
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 
@@ -34,7 +35,7 @@ def check_names(names: Iterable[str], what: str) -> None:
         )
     for name in (MECHANISM, REPORT):
         if name not in given and not (name == REPORT and VALUE in given):
-            hint = "" if len(given) != 1 else " Columns of a CSV are separated by commas."
+            hint = _SEPARATED if len(given) == 1 else ""
             raise ReportError(
                 f"{what} has no column {name!r}: it has {_shown(given)}. Expected "
                 f"mechanism and report (or value) and, if you like, report_id.{hint}"

@@ -28,7 +28,7 @@ class Session(Protocol):
     def failures(self) -> tuple[type[Exception], ...]:
         """What it raises where a source is at fault."""
 
-    def scan(self, paths: tuple[str, ...], kind: str) -> Any:
+    def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
         """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
 
     def table(self, arrow: Any) -> Any:
@@ -109,7 +109,7 @@ def _united(files: Files, session: Session) -> Any:
     """Return the rows of all files, part by part."""
     frames = []
     for part in parts_of(files, session.peek):
-        frame = nw.from_native(session.scan(part.paths, files.format))
+        frame = nw.from_native(session.scan(part.paths, files.format, part.separator))
         if files.format == "ndjson":
             frame = _keys_in_use(frame, session, part.folders, str(files))
         frames.append(rows.checked_columns(frame, str(files), part.folders))

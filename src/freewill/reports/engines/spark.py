@@ -37,7 +37,7 @@ class Joined:
         """What Spark raises where a source is at fault."""
         return spark_failures()
 
-    def scan(self, paths: tuple[str, ...], kind: str) -> Any:
+    def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
         """Return the rows of files that are alike."""
         if kind == "arrow":
             from pyarrow import dataset  # noqa: PLC0415
@@ -49,7 +49,7 @@ class Joined:
             return self.spark.read.parquet(*listed)
         reader = self.spark.read.option("mode", "FAILFAST")
         if kind == "csv":
-            return reader.options(**_CSV).csv(listed)
+            return reader.options(**_CSV, sep=separator).csv(listed)
         return reader.schema(", ".join(f"{name} string" for name in rows.NAMES)).json(listed)
 
     def table(self, arrow: Any) -> Any:
