@@ -17,7 +17,7 @@ from freewill.cli.options import (
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import describe, evidence_table, remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
-from freewill.errors import ReportError
+from freewill.errors import ReportError, several
 from freewill.progress import progress
 from freewill.reports import Reading, read, save_evidence
 from freewill.survey import Survey
@@ -94,9 +94,14 @@ def losses(reading: Reading) -> dict[str, Any]:
 def show_losses(reading: Reading) -> None:
     """Print the rows that were left out, by reason, to standard error."""
     if reading.duplicates:
-        remark(f"{reading.duplicates:,} rows repeat a report_id and were counted once.")
+        once = reading.duplicates == 1
+        verbs = ("repeats", "was") if once else ("repeat", "were")
+        many = several(reading.duplicates, "row")
+        remark(f"{many} {verbs[0]} a report_id and {verbs[1]} counted once.")
     if reading.invalid:
-        remark(f"{reading.refused:,} of {reading.rows:,} rows are invalid and were left out:")
+        verb = "is" if reading.refused == 1 else "are"
+        many = several(reading.rows, "row")
+        remark(f"{reading.refused:,} of {many} {verb} invalid and left out:")
         rows = [
             [f"{kind.count:,}", kind.reason, "; ".join(kind.examples)] for kind in reading.invalid
         ]

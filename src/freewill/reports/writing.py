@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from freewill.alphabets import Linear
-from freewill.atomic import whole_file
-from freewill.errors import FreewillError, ReportError
+from freewill.atomic import checked_path, whole_file
+from freewill.errors import FreewillError, ReportError, shown
 from freewill.outputs import Bits, OutputSpace, Symbols, values
 from freewill.reports.rows import REPORT, VALUE
 from freewill.reports.sources import format_of
@@ -49,16 +49,17 @@ def write_reports(
     "mine","2"
     <BLANKLINE>
     """
+    path = checked_path(path, ReportError)
     kind = format_of(str(path))
     writers = {"parquet": _parquet, "csv": _csv, "ndjson": _ndjson}
-    if kind not in writers or Path(path).suffix in {".gz", ".zst"}:
+    if kind not in writers or path.suffix in {".gz", ".zst"}:
         raise ReportError(f"{path}: reports are written as .parquet, .csv or .ndjson.")
     checked: Iterable[tuple[str, OutputSpace, Reports]]
     if survey is None:
-        checked = [_guessed(name, np.asarray(reports)) for name, reports in parts]
+        checked = [_guessed(name, _array(name, reports)) for name, reports in _pairs(parts)]
         spaces = [space for _, space, reports in checked if len(reports)]
     else:
-        checked = (_checked(survey, name, reports) for name, reports in parts)
+        checked = (_checked(survey, name, reports) for name, reports in _pairs(parts))
         spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
     try:
         head = REPORT if survey is None else VALUE
@@ -70,6 +71,30 @@ def write_reports(
         raise ReportError(f"{path} cannot be written: {error}.") from None
 
 
+def _pairs(parts: Any) -> Iterator[tuple[str, Any]]:
+    """Yield pairs after checking that they are a name and something."""
+    if not isinstance(parts, Iterable):
+        raise ReportError(f"parts={shown(parts)}: expected pairs (name of a mechanism, reports).")
+    for part in parts:
+        pair = part if isinstance(part, tuple | list) else ()
+        if len(pair) != 2 or not isinstance(pair[0], str):
+            raise ReportError(f"{shown(part)}: expected a pair (name of a mechanism, reports).")
+        yield pair[0], pair[1]
+
+
+def _array(name: str, reports: Any) -> Reports:
+    try:
+        array = np.asarray(reports)
+    except (ValueError, OverflowError):
+        array = np.asarray(None)
+    if array.ndim not in (1, 2) or (array.size and array.dtype.kind not in "iu"):
+        raise ReportError(
+            f"reports of {shown(name)}: got {shown(reports)}; expected what obfuscate gives, "
+            f"indices or rows of packed bits."
+        )
+    return array
+
+
 def _guessed(name: str, reports: Reports) -> tuple[str, OutputSpace, Reports]:
     """Tell what reports are by their shape, where no survey does."""
     if reports.ndim == 2:
@@ -79,7 +104,7 @@ def _guessed(name: str, reports: Reports) -> tuple[str, OutputSpace, Reports]:
 
 def _checked(survey: Survey, name: str, reports: Any) -> tuple[str, OutputSpace, Reports]:
     mechanism = survey.find(name)
-    space, array = mechanism.output_space, np.asarray(reports)
+    space, array = mechanism.output_space, _array(name, reports)
     try:
         return name, space, space.checked(array, mechanism.name) if len(array) else space.empty()
     except (FreewillError, TypeError) as error:
