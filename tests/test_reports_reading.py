@@ -49,7 +49,7 @@ def test_strict_and_warnings_name_the_source(tmp_path):
         with pytest.warns(InvalidReports, match=words) as caught:
             assert read_reports(source, MENU).people == 1
         assert caught[0].filename == __file__
-    with pytest.warns(InvalidReports, match="rows of the reports are invalid"):
+    with pytest.warns(InvalidReports, match="1 of 2 rows of the reports is invalid"):
         read_reports([path], MENU)
     path.write_text("mechanism,report\nk,1\n")
     assert read_reports(path, MENU, strict=True).people == 1
