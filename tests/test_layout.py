@@ -152,8 +152,8 @@ def test_every_engine_reads_the_same(layout, engine, started, tmp_path):
 
 def a_column_missing(folder):
     put(folder, "1.parquet", rows())
-    put(folder, "2.parquet", {"mechanism": ["a"], "value": [1]})
-    return folder, r"2\.parquet has no column 'report': it has mechanism, value"
+    put(folder, "2.parquet", {"mechanism": ["a"], "answer": [1]})
+    return folder, r"2\.parquet has no column 'report': it has mechanism, answer"
 
 
 def a_header_missing(folder):

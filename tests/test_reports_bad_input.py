@@ -66,7 +66,7 @@ def test_no_rows_are_no_error(tmp_path):
     ("content", "words"),
     [
         ("who,what\na,1\n", ["no column 'mechanism'", "who, what", "report_id"]),
-        ("mechanism;report\na;1\n", ["no column 'mechanism'", "separated by commas"]),
+        ("mechanism|report\na|1\n", ["no column 'mechanism'", "separated by commas"]),
         ("mechanism,report\na,1\na,1,7\n", ["cannot be read", "one row a line"]),
         ("mechanism,report\na,1\na\n", ["cannot be read", "one row a line"]),
         ("mechanism,report\n" + "a,1\n" * 50_000 + "a,1,7\n", ["cannot be read", "50002"]),

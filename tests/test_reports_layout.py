@@ -138,7 +138,7 @@ def test_reports_of_one_kind_stand_together(tmp_path, one, other):
     with pytest.raises(ReportError, match="mixed types") as caught:
         parts(*paths)
     first, second = paths[0], paths[len(KINDS[one])]
-    assert f"is {one} in {first} and {other} in {second}." in str(caught.value)
+    assert f"are {one} in {first} and {other} in {second}." in str(caught.value)
 
 
 def test_files_elsewhere_are_peeked_at():

@@ -25,8 +25,8 @@ def test_a_reading_says_what_it_read():
     assert lines[:4] == [
         "1,203 rows, 0 duplicates, 3 invalid",
         "  2 rows: unknown mechanism (mechanism 'x', report '1', ...)",
-        "  1 rows: report out of range (mechanism 'k', report '9')",
-        "1,200 people, 1 mechanisms, alphabet " + str(MENU.alphabet),
+        "  1 row: report out of range (mechanism 'k', report '9')",
+        "1,200 people, 1 mechanism, alphabet " + str(MENU.alphabet),
     ]
     assert found.evidence.groups[0].name == "k"
     ids = [str(n // 2) for n in range(len(rows))]
@@ -40,7 +40,7 @@ def test_a_reading_says_what_it_read():
 def test_strict_and_warnings_name_the_source(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("mechanism,report\nk,1\nk,9\n")
-    words = "1 of 2 rows of .*r.csv are invalid: 1 rows: report out of range"
+    words = "1 of 2 rows of .*r.csv is invalid: 1 row: report out of range"
     with pytest.raises(fw.ReportError, match=words):
         read(path, MENU, strict=True)
     with pytest.raises(fw.ReportError, match=words):
@@ -49,7 +49,7 @@ def test_strict_and_warnings_name_the_source(tmp_path):
         with pytest.warns(InvalidReports, match=words) as caught:
             assert read_reports(source, MENU).people == 1
         assert caught[0].filename == __file__
-    with pytest.warns(InvalidReports, match="rows of the reports are invalid"):
+    with pytest.warns(InvalidReports, match="1 of 2 rows of the reports is invalid"):
         read_reports([path], MENU)
     path.write_text("mechanism,report\nk,1\n")
     assert read_reports(path, MENU, strict=True).people == 1

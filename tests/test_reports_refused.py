@@ -184,7 +184,7 @@ def test_mechanisms_come_before_reports_in_the_order_of_examples():
     )
     assert told.count == 5
     assert str(Invalid("why", 1000, ("x",))) == "1,000 rows: why (x, ...)"
-    assert str(Invalid("why", 1, ("x",))) == "1 rows: why (x)"
+    assert str(Invalid("why", 1, ("x",))) == "1 row: why (x)"
 
 
 def test_refused_rows_are_told_in_the_order_of_the_reasons():

@@ -5,6 +5,29 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from freewill.errors import FreewillError, shown
+
+
+def checked_path(path: Any, error: type[FreewillError]) -> Path:
+    r"""Return a path after checking that a file can have such a name.
+
+    >>> checked_path("a\0b.json", FreewillError)
+    Traceback (most recent call last):
+    freewill.errors.FreewillError: path 'a\x00b.json': expected the name of a file, as a text ...
+    """
+    try:
+        text = os.fspath(path)
+        fine = isinstance(text, str) and bool(text) and b"\0" not in os.fsencode(text)
+    except (TypeError, UnicodeEncodeError):
+        fine = False
+    if not fine:
+        raise error(
+            f"path {shown(path)}: expected the name of a file, as a text without halves of "
+            f"characters and NUL."
+        )
+    return Path(path)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
-from freewill.errors import EvidenceError, FreewillError
+from freewill.errors import EvidenceError, FreewillError, printable, several
 from freewill.mechanisms import Mechanism
 from freewill.operators import Operator, StackOperator, Structure
 from freewill.outputs import checked_counts, checked_people, people_in
@@ -102,7 +102,7 @@ class Group:
 
     def __str__(self) -> str:
         what = "reports         " if self.table is None else "distinct outputs"
-        name = f"{self.name}: " if self.name else ""
+        name = f"{printable(self.name)}: " if self.name else ""
         return f"{self.people:>12,} people  {self.rows:>10,} {what}  {name}{self.mechanism}"
 
 
@@ -212,7 +212,8 @@ class Evidence:
         self.close()
 
     def __str__(self) -> str:
-        head = f"{self.people:,} people, {len(self.groups)} mechanisms, alphabet {self.alphabet}"
+        many = several(len(self.groups), "mechanism")
+        head = f"{self.people:,} people, {many}, alphabet {self.alphabet}"
         return "\n".join([head, *(f"  {group}" for group in self.groups)])
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from freewill.alphabets import Alphabet, alphabet_from_spec
-from freewill.atomic import whole_file
-from freewill.errors import FreewillError, SurveyError
+from freewill.alphabets import Alphabet, alphabet_from_spec, checked_kind
+from freewill.atomic import checked_path, whole_file
+from freewill.errors import FreewillError, SurveyError, shown
 from freewill.limits import SURVEY_FILE_BYTES, VECTOR_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.mechanisms.base import SPEC_VERSION
@@ -41,7 +41,17 @@ class Survey:
     mechanisms: Mapping[str, Mechanism]
 
     def __post_init__(self) -> None:
-        offered = dict(self.mechanisms)
+        try:
+            checked_kind(self.alphabet)
+        except FreewillError as error:
+            raise SurveyError(str(error)) from None
+        try:
+            offered = dict(self.mechanisms)
+        except (TypeError, ValueError):
+            raise SurveyError(
+                f"mechanisms={shown(self.mechanisms)}: expected mechanisms by their names, such as "
+                f"{{'careful': mechanism}}."
+            ) from None
         if not offered:
             raise SurveyError("mechanisms={}: a survey offers at least one mechanism.")
         refuse_vast(self.alphabet)
@@ -49,6 +59,10 @@ class Survey:
         for name, mechanism in offered.items():
             if not isinstance(name, str) or not name:
                 raise SurveyError(f"mechanism name {name!r}: expected a text that is not empty.")
+            if isinstance(mechanism, type) or not hasattr(mechanism, "output_space"):
+                raise SurveyError(
+                    f"mechanism {name!r} is {shown(mechanism)}: expected a mechanism, such as KRR."
+                )
             if mechanism.alphabet != self.alphabet:
                 raise SurveyError(
                     f"mechanism {name!r} is over {mechanism.alphabet} and the survey over "
@@ -75,10 +89,10 @@ class Survey:
 
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
-        if name not in self.names:
+        if not isinstance(name, str) or name not in self.names:
             raise SurveyError(
-                f"mechanism {name!r} is not on offer: expected {listed(self.mechanisms)} (or an "
-                f"id)."
+                f"mechanism {shown(name)} is not on offer: expected {listed(self.mechanisms)} "
+                f"(or an id)."
             )
         return self.mechanisms[self.names[name]]
 
@@ -131,26 +145,31 @@ class Survey:
     @classmethod
     def load(cls, path: str | Path) -> "Survey":
         """Read a survey from a .json or .toml file."""
+        path = checked_path(path, SurveyError)
         try:
-            size = Path(path).stat().st_size
+            size = path.stat().st_size
             advice = "Is it a survey?"
             refuse_beyond(SURVEY_FILE_BYTES, size, f"survey {path}", advice, SurveyError)
-            text = Path(path).read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
             raise SurveyError(f"{path}: there is no such survey file.") from None
         except (OSError, UnicodeDecodeError) as error:
             raise SurveyError(f"{path} cannot be read: {error}.") from None
         try:
-            return cls.from_spec(_parsed(text, Path(path).suffix))
+            return cls.from_spec(_parsed(text, path.suffix))
         except FreewillError as error:
             raise SurveyError(f"survey {path}: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Write the survey to a .json file."""
-        if Path(path).suffix != ".json":
+        path = checked_path(path, SurveyError)
+        if path.suffix != ".json":
             raise SurveyError(f"{path}: surveys are written as .json.")
-        with whole_file(path) as part:
-            part.write_text(json.dumps(self.spec(), indent=2) + "\n", encoding="utf-8")
+        try:
+            with whole_file(path) as part:
+                part.write_text(json.dumps(self.spec(), indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise SurveyError(f"{path} cannot be written: {error}.") from None
 
 
 def refuse_vast(alphabet: Alphabet) -> None:
@@ -199,6 +218,8 @@ def _named(survey: Spec) -> dict[str, Mechanism]:
         except FreewillError as error:
             raise SurveyError(f"mechanism {given or len(named) + 1!r}: {error}") from None
         name = given or mechanism.id
+        if not isinstance(name, str):
+            raise SurveyError(f"mechanism name {shown(name)}: expected a text that is not empty.")
         if name in named:
             raise SurveyError(f"mechanism {name!r} is named twice: names must differ.")
         named[name] = mechanism

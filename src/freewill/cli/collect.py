@@ -12,10 +12,12 @@ from freewill.cli.options import (
     Strict,
     SurveyPath,
     check_target,
+    is_standard_output,
 )
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import describe, evidence_table, remark, say, say_json, table
-from freewill.errors import ReportError
+from freewill.cli.standard import standard_input, standard_output
+from freewill.errors import ReportError, several
 from freewill.progress import progress
 from freewill.reports import Reading, read, save_evidence
 from freewill.survey import Survey
@@ -24,7 +26,7 @@ from freewill.survey import Survey
 def collect(
     sources: Annotated[
         list[str],
-        typer.Argument(help="Reports: files, folders, or patterns in quotes ('day-*.csv')."),
+        typer.Argument(help="Reports: files, folders, patterns in quotes ('day-*.csv'), or -."),
     ],
     survey: SurveyPath,
     out: EvidencePath,
@@ -36,7 +38,8 @@ def collect(
 
     Rows that cannot be right are left out, counted by reason and shown; `--strict` refuses the
     source instead, as is done where no row is right. Rows that share a `report_id` count once if
-    they are the same, and not at all if they differ.
+    they are the same, and not at all if they differ. `-` is standard input or output; what is told
+    goes to standard error then.
 
     Example:
 
@@ -44,15 +47,18 @@ def collect(
     """
     refuse_overwriting(out, [*sources, survey])
     check_target(out, (".parquet",), "evidence")
-    reading = read_with_progress(sources, Survey.load(survey), engine, strict=strict)
-    refuse_nobody(reading)
-    save_evidence(reading.evidence, out)
+    aside = is_standard_output(out, as_json=as_json)
+    with standard_input(sources) as files, standard_output(out, ".parquet") as target:
+        reading = read_with_progress(files, Survey.load(survey), engine, strict=strict)
+        refuse_nobody(reading)
+        save_evidence(reading.evidence, target)
     if as_json:
         say_json({"out": str(out), **describe(reading.evidence), **losses(reading)})
         return
-    evidence_table(reading.evidence)
+    evidence_table(reading.evidence, stderr=aside)
     show_losses(reading)
-    say(f"\nevidence written to {out}")
+    if not aside:
+        say(f"\nevidence written to {out}")
 
 
 def read_with_progress(
@@ -88,9 +94,14 @@ def losses(reading: Reading) -> dict[str, Any]:
 def show_losses(reading: Reading) -> None:
     """Print the rows that were left out, by reason, to standard error."""
     if reading.duplicates:
-        remark(f"{reading.duplicates:,} rows repeat a report_id and were counted once.")
+        once = reading.duplicates == 1
+        verbs = ("repeats", "was") if once else ("repeat", "were")
+        many = several(reading.duplicates, "row")
+        remark(f"{many} {verbs[0]} a report_id and {verbs[1]} counted once.")
     if reading.invalid:
-        remark(f"{reading.refused:,} of {reading.rows:,} rows are invalid and were left out:")
+        verb = "is" if reading.refused == 1 else "are"
+        many = several(reading.rows, "row")
+        remark(f"{reading.refused:,} of {many} {verb} invalid and left out:")
         rows = [
             [f"{kind.count:,}", kind.reason, "; ".join(kind.examples)] for kind in reading.invalid
         ]

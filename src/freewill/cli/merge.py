@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.options import AsJson, EvidencePath, check_target, option
+from freewill.cli.options import AsJson, EvidencePath, check_target, is_standard_output, option
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import describe, evidence_table, say, say_json
-from freewill.errors import EvidenceError
+from freewill.cli.standard import standard_input, standard_output
+from freewill.errors import EvidenceError, several
 from freewill.evidence import Evidence
 from freewill.evidence import merge as added
 from freewill.progress import progress
@@ -16,7 +17,7 @@ from freewill.reports import load_evidence, save_evidence
 
 
 def merge(
-    sources: Annotated[list[str], typer.Argument(help="Evidence files.")],
+    sources: Annotated[list[str], typer.Argument(help="Evidence files, or -.")],
     out: EvidencePath,
     equal: Annotated[
         bool, option("Merge files of equal content, which are no copies of each other.", "--equal")
@@ -26,7 +27,7 @@ def merge(
     """Add evidence together; an estimate from the sum equals one from all reports at once.
 
     A file that is named twice is refused, and so are two files of equal content: everyone in them
-    would count twice.
+    would count twice. `-` is standard input or output; what is told goes to standard error then.
 
     Example:
 
@@ -34,14 +35,17 @@ def merge(
     """
     refuse_overwriting(out, sources)
     check_target(out, (".parquet",), "evidence")
-    evidence = merged(sources, equal=equal)
-    with progress("writing evidence"):
-        save_evidence(evidence, out)
+    aside = is_standard_output(out, as_json=as_json)
+    with standard_input(sources) as files, standard_output(out, ".parquet") as target:
+        evidence = merged(files, equal=equal)
+        with progress("writing evidence"):
+            save_evidence(evidence, target)
     if as_json:
         say_json({"out": str(out), "merged": len(sources), **describe(evidence)})
         return
-    evidence_table(evidence)
-    say(f"\n{len(sources)} files merged into {out}")
+    evidence_table(evidence, stderr=aside)
+    if not aside:
+        say(f"\n{several(len(sources), 'file')} merged into {out}")
 
 
 def merged(sources: list[str], *, equal: bool = False) -> Evidence:

@@ -7,12 +7,13 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from freewill.cli.options import AsJson, SurveyPath, check_target, option
+from freewill.cli.options import AsJson, SurveyPath, check_target, is_standard_output, option
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import brief, remark, say, say_json, table
+from freewill.cli.standard import standard_input, standard_output
 from freewill.cli.values import encode, read_columns
 from freewill.entropy import SystemGenerator
-from freewill.errors import ParameterError
+from freewill.errors import ParameterError, several
 from freewill.progress import progress
 from freewill.reports import write_reports
 from freewill.sampling import Urn
@@ -21,13 +22,16 @@ from freewill.types import IntArray
 
 
 def obfuscate(
-    values: Annotated[Path, typer.Argument(help="True values: .csv, .parquet or .ndjson.")],
+    values: Annotated[Path, typer.Argument(help="True values: .csv, .parquet, .ndjson or -.")],
     survey: SurveyPath,
-    out: Annotated[Path, option("Where the reports go: .parquet, .csv or .ndjson.", "--out", "-o")],
+    out: Annotated[
+        Path, option("Where the reports go: .parquet, .csv, .ndjson or -.", "--out", "-o")
+    ],
     column: Annotated[
         list[str],
         option(
-            "The column of the values; for a grid give it twice: lat, lon, or km east, north.",
+            "The column of the values, by name or, in a CSV without a header, by place: 1, 2; "
+            "for a grid give it twice: lat, lon, or km east, north.",
             "--column",
             "-c",
         ),
@@ -59,7 +63,8 @@ def obfuscate(
 
     Each person applies one mechanism of the survey: the one named in the column `--choice`, or one
     drawn with the given shares. The noise comes from the operating system's generator, and the
-    reports stand in random order within each mechanism, so that no row tells whose it was.
+    reports stand in random order within each mechanism, so that no row tells whose it was. `-` is
+    standard input or output; the reports are CSV then, and what is told goes to standard error.
 
     Example:
 
@@ -68,10 +73,12 @@ def obfuscate(
     """
     refuse_overwriting(out, [values, survey])
     check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
+    aside = is_standard_output(out, as_json=as_json, binary=False)
     offered = Survey.load(survey)
     rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
     names = list(offered.mechanisms)
-    given = read_columns(values, [*column, *([] if choice is None else [choice])])
+    with standard_input([str(values)]) as (source,):
+        given = read_columns(Path(source), [*column, *([] if choice is None else [choice])])
     indices, kept = encode(
         offered.alphabet, given[: len(column)], column, drop_outside=drop_outside
     )
@@ -83,12 +90,12 @@ def obfuscate(
         chosen = Urn.of(parse_shares(share or [], offered)).draw(len(indices), rng)
     order = rng.permutation(len(indices))
     indices, chosen = indices[order], chosen[order]
-    with progress("obfuscating"):
+    with progress("obfuscating"), standard_output(out, ".csv") as target:
         parts = [
             (name, offered.mechanisms[name].obfuscate(indices[chosen == number], rng))
             for number, name in enumerate(names)
         ]
-        write_reports(out, parts)
+        write_reports(target, parts, survey=offered)
     if seed is not None:
         remark(
             f"drawn with the seed {seed}: whoever guesses it takes the noise off these reports. "
@@ -103,8 +110,9 @@ def obfuscate(
         [name, brief(mechanism), f"{people[name]:,}", mechanism.guarantee().short]
         for name, mechanism in offered.mechanisms.items()
     ]
-    table(["name", "mechanism", "people", "promise"], rows, numbers=(2,))
-    say(f"\n{len(indices):,} reports written to {out}")
+    table(["name", "mechanism", "people", "promise"], rows, numbers=(2,), stderr=aside)
+    if not aside:
+        say(f"\n{several(len(indices), 'report')} written to {out}")
     if dropped:
         remark(f"{dropped:,} people are outside {offered.alphabet} and were left out.")
 

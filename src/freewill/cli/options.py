@@ -25,7 +25,7 @@ def option(text: str, *spellings: str, **settings: Any) -> Any:
 
 
 SurveyPath = Annotated[Path, option("The survey, .json or .toml.", "--survey", "-s")]
-EvidencePath = Annotated[Path, option("Where the evidence goes, .parquet.", "--out", "-o")]
+EvidencePath = Annotated[Path, option("Where the evidence goes, .parquet or -.", "--out", "-o")]
 EngineName = Annotated[Engine, option("What counts the reports.")]
 AsJson = Annotated[bool, option("Print JSON, for scripts.", "--json")]
 Strict = Annotated[bool, option("Refuse the source if any row is invalid.", "--strict")]
@@ -81,9 +81,26 @@ def load_json(path: Path) -> Any:
 
 def check_target(path: Path, endings: tuple[str, ...], what: str) -> None:
     """Refuse, before any work is done, a file that could not be written in the end."""
+    if str(path) == DASH:
+        return
     if path.suffix.lower() not in endings:
         raise ParameterError(
             f"{path}: {what} is written as {' or '.join(endings)}; choose such an ending."
         )
     if not path.parent.is_dir():
         raise FreewillError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+
+
+def is_standard_output(out: Path, *, as_json: bool, binary: bool = True) -> bool:
+    """Say whether standard output is for the table that is written, and for nothing else."""
+    if str(out) != DASH:
+        return False
+    if as_json:
+        raise ParameterError("--out - and --json were both given: standard output is for one.")
+    if binary and sys.stdout.isatty():
+        raise ParameterError(
+            "--out -: evidence is Parquet, which no terminal can show. Send it into a file or to "
+            "another command, as in `freewill collect reports.csv -s survey.json -o - | freewill "
+            "estimate -`."
+        )
+    return True

@@ -46,9 +46,9 @@ def _note(head: str, style: str, message: str) -> None:
     console(stderr=True).print(Text.assemble((head, style), told), soft_wrap=True)
 
 
-def say(message: str) -> None:
+def say(message: str, *, stderr: bool = False) -> None:
     """Print a text, whatever names are in it: as it is but for what would steer the terminal."""
-    console().print(Text(printable(message, _LONGEST, lines=True)), soft_wrap=True)
+    console(stderr=stderr).print(Text(printable(message, _LONGEST, lines=True)), soft_wrap=True)
 
 
 def say_json(content: Mapping[str, Any]) -> None:
@@ -115,16 +115,17 @@ def describe(evidence: "Evidence") -> dict[str, Any]:
     return {"people": evidence.people, "mechanisms": mechanisms}
 
 
-def evidence_table(evidence: "Evidence") -> None:
+def evidence_table(evidence: "Evidence", *, stderr: bool = False) -> None:
     """Print how many people chose what."""
     many = several(len(evidence.groups), "mechanism")
-    say(f"{evidence.people:,} people, {many}, {evidence.alphabet}\n")
+    say(f"{evidence.people:,} people, {many}, {evidence.alphabet}\n", stderr=stderr)
     rows = []
     for group in evidence.groups:
         name, promise = group.name or group.mechanism.id, group.mechanism.guarantee().short
         counts = [f"{group.people:,}", f"{group.rows:,}"]
         rows.append([name, brief(group.mechanism), *counts, promise])
-    table(["name", "mechanism", "people", "outputs", "promise"], rows, numbers=(2, 3))
+    heads = ["name", "mechanism", "people", "outputs", "promise"]
+    table(heads, rows, numbers=(2, 3), stderr=stderr)
 
 
 def brief(mechanism: "Mechanism") -> str:

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from pyarrow import csv, json, parquet
 
 from freewill.alphabets import Alphabet, Inside
-from freewill.errors import AlphabetError, FreewillError
+from freewill.errors import AlphabetError, FreewillError, printable, several
+from freewill.reports.separators import SEPARATORS, first_row, head_of, separator_of
 
 _READERS = {
-    ".csv": csv.read_csv,
+    ".csv": None,
     ".parquet": parquet.read_table,
     ".ndjson": json.read_json,
     ".jsonl": json.read_json,
@@ -24,26 +25,27 @@ _FAR_BETTER = 2
 
 
 def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
-    """Read columns of a CSV, Parquet or NDJSON file; a null anywhere in them is an error."""
+    """Read columns of a CSV, Parquet or NDJSON file; a null anywhere in them is an error.
+
+    A CSV may have no header: its columns are then called by their places, 1 and so on.
+    """
     if path.suffix.lower() not in _READERS:
         endings = ", ".join(_READERS)
         raise FreewillError(f"{path}: expected a values file with the ending {endings}.")
     try:
-        table = _READERS[path.suffix.lower()](path)
+        table = _table(path, columns)
     except pa.ArrowException as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise FreewillError(f"{path} cannot be read: {reason}") from None
     found = []
     for name in columns:
         if table.column_names.count(name) != 1:
-            raise FreewillError(
-                f"{path} has no column {name!r}: its columns are {', '.join(table.column_names)}."
-            )
+            raise FreewillError(_no_column(path, name, table.column_names))
         column = table.column(name)
         if column.null_count:
             raise FreewillError(
-                f"{path}: {column.null_count} rows of column {name!r} are empty. "
-                f"Every person needs a value."
+                f"{path}: {several(column.null_count, 'row')} of column {name!r} "
+                f"{'is' if column.null_count == 1 else 'are'} empty. Every person needs a value."
             )
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
@@ -51,6 +53,35 @@ def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
     if not len(table):
         raise FreewillError(f"{path} has no rows: there is nothing to obfuscate.")
     return found
+
+
+def _table(path: Path, columns: list[str]) -> pa.Table:
+    read = _READERS[path.suffix.lower()]
+    if read is not None:
+        return read(path)
+    head = head_of(str(path))
+    separator = separator_of(head, columns)
+    named = {*columns} & {*first_row(head, separator)}
+    if not named:
+        separator = max(SEPARATORS, key=lambda one: len(first_row(head, one)))
+    # Places instead of names: there is no header.
+    places = not named and all(name.isdecimal() for name in columns)
+    table = csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(autogenerate_column_names=places),
+        parse_options=csv.ParseOptions(delimiter=separator),
+    )
+    if not places:
+        return table
+    return table.rename_columns([str(place + 1) for place in range(table.num_columns)])
+
+
+def _no_column(path: Path, name: str, names: list[str]) -> str:
+    some = printable(", ".join(names), 400)
+    if name in names:
+        return f"{path} has {names.count(name)} columns {name!r}: rename one. It has {some}."
+    hint = " Without a header line, give the place: 1." if path.suffix.lower() == ".csv" else ""
+    return f"{path} has no column {name!r}: its columns are {some}.{hint}"
 
 
 def encode(

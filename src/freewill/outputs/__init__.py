@@ -1,12 +1,15 @@
 """Output spaces: what a report of a mechanism may be, declared once, one kind a file."""
 
-from freewill.outputs.base import Counter, Decoded, OutputSpace, Reason
+from freewill.outputs.base import LONGEST_NUMBER, VALUE, Counter, Decoded, OutputSpace, Reason
 from freewill.outputs.bits import Bits
 from freewill.outputs.counts import MOST_PEOPLE, checked_counts, checked_people, people_in
 from freewill.outputs.symbols import Symbols
+from freewill.outputs.values import unmarked, values
 
 __all__ = [
+    "LONGEST_NUMBER",
     "MOST_PEOPLE",
+    "VALUE",
     "Bits",
     "Counter",
     "Decoded",
@@ -16,4 +19,6 @@ __all__ = [
     "checked_counts",
     "checked_people",
     "people_in",
+    "unmarked",
+    "values",
 ]

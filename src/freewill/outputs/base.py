@@ -6,6 +6,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from freewill.alphabets import Alphabet
 from freewill.types import BoolArray, IntArray, Reports
 
+VALUE = "value:"
+"""What a text begins with that is a value, as people write it, and neither an index nor a label."""
+LONGEST_NUMBER = 64
+"""Bytes within which the numbers of a value are written; longer texts are no value."""
+
 
 class Reason(StrEnum):
     """Why a row of reports is invalid."""
@@ -15,6 +20,7 @@ class Reason(StrEnum):
     UNKNOWN_MECHANISM = "unknown mechanism"
     OUT_OF_RANGE = "report out of range"
     NO_SYMBOL = "neither an index nor a label"
+    NO_VALUE = "no value of the alphabet"
     AMBIGUOUS = "an index and the label of another index"
     IMPOSSIBLE = "report of probability 0"
     CONFLICT = "rows of one report_id that differ"

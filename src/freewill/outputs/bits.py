@@ -81,7 +81,12 @@ class Bits:
 
     def checked(self, reports: Any, name: str) -> PackedBits:
         """Check that reports are packed bits of this size."""
-        packed = np.asarray(reports)
+        try:
+            packed = np.asarray(reports)
+        except (ValueError, OverflowError):
+            raise AlphabetError(
+                f"reports of {name} are rows of several lengths: expected uint8, (n, {self.width})."
+            ) from None
         if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != self.width:
             raise AlphabetError(
                 f"reports of {name} have type {packed.dtype} and shape {packed.shape}; "

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.alphabets import Alphabet, checked_indices
+from freewill.alphabets import Alphabet, checked_indices, encode_texts
 from freewill.errors import AlphabetError, EvidenceError
 from freewill.limits import VECTOR_BYTES, refuse_beyond
-from freewill.outputs.base import Decoded, Reason
+from freewill.outputs.base import LONGEST_NUMBER, VALUE, Decoded, Reason
 from freewill.outputs.counts import checked_people, people_in
 from freewill.types import BoolArray, IntArray, Reports
 
-_INDEX = r"^(0|[1-9][0-9]{0,17})(\.0+)?$"
+_INDEX = r"^(0|[1-9][0-9]{0,17})(\.0{1,20})?$"
 """Decimal digits that fit 64 bits, also as a table of floats writes them."""
 
 
@@ -21,11 +21,14 @@ _INDEX = r"^(0|[1-9][0-9]{0,17})(\.0+)?$"
 class Symbols:
     """One index of an output alphabet a report.
 
-    They travel as integers, as decimal digits in a text, or as the alphabet's labels.
+    They travel as integers, as decimal digits in a text, as the alphabet's labels, or as its
+    values behind `value:`.
 
     >>> import freewill as fw, pyarrow as pa
     >>> Symbols(fw.Categorical(["yes", "no"])).decode(pa.array(["1", "no"])).outputs
     array([1, 1])
+    >>> Symbols(fw.Linear(1, 100)).decode(pa.array(["40", "value:41"])).outputs
+    array([40, 40])
     """
 
     alphabet: Alphabet
@@ -59,7 +62,7 @@ class Symbols:
         return SymbolCounter(self.size)
 
     def decode(self, column: Any) -> Decoded:
-        """Read integers, or texts (also as bytes) that are indices or labels."""
+        """Read integers, or texts (also as bytes) that are indices, labels or values."""
         from pyarrow import types  # noqa: PLC0415
 
         if types.is_integer(column.type):
@@ -79,22 +82,42 @@ class Symbols:
         return pa.array([label.encode() for label in self.alphabet.labels], pa.large_binary())
 
     def _read_texts(self, column: Any) -> Decoded:
-        """Read each text as an index and as a label; both at once must mean the same."""
+        """Read each text as an index and as a label; both at once must mean the same.
+
+        Behind `value:` stands a value, and nothing else, whatever labels there are.
+        """
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.compute as pc  # noqa: PLC0415
 
-        texts = column.cast(pa.large_binary())
-        digits: BoolArray = np.asarray(pc.match_substring_regex(texts, _INDEX))
-        places = pc.fill_null(pc.index_in(texts, value_set=self._labels), -1)
+        given = column.cast(pa.large_binary())
+        digits: BoolArray = np.asarray(pc.match_substring_regex(given, _INDEX))
+        places = pc.fill_null(pc.index_in(given, value_set=self._labels), -1)
         label = np.asarray(places, np.int64)
         numbers = label.copy()
-        written = texts.filter(pa.array(digits)).cast(pa.large_string())
+        written = given.filter(pa.array(digits)).cast(pa.large_string())
         numbers[digits] = pc.replace_substring_regex(written, r"\.0+$", "").cast(pa.int64())
         ambiguous = (label >= 0) & (label != numbers)
+        valued: BoolArray = np.asarray(pc.starts_with(given, VALUE))
+        if valued.any():
+            numbers[valued] = self._read_values(given.filter(pa.array(valued)).to_pylist())
+            ambiguous &= ~valued
         nothing = numbers < 0
         found = Decoded(numbers, ~(ambiguous | nothing), {})
         found.note(Reason.AMBIGUOUS, ambiguous)
-        found.note(Reason.NO_SYMBOL, nothing)
+        found.note(Reason.NO_SYMBOL, nothing & ~valued)
+        found.note(Reason.NO_VALUE, nothing & valued)
+        return found
+
+    def _read_values(self, given: list[bytes]) -> IntArray:
+        """Return the indices of the values behind `value:`, -1 where there is no such value."""
+        # Bytes that are no UTF-8 become halves of characters, which no label has.
+        written = [text[len(VALUE) :].decode("utf-8", "surrogateescape") for text in given]
+        if not self.alphabet.labels:
+            # An engine may cut off what is longer, and must not make another number of it.
+            written = [text if len(text) <= LONGEST_NUMBER else "" for text in written]
+        inside = encode_texts(self.alphabet, written)
+        found = np.full(len(given), -1, dtype=np.int64)
+        found[inside.kept] = inside.indices
         return found
 
     def encode(self, reports: Reports) -> Any:

@@ -8,15 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from freewill.mechanisms import Mechanism
-from freewill.outputs import Reason
+from freewill.outputs import LONGEST_NUMBER, VALUE, Reason, unmarked
 from freewill.reports.ids import Spelling
 from freewill.reports.refusals import Parts, Refusals
 from freewill.streams import Block, ahead, gathered
 from freewill.survey import Survey
 from freewill.types import IntArray
-
-_SHORT = 64
-"""Bytes within which any index is written, and of which examples are shown."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,8 @@ class Decoder:
             column = column.drop_null()
             counts = None if counts is None else counts[~missing]
         mechanism = self.mechanisms[name]
-        outputs, good, bad = mechanism.output_space.decode(column)
+        space = mechanism.output_space
+        outputs, good, bad = space.decode(unmarked(space, column))
         for reason, rows in bad.items():
             refusals.add(reason, name, column, counts, rows)
         if len(outputs):
@@ -93,18 +91,18 @@ class Decoder:
 
 
 def longest_report(survey: Survey) -> int:
-    """Return how many bytes a report may have: two digits for eight bits, or a label.
+    """Return how many bytes a report may have: digits, a label or a value, marked as one.
 
     >>> import freewill as fw
     >>> line = fw.Linear(0, 999)
     >>> longest_report(fw.Survey(line, {"bits": fw.RAPPOR(line, 1.0)}))
-    250
+    256
     """
     spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
     digits = [-(-space.size // 8) * 2 for space in spaces if space.packed]
     alphabets = {space.alphabet for space in spaces if space.alphabet is not None}
     labels = [len(label.encode()) for alphabet in alphabets for label in alphabet.labels]
-    return max([_SHORT, *digits, *labels])
+    return len(VALUE) + max([LONGEST_NUMBER, *digits, *labels])
 
 
 @dataclass(frozen=True)

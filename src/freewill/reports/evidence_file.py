@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from freewill.alphabets import Alphabet, alphabet_from_spec
-from freewill.atomic import whole_file
+from freewill.atomic import checked_path, whole_file
 from freewill.errors import EvidenceError, FreewillError, first_line
 from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
 from freewill.mechanisms import Mechanism, from_spec
@@ -42,6 +42,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     ...     load_evidence(f"{folder}/monday.parquet") == evidence
     True
     """
+    path = checked_path(path, EvidenceError)
     head = {
         "version": EVIDENCE_VERSION,
         "alphabet": evidence.alphabet.spec(),
@@ -95,6 +96,7 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
     reads them anew for each pass, and an error tells if they are not the same any more.
     """
+    path = checked_path(path, EvidenceError)
     with _explained(path):
         with parquet.ParquetFile(path) as file:
             refuse_bombs(path, file.metadata)

@@ -12,11 +12,13 @@ from typing import Any
 
 import narwhals as nw
 
-from freewill.outputs import Reason
+from freewill.outputs import VALUE, Reason
 from freewill.reports.refusals import EXAMPLES, Parts, shortened
 from freewill.reports.rows import COUNT, MECHANISM, REPORT, REPORT_ID
 from freewill.survey import Survey
 
+_WHOLE = rf"^({VALUE}-?)?[0-9]+\.0{{1,20}}$"
+"""A whole number as a table of floats writes it."""
 _LOW, _HIGH = ("mechanism_low", "report_low"), ("mechanism_high", "report_high")
 
 
@@ -48,9 +50,11 @@ class Spelling:
             keys, names = list(self.names), list(self.names.values())
             frame = frame.with_columns(name.replace_strict(keys, names, default=name))
         if frame.collect_schema()[REPORT] == nw.String:
-            digits = name.is_in(self.numbers) & report.str.contains(r"^[0-9]+\.0+$")
+            digits = name.is_in(self.numbers) & report.str.contains(_WHOLE)
+            hexadecimal = report.str.replace_all(f"^{VALUE}", "")
+            bits = name.is_in(self.bits) & ~hexadecimal.str.contains(":", literal=True)
             for rows, spelt in (
-                (name.is_in(self.bits), report.str.to_lowercase()),
+                (bits, hexadecimal.str.to_lowercase()),
                 (digits, report.str.replace_all(r"\.0+$", "")),
             ):
                 frame = frame.with_columns(

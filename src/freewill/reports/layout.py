@@ -5,8 +5,6 @@ types, or folders such as `mechanism=careful`. So files are sorted here into par
 and an engine only ever reads a part.
 """
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +16,17 @@ from pyarrow import ipc, parquet
 from freewill.errors import ReportError, first_line
 from freewill.reports import rows
 from freewill.reports.evidence_file import is_evidence_schema
+from freewill.reports.separators import first_row, head_of, separator_of
 from freewill.reports.sources import Files, is_remote
 
 ADVICE = {
     "parquet": "Is it damaged, or not completely written? Write it again, or leave it out.",
-    "csv": "Expected UTF-8, one row a line, columns separated by commas, names in the first line.",
+    "csv": "Expected UTF-8, one row a line, columns separated by commas (or ; or tabs), "
+    "names in the first line.",
     "ndjson": "Expected UTF-8 and one JSON object a line, with the keys mechanism and report.",
     "arrow": "Expected an Arrow IPC file (Feather version 2), completely written.",
 }
-_NAMES = (rows.MECHANISM, rows.REPORT, rows.REPORT_ID)
+_SEPARATOR = b"separator"
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Part:
 
     paths: tuple[str, ...]
     folders: Mapping[str, str]
+    separator: str = ","
+    """What stands between the columns of a CSV."""
 
 
 def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
@@ -48,7 +50,10 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
     for path in files.paths:
         folders = _folders(path)
         schema = None if files.format == "ndjson" else _schema(path, files.format, peek)
-        key: tuple[Any, ...] = (tuple(folders.items()),)
+        separator = ","
+        if files.format == "csv" and schema is not None:
+            separator = schema.metadata[_SEPARATOR].decode()
+        key: tuple[Any, ...] = (tuple(folders.items()), separator)
         if schema is not None:
             twice = [name for name in folders if name in schema.names]
             if twice:
@@ -58,19 +63,20 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
                 )
             rows.check_names([*schema.names, *folders], path)
             # The order of columns matters to readers of CSV alone.
-            names = schema.names if files.format == "csv" else sorted({*schema.names} & {*_NAMES})
-            kind = schema.field(rows.REPORT).type if rows.REPORT in schema.names else pa.string()
-            kinds.setdefault(_family(kind), path)
-            key = (*key, tuple(names), str(kind))
+            given = schema.names
+            names = given if files.format == "csv" else sorted({*given} & {*rows.NAMES})
+            report, value = (_kind(schema, name) for name in (rows.REPORT, rows.VALUE))
+            kinds.setdefault(_family(report), path)
+            key = (*key, tuple(names), str(report), str(value))
         alike.setdefault(key, []).append(path)
     _refuse_mixed(kinds)
-    return [Part(tuple(paths), dict(key[0])) for key, paths in alike.items()]
+    return [Part(tuple(paths), dict(key[0]), key[1]) for key, paths in alike.items()]
 
 
 def _folders(path: str) -> dict[str, str]:
     """Return the columns of reports that names such as mechanism=careful give."""
     pairs = (part.split("=", 1) for part in Path(path).parent.parts if "=" in part)
-    return {name: value for name, value in pairs if name in _NAMES}
+    return {name: value for name, value in pairs if name in rows.NAMES}
 
 
 def _schema(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
@@ -110,10 +116,16 @@ def _checked_ipc(path: str) -> pa.Schema:
 
 
 def _csv_schema(path: str) -> pa.Schema:
-    """Return the names in the first row, all of them texts."""
-    with pa.input_stream(path, compression="detect") as file:
-        text = io.StringIO(file.read(1 << 16).decode("utf-8-sig", "replace"), newline="")
-    return pa.schema([(name, pa.string()) for name in next(csv.reader(text), [])])
+    """Return the names in the first row, all of them texts, and what separates them."""
+    head = head_of(path)
+    separator = separator_of(head, rows.NAMES)
+    names = first_row(head, separator)
+    return pa.schema([(name, pa.string()) for name in names], {_SEPARATOR: separator})
+
+
+def _kind(schema: Any, name: str) -> Any:
+    """Return the type of a column; what a folder's name gives is a text, and so is a value."""
+    return schema.field(name).type if name in schema.names else pa.string()
 
 
 def _family(kind: Any) -> str:
@@ -134,6 +146,6 @@ def _refuse_mixed(kinds: Mapping[str, str]) -> None:
     if len(kinds) > 1:
         (one, first), (other, second), *_ = kinds.items()
         raise ReportError(
-            f"mixed types: column 'report' is {one} in {first} and {other} in {second}. Read "
+            f"mixed types: reports are {one} in {first} and {other} in {second}. Read "
             f"them apart and merge their evidence with +."
         )

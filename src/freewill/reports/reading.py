@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import narwhals as nw
 
-from freewill.errors import ReportError
+from freewill.errors import ReportError, several
 from freewill.evidence import Evidence, Group, assemble
 from freewill.reports import ids, rows
 from freewill.reports.batches import Decoder
@@ -45,7 +45,8 @@ class Reading:
         return sum(part.count for part in self.invalid)
 
     def __str__(self) -> str:
-        lines = [f"{self.rows:,} rows, {self.duplicates:,} duplicates, {self.refused:,} invalid"]
+        many = several(self.rows, "row"), several(self.duplicates, "duplicate")
+        lines = [f"{', '.join(many)}, {self.refused:,} invalid"]
         return "\n".join([*lines, *(f"  {part}" for part in self.invalid), str(self.evidence)])
 
 
@@ -74,8 +75,8 @@ def read(
     >>> rows = pa.table({"mechanism": ["careful", "careful", "other"], "report": [7, 120, 7]})
     >>> for left_out in read(rows, survey).invalid:
     ...     print(left_out)
-    1 rows: unknown mechanism (mechanism 'other', report 7)
-    1 rows: report out of range (mechanism 'careful', report 120)
+    1 row: unknown mechanism (mechanism 'other', report 7)
+    1 row: report out of range (mechanism 'careful', report 120)
     """
     survey = survey if isinstance(survey, Survey) else Survey.load(survey)
     chosen = engine_for(engine, source)
@@ -121,7 +122,7 @@ def read_reports(
     >>> import freewill as fw, pyarrow as pa
     >>> survey = fw.Survey(fw.Linear(0, 9), {"mine": fw.KRR(fw.Linear(0, 9), epsilon=1.0)})
     >>> print(fw.read_reports(pa.table({"mechanism": ["mine"] * 3, "report": [7, 7, 2]}), survey))
-    3 people, 1 mechanisms, alphabet 0..9
+    3 people, 1 mechanism, alphabet 0..9
                  3 people           2 distinct outputs  mine: k-rr(0..9, epsilon=1)
     """
     reading = read(source, survey, engine=engine, strict=strict, show=show, hold=hold)
@@ -133,7 +134,9 @@ def read_reports(
 
 def _complaint(reading: Reading, what: str) -> str:
     reasons = "; ".join(map(str, reading.invalid))
-    return f"{reading.refused:,} of {reading.rows:,} rows of {what} are invalid: {reasons}."
+    verb = "is" if reading.refused == 1 else "are"
+    many = several(reading.rows, "row")
+    return f"{reading.refused:,} of {many} of {what} {verb} invalid: {reasons}."
 
 
 def _queries(table: Table, survey: Survey, wide: Decoder) -> Iterator[Any]:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from freewill.errors import several
 from freewill.outputs import Reason, people_in
 from freewill.types import BoolArray, IntArray
 
@@ -25,7 +26,7 @@ class Invalid:
 
     def __str__(self) -> str:
         more = ", ..." if self.count > len(self.examples) else ""
-        return f"{self.count:,} rows: {self.reason} ({'; '.join(self.examples)}{more})"
+        return f"{several(self.count, 'row')}: {self.reason} ({'; '.join(self.examples)}{more})"
 
 
 class Refusals:

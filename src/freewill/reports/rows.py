@@ -6,9 +6,13 @@ from typing import Any
 import narwhals as nw
 
 from freewill.errors import ReportError
+from freewill.outputs import VALUE as PREFIX
 
-MECHANISM, REPORT, REPORT_ID, COUNT = COLUMNS = ("mechanism", "report", "report_id", "count")
+MECHANISM, REPORT, VALUE, REPORT_ID = NAMES = ("mechanism", "report", "value", "report_id")
+"""The columns that count: `value` is for people what `report` is for machines."""
+COUNT = "count"
 _INTEGERS = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
+_SEPARATED = " Columns of a CSV are separated by commas, semicolons or tabs."
 _SHOWN_NAMES, _LONGEST_NAME = 8, 40
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 
@@ -16,7 +20,7 @@ _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 def check_names(names: Iterable[str], what: str) -> None:
     """Refuse a table or a file without the columns that reports need."""
     given = list(names)
-    for name in (MECHANISM, REPORT, REPORT_ID):
+    for name in NAMES:
         alike = [other for other in given if other.lower() == name]
         if len(alike) > 1:
             # Engines do not tell capitals apart: which of the columns they took would be chance.
@@ -24,12 +28,17 @@ def check_names(names: Iterable[str], what: str) -> None:
                 f"{what} has the columns {' and '.join(map(repr, alike))}: expected one. Rename or "
                 f"leave out the other."
             )
+    if REPORT in given and VALUE in given:
+        raise ReportError(
+            f"{what} has the columns 'report' and 'value': expected one of them, the report as an "
+            f"index or as a value. Leave out or rename the other."
+        )
     for name in (MECHANISM, REPORT):
-        if name not in given:
-            hint = "" if len(given) != 1 else " Columns of a CSV are separated by commas."
+        if name not in given and not (name == REPORT and VALUE in given):
+            hint = _SEPARATED if len(given) == 1 else ""
             raise ReportError(
                 f"{what} has no column {name!r}: it has {_shown(given)}. Expected "
-                f"mechanism and report and, if you like, report_id.{hint}"
+                f"mechanism and report (or value) and, if you like, report_id.{hint}"
             )
 
 
@@ -46,14 +55,18 @@ def _shown(names: Sequence[str]) -> str:
 def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = None) -> Any:
     """Keep the columns that count, in few types: texts, and 64-bit integers, texts or bytes.
 
-    Integers that may not fit 64 bits and numbers with a fraction are read as texts. `folders`
-    are columns that the names of folders give.
+    Integers that may not fit 64 bits and numbers with a fraction are read as texts. Values become
+    reports by `value:` before them. `folders` are columns that the names of folders give.
     """
     if folders:
         frame = frame.with_columns(*(nw.lit(v).alias(name) for name, v in folders.items()))
     schema = frame.collect_schema()
     check_names(schema, what)
-    columns = [_as_text(MECHANISM, schema[MECHANISM], what), _as_report(schema[REPORT], what)]
+    name = _as_text(MECHANISM, schema[MECHANISM], what)
+    if VALUE in schema:
+        columns = [name, _as_value(schema[VALUE], what)]
+    else:
+        columns = [name, _as_report(schema[REPORT], what)]
     if REPORT_ID in schema:
         number = _as_text(REPORT_ID, schema[REPORT_ID], what)
         # Many writers cannot tell an empty text from nothing: as an id, it is nothing.
@@ -99,6 +112,20 @@ def _as_report(kind: Any, what: str) -> Any:
         f"column 'report' of {what} is of type {kind}: expected integers (indices), texts "
         f"(indices, labels, hexadecimal bits) or bytes (packed bits). See docs/reports.md."
     )
+
+
+def _as_value(kind: Any, what: str) -> Any:
+    if not (kind in _TEXTS or kind.is_numeric()):
+        raise ReportError(
+            f"column 'value' of {what} is of type {kind}: expected texts or numbers, values of the "
+            f"survey's alphabet as people write them. See docs/reports.md."
+        )
+    return valued(nw.col(VALUE).cast(nw.String))
+
+
+def valued(text: Any) -> Any:
+    """Return texts of values as texts of reports."""
+    return nw.concat_str(nw.lit(PREFIX), text).alias(REPORT)
 
 
 def counted(frame: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from freewill.errors import ReportError
+from freewill.errors import ReportError, shown
 
 FORMATS = {
     ".parquet": "parquet",
@@ -52,14 +52,17 @@ class Files:
 
 def files_of(source: Any) -> Files:
     """List the files of a path, a glob, a folder (also partitioned) or a list of those."""
-    given = [source] if isinstance(source, str | os.PathLike) else list(source)
+    try:
+        given = [source] if isinstance(source, str | bytes | os.PathLike) else list(source)
+    except TypeError:
+        given = [source]
     if not given:
         raise ReportError("no files of reports: the list is empty.")
     paths = []
     for one in given:
-        text = os.fspath(one)
+        text = os.fspath(one) if isinstance(one, os.PathLike) else one
         if not isinstance(text, str):
-            raise ReportError(f"source {one!r}: expected a path as text.")
+            raise ReportError(f"source {shown(one)}: expected a path as text, or a frame.")
         text = local_path(text)
         if is_remote(text):
             paths.append(text)

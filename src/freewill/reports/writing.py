@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from freewill.alphabets import Linear
-from freewill.atomic import whole_file
-from freewill.errors import FreewillError, ReportError
-from freewill.outputs import Bits, OutputSpace, Symbols
+from freewill.atomic import checked_path, whole_file
+from freewill.errors import FreewillError, ReportError, shown
+from freewill.outputs import Bits, OutputSpace, Symbols, values
+from freewill.reports.rows import REPORT, VALUE
 from freewill.reports.sources import format_of
 from freewill.slices import slices
 from freewill.survey import Survey
@@ -35,7 +36,8 @@ def write_reports(
 
     Symbols are written as integers and packed bits as bytes, in texts as hexadecimal digits; a
     Parquet file with both holds bytes, symbols as their digits. With a survey, names and reports
-    are checked and `parts` may be a generator, which is not held in memory. The file appears
+    are checked, `parts` may be a generator, which is not held in memory, and a CSV, which people
+    read, has values in place of indices, in a column `value`. The file appears
     under its name only when it is complete.
 
     >>> import freewill as fw, tempfile
@@ -47,24 +49,50 @@ def write_reports(
     "mine","2"
     <BLANKLINE>
     """
+    path = checked_path(path, ReportError)
     kind = format_of(str(path))
     writers = {"parquet": _parquet, "csv": _csv, "ndjson": _ndjson}
-    if kind not in writers or Path(path).suffix in {".gz", ".zst"}:
+    if kind not in writers or path.suffix in {".gz", ".zst"}:
         raise ReportError(f"{path}: reports are written as .parquet, .csv or .ndjson.")
     checked: Iterable[tuple[str, OutputSpace, Reports]]
     if survey is None:
-        checked = [_guessed(name, np.asarray(reports)) for name, reports in parts]
+        checked = [_guessed(name, _array(name, reports)) for name, reports in _pairs(parts)]
         spaces = [space for _, space, reports in checked if len(reports)]
     else:
-        checked = (_checked(survey, name, reports) for name, reports in parts)
+        checked = (_checked(survey, name, reports) for name, reports in _pairs(parts))
         spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
     try:
-        with whole_file(path) as part, writers[kind](part, spaces) as write:
+        head = REPORT if survey is None else VALUE
+        with whole_file(path) as part, writers[kind](part, spaces, head) as write:
             for name, space, reports in checked:
                 for some in slices(len(reports), _PIECE_ROWS):
                     write(name, space, reports[some])
     except OSError as error:
         raise ReportError(f"{path} cannot be written: {error}.") from None
+
+
+def _pairs(parts: Any) -> Iterator[tuple[str, Any]]:
+    """Yield pairs after checking that they are a name and something."""
+    if not isinstance(parts, Iterable):
+        raise ReportError(f"parts={shown(parts)}: expected pairs (name of a mechanism, reports).")
+    for part in parts:
+        pair = part if isinstance(part, tuple | list) else ()
+        if len(pair) != 2 or not isinstance(pair[0], str):
+            raise ReportError(f"{shown(part)}: expected a pair (name of a mechanism, reports).")
+        yield pair[0], pair[1]
+
+
+def _array(name: str, reports: Any) -> Reports:
+    try:
+        array = np.asarray(reports)
+    except (ValueError, OverflowError):
+        array = np.asarray(None)
+    if array.ndim not in (1, 2) or (array.size and array.dtype.kind not in "iu"):
+        raise ReportError(
+            f"reports of {shown(name)}: got {shown(reports)}; expected what obfuscate gives, "
+            f"indices or rows of packed bits."
+        )
+    return array
 
 
 def _guessed(name: str, reports: Reports) -> tuple[str, OutputSpace, Reports]:
@@ -76,7 +104,7 @@ def _guessed(name: str, reports: Reports) -> tuple[str, OutputSpace, Reports]:
 
 def _checked(survey: Survey, name: str, reports: Any) -> tuple[str, OutputSpace, Reports]:
     mechanism = survey.find(name)
-    space, array = mechanism.output_space, np.asarray(reports)
+    space, array = mechanism.output_space, _array(name, reports)
     try:
         return name, space, space.checked(array, mechanism.name) if len(array) else space.empty()
     except (FreewillError, TypeError) as error:
@@ -84,12 +112,12 @@ def _checked(survey: Survey, name: str, reports: Any) -> tuple[str, OutputSpace,
 
 
 @contextmanager
-def _parquet(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
+def _parquet(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
     kinds = {space.encode(space.empty()).type for space in spaces} or {pa.int64()}
     # Reports of several kinds stand together as bytes, what are no bytes as their texts.
     kind = kinds.pop() if len(kinds) == 1 else pa.binary()
-    head = {b"freewill reports": str(WIRE_VERSION).encode()}
-    schema = pa.schema([("mechanism", pa.string()), ("report", kind)], metadata=head)
+    mark = {b"freewill reports": str(WIRE_VERSION).encode()}
+    schema = pa.schema([("mechanism", pa.string()), ("report", kind)], metadata=mark)
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
 
         def write(name: str, space: OutputSpace, reports: Reports) -> None:
@@ -102,25 +130,26 @@ def _parquet(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
 
 
 @contextmanager
-def _csv(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
-    schema = pa.schema([("mechanism", pa.string()), ("report", pa.string())])
+def _csv(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
+    schema = pa.schema([("mechanism", pa.string()), (head, pa.string())])
     with csv.CSVWriter(path, schema) as file:
 
         def write(name: str, space: OutputSpace, reports: Reports) -> None:
-            columns = [pa.repeat(pa.scalar(name), len(reports)), space.texts(reports)]
+            column = values(space, reports) if head == VALUE else space.texts(reports)
+            columns = [pa.repeat(pa.scalar(name), len(reports)), column]
             file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
         yield write
 
 
 @contextmanager
-def _ndjson(path: Path, spaces: Iterable[OutputSpace]) -> Iterator[Write]:
+def _ndjson(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
     with path.open("wb") as file:
 
         def write(name: str, space: OutputSpace, reports: Reports) -> None:
             quote = "" if pa.types.is_integer(space.encode(space.empty()).type) else '"'
-            head = f'{{"mechanism":{json.dumps(name)},"report":{quote}'
-            lines = pc.binary_join_element_wise(head, space.texts(reports), f"{quote}}}\n", "")
+            start = f'{{"mechanism":{json.dumps(name)},"report":{quote}'
+            lines = pc.binary_join_element_wise(start, space.texts(reports), f"{quote}}}\n", "")
             together = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
             file.write(pc.binary_join(together, "")[0].as_buffer())
 

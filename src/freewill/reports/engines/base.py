@@ -28,7 +28,7 @@ class Session(Protocol):
     def failures(self) -> tuple[type[Exception], ...]:
         """What it raises where a source is at fault."""
 
-    def scan(self, paths: tuple[str, ...], kind: str) -> Any:
+    def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
         """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
 
     def table(self, arrow: Any) -> Any:
@@ -109,7 +109,7 @@ def _united(files: Files, session: Session) -> Any:
     """Return the rows of all files, part by part."""
     frames = []
     for part in parts_of(files, session.peek):
-        frame = nw.from_native(session.scan(part.paths, files.format))
+        frame = nw.from_native(session.scan(part.paths, files.format, part.separator))
         if files.format == "ndjson":
             frame = _keys_in_use(frame, session, part.folders, str(files))
         frames.append(rows.checked_columns(frame, str(files), part.folders))
@@ -128,8 +128,24 @@ def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what:
             f"away, or move the files."
         )
     kept = [name for name in names if present[name]]
+    if rows.REPORT in kept and rows.VALUE in kept:
+        # Lines of several files may differ, as long as each has one of the two.
+        frame = _one_of_two(frame, session, what)
+        kept.remove(rows.VALUE)
     rows.check_names([*kept, *folders], what)
     return frame.select(*kept)
+
+
+def _one_of_two(frame: Any, session: Session, what: str) -> Any:
+    """Return lines of which some have a report and some a value, as reports."""
+    report, value = nw.col(rows.REPORT), nw.col(rows.VALUE)
+    both = frame.filter(~report.is_null() & ~value.is_null()).head(1)
+    for batch in session.batches(both, 0):
+        if batch.num_rows:
+            rows.check_names(frame.collect_schema(), what)
+    return frame.with_columns(
+        nw.when(value.is_null()).then(report).otherwise(rows.valued(value)).alias(rows.REPORT)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,8 +230,9 @@ def as_arrow(source: Any, what: str) -> Any:
         frame: Any = nw.from_native(source)
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()
-        wanted = [name for name in frame.columns if name in rows.COLUMNS[:3]]
-        return (frame.select(wanted) if rows.REPORT in wanted else frame).to_arrow()
+        wanted = [name for name in frame.columns if name in rows.NAMES]
+        found = {rows.REPORT, rows.VALUE} & {*wanted}
+        return (frame.select(wanted) if found else frame).to_arrow()
     except nw.exceptions.DuplicateError as error:
         raise ReportError(
             f"{what} has two columns of one name ({first_line(error)}): rename one."

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import duckdb
 
 from freewill.errors import ReportError
+from freewill.reports import rows
 from freewill.reports.batches import Decoder
 from freewill.reports.engines.base import Table, TableSource
 from freewill.reports.sources import is_remote
@@ -19,13 +20,13 @@ _BATCH_ROWS, _FEWEST_ROWS = 1 << 16, 1 << 11
 _BATCH_BYTES = 1 << 27
 # All told: what DuckDB finds out by itself may skip the lines that do not fit.
 _CSV = (
-    "header=true, delim=',', quote='\"', escape='\"', comment='', skip=0, null_padding=false, "
+    "header=true, quote='\"', escape='\"', comment='', skip=0, null_padding=false, "
     "ignore_errors=false, all_varchar=true, allow_quoted_nulls=false, hive_partitioning=false"
 )
 # All as texts, so that 5 and "5" are the same.
 _NDJSON = (
     "format='newline_delimited', hive_partitioning=false, "
-    "columns={mechanism: 'VARCHAR', report: 'VARCHAR', report_id: 'VARCHAR'}"
+    f"columns={{{', '.join(f'{name}: VARCHAR' for name in rows.NAMES)}}}"
 )
 _READERS = {
     "csv": ("read_csv", _CSV),
@@ -46,7 +47,7 @@ class Running:
         """What DuckDB raises where a source is at fault."""
         return (duckdb.Error,)
 
-    def scan(self, paths: tuple[str, ...], kind: str) -> Any:
+    def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
         """Return the rows of files that are alike."""
         if kind == "arrow":
             from pyarrow import dataset  # noqa: PLC0415
@@ -55,6 +56,8 @@ class Running:
         listed = [path if is_remote(path) else glob.escape(path) for path in paths]
         quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in listed)
         reader, options = _READERS[kind]
+        if kind == "csv":
+            options = f"{options}, delim='{separator}'"
         try:
             return self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
         except duckdb.Error as error:

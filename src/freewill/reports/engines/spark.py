@@ -14,8 +14,14 @@ from freewill.reports.cluster.source import SparkSource
 from freewill.reports.engines.base import Table, is_dataset, wide_rows
 from freewill.reports.sources import is_remote
 
-_NAMES = (rows.MECHANISM, rows.REPORT, rows.REPORT_ID)
-_CSV = {"header": True, "quote": '"', "escape": '"', "enforceSchema": False}
+_CSV = {
+    "header": True,
+    "quote": '"',
+    "escape": '"',
+    "enforceSchema": False,
+    # Where nothing stands there is nothing; "" is an empty text, which Spark takes for the same.
+    "nullValue": "\0 nothing \0",
+}
 _MAGIC = str.maketrans({sign: f"\\{sign}" for sign in "\\*?[]{}"})
 
 
@@ -31,7 +37,7 @@ class Joined:
         """What Spark raises where a source is at fault."""
         return spark_failures()
 
-    def scan(self, paths: tuple[str, ...], kind: str) -> Any:
+    def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
         """Return the rows of files that are alike."""
         if kind == "arrow":
             from pyarrow import dataset  # noqa: PLC0415
@@ -43,8 +49,8 @@ class Joined:
             return self.spark.read.parquet(*listed)
         reader = self.spark.read.option("mode", "FAILFAST")
         if kind == "csv":
-            return reader.options(**_CSV).csv(listed)
-        return reader.schema(", ".join(f"{name} string" for name in _NAMES)).json(listed)
+            return reader.options(**_CSV, sep=separator).csv(listed)
+        return reader.schema(", ".join(f"{name} string" for name in rows.NAMES)).json(listed)
 
     def table(self, arrow: Any) -> Any:
         """Send an Arrow table to Spark."""
