@@ -69,7 +69,11 @@ class Crew:
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 cell = running.pop(future)
-                if queued:
+                if cell in queued:
+                    # It began and ended between two looks.
+                    queued.remove(cell)
+                    begun(cell)
+                elif queued:
                     begun(queued.popleft())
                 hand_out()
                 yield cell, future.result()

@@ -1,0 +1,26 @@
+"""Every cell is told of when it begins, and before it is finished."""
+
+from concurrent.futures import wait
+
+import pytest
+
+from freewill.experiments import crew
+from freewill.experiments.forecast import Cell
+from freewill.experiments.methods import GIBU
+
+
+def nothing(setting, cell: Cell):
+    return [], 0.0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_cells_begin_before_they_are_finished(workers: int, monkeypatch) -> None:
+    # All that were handed out are finished at each look, also those that were waiting.
+    monkeypatch.setattr(crew, "wait", lambda running, return_when: wait(running))
+    cells = [Cell("line", 100, seed, (GIBU,)) for seed in range(11)]
+    begun: list[Cell] = []
+    with crew.Crew({"line": None}, nothing, workers) as hands:
+        for cell, (rows, seconds) in hands.finished(cells, begun.append):
+            assert cell in begun
+            assert (rows, seconds) == ([], 0.0)
+    assert sorted(begun, key=lambda cell: cell.seed) == cells
