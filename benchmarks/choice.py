@@ -35,6 +35,8 @@ _LEAST = 0.5
 _CUBIC: tuple[SolverName, ...] = ("interior", "passes")
 _CUBIC_VALUES = 3_000
 """Values beyond which even one step with a k x k matrix takes too long to be waited for."""
+_ENTRIES = 30_000_000
+"""Entries of a law beyond which the same holds for a step on all of them."""
 ASKED = 2.0
 """Nowhere may another solver be more than this many times as fast as the one chosen."""
 
@@ -73,8 +75,11 @@ def measured(case: Case) -> Case:
     evidence = case.instance.evidence()
     case.chosen = choose_solver(evidence)
     best = math.inf
+    entries = evidence.alphabet.size * sum(group.rows for group in evidence.groups)
     for solver in sorted(SOLVERS, key=lambda name: name != case.chosen):
         if solver in _CUBIC and evidence.alphabet.size > _CUBIC_VALUES:
+            continue
+        if solver == "interior" and entries > _ENTRIES:
             continue
         limit = max(_LEAST, _PATIENCE * best) if best < math.inf else 120.0
         try:
