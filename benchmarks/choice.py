@@ -209,6 +209,8 @@ def on_lines() -> Iterator[Instance]:
     yield from (krr(size, 100_000, 10) for size in (100, 10_000))
     for size in (10, 50, 100, 250, 500, 1_000, 2_000, 4_000, 10_000):
         yield geometric(size, 100_000, 3)
+    for size, steps in product((300, 1_000, 4_000), (1, 10, 30)):
+        yield geometric(size, 100_000, 3, steps / size)
     for size in (100, 500, 2_000, 20_000):
         yield geometric(size, 100_000, 1, 0.01)
         yield geometric(size, 1_000, 3)
