@@ -158,8 +158,8 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
         return run.columns(compact(likelihood, _TABLE), evidence.alphabet.plane)
     if solver == "conjugate":
         return run.interior(likelihood, ConjugateSystem(operator))
-    line = Line.of(operator)
     if solver == "interior":
+        line = Line.of(operator)
         outputs, size = operator.shape
         what = f"{outputs:,} x {size:,} entries of the law and a matrix of {size:,} x {size:,}"
         _refuse_beyond(solver, max(outputs, size) * size, what)
@@ -169,10 +169,11 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
             return run.interior(dense, ToeplitzSystem(line))
         return run.interior(dense, DenseSystem(rows))
     most = min(_MOST_ROWS, _MOST_ENTRIES // likelihood.size)
-    if rows_beside(operator) > most:
+    beside = rows_beside(operator)
+    if beside > most:
         raise ParameterError(
             f'solver="linear" takes geometric mechanisms on a line, k-RR and Identity, and of all '
-            f"others {most:,} different outputs at most; there are {rows_beside(operator):,}."
+            f"others {most:,} different outputs at most; there are {beside:,}."
         )
     return run.interior(compact(likelihood, _SMALL), structured_system(operator))
 

@@ -110,8 +110,9 @@ def _certify(
     slope = likelihood.operator.adjoint(likelihood.weights / fitted)
     certificate = Certificate(likelihood.value(fitted), slope, likelihood.gap(full, slope))
     if certificate.gap <= (max(tolerance, _NEAR) if columns.single else tolerance):
-        fitted = likelihood.operator.forward_within(full, tolerance / 20)
         certificate = likelihood.certify(full, tolerance)
+        if certificate.gap > tolerance:
+            fitted = likelihood.operator.forward_within(full, tolerance / 20)
     return fitted, certificate
 
 

@@ -62,9 +62,10 @@ def structured_system(operator: Operator) -> System:
     sharpness are merged, and the system so made is the preconditioner of conjugate gradients.
     """
     parts = parts_of(operator)
-    others = [part for part in parts if part.line_terms() is None]
-    lines = [part for part in parts if part.line_terms() is not None]
-    line = Line.of(StackOperator(lines)) if lines else None
+    terms = [part.line_terms() for part in parts]
+    others = [part for part, term in zip(parts, terms, strict=True) if term is None]
+    known = [term for term in terms if term is not None]
+    line = Line(known, operator.shape[1]) if known else None
     if line is not None and line.band_bytes > _MOST_BYTES:
         near = _with_rows(LinearSystem(line.merged(_MERGED)), parts, others)
         return ConjugateSystem(operator, near)
