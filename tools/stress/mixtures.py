@@ -132,7 +132,7 @@ def _add(rng: Rng, mix: Mixture, mechanism: fw.Mechanism, truth: FloatArray, peo
     elif isinstance(mix.alphabet, fw.Linear):
         law["spacing"] = (float(mix.alphabet.step), 1.0)
     room = max(2, _ENTRIES // (size * 10))
-    way = rng.choice(["drawn", "equal", "anything", "spread"], p=[0.6, 0.1, 0.15, 0.15])
+    way = str(rng.choice(["drawn", "equal", "anything", "spread"], p=[0.6, 0.1, 0.15, 0.15]))
     if kind == "rappor":
         outputs = _bits(rng, way, min(people, room, 1500), truth, law["epsilon"])
         counts = _shares(rng, way, len(outputs), people)
