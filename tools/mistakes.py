@@ -51,7 +51,7 @@ SURVEYS = (
     _survey("labels", "A mechanism on an alphabet that it does not fit"),
     _survey("metres", "Metres where kilometres are meant"),
     _survey("head", "Some other JSON file"),
-    _survey("comma", "A comma too many"),
+    _survey("comma", "A comma that is missing"),
     _survey("none", "A file that is not there"),
 )
 VALUES = (
@@ -151,7 +151,7 @@ def _wrong_surveys() -> Iterator[tuple[str, Any]]:
     yield "labels", survey(menu, {"mechanism": "geometric", "epsilon": 1.0})
     yield "metres", survey({**grid, "cell": 500, "bounds": box})
     yield "head", {"name": "my project", "version": "1.0"}
-    yield "comma", '{"freewill survey": 1, "alphabet": {"kind": "linear",}}'
+    yield "comma", '{"freewill survey": 1 "alphabet": {"kind": "linear"}}'
 
 
 def answer(mistake: Mistake) -> str:
