@@ -17,14 +17,13 @@ Map: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 class LineTerms(NamedTuple):
-    """What a law on a line adds to P' diag(d) P, through m_z = sum of d_y squares_y over y = z.
+    """What a law on a line adds to P' diag(d) P, through m_z = sum of d_y over y = z.
 
     K diag(m) K with K = e^(-decay |i - j|); or, where the decay is infinite,
     gain^2 diag(m) + base gain (1 m' + m 1') + base^2 sum(m) 1 1'.
     """
 
     outputs: IntArray
-    squares: FloatArray
     decay: float = np.inf
     base: float = 0.0
     gain: float = 0.0

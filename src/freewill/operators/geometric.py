@@ -76,7 +76,7 @@ class GeometricOperator(Products):
 
     def line_terms(self) -> LineTerms:
         """Return K = e^(-decay |i - j|); each output counts once."""
-        return LineTerms(self.outputs, np.ones(self.outputs.size), self.decay)
+        return LineTerms(self.outputs, self.decay)
 
     def subset(self, places: IntArray) -> "GeometricOperator":
         """Return the law of some of the outputs."""

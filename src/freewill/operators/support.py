@@ -81,7 +81,7 @@ class SymbolOperator(Products):
 
     def line_terms(self) -> LineTerms:
         """Return base and gain; each output counts once."""
-        return LineTerms(self.symbols, np.ones(self.symbols.size), base=self.base, gain=self.gain)
+        return LineTerms(self.symbols, base=self.base, gain=self.gain)
 
     def _member(self, columns: IntArray | None) -> FloatArray:
         wanted = np.arange(self.size) if columns is None else columns

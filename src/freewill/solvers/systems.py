@@ -55,7 +55,6 @@ class Line:
         ranks = np.argsort(np.argsort([term.decay == np.inf for term in terms], kind="stable"))
         places = [rank * size + term.outputs for rank, term in zip(ranks, terms, strict=True)]
         self._places = np.concatenate(places)
-        self._squares = np.concatenate([term.squares for term in terms])
 
     @classmethod
     def of(cls, operator: Operator) -> "Line | None":
@@ -86,8 +85,8 @@ class Line:
         return bool(np.all(self.decays * self.size < _REPRESENTABLE))
 
     def masses(self, inner: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return the weights times c_z^2 [geometric part, z], then own, cross and constant."""
-        flat = np.bincount(self._places, inner * self._squares, minlength=math.prod(self._shape))
+        """Return the weights [geometric part, z], then own, cross and constant."""
+        flat = np.bincount(self._places, inner, minlength=math.prod(self._shape))
         by_part = flat.reshape(self._shape).astype(np.float64, copy=False)
         smooth, symbols = by_part[: self.decays.size], by_part[self.decays.size :]
         own = self._gains**2 @ symbols
