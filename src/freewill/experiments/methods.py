@@ -7,7 +7,7 @@ from time import perf_counter, process_time
 from freewill.estimators import Estimate
 from freewill.estimators.combine import compound
 from freewill.estimators.em import full_support
-from freewill.estimators.estimate import certified_estimate, likelihood_of
+from freewill.estimators.estimate import certified_estimate, default_tolerance, likelihood_of
 from freewill.estimators.methods import Method, Way
 from freewill.evidence import Evidence
 from freewill.solvers import OnStep, Status
@@ -64,7 +64,7 @@ class Race(Method):
         The gap comes with the step, so that no step costs more than one of algorithm 1.
         """
         started, begun = process_time(), perf_counter()
-        likelihood, target = compact(likelihood_of(evidence)), 0.01 / evidence.people
+        likelihood, target = compact(likelihood_of(evidence)), default_tolerance(evidence)
         steps = em_steps(
             likelihood.operator, likelihood.weights, full_support(None, evidence.alphabet)
         )

@@ -33,30 +33,22 @@ class Iterate(NamedTuple):
     slope: FloatArray
 
 
-def em_steps(
-    law: Law, weights: FloatArray, theta: FloatArray, uniform: float = 0.0
-) -> Iterator[Iterate]:
+def em_steps(law: Law, weights: FloatArray, theta: FloatArray) -> Iterator[Iterate]:
     """Yield the start, and then theta <- theta * P'(w / P theta) for ever (algorithm 1).
 
     No step needs to be normalised: sum_x theta_x g_x = sum_j w_j, whatever theta sums to.
-    `uniform` is a share of the uniform distribution mixed into each step, to stay away from 0.
     """
     while True:
         here = _iterate(law, weights, theta)
         yield here
         theta = here.theta * here.slope
-        if uniform:
-            theta = pulled_inside(theta, uniform)
-        else:
-            # Products by FFT may leave a slope near 0 on its wrong side.
-            theta[theta < _DENORMAL] = 0.0
+        # Products by FFT may leave a slope near 0 on its wrong side.
+        theta[theta < _DENORMAL] = 0.0
 
 
-def after_em(
-    law: Law, weights: FloatArray, theta: FloatArray, steps: int, uniform: float = 0.0
-) -> Iterate:
+def after_em(law: Law, weights: FloatArray, theta: FloatArray, steps: int) -> Iterate:
     """Return where EM stands after so many steps."""
-    return next(islice(em_steps(law, weights, theta, uniform), steps, None))
+    return next(islice(em_steps(law, weights, theta), steps, None))
 
 
 def accelerated_em(law: Law, weights: FloatArray, theta: FloatArray, cycles: int) -> Iterate:
