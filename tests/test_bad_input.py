@@ -280,7 +280,7 @@ OTHERS = [
     bad(
         lambda: fw.audit(fw.Geometric(fw.Linear(1, 200_000), 1.0)),
         LawError,
-        "200000 values",
+        "200,000 values",
         "smaller alphabet",
     ),
     bad(lambda: fw.project([1.0, math.nan]), ParameterError, "component 1", "nan"),

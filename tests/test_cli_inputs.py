@@ -159,8 +159,8 @@ def test_swapped_columns_are_asked_about(tmp_path, drop):
     (tmp_path / "v.csv").write_text("lat,lon\n" + rows)
     common = ("obfuscate", tmp_path / "v.csv", "-s", tmp_path / "s.json", "-o", tmp_path / "r.csv")
     message = refused(*common, "-c", "lon", "-c", "lat", *drop)
-    assert "0.0% of 25 points are inside" in message
-    assert "96.0% would be with lat and lon exchanged" in message
+    assert "0.0% of 25 points as given" in message
+    assert "96.0% with lat and lon exchanged" in message
     assert "--column lat --column lon" in message
     assert "drop" not in message
     assert not (tmp_path / "r.csv").exists()
@@ -183,7 +183,7 @@ def test_nobody_inside_is_refused(own):
     (own / "v.csv").write_text("age\n1000\n2000\n")
     common = ("obfuscate", own / "v.csv", "-s", own / "survey.json", "-c", "age")
     message = refused(*common, "--drop-outside", "-o", own / "r.csv")
-    assert "all 2 values are outside 0..99, such as 1000" in message
+    assert "2 values, and none in 0..99, such as 1000" in message
     assert not os.path.exists(own / "r.csv")
     Survey(MENU, {"k": fw.KRR(MENU, 1.0)}).save(own / "menu.json")
     (own / "v.csv").write_text("answer\nmaybe\n")

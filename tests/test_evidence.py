@@ -215,7 +215,7 @@ def test_evidence_is_listed_line_by_line() -> None:
     )
     assert str(named).splitlines() == [
         "1,238 people, 2 mechanisms, alphabet 0..127",
-        "         1,234 people           1 distinct outputs  k-rr: k-rr(0..127, epsilon=1)",
+        "         1,234 people           1 distinct output   k-rr: k-rr(0..127, epsilon=1)",
         "             4 people           4 reports           rappor: rappor(0..127, epsilon=1)",
     ]
     assert "reports           rappor(0..127" in str(both)
@@ -357,7 +357,7 @@ def test_counts_and_shapes_that_cannot_be_are_named(part: tuple, words: str) -> 
 def test_impossible_outputs_are_named_with_their_counts() -> None:
     with pytest.raises(fw.EvidenceError, match=r"output 1 of matrix.* was reported 3 times"):
         fw.collect([(BLIND, [0, 1, 1, 0, 1])])
-    with pytest.raises(fw.EvidenceError, match=r"output 1 of matrix.* was reported 1 times"):
+    with pytest.raises(fw.EvidenceError, match=r"output 1 of matrix.* was reported 1 time,"):
         fw.collect([(fw.KRR(BLIND.alphabet, 1.0), [0]), (BLIND, [1])])
     assert fw.collect([(BLIND, [0, 0])]).people == 2
     nothing = fw.collect(

@@ -248,7 +248,7 @@ def test_points_are_cut_to_the_box(tmp_path: Path) -> None:
     city = experiments.load(path)
     assert city.kind == "points"
     assert city.counts[208] == city.counts.sum() == 2
-    assert "1 of 3 points outside" in city.notes[0]
+    assert "left out: 1 of 3 points, outside" in city.notes[0]
 
 
 def test_points_from_elsewhere_move_the_grid(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_bits_take_as_few_bytes_as_hold_them(size):
     assert space.empty().dtype == np.uint8
     assert space.repeats == (size <= 20)
     assert space.listable == (size <= 16)
-    assert str(space) == f"{size} bits"
+    assert str(space) == ("1 bit" if size == 1 else f"{size} bits")
 
 
 @pytest.mark.parametrize("size", NARROW)

@@ -121,7 +121,18 @@ def closest(word: object, known: abc.Iterable[str]) -> str:
 def several(many: int, what: str) -> str:
     """Return a number with its noun, in the plural where there is not one.
 
-    >>> several(1, "panel"), several(12000, "row"), several(0, "value")
-    ('1 panel', '12,000 rows', '0 values')
+    >>> several(1, "panel"), several(12000, "row"), several(1, "person"), several(0, "person")
+    ('1 panel', '12,000 rows', '1 person', '0 people')
     """
-    return f"{many:,} {what}{'s' * (many != 1)}"
+    return f"{many:,} {noun(many, what)}"
+
+
+def noun(many: int, what: str) -> str:
+    """Return a noun as it stands behind a number, where that is set apart.
+
+    >>> noun(1, "output"), noun(2, "output")
+    ('output', 'outputs')
+    """
+    if many == 1:
+        return what
+    return "people" if what == "person" else f"{what}s"

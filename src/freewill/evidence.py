@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
-from freewill.errors import EvidenceError, FreewillError, printable, several
+from freewill.errors import EvidenceError, FreewillError, noun, printable, several
 from freewill.mechanisms import Mechanism
 from freewill.operators import Operator, StackOperator, Structure
 from freewill.outputs import checked_counts, checked_people, people_in
@@ -101,9 +101,10 @@ class Group:
         return hash((self.mechanism.id, self.people))
 
     def __str__(self) -> str:
-        what = "reports         " if self.table is None else "distinct outputs"
+        who = noun(self.people, "person")  # as long as people
+        what = noun(self.rows, "report" if self.table is None else "distinct output")
         name = f"{printable(self.name)}: " if self.name else ""
-        return f"{self.people:>12,} people  {self.rows:>10,} {what}  {name}{self.mechanism}"
+        return f"{self.people:>12,} {who}  {self.rows:>10,} {what:<16}  {name}{self.mechanism}"
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ class Evidence:
 
     def __str__(self) -> str:
         many = several(len(self.groups), "mechanism")
-        head = f"{self.people:,} people, {many}, alphabet {self.alphabet}"
+        head = f"{several(self.people, 'person')}, {many}, alphabet {self.alphabet}"
         return "\n".join([head, *(f"  {group}" for group in self.groups)])
 
 
@@ -226,7 +227,7 @@ def collect(parts: Iterable[Sequence[Any]]) -> Evidence:
     >>> line = fw.Linear(0, 9)
     >>> print(fw.collect([(fw.KRR(line, 1.0), [3, 3, 4]), (fw.Geometric(line, 0.5), [2])]))
     4 people, 2 mechanisms, alphabet 0..9
-                 1 people           1 distinct outputs  geometric(0..9, epsilon=0.5)
+                 1 person           1 distinct output   geometric(0..9, epsilon=0.5)
                  3 people           2 distinct outputs  k-rr(0..9, epsilon=1)
     """
     listed = [tuple(part) for part in parts]
@@ -335,8 +336,8 @@ def _checked_reports(
     numbers = checked_counts(counts, str(mechanism))
     if numbers.shape != (len(outputs),):
         raise EvidenceError(
-            f"{len(outputs)} outputs of {mechanism} with counts of shape {numbers.shape}: "
-            f"expected one count an output."
+            f"{several(len(outputs), 'output')} of {mechanism} with counts of shape "
+            f"{numbers.shape}: expected one count an output."
         )
     return outputs, numbers
 
@@ -351,5 +352,6 @@ def refuse_impossible(group: Group) -> None:
         where = int(np.argmin(known))
         raise EvidenceError(
             f"output {outputs[where].tolist()} of {group.mechanism} was reported "
-            f"{counts[where]} times, but it has probability 0 whatever the true value is."
+            f"{several(counts[where], 'time')}, but it has probability 0 whatever the true "
+            f"value is."
         )

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
 from freewill.atomic import whole_file
-from freewill.errors import AlphabetError, ParameterError
+from freewill.errors import AlphabetError, ParameterError, several
 from freewill.types import numbers
 
 _DIGITS = 9
@@ -32,11 +32,11 @@ def features(alphabet: Alphabet, theta: ArrayLike) -> dict[str, Any]:
             f"{alphabet} has no place on the earth: GeoJSON is for a grid with bounds in degrees "
             f"(Grid.box, or the field bounds of a survey)."
         )
-    shares = numbers(theta, "theta", f"{alphabet.size} shares")
+    shares = numbers(theta, "theta", several(alphabet.size, "share"))
     if shares.shape != (alphabet.size,) or not np.all(np.isfinite(shares)):
         raise ParameterError(
             f"theta has shape {shares.shape}: expected a finite share for each of the "
-            f"{alphabet.size} cells."
+            f"{several(alphabet.size, 'cell')}."
         )
     (south, north), (west, east) = alphabet.reach
     rows, columns = alphabet.plane

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_kind
-from freewill.errors import ParameterError
+from freewill.errors import ParameterError, several
 from freewill.types import FloatArray, numbers
 
 _PAIRS = 1 << 27
@@ -34,8 +34,8 @@ def emd(theta: ArrayLike, other: ArrayLike, alphabet: Alphabet) -> float:
         return 0.0
     if givers.size * takers.size > _PAIRS:
         raise ParameterError(
-            f"exact transport between {givers.size} and {takers.size} cells needs more than "
-            f"{_PAIRS:,} pairs. Compare on a coarser grid."
+            f"exact transport between {several(givers.size, 'cell')} and {takers.size:,} others "
+            f"needs more than {_PAIRS:,} pairs. Compare on a coarser grid."
         )
     costs = alphabet.distance(givers[:, None], takers[None, :])
     moved = float(surplus.sum())
@@ -141,11 +141,11 @@ def _pair(theta: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def _normal(theta: ArrayLike, size: int) -> FloatArray:
-    array = numbers(theta, "theta", f"{size} weights, one for each value")
+    array = numbers(theta, "theta", f"{several(size, 'weight')}, one for each value")
     if array.shape != (size,):
         raise ParameterError(
             f"a distribution of shape {array.shape}: expected one weight for each of the "
-            f"alphabet's {size} values."
+            f"alphabet's {several(size, 'value')}."
         )
     if not np.all(np.isfinite(array)) or np.any(array < 0) or array.max() <= 0:
         raise ParameterError(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_kind
-from freewill.errors import FreewillError, ParameterError, printable, shown
+from freewill.errors import FreewillError, ParameterError, printable, several, shown
 from freewill.types import FloatArray, numbers
 
 if TYPE_CHECKING:
@@ -207,11 +207,11 @@ def _checked(
     given += [(number, name, theta) for number, (name, theta) in enumerate(thetas.items())]
     series = []
     for number, name, weights in given:
-        theta = numbers(weights, shown(name), f"{alphabet.size} weights")
+        theta = numbers(weights, shown(name), several(alphabet.size, "weight"))
         if theta.shape != (alphabet.size,) or not np.all(np.isfinite(theta)):
             raise ParameterError(
                 f"{shown(name)} has shape {theta.shape}; expected one finite weight for each of "
-                f"the alphabet's {alphabet.size} values."
+                f"the alphabet's {several(alphabet.size, 'value')}."
             )
         series.append((number, name, 100 * theta))
     return series

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.errors import EvidenceError
+from freewill.errors import EvidenceError, several
 from freewill.mechanisms import Mechanism
 from freewill.operators import Guess, Sums
 from freewill.outputs import people_in
@@ -262,7 +262,8 @@ def refuse_changed(source: Source, streams: Mapping[str, Stream], seen: Mapping[
             other = ", with other reports" if now.people == first.people else ""
             raise EvidenceError(
                 f"the reports of {stream.mechanism} in {source} changed since they were read: "
-                f"{first.people:,} people then, {now.people:,} now{other}. Read them again."
+                f"{several(first.people, 'person')} then, {now.people:,} now{other}. Read "
+                f"them again."
             )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from freewill.alphabets import Alphabet, alphabet_from_spec, checked_kind
 from freewill.atomic import checked_path, whole_file
-from freewill.errors import FreewillError, SurveyError, shown
+from freewill.errors import FreewillError, SurveyError, several, shown
 from freewill.limits import SURVEY_FILE_BYTES, VECTOR_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.mechanisms.base import SPEC_VERSION
@@ -179,7 +179,7 @@ def refuse_vast(alphabet: Alphabet) -> None:
     >>> refuse_vast(fw.Linear(0, 10**6))
     """
     needed = alphabet.size * 8
-    what = f"a number for each of the {alphabet.size:,} values of {alphabet}"
+    what = f"a number for each of the {several(alphabet.size, 'value')} of {alphabet}"
     refuse_beyond(VECTOR_BYTES, needed, what, "Take larger steps or fewer cells.", SurveyError)
 
 

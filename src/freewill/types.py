@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.errors import FreewillError, ParameterError, SpecError, closest, shown
+from freewill.errors import FreewillError, ParameterError, SpecError, closest, several, shown
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -55,11 +55,11 @@ def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray
     >>> distribution([0.25, 0.75], 2)
     array([0.25, 0.75])
     """
-    array = numbers(theta, name, f"{size} numbers")
+    array = numbers(theta, name, several(size, "number"))
     if array.shape != (size,):
         raise ParameterError(
             f"{name} has shape {array.shape}; expected one weight for each of "
-            f"the alphabet's {size} values."
+            f"the alphabet's {several(size, 'value')}."
         )
     if not np.all(np.isfinite(array)) or np.any(array < 0):
         worst = int(np.argmin(np.where(np.isfinite(array), array, -np.inf)))

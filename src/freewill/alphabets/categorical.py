@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freewill.alphabets.base import Inside, checked_indices
-from freewill.errors import AlphabetError, closest, shown
+from freewill.errors import AlphabetError, closest, several, shown
 from freewill.types import FloatArray, IntArray, Spec
 
 
@@ -110,4 +110,4 @@ class Categorical:
         return {"kind": "categorical", "labels": list(self.labels)}
 
     def __str__(self) -> str:
-        return f"{self.size} labels"
+        return several(self.size, "label")

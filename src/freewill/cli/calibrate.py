@@ -9,7 +9,7 @@ import typer
 from freewill.calibration import calibrate as find
 from freewill.cli.options import AsJson, load_json, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
-from freewill.errors import SpecError
+from freewill.errors import SpecError, several
 from freewill.mechanisms import (
     KRR,
     RAPPOR,
@@ -107,5 +107,7 @@ def load_prior(path: Path, size: int) -> FloatArray:
     content = load_json(path)
     theta = content.get("theta") if isinstance(content, dict) else content
     if not isinstance(theta, list):
-        raise SpecError(f'{path}: expected a list of {size} weights, or {{"theta": [...]}}.')
+        raise SpecError(
+            f'{path}: expected a list of {several(size, "weight")}, or {{"theta": [...]}}.'
+        )
     return distribution(theta, size, f"the prior in {path}")

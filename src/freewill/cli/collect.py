@@ -74,8 +74,8 @@ def refuse_nobody(reading: Reading) -> None:
     if reading.rows and not reading.evidence.people:
         reasons = "; ".join(map(str, reading.invalid))
         raise ReportError(
-            f"none of {reading.rows:,} rows is a report of this survey: {reasons}. Is it the right "
-            f"survey, and are these the right files? Nothing was written."
+            f"none of {several(reading.rows, 'row')} is a report of this survey: {reasons}. Is it "
+            f"the right survey, and are these the right files? Nothing was written."
         )
 
 

@@ -108,7 +108,7 @@ def estimate(
     else:
         show(found, evidence, rows)
     if plot is not None:
-        title = f"{found.method}: {evidence.people:,} people"
+        title = f"{found.method}: {several(evidence.people, 'person')}"
         plots.picture(evidence.alphabet, {found.method: found.theta}, path=plot, title=title)
         remark(f"picture written to {plot}")
     if geojson is not None and not to_screen:
@@ -168,7 +168,7 @@ def as_rows(found: Estimate, alphabet: Alphabet) -> str:
 def show(found: Estimate, evidence: Evidence, rows: int) -> None:
     """Print the certificate and the likeliest values, in the alphabet's order."""
     alphabet, theta = evidence.alphabet, found.theta
-    say(f"{evidence.people:,} people, {alphabet}")
+    say(f"{several(evidence.people, 'person')}, {alphabet}")
     say(f"{found}\n")
     many = theta.size if rows == 0 else min(rows, theta.size)
     likeliest = np.sort(np.argsort(-theta, kind="stable")[:many])

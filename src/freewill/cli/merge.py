@@ -83,8 +83,8 @@ def _refuse_copies(sources: list[str], loaded: list[Evidence]) -> None:
     for source, evidence in zip(sources, loaded, strict=True):
         if evidence.people and evidence in known:
             raise EvidenceError(
-                f"{known[evidence]} and {source} hold the same evidence of {evidence.people:,} "
-                f"people, who would count twice: is one a copy? If not, give --equal to `freewill "
-                f"merge`."
+                f"{known[evidence]} and {source} hold the same evidence of "
+                f"{several(evidence.people, 'person')}, who would count twice: is one a copy? If "
+                f"not, give --equal to `freewill merge`."
             )
         known[evidence] = source

@@ -114,7 +114,7 @@ def obfuscate(
     if not aside:
         say(f"\n{several(len(indices), 'report')} written to {out}")
     if dropped:
-        remark(f"{dropped:,} people are outside {offered.alphabet} and were left out.")
+        remark(f"left out: {several(dropped, 'person')} outside {offered.alphabet}.")
 
 
 def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:

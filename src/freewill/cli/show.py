@@ -118,7 +118,7 @@ def describe(evidence: "Evidence") -> dict[str, Any]:
 def evidence_table(evidence: "Evidence", *, stderr: bool = False) -> None:
     """Print how many people chose what."""
     many = several(len(evidence.groups), "mechanism")
-    say(f"{evidence.people:,} people, {many}, {evidence.alphabet}\n", stderr=stderr)
+    say(f"{several(evidence.people, 'person')}, {many}, {evidence.alphabet}\n", stderr=stderr)
     rows = []
     for group in evidence.groups:
         name, promise = group.name or group.mechanism.id, group.mechanism.guarantee().short

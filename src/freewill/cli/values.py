@@ -79,7 +79,8 @@ def _table(path: Path, columns: list[str]) -> pa.Table:
 def _no_column(path: Path, name: str, names: list[str]) -> str:
     some = printable(", ".join(names), 400)
     if name in names:
-        return f"{path} has {names.count(name)} columns {name!r}: rename one. It has {some}."
+        many = several(names.count(name), "column")
+        return f"{path} has {many} {name!r}: rename one. It has {some}."
     hint = " Without a header line, give the place: 1." if path.suffix.lower() == ".csv" else ""
     return f"{path} has no column {name!r}: its columns are {some}.{hint}"
 
@@ -91,7 +92,7 @@ def encode(
     axes = alphabet.axes
     if len(columns) != len(axes):
         raise AlphabetError(
-            f"--column was given {len(columns)} times: values of {alphabet} stand in "
+            f"--column was given {several(len(columns), 'time')}: values of {alphabet} stand in "
             f"{len(axes)}, {' and '.join(axes)}."
         )
     fitting = [
@@ -107,8 +108,8 @@ def encode(
     if drop_outside:
         example = repr(np.asarray(values[0]).tolist())[:60]
         raise AlphabetError(
-            f"all {len(values):,} values are outside {alphabet}, such as {example}: nobody is "
-            f"left. Is it the right survey, and the right column?"
+            f"{several(len(values), 'value')}, and none in {alphabet}, such as {example}: nobody "
+            f"is left. Is it the right survey, and the right column?"
         )
     try:
         alphabet.encode(values)
@@ -128,9 +129,9 @@ def _ask_about_a_swap(
     if exchanged > _FAR_BETTER * inside:
         first, second = alphabet.axes
         raise AlphabetError(
-            f"{inside:.1%} of {len(values):,} points are inside {alphabet} as given, and "
-            f"{exchanged:.1%} would be with {first} and {second} exchanged: are the columns "
-            f"swapped? Then give --column {names[1]} --column {names[0]}, in the order {first}, "
+            f"inside {alphabet}: {inside:.1%} of {several(len(values), 'point')} as given, "
+            f"{exchanged:.1%} with {first} and {second} exchanged. Are the columns swapped? Then "
+            f"give --column {names[1]} --column {names[0]}, in the order {first}, "
             f"{second}."
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
-from freewill.errors import EvidenceError, ParameterError
+from freewill.errors import EvidenceError, ParameterError, several
 from freewill.evidence import Evidence
 from freewill.mechanisms import Mechanism
 from freewill.solvers import Likelihood, Solution, Status
@@ -50,10 +50,11 @@ class Estimate:
         by = f" by {self.solver}" if self.solver else ""
         text = (
             f"{self.method}{by}: {self.status}, gap {self.gap:.2g}, "
-            f"log-likelihood {self.log_likelihood:.9g}, {self.steps} steps, {self.seconds:.3g} s"
+            f"log-likelihood {self.log_likelihood:.9g}, {several(self.steps, 'step')}, "
+            f"{self.seconds:.3g} s"
         )
         if self.unresolved:
-            text += f"; {self.unresolved} directions of theta are not told apart"
+            text += f"; without a trace: {several(self.unresolved, 'direction')} of theta"
         return f"{text}. {self.advice}" if self.advice else text
 
     @property
@@ -67,7 +68,7 @@ class Estimate:
                 " Look for reports that contradict their mechanism, at the largest epsilons first."
             )
         total = self.gap * self.people
-        lack = f"The log-likelihood of all {self.people:,} people may lack {total:.2g}"
+        lack = f"The log-likelihood of {several(self.people, 'person')} may lack {total:.2g}"
         if self.status == Status.MAX_STEPS:
             return f"{lack}: go on with start=estimate and more than {self.steps} max_steps."
         return (

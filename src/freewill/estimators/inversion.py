@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 
-from freewill.errors import IdentifiabilityError, LawError, ParameterError
+from freewill.errors import IdentifiabilityError, LawError, ParameterError, several
 from freewill.estimators.estimate import Estimate, certified_estimate
 from freewill.estimators.identifiability import SINGULAR, lost_directions
 from freewill.evidence import Evidence, Group
@@ -86,6 +86,7 @@ def _refuse_singular(law: FloatArray, name: str) -> None:
     lost = lost_directions(law)
     if lost:
         raise IdentifiabilityError(
-            f"the law of {name} cannot be inverted: {lost} of {law.shape[0]} directions of theta "
-            f"leave no trace in its outputs. Use gibu, which uses each mechanism's own law."
+            f"the law of {name} cannot be inverted: its outputs hold no trace of {lost:,} of "
+            f"{several(len(law), 'direction')} of theta. Use gibu, which uses each mechanism's own "
+            f"law."
         )

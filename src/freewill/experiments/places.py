@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from freewill.alphabets import Alphabet, Grid, kilometres_per_degree
-from freewill.errors import FreewillError
+from freewill.errors import FreewillError, several
 from freewill.experiments.parameters import CITY, LINE
 from freewill.types import FloatArray
 
@@ -40,8 +40,8 @@ class Crowd:
         return np.asarray(self.counts / self.counts.sum())
 
     def __str__(self) -> str:
-        used = f" in {int((self.counts > 0).sum())} of {self.alphabet.size} cells"
-        people = f"{self.label}: {int(self.counts.sum()):,} {self.kind}"
+        used = f" in {int((self.counts > 0).sum())} of {several(self.alphabet.size, 'cell')}"
+        people = f"{self.label}: {several(int(self.counts.sum()), self.kind[:-1])}"
         return people + used * (self.kind == "points")
 
 
@@ -146,7 +146,9 @@ def _city(path: Path, points: FloatArray) -> Crowd:
         inside = grid.encode_inside(points)
         notes.append(f"no point of {path.name} is in San Francisco: same grid, moved to the points")
     if inside.dropped:
-        notes.append(f"{inside.dropped:,} of {len(points):,} points outside the grid were left out")
+        notes.append(
+            f"left out: {inside.dropped:,} of {several(len(points), 'point')}, outside the grid"
+        )
     if not inside.indices.size:
         raise FreewillError(f"{path}: no point falls into a grid of 12 x 8 km around their middle.")
     counts = np.bincount(inside.indices, minlength=grid.size).astype(np.float64)
@@ -167,6 +169,6 @@ def _line(path: Path, values: FloatArray, people: FloatArray | None = None) -> C
     kept = people[inside.kept]
     if not kept.sum() > 0 or np.any(people < 0):
         raise FreewillError(f"{path}: expected whole values from 0 to 99, and counts >= 0.")
-    left_out = f"{inside.dropped:,} rows of {path.name} are not in 0..99: left out"
+    left_out = f"left out: {several(inside.dropped, 'row')} of {path.name}, not in 0..99"
     counts = np.bincount(inside.indices, kept, minlength=LINE.size).astype(np.float64)
     return Crowd(LINE, counts, f"values of {path.name}", (left_out,) if inside.dropped else ())

@@ -132,12 +132,12 @@ def _numbers(outcome: Outcome) -> dict[str, object]:
 
 def _pictures(outcome: Outcome, pictures: Mapping[str, Path]) -> dict[str, str]:
     """Return every picture with its caption."""
-    people = f"{outcome.plan.scale.people:,}"
+    people = outcome.plan.scale.people
     captions = {
         "map": f"{outcome.city.label}: the true distribution, and what three methods make of the "
-        f"same {people} noisy reports.",
+        f"same {several(people, 'noisy report')}.",
         "line": "The same on the line: the truth in grey, and what three methods make of it.",
-        "stopping": f"{people} people.",
+        "stopping": f"{several(people, 'person')}.",
         "prices": "GIBU's error over that of the shares of true values, (1 - Σθ²)/n.",
         "selections": "Ten mechanisms of Shokri et al. on the line, under each selection rule.",
     }
@@ -222,7 +222,10 @@ def counts(outcome: Outcome) -> list[tuple[str, str]]:
     return [
         *cards,
         (f"{certified:,} of {len(runs):,}", "GIBU estimates certified optimal"),
-        (_duration(spent), f"of CPU time for {len(outcome.results.rows):,} estimates{earlier}"),
+        (
+            _duration(spent),
+            f"of CPU time for {several(len(outcome.results.rows), 'estimate')}{earlier}",
+        ),
     ]
 
 
@@ -245,9 +248,10 @@ def _facts(outcome: Outcome, seconds: float) -> dict[str, str]:
         f"algorithm 1: 0 to {scale.em_seeds - 1}",
         "found": "; ".join(f"{big} {small}" for big, small in counts(outcome)),
         "versions": f"Python {platform.python_version()}, {versions}",
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}, {outcome.computed:,} estimates "
-        f"computed in {_duration(seconds)} by the clock, "
+        "machine": f"{platform.system()} {platform.machine()}, "
+        f"{several(os.cpu_count() or 1, 'core')}",
+        "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}, "
+        f"{several(outcome.computed, 'estimate')} computed in {_duration(seconds)} by the clock, "
         f"{len(outcome.results.rows) - outcome.computed:,} taken from earlier runs",
     }
 

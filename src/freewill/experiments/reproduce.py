@@ -5,7 +5,7 @@ from pathlib import Path
 from time import perf_counter
 
 from freewill import plots
-from freewill.errors import IdentifiabilityError
+from freewill.errors import IdentifiabilityError, several
 from freewill.experiments import figures, report
 from freewill.experiments.methods import GIBU, IBU_M, IBU_R, INV_M, Sample
 from freewill.experiments.mixtures import MIXTURES, SELECTIONS, Setting, settings, shokri
@@ -87,5 +87,5 @@ def _reconstruct(setting: Setting, label: str, people: int, path: Path) -> Path:
     for method in (GIBU, INV_M[0], IBU_M):
         with suppress(IdentifiabilityError):
             thetas[method.label] = sample.run(method).theta
-    head = f"{label}: {people:,} people, {setting.mixture.title.rsplit(',', 1)[0]}"
+    head = f"{label}: {several(people, 'person')}, {setting.mixture.title.rsplit(',', 1)[0]}"
     return plots.picture(setting.alphabet, thetas, setting.truth, path=path, title=head)

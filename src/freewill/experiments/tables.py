@@ -7,6 +7,7 @@ from html import unescape
 
 import numpy as np
 
+from freewill.errors import several
 from freewill.experiments.figures import price, stopped
 from freewill.experiments.methods import (
     EARLY,
@@ -102,7 +103,11 @@ def _verdict(judgement: Judgement) -> str:
         details[0] += f", here {' or '.join(judgement.words)}"
     for ratio in judgement.ratios:
         place = _MEASURED[MIXTURES[ratio.mixture].place]
-        told = "cannot be inverted" if ratio.refused else f"{whole(ratio)}, {ratio.seeds:,} seeds"
+        told = (
+            "cannot be inverted"
+            if ratio.refused
+            else f"{whole(ratio)}, {several(ratio.seeds, 'seed')}"
+        )
         details.append(f"{place}: {told}")
     return (
         f'{chip(judgement.word)}<span class="mark {kind}" title="{title}"> {sign}</span>'
@@ -138,7 +143,7 @@ def differences(judgements: Iterable[Judgement], results: Results, planned: Resu
                 "here": chip(ratio.word) + open_,
                 "EMD / GIBU": _number(ratio),
                 "seeds that GIBU wins": wins,
-                f"at {fewest:,} people": _number(ratio_of(planned, name, chosen, fewest)),
+                f"at {several(fewest, 'person')}": _number(ratio_of(planned, name, chosen, fewest)),
                 "to the people drawn": _number(ratio_of(results, name, chosen, field="emd_people")),
                 "stopped at delta 1e-06": _number(early),
                 "not stopped, same seeds": _number(early and ratio_of(planned, name, chosen)),
@@ -222,7 +227,7 @@ def prices(settings: Iterable[Setting], results: Results) -> Table:
     rows, heads = [], [""]
     for setting in settings:
         factors = price(setting, results)
-        heads = ["", *(f"{people:,} people" for people in factors)]
+        heads = ["", *(several(people, "person") for people in factors)]
         rows.append([setting.mixture.title, *(f"{factor:.1f}" for factor in factors.values())])
     return Table(heads, rows)
 

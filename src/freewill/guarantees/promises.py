@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from freewill.alphabets import Alphabet, is_line
-from freewill.errors import LawError, ParameterError, shown
+from freewill.errors import LawError, ParameterError, several, shown
 from freewill.guarantees.worst_case import NOTHING, Auditable, Rows, Worst, worse
 from freewill.slices import slices
 
@@ -285,7 +285,8 @@ def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:
     work = float(len(outputs)) * alphabet.size ** (2 if pairs else 1)
     if work > _AUDIT_LIMIT:
         raise LawError(
-            f"an audit of {len(outputs)} outputs over {alphabet.size} values compares "
+            f"an audit of {several(len(outputs), 'output')} over "
+            f"{several(alphabet.size, 'value')} compares "
             f"{work:.1g} numbers, more than {_AUDIT_LIMIT:.0g}. "
             f"Audit the same mechanism on a smaller alphabet."
         )

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, Linear, alphabet_from_spec, checked_indices
 from freewill.entropy import generator
-from freewill.errors import LawError
+from freewill.errors import LawError, several
 from freewill.guarantees import Guarantee, audit_epsilon
 from freewill.mechanisms.base import Mechanism, checked_alphabet
 from freewill.operators import DenseOperator
@@ -55,8 +55,8 @@ class Matrix(Mechanism):
         checked_alphabet(outputs, Alphabet, f"the outputs of {self.name}", least=1)
         if outputs.size != matrix.shape[1]:
             raise LawError(
-                f"the law has {matrix.shape[1]} columns and the output alphabet {outputs.size} "
-                f"values: expected one column a value."
+                f"the law has {several(matrix.shape[1], 'column')} and the output alphabet "
+                f"{several(outputs.size, 'value')}: expected one column a value."
             )
         object.__setattr__(self, "alphabet", alphabet)
         object.__setattr__(self, "matrix", matrix)
@@ -121,7 +121,7 @@ class Matrix(Mechanism):
         )
 
     def __str__(self) -> str:
-        return f"{self.name}({self.alphabet}, {self.matrix.shape[1]} outputs)"
+        return f"{self.name}({self.alphabet}, {several(self.matrix.shape[1], 'output')})"
 
 
 def _scaled(rows: FloatArray) -> DenseOperator:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from freewill import cache
 from freewill.alphabets import Alphabet, distances, is_line
-from freewill.errors import LawError, ParameterError, SpecError, closest, shown
+from freewill.errors import LawError, ParameterError, SpecError, closest, several, shown
 from freewill.guarantees import AdversaryLoss
 from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_quality_loss
 from freewill.mechanisms.matrix import Matrix
@@ -84,8 +84,8 @@ class Shokri(Mechanism):
         checked_alphabet(alphabet, Alphabet, self.name)
         if alphabet.size > _LARGEST_ALPHABET:
             raise LawError(
-                f"{self.name} on {alphabet.size} values: its law is a matrix without structure, "
-                f"for at most {_LARGEST_ALPHABET} values. Use a coarser alphabet."
+                f"{self.name} on {several(alphabet.size, 'value')}: its law is a matrix without "
+                f"structure, for at most {_LARGEST_ALPHABET} values. Use a coarser alphabet."
             )
         if not isinstance(selection, str) or selection not in get_args(Selection):
             raise ParameterError(

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.errors import AlphabetError, LawError
+from freewill.errors import AlphabetError, LawError, several
 from freewill.outputs.base import Decoded, Reason
 from freewill.outputs.symbols import SymbolCounter
 from freewill.types import BoolArray, IntArray, PackedBits, Reports
@@ -59,7 +59,7 @@ class Bits:
         """Return all 2^size patterns, for at most 16 bits."""
         if not self.listable:
             raise LawError(
-                f"{self.size} bits have 2^{self.size} patterns, which cannot be listed. "
+                f"{several(self.size, 'bit')} have 2^{self.size} patterns, which cannot be listed. "
                 f"Use operator(reports) with the reports that were observed."
             )
         return self._from_numbers(np.arange(1 << self.size))
@@ -90,7 +90,7 @@ class Bits:
         if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != self.width:
             raise AlphabetError(
                 f"reports of {name} have type {packed.dtype} and shape {packed.shape}; "
-                f"expected uint8, (n, {self.width}): {self.size} bits, eight a byte."
+                f"expected uint8, (n, {self.width}): {several(self.size, 'bit')}, eight a byte."
             )
         stray = packed[:, -1] > self.last_byte
         if stray.any():
@@ -146,7 +146,7 @@ class Bits:
         return self.encode(digits).cast(pa.string())
 
     def __str__(self) -> str:
-        return f"{self.size} bits"
+        return several(self.size, "bit")
 
 
 class PatternCounter:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.errors import EvidenceError
+from freewill.errors import EvidenceError, several
 from freewill.types import IntArray
 
 MOST_PEOPLE = 2**53
@@ -72,7 +72,7 @@ def checked_people(people: int, what: str) -> int:
     """
     if not 0 <= people <= MOST_PEOPLE:
         raise EvidenceError(
-            f"{people:,} people in {what}: expected at most 2^53 ({MOST_PEOPLE:,}), up to which "
-            f"counts are exact. Are the counts damaged?"
+            f"{several(people, 'person')} in {what}: expected at most 2^53 ({MOST_PEOPLE:,}), up "
+            f"to which counts are exact. Are the counts damaged?"
         )
     return people

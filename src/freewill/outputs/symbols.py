@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from freewill.alphabets import Alphabet, checked_indices, encode_texts
-from freewill.errors import AlphabetError, EvidenceError
+from freewill.errors import AlphabetError, EvidenceError, several
 from freewill.limits import VECTOR_BYTES, refuse_beyond
 from freewill.outputs.base import LONGEST_NUMBER, VALUE, Decoded, Reason
 from freewill.outputs.counts import checked_people, people_in
@@ -140,7 +140,7 @@ class SymbolCounter:
     """Counts in a table with a place for every symbol."""
 
     def __init__(self, size: int) -> None:
-        what = f"a count for each of {size:,} outputs"
+        what = f"a count for each of {several(size, 'output')}"
         refuse_beyond(VECTOR_BYTES, size * 8, what, "Take fewer values.", EvidenceError)
         self._table = np.zeros(size, dtype=np.int64)
         self._people = 0

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from freewill.alphabets import Alphabet, alphabet_from_spec
 from freewill.atomic import checked_path, whole_file
-from freewill.errors import EvidenceError, FreewillError, first_line
+from freewill.errors import EvidenceError, FreewillError, first_line, several
 from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.outputs import MOST_PEOPLE, checked_people
@@ -123,7 +123,9 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
                 stream = Stream(left, entry.mechanism, found.seen.people, found.rows, found)
                 group = Group(entry.mechanism, None, (stream,), entry.name)
             if (group.rows, group.people) != (entry.outputs, entry.people):
-                raise ValueError(f"{group.rows:,} outputs of {group.mechanism}, not as told")
+                raise ValueError(
+                    f"{several(group.rows, 'output')} of {group.mechanism}, not as told"
+                )
             refuse_impossible(group)
             groups.append(group)
     return assemble(alphabet, groups)
@@ -178,9 +180,9 @@ def _check_rows(rows: int, entries: list[_Entry]) -> None:
         space = entry.mechanism.output_space
         most = 1 << space.size if space.packed else space.size
         if space.repeats and entry.outputs > most:
-            raise ValueError(f"{entry.outputs:,} distinct outputs of {entry.mechanism}")
+            raise ValueError(f"{several(entry.outputs, 'distinct output')} of {entry.mechanism}")
     if rows != sum(entry.outputs for entry in entries):
-        raise ValueError(f"{rows:,} rows, not as many as told")
+        raise ValueError(f"{several(rows, 'row')}, not as many as told")
 
 
 def _encoded(column: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import narwhals as nw
 
+from freewill.errors import several
 from freewill.outputs import VALUE, Reason
 from freewill.reports.refusals import EXAMPLES, Parts, shortened
 from freewill.reports.rows import COUNT, MECHANISM, REPORT, REPORT_ID
@@ -95,7 +96,9 @@ def _example(row: Mapping[str, Any]) -> str:
     for name, low, high in zip((MECHANISM, REPORT), _LOW, _HIGH, strict=True):
         values = [shortened(value) for value in dict.fromkeys((row[low], row[high]))]
         parts.append(f"{name} {' or '.join(values)}")
-    return f"report_id {shortened(row[REPORT_ID])}, {row[COUNT]} rows: {', '.join(parts)}"
+    return (
+        f"report_id {shortened(row[REPORT_ID])}, {several(row[COUNT], 'row')}: {', '.join(parts)}"
+    )
 
 
 def _incomplete() -> Any:
