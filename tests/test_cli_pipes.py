@@ -1,6 +1,9 @@
 """Commands one behind the other: `-` in place of every file that is read or written."""
 
+import errno
 import io
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -73,3 +76,76 @@ def test_what_fails_sends_nothing(folder):
     result = CliRunner().invoke(app, command, input=content)
     assert (result.exit_code, result.stdout_bytes) == (2, b"")
     assert "unknown mechanism" in result.stderr
+
+
+FAULTY = {
+    "no reports": b"mechanism,value\nnobody,1\n",
+    "no such columns": b"a,b\n1,2\n",
+    "half a parquet": b"PAR1 and then nothing",
+    "half an arrow": b"ARROW1 and then nothing",
+    "other json": b'{"a": 1}\n',
+    "broken json": b'{"a": 1}\n{"a": \n',
+    "not even text": b"\x00\xff\xfe\n" * 9,
+    "a null": b"age\n1\n\n,\n",
+    "two of one name": b"age,age\n1,2\n",
+    "only a header": b"age\n",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("content", FAULTY.values(), ids=FAULTY)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("obfuscate", "-", "-s", "SURVEY", "-c", "age", "-o", "-"),
+        ("collect", "-", "-s", "SURVEY", "-o", "-", "--strict"),
+        ("merge", "-", "-o", "-"),
+        ("estimate", "-", "-s", "SURVEY", "--strict"),
+        ("estimate", "-"),
+        ("audit", "-"),
+        ("calibrate", "k-rr", "-a", "0..9", "-l", "1", "--prior", "-"),
+    ],
+    ids=" ".join,
+)
+def test_what_stands_behind_a_dash_is_called_by_its_name(folder, command, content):
+    line = [str(folder / "survey.json") if part == "SURVEY" else part for part in command]
+    result = CliRunner().invoke(app, line, input=content)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert "freewill-" not in result.stderr
+    assert "standard-" not in result.stderr
+    assert not re.search(r"(?<!\S)-(?!\S)", result.stderr)
+
+
+def test_a_file_named_twice_is_told_by_both_names(folder):
+    content = (folder / "monday.parquet").read_bytes()
+    line = ["merge", "-", str(folder / "monday.parquet"), "-o", "-"]
+    result = CliRunner().invoke(app, line, input=content)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: standard input and ")
+
+
+def test_an_error_of_the_system_names_standard_output(monkeypatch, folder, tmp_path):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    survey, ages = folder / "survey.json", folder / "ages.csv"
+    common = ("-s", survey, "-c", "age", "-o")
+    message = refused("obfuscate", ages, *common, "-")
+    assert message == "error: standard output cannot be written: no space left on device."
+    message = refused("obfuscate", ages, *common, tmp_path / "r.csv")
+    assert message == f"error: {tmp_path}/r.csv cannot be written: no space left on device."
+
+
+def test_a_survey_does_not_come_in_with_the_rows(folder):
+    assert "--survey -: expected a file" in refused(
+        "collect", folder / "monday.reports.parquet", "-s", "-", "-o", "-"
+    )
+
+
+def test_a_file_that_is_called_dash_is_not_standard_output(monkeypatch, folder, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("-").write_text("mine")
+    piped((folder / "monday.parquet").read_bytes(), "merge", "-", "-o", "-")
+    assert Path("-").read_text() == "mine"

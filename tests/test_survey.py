@@ -137,7 +137,9 @@ def test_specs_that_are_no_survey(given, words):
         ("s.json", b"{", "not valid JSON: "),
         ("s.toml", b"a = ", "not valid TOML: "),
         ("s.json", b"[" * 200_000, "not valid JSON: "),
-        ("s.json", b"\xff\xfe", "s.json cannot be read: "),
+        ("s.json", b"\xff\xfe", "s.json: not UTF-8: "),
+        ("s.json", b'{"freewill survey": ' + b"9" * 5000 + b"}", "integer of too many digits"),
+        ("s.toml", b"a = " + b"9" * 5000, "integer of too many digits"),
         ("s.yaml", b"a: 1", r"suffix '\.yaml': expected \.json or \.toml"),
         ("s.json", b'{"a": 1, "a": 1}', "'a' is named twice in one object"),
     ],
@@ -166,3 +168,17 @@ def test_few_names_are_shown():
     assert listed(names[:1]) == "one of '0'"
     assert listed(names[:8]) == "one of '0', '1', '2', '3', '4', '5', '6', '7'"
     assert listed(iter(names[:9])) == "one of '0', '1', '2', '3', '4', '5', '6', '7', ..."
+
+
+@pytest.mark.parametrize("name", ["s.json", "s.JSON", "s.toml", "s.TOML"])
+def test_a_survey_written_elsewhere_is_read(tmp_path, name):
+    """By editors that begin a file with a mark, or end its lines in two characters."""
+    survey = fw.Survey(LINE, {"mine": fw.KRR(LINE, 1.0)})
+    text = json.dumps(survey.spec(), indent=1)
+    if name.lower().endswith("toml"):
+        text = (
+            f'"freewill survey" = 1\nalphabet = {{kind = "linear", first = {LINE.first}, '
+            f'last = {LINE.last}}}\n[mechanisms.mine]\nmechanism = "k-rr"\nepsilon = 1.0\n'
+        )
+    (tmp_path / name).write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
+    assert fw.Survey.load(tmp_path / name) == survey

@@ -55,5 +55,9 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         with part.open("rb") as whole:
             os.fsync(whole.fileno())
         os.replace(part, target)
+    except OSError as error:
+        if str(error.filename) == str(part):
+            error.filename = str(target)  # the name that the user knows
+        raise
     finally:
         part.unlink(missing_ok=True)

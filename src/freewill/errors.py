@@ -63,6 +63,16 @@ def first_line(error: BaseException) -> str:
     return lines[0].rstrip(".") if lines else type(error).__name__
 
 
+def why(error: OSError) -> str:
+    """Return what the system says is the matter, without the file, which the message has.
+
+    >>> why(FileNotFoundError(2, "No such file or directory", "/tmp/.r.csv.part"))
+    'no such file or directory'
+    """
+    told = error.strerror or first_line(error)
+    return f"{told[:1].lower()}{told[1:]}".rstrip(".")
+
+
 def shown(value: object) -> str:
     r"""Return what came from outside as a message shows it: on one line, harmless and short.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from freewill.alphabets import Alphabet, alphabet_from_spec, checked_kind
 from freewill.atomic import checked_path, whole_file
-from freewill.errors import FreewillError, SurveyError, several, shown
+from freewill.errors import FreewillError, SurveyError, first_line, several, shown, why
 from freewill.limits import SURVEY_FILE_BYTES, VECTOR_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.mechanisms.base import SPEC_VERSION
@@ -150,13 +150,13 @@ class Survey:
             size = path.stat().st_size
             advice = "Is it a survey?"
             refuse_beyond(SURVEY_FILE_BYTES, size, f"survey {path}", advice, SurveyError)
-            text = path.read_text(encoding="utf-8")
+            content = path.read_bytes()
         except FileNotFoundError:
             raise SurveyError(f"{path}: there is no such survey file.") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise SurveyError(f"{path} cannot be read: {error}.") from None
+        except OSError as error:
+            raise SurveyError(f"{path} cannot be read: {why(error)}.") from None
         try:
-            return cls.from_spec(_parsed(text, path.suffix))
+            return cls.from_spec(parsed(content, path.suffix))
         except FreewillError as error:
             raise SurveyError(f"survey {path}: {error}") from None
 
@@ -169,7 +169,7 @@ class Survey:
             with whole_file(path) as part:
                 part.write_text(json.dumps(self.spec(), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
-            raise SurveyError(f"{path} cannot be written: {error}.") from None
+            raise SurveyError(f"{path} cannot be written: {why(error)}.") from None
 
 
 def refuse_vast(alphabet: Alphabet) -> None:
@@ -226,17 +226,30 @@ def _named(survey: Spec) -> dict[str, Mechanism]:
     return named
 
 
-def _parsed(text: str, suffix: str) -> Any:
-    if suffix not in {".json", ".toml"}:
+def parsed(content: bytes, suffix: str) -> Any:
+    """Return what a .json or .toml file holds, with or without the mark that says UTF-8.
+
+    >>> parsed(b'{"mechanism": "k-rr", "mechanism": "rappor"}', ".json")
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: 'mechanism' is named twice in one object: names must differ.
+    """
+    if suffix.lower() not in {".json", ".toml"}:
         raise SurveyError(f"suffix {suffix!r}: expected .json or .toml.")
-    if not text.strip():
-        raise SurveyError("the file is empty. See docs/reports.md for what a survey holds.")
+    if not content.strip():
+        raise SurveyError("the file is empty. See docs/surveys.md for what a survey holds.")
     try:
-        if suffix == ".toml":
+        text = content.decode("utf-8-sig")
+        if suffix.lower() == ".toml":
             return tomllib.loads(text)
         return json.loads(text, object_pairs_hook=_once)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SurveyError(f"not valid {suffix[1:].upper()}: {error}.") from None
+    except UnicodeDecodeError as error:
+        raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
+    except SurveyError:
+        raise
+    except (ValueError, RecursionError) as error:
+        faults = (json.JSONDecodeError, tomllib.TOMLDecodeError, RecursionError)
+        told = first_line(error) if isinstance(error, faults) else "an integer of too many digits"
+        raise SurveyError(f"not valid {suffix[1:].upper()}: {told}.") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from freewill.cli.show import BAD_INPUT, BUG, FAILED, complain
-from freewill.errors import FreewillError, IdentifiabilityError, printable
+from freewill.errors import FreewillError, IdentifiabilityError, printable, why
 
 COMMANDS = ("obfuscate", "collect", "merge", "estimate", "calibrate", "audit", "reproduce")
 TRACEBACK = "FREEWILL_TRACEBACK"
@@ -103,9 +103,9 @@ class _Commands(TyperGroup):
 
 
 def _reason(error: OSError) -> str:
-    if error.filename is None or error.strerror is None:
+    if error.filename is None:
         return str(error)
-    return f"{printable(str(error.filename))}: {error.strerror[0].lower()}{error.strerror[1:]}."
+    return f"{printable(str(error.filename))}: {why(error)}."
 
 
 app = typer.Typer(name="freewill", cls=_Commands, no_args_is_help=True, **_LOOKS)

@@ -9,6 +9,7 @@ import typer
 from freewill.calibration import calibrate as find
 from freewill.cli.options import AsJson, load_json, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
+from freewill.cli.standard import called
 from freewill.errors import SpecError, several
 from freewill.mechanisms import (
     KRR,
@@ -108,6 +109,6 @@ def load_prior(path: Path, size: int) -> FloatArray:
     theta = content.get("theta") if isinstance(content, dict) else content
     if not isinstance(theta, list):
         raise SpecError(
-            f'{path}: expected a list of {several(size, "weight")}, or {{"theta": [...]}}.'
+            f'{called(path)}: expected a list of {several(size, "weight")}, or {{"theta": [...]}}.'
         )
-    return distribution(theta, size, f"the prior in {path}")
+    return distribution(theta, size, f"the prior in {called(path)}")

@@ -13,6 +13,7 @@ from freewill.cli.options import (
     SurveyPath,
     check_target,
     is_standard_output,
+    load_survey,
 )
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import describe, evidence_table, remark, say, say_json, table
@@ -49,7 +50,7 @@ def collect(
     check_target(out, (".parquet",), "evidence")
     aside = is_standard_output(out, as_json=as_json)
     with standard_input(sources) as files, standard_output(out, ".parquet") as target:
-        reading = read_with_progress(files, Survey.load(survey), engine, strict=strict)
+        reading = read_with_progress(files, load_survey(survey), engine, strict=strict)
         refuse_nobody(reading)
         save_evidence(reading.evidence, target)
     if as_json:

@@ -14,7 +14,15 @@ from freewill import plots
 from freewill.alphabets import Alphabet, readable
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
-from freewill.cli.options import AsJson, Engine, EngineName, Strict, check_target, option
+from freewill.cli.options import (
+    AsJson,
+    Engine,
+    EngineName,
+    Strict,
+    check_target,
+    load_survey,
+    option,
+)
 from freewill.cli.show import FAILED, remark, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, standard_input
 from freewill.errors import ParameterError, several
@@ -24,7 +32,6 @@ from freewill.evidence import Evidence
 from freewill.geojson import features
 from freewill.progress import progress, towards
 from freewill.reports import is_evidence
-from freewill.survey import Survey
 
 _BAR = 30  # characters of the likeliest value's bar
 
@@ -137,7 +144,7 @@ def load(
                     f"survey they belong to."
                 )
         return merged(sources), {}
-    reading = read_with_progress(sources, Survey.load(survey), engine, strict=strict)
+    reading = read_with_progress(sources, load_survey(survey), engine, strict=strict)
     show_losses(reading)
     return reading.evidence, losses(reading)
 

@@ -7,7 +7,14 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from freewill.cli.options import AsJson, SurveyPath, check_target, is_standard_output, option
+from freewill.cli.options import (
+    AsJson,
+    SurveyPath,
+    check_target,
+    is_standard_output,
+    load_survey,
+    option,
+)
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
@@ -74,7 +81,7 @@ def obfuscate(
     refuse_overwriting(out, [values, survey])
     check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
     aside = is_standard_output(out, as_json=as_json, binary=False)
-    offered = Survey.load(survey)
+    offered = load_survey(survey)
     rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
     names = list(offered.mechanisms)
     with standard_input([str(values)]) as (source,):

@@ -1,6 +1,5 @@
 """Options that several commands share, and how their texts are read."""
 
-import json
 import re
 import sys
 from enum import StrEnum
@@ -10,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from freewill.alphabets import Alphabet, Categorical, Grid, Linear
-from freewill.cli.standard import DASH
-from freewill.errors import FreewillError, ParameterError, SpecError, first_line, printable
+from freewill.cli.standard import DASH, INPUT, called
+from freewill.errors import FreewillError, ParameterError, SpecError, SurveyError, printable
+from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, from_spec
-from freewill.survey import Survey
+from freewill.survey import Survey, parsed
 
 Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
 """What counts the reports."""
@@ -59,24 +59,38 @@ def parse_alphabet(text: str) -> Alphabet:
     )
 
 
+def load_survey(path: Path) -> Survey:
+    """Read the survey of reports or values, which leave no room for it on standard input."""
+    if str(path) == DASH:
+        raise ParameterError(f"--survey -: expected a file, .json or .toml; {INPUT} is for rows.")
+    return Survey.load(path)
+
+
 def load_mechanisms(path: Path) -> dict[str, Mechanism]:
     """Read the mechanisms of a survey, or the one that a mechanism's spec describes."""
     if path.suffix.lower() != ".toml":
         spec = load_json(path)
         if isinstance(spec, dict) and "mechanism" in spec:
-            return {path.stem: from_spec(spec)}
+            return {Path(called(path)).stem: from_spec(spec)}
         if str(path) == DASH:
-            return dict(Survey.from_spec(spec).mechanisms)
+            try:
+                return dict(Survey.from_spec(spec).mechanisms)
+            except SurveyError as error:
+                raise SurveyError(f"survey {INPUT}: {error}") from None
     return dict(Survey.load(path).mechanisms)
 
 
 def load_json(path: Path) -> Any:
     """Read a JSON file, or standard input for `-`, or say why it cannot be read."""
-    content = sys.stdin.buffer.read() if str(path) == DASH else path.read_bytes()
+    name = called(path)
+    with sys.stdin.buffer if str(path) == DASH else path.open("rb") as file:
+        content = file.read(SURVEY_FILE_BYTES + 1)
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:  # ValueError: an integer of too many digits, too
-        raise SpecError(f"{path} is not JSON that can be read: {first_line(error)}.") from None
+        advice = "Is it the right file?"
+        refuse_beyond(SURVEY_FILE_BYTES, len(content), f"JSON in {name}", advice, SpecError)
+        return parsed(content, ".json")
+    except SurveyError as error:
+        raise SpecError(f"{name}: {error}") from None
 
 
 def check_target(path: Path, endings: tuple[str, ...], what: str) -> None:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from freewill.cli.standard import DASH
 from freewill.errors import ParameterError
 from freewill.reports.sources import local_path
 
@@ -15,6 +16,8 @@ def refuse_overwriting(out: Path, inputs: Iterable[str | Path]) -> None:
     Files are the same if the system says so, so that another spelling of the path, a symbolic link
     and a hard link are known for what they are.
     """
+    if str(out) == DASH:
+        return
     for given in inputs:
         text = local_path(str(given))
         path = Path(text)

@@ -1,6 +1,7 @@
 """`-` where a command reads or writes one table: standard input and output."""
 
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -9,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from freewill.errors import ParameterError
+from freewill.errors import FreewillError, ParameterError, printable
 
 DASH = "-"
+INPUT, OUTPUT = "standard input", "standard output"
 _MARKS = {b"PAR1": ".parquet", b"ARRO": ".arrow"}
 _FOLDER = "freewill-"
 
@@ -28,21 +30,47 @@ def standard_input(sources: list[str]) -> Iterator[list[str]]:
         return
     if sources.count(DASH) > 1:
         raise ParameterError("- was given twice: standard input can be read once.")
-    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
-        found = str(_spooled(sys.stdin.buffer, Path(folder)))
+    with _behind(INPUT) as folder:
+        found = str(_spooled(sys.stdin.buffer, folder))
         yield [found if source == DASH else source for source in sources]
 
 
 def _spooled(stream: BinaryIO, folder: Path) -> Path:
     head = stream.read(4096)
     if not head:
-        raise ParameterError("-: nothing came in on standard input.")
+        raise ParameterError(f"nothing came in on {INPUT}.")
     suffix = _MARKS.get(head[:4], ".ndjson" if _is_json(head) else ".csv")
     path = folder / f"standard-input{suffix}"
     with path.open("wb") as file:
         file.write(head)
         shutil.copyfileobj(stream, file, 1 << 20)
     return path
+
+
+def called(path: str | Path) -> str:
+    """Return what messages call a file.
+
+    >>> called("-"), called("ages.csv")
+    ('standard input', 'ages.csv')
+    """
+    return INPUT if str(path) == DASH else str(path)
+
+
+@contextmanager
+def _behind(name: str) -> Iterator[Path]:
+    """Yield a folder for what stands behind `-`; an error that names a file in it says `name`."""
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
+        spellings = {folder, printable(folder, len(folder) * 10)}
+        anything = rf"(?:file:(?://)?)?(?:{'|'.join(map(re.escape, spellings))})[/\\][.\w-]*\w"
+        try:
+            yield Path(folder)
+        except FreewillError as error:
+            error.args = (re.sub(anything, name, str(error)),)
+            raise
+        except OSError as error:
+            if error.filename is not None and re.fullmatch(anything, str(error.filename)):
+                error.filename = name
+            raise
 
 
 def _is_json(head: bytes) -> bool:
@@ -64,8 +92,8 @@ def standard_output(path: Path, suffix: str) -> Iterator[Path]:
     if str(path) != DASH:
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
-        part = Path(folder) / f"standard-output{suffix}"
+    with _behind(OUTPUT) as folder:
+        part = folder / f"standard-output{suffix}"
         yield part
         with part.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)

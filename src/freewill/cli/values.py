@@ -30,17 +30,19 @@ def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
     A CSV may have no header: its columns are then called by their places, 1 and so on.
     """
     if path.suffix.lower() not in _READERS:
-        endings = ", ".join(_READERS)
-        raise FreewillError(f"{path}: expected a values file with the ending {endings}.")
+        raise FreewillError(f"{path}: expected a values file, one of {', '.join(_READERS)}.")
     try:
         table = _table(path, columns)
+        heads = table.column_names
+    except UnicodeDecodeError:
+        raise FreewillError(f"{path} cannot be read: expected UTF-8.") from None
     except pa.ArrowException as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise FreewillError(f"{path} cannot be read: {reason}") from None
     found = []
     for name in columns:
-        if table.column_names.count(name) != 1:
-            raise FreewillError(_no_column(path, name, table.column_names))
+        if heads.count(name) != 1:
+            raise FreewillError(_no_column(path, name, heads))
         column = table.column(name)
         if column.null_count:
             raise FreewillError(

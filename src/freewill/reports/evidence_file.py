@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from freewill.alphabets import Alphabet, alphabet_from_spec
 from freewill.atomic import checked_path, whole_file
-from freewill.errors import EvidenceError, FreewillError, first_line, several
+from freewill.errors import EvidenceError, FreewillError, first_line, several, why
 from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.outputs import MOST_PEOPLE, checked_people
@@ -76,7 +76,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
             for block in gathered(evidence.blocks()):
                 file.write_batch(_batch(block, mechanisms[block.mechanism], schema))
     except OSError as error:
-        raise EvidenceError(f"{path} cannot be written: {error}.") from None
+        raise EvidenceError(f"{path} cannot be written: {why(error)}.") from None
 
 
 def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:

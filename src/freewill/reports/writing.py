@@ -13,7 +13,7 @@ from pyarrow import csv, parquet
 
 from freewill.alphabets import Linear
 from freewill.atomic import checked_path, whole_file
-from freewill.errors import FreewillError, ReportError, shown
+from freewill.errors import FreewillError, ReportError, shown, why
 from freewill.outputs import Bits, OutputSpace, Symbols, values
 from freewill.reports.rows import REPORT, VALUE
 from freewill.reports.sources import format_of
@@ -68,7 +68,7 @@ def write_reports(
                 for some in slices(len(reports), _PIECE_ROWS):
                     write(name, space, reports[some])
     except OSError as error:
-        raise ReportError(f"{path} cannot be written: {error}.") from None
+        raise ReportError(f"{path} cannot be written: {why(error)}.") from None
 
 
 def _pairs(parts: Any) -> Iterator[tuple[str, Any]]:
