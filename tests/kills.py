@@ -2,7 +2,8 @@
 
 Python is started once and forked for every run, so that most of a run is work that can be
 interrupted. What is found under the output's name afterwards is either what stood there before or
-complete, and what was read is as it was; else an error says which run it was.
+complete, and what was read is as it was; what a killed run left beside it is gone with the next
+one. Else an error says which run it was.
 """
 
 import hashlib
@@ -96,7 +97,7 @@ def tried(folder: Path, command: str, count: int, draw: random.Random) -> dict[s
         complete.append(out.read_bytes())
     check(complete[0] != complete[1], "two seeds, one output")
     before = state(folder)
-    ends = {"nothing or the old file": 0, "complete": 0}
+    ends = {"nothing or the old file": 0, "complete": 0, "parts left": 0}
     for number in range(count):
         old = number % 2 == 0
         out.write_bytes(OLD) if old else out.unlink(missing_ok=True)
@@ -108,13 +109,15 @@ def tried(folder: Path, command: str, count: int, draw: random.Random) -> dict[s
         now = out.read_bytes() if out.exists() else None
         check(now in (OLD if old else None, complete[0]), f"{command}, kill {number}: half a file")
         ends["complete" if now == complete[0] else "nothing or the old file"] += 1
+        parts = len(list(outputs.glob(".*.part")))
+        check(parts <= 1, f"{command}, kill {number}: {parts} parts, of which one run left one")
+        ends["parts left"] += parts
     for number in range(max(1, count // 10)):
         both = [started(arguments(folder, command, out, seed)) for seed in (1, 2)]
         codes = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in both]
         check(codes == [0, 0], f"{command}, two at once, {number}: {codes}")
         check(out.read_bytes() in complete, f"{command}, two at once, {number}: a mixed file")
-    for part in outputs.glob(".*.part"):
-        part.unlink()
+        check(os.listdir(outputs) == [out.name], f"{command}, two at once: something is left")
     for number in range(max(1, count // 10)):
         out.write_bytes(OLD)
         code = finished(arguments(folder, command, out), draw.randrange(len(complete[0])))

@@ -1,6 +1,7 @@
 """Files that appear under their name only when they are complete."""
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from freewill.errors import FreewillError, shown
+from freewill.leftovers import held, sweep
 
 
 def checked_path(path: Any, error: type[FreewillError]) -> Path:
@@ -35,7 +37,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """Yield the path of a new file beside `path`, which takes its place if all goes well.
 
     The file has a name that nothing else has, so that two writers never mix and no link is
-    followed; if anything is raised, it is removed and what stood under `path` stays.
+    followed; if anything is raised, it is removed and what stood under `path` stays. What a killed
+    process left of such files for this `path` is removed first.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -45,19 +48,28 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     'all of it'
     """
     target = Path(path)
-    part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
-    # Made here and not by a library for temporary files, whose files nobody else may read.
-    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    head = f".{target.name[:80]}."
+
+    def new() -> Path:
+        part = target.with_name(f"{head}{secrets.token_hex(8)}.part")
+        # Made here and not by a library for temporary files, whose files nobody else may read.
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        return part
+
+    # First, for the room that these take may be what a full disk lacks.
+    sweep(target.parent, rf"{re.escape(head)}[0-9a-f]{{16}}\.part")
     try:
-        yield part
-        # What a disk has no room for may be told only now, and a loss of power must not leave the
-        # new name with nothing behind it.
-        with part.open("rb") as whole:
-            os.fsync(whole.fileno())
-        os.replace(part, target)
+        with held(new) as part:
+            try:
+                yield part
+                # What a disk has no room for may be told only now, and a loss of power must not
+                # leave the new name with nothing behind it.
+                with part.open("rb") as whole:
+                    os.fsync(whole.fileno())
+                os.replace(part, target)
+            finally:
+                part.unlink(missing_ok=True)
     except OSError as error:
-        if str(error.filename) == str(part):
+        if error.filename is not None and Path(error.filename).name.startswith(head):
             error.filename = str(target)  # the name that the user knows
         raise
-    finally:
-        part.unlink(missing_ok=True)

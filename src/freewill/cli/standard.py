@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from freewill.errors import FreewillError, ParameterError, printable
+from freewill.leftovers import held, sweep
 
 DASH = "-"
 INPUT, OUTPUT = "standard input", "standard output"
 _MARKS = {b"PAR1": ".parquet", b"ARRO": ".arrow"}
-_FOLDER = "freewill-"
+_FOLDER = "freewill-pipe-"
 
 
 @contextmanager
@@ -59,11 +60,13 @@ def called(path: str | Path) -> str:
 @contextmanager
 def _behind(name: str) -> Iterator[Path]:
     """Yield a folder for what stands behind `-`; an error that names a file in it says `name`."""
-    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
-        spellings = {folder, printable(folder, len(folder) * 10)}
+    # True values may have come in: what a killed process left of them goes first.
+    sweep(Path(tempfile.gettempdir()), f"{_FOLDER}.*")
+    with held(lambda: Path(tempfile.mkdtemp(prefix=_FOLDER))) as folder:
+        spellings = {str(folder), printable(str(folder), 10 * len(str(folder)))}
         anything = rf"(?:file:(?://)?)?(?:{'|'.join(map(re.escape, spellings))})[/\\][.\w-]*\w"
         try:
-            yield Path(folder)
+            yield folder
         except FreewillError as error:
             error.args = (re.sub(anything, name, str(error)),)
             raise
@@ -71,6 +74,8 @@ def _behind(name: str) -> Iterator[Path]:
             if error.filename is not None and re.fullmatch(anything, str(error.filename)):
                 error.filename = name
             raise
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_json(head: bytes) -> bool:
