@@ -17,7 +17,7 @@ from freewill import leftovers
 from freewill.atomic import whole_file
 from freewill.leftovers import held, sweep
 
-pytestmark = pytest.mark.skipif(leftovers.fcntl is None, reason="no locks that end with a process")
+pytestmark = pytest.mark.skipif(not leftovers.LOCKS, reason="no locks that end with a process")
 WRITING = """
 import sys, time
 from freewill.atomic import whole_file
@@ -110,7 +110,7 @@ def test_only_names_of_this_output_are_looked_at(tmp_path):
 def test_without_locks_nothing_is_swept_and_all_is_written(tmp_path, monkeypatch):
     left = tmp_path / ".out.csv.00000000000000ab.part"
     left.touch()
-    monkeypatch.setattr(leftovers, "fcntl", None)
+    monkeypatch.setattr(leftovers, "LOCKS", False)
     assert write(tmp_path / "out.csv") == "all of it"
     assert left.exists()
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-try:
+LOCKS = os.name == "posix"
+"""Whether the system has locks that end with their process."""
+if LOCKS:
     import fcntl
-except ImportError:  # not on every system
-    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def sweep(folder: Path, names: str) -> None:
 
 def _locked(path: Path, *, wait: bool) -> int | None:
     """Lock a file or folder and return what holds the lock, or None if that cannot be."""
-    if fcntl is None:
+    if not LOCKS:
         return None
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
