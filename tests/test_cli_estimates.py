@@ -85,7 +85,7 @@ def test_shares_decide_where_no_column_does(folder, tmp_path):
     np.testing.assert_array_equal(by_id, [0, 0, 0, 1])
     for text in ("careful", "careful=x", "careful=-1", "=1", "nobody=1"):
         assert text.split("=")[0] in refused("obfuscate", ages, *arguments, "--share", text)
-    assert "all weights are 0" in refused("obfuscate", ages, *arguments, "--share", "careful=0")
+    assert "weights are all 0" in refused("obfuscate", ages, *arguments, "--share", "careful=0")
 
 
 def test_places_come_as_two_columns(tmp_path):
@@ -100,7 +100,7 @@ def test_places_come_as_two_columns(tmp_path):
     shown = run_json(*arguments, *columns, *out, "--drop-outside")
     assert (shown["people"], shown["dropped"]) == ({"near": 2}, 1)
     assert (
-        "1 people are outside 6 x 4 cells"
+        "left out: 1 person outside 6 x 4 cells"
         in run(*arguments, *columns, *out, "--drop-outside").stderr
     )
 

@@ -286,7 +286,7 @@ def test_values_make_a_line(tmp_path: Path, text: str) -> None:
     ("text", "message"),
     [
         ("a,b,c\n1,2,3\n", "has the columns a, b, c"),
-        ("lat,lon\n1,x\n", "line 2: '1,x': expected numbers"),
+        ("lat,lon\n1,x\n", "row 1, '1,x': expected numbers"),
         ("lat,lon\n", "has no rows"),
         ("age\n300\n", "whole values from 0 to 99"),
     ],

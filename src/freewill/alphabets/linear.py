@@ -95,11 +95,14 @@ class Linear:
                 f"got {shown(values)}, {kind_of(array)}; expected integers, from {self.first} to "
                 f"{self.last}."
             )
-        # In its own narrow type, array - first could wrap around.
-        wide = array.astype(np.int64 if array.dtype.kind == "i" else np.float64)
-        steps = (wide - self.first) / self.step
-        kept = (steps >= 0) & (steps <= self.size - 1) & (steps == np.floor(steps))
-        return Inside(steps[kept].astype(np.int64), kept)
+        wide = array.astype(np.result_type(array, np.float64)) if array.dtype.kind == "f" else array
+        kept = np.asarray((wide >= self.first) & (wide <= self.last))
+        if wide.dtype.kind == "f":
+            kept &= wide == np.floor(wide)
+        # Integers from here on, and only those that are near: differences neither round nor wrap.
+        steps, rest = np.divmod(wide[kept].astype(np.int64) - self.first, self.step)
+        kept[kept] = rest == 0
+        return Inside(steps[rest == 0], kept)
 
     def decode(self, indices: ArrayLike) -> NDArray[Any]:
         """Turn indices back into integers."""

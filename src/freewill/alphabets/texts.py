@@ -1,15 +1,19 @@
 """Values as people read and write them: labels, integers, points with the digits it takes."""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets.base import Alphabet, Inside, checked_indices
+from freewill.numerals import number, whole
 from freewill.types import IntArray
 
+_SPACES = " \t"
+_BETWEEN = re.compile(r"[ \t]*,[ \t]*|[ \t]+")
 _FINER = 100
 """A coordinate is rounded to less than this part of a cell, so that it stays in its cell."""
 
@@ -56,8 +60,8 @@ def texts(alphabet: Alphabet, indices: ArrayLike) -> list[str]:
 def encode_texts(alphabet: Alphabet, written: Sequence[str]) -> Inside:
     """Turn texts into indices and leave out those that are no value, telling which.
 
-    Labels must stand as they are; numbers may have spaces around them, and the coordinates of a
-    point a space or a comma between them.
+    Labels must stand as they are; numbers (`freewill.numerals`) may have spaces around them, and
+    the coordinates of a point spaces or a comma between them.
 
     >>> import freewill as fw
     >>> encode_texts(fw.Linear(1, 100), ["41", "41.0", "x", "101"])
@@ -66,8 +70,13 @@ def encode_texts(alphabet: Alphabet, written: Sequence[str]) -> Inside:
     if alphabet.labels:
         return alphabet.encode_inside(written)
     wide = len(alphabet.axes)
-    values = np.array([_coordinates(text, wide) for text in written]).reshape(len(written), wide)
-    return alphabet.encode_inside(values if wide > 1 else values[:, 0])
+    exact = alphabet.decode([0]).dtype.kind == "i"
+    read = [_numbers(text, wide, whole if exact else number) for text in written]
+    kept = np.array([found is not None for found in read], dtype=bool)
+    values = np.array([found for found in read if found], np.int64 if exact else np.float64)
+    inside = alphabet.encode_inside(values.reshape(-1, wide) if wide > 1 else values.reshape(-1))
+    kept[kept] = inside.kept
+    return Inside(inside.indices, kept)
 
 
 def encode_values(alphabet: Alphabet, values: Any) -> tuple[IntArray, bool]:
@@ -90,12 +99,11 @@ def _length(values: Any) -> int:
     return len(values) if hasattr(values, "__len__") and _depth(values) else 1
 
 
-def _coordinates(text: str, wide: int) -> list[float]:
-    try:
-        found = [float(part) for part in text.replace(",", " ").split()]
-    except ValueError:
-        found = []
-    return found if len(found) == wide else [math.nan] * wide
+def _numbers(text: str, wide: int, read: Callable[[str], float | None]) -> list[float] | None:
+    """Return as many numbers as there are axes, or None."""
+    found = [read(part) for part in _BETWEEN.split(text.strip(_SPACES))]
+    numbers = [number for number in found if number is not None]
+    return numbers if len(numbers) == len(found) == wide else None
 
 
 def _places(alphabet: Alphabet) -> list[int]:

@@ -1,6 +1,5 @@
 """`freewill audit`: recompute what mechanisms promise, from their laws."""
 
-import math
 import re
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +11,10 @@ from freewill.cli.show import FAILED, say_json, table
 from freewill.errors import ParameterError, printable
 from freewill.guarantees import Guarantee
 from freewill.guarantees import audit as recompute
+from freewill.numerals import number
 from freewill.progress import progress
 
-_NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?"
-_CLAIM = re.compile(rf"({_NUMBER})-(ldp|geo)(?:-.*)?", re.IGNORECASE)
+_CLAIM = re.compile(r"([0-9.][^-]*(?:e-[0-9]+)?)-(ldp|geo)(?:-.*)?", re.IGNORECASE)
 
 
 def audit(
@@ -60,8 +59,9 @@ def parse_claim(text: str) -> Guarantee:
     Guarantee(kind='geo', epsilon=0.1)
     """
     found = _CLAIM.fullmatch(text)
-    if found is None or not math.isfinite(float(found[1])):
+    epsilon = None if found is None else number(found[1])
+    if found is None or epsilon is None:
         raise ParameterError(
             f"--claim {printable(text)}: expected a number and a kind: 1.5-ldp or 0.1-geo."
         )
-    return Guarantee("geo" if found[2].lower() == "geo" else "ldp", float(found[1]))
+    return Guarantee("geo" if found[2].lower() == "geo" else "ldp", epsilon)

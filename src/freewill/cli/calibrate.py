@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from freewill.calibration import calibrate as find
-from freewill.cli.options import AsJson, load_json, option, parse_alphabet
+from freewill.cli.options import AsJson, load_json, numeric, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import called
 from freewill.errors import SpecError, several
@@ -57,7 +57,7 @@ def calibrate(
     ],
     loss: Annotated[
         list[float],
-        option(
+        numeric(
             "Expected distance between value and report; may be given many times.", "--loss", "-l"
         ),
     ],

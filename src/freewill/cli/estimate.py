@@ -20,7 +20,9 @@ from freewill.cli.options import (
     EngineName,
     Strict,
     check_target,
+    integral,
     load_survey,
+    numeric,
     option,
 )
 from freewill.cli.show import FAILED, remark, say, say_json, say_raw, table
@@ -61,12 +63,12 @@ def estimate(
         list[str] | None, option("Use only mechanisms of this kind (k-rr), name or id; many times.")
     ] = None,
     post: Annotated[Post | None, option("For inversion and debias; project by default.")] = None,
-    tol: Annotated[float | None, option("The gap to certify: 0.01 / people by default.")] = None,
-    delta: Annotated[float | None, option("Where em stops, and ibu as an iteration.")] = None,
-    max_steps: Annotated[int | None, option("The most steps to take.", min=1)] = None,
+    tol: Annotated[float | None, numeric("The gap to certify: 0.01 / people by default.")] = None,
+    delta: Annotated[float | None, numeric("Where em stops, and ibu as an iteration.")] = None,
+    max_steps: Annotated[int | None, integral("The most steps to take.", 1)] = None,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    rows: Annotated[int, option("Values to print, the likeliest; 0 prints all.", min=0)] = 20,
+    rows: Annotated[int, integral("Values to print, the likeliest; 0 prints all.", 0)] = 20,
     as_json: AsJson = False,
     as_csv: Annotated[bool, option("Print CSV: value, share.", "--csv")] = False,
     plot: Annotated[Path | None, option("Draw a picture: .png, .svg or .pdf.")] = None,

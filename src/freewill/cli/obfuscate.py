@@ -1,5 +1,6 @@
 """`freewill obfuscate`: play the part of people's devices, on a file of true values."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from freewill.cli.options import (
     AsJson,
     SurveyPath,
     check_target,
+    integral,
     is_standard_output,
     load_survey,
     option,
@@ -20,7 +22,8 @@ from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
 from freewill.cli.values import encode, read_columns
 from freewill.entropy import SystemGenerator
-from freewill.errors import ParameterError, several
+from freewill.errors import ParameterError, printable, several
+from freewill.numerals import number
 from freewill.progress import progress
 from freewill.reports import write_reports
 from freewill.sampling import Urn
@@ -55,10 +58,10 @@ def obfuscate(
     ] = None,
     seed: Annotated[
         int | None,
-        option(
+        integral(
             "Draw the same reports every time, for tests and simulations: whoever knows or guesses "
             "the seed takes the noise off again. Never for real people.",
-            min=0,
+            0,
         ),
     ] = None,
     drop_outside: Annotated[
@@ -127,19 +130,20 @@ def obfuscate(
 def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:
     """Read NAME=WEIGHT texts into one share for each mechanism; none given means equal shares."""
     names = list(survey.mechanisms)
-    weights = np.zeros(len(names)) if texts else np.ones(len(names))
+    weights = [0.0 if texts else 1.0] * len(names)
     for text in texts:
-        name, equals, number = text.rpartition("=")
-        try:
-            weight = float(number)
-        except ValueError:
-            weight = np.nan
-        if not (equals and np.isfinite(weight) and weight >= 0):
-            raise ParameterError(f"--share {text}: expected NAME=WEIGHT, such as {names[0]}=0.5.")
+        name, equals, written = text.rpartition("=")
+        weight = number(written)
+        if not equals or weight is None or weight < 0:
+            raise ParameterError(
+                f"--share {printable(text)}: expected NAME=WEIGHT, such as {names[0]}=0.5."
+            )
         weights[_place(name, survey)] += weight
-    if not weights.sum() > 0:
-        raise ParameterError("--share: all weights are 0; someone must choose something.")
-    return np.asarray(weights / weights.sum())
+    total = sum(weights)
+    if not 0 < total < math.inf:
+        fault = "overflow; take smaller ones" if total else "are all 0; someone must choose"
+        raise ParameterError(f"--share: the weights {fault}.")
+    return np.array(weights) / total
 
 
 def _place(name: str, survey: Survey) -> int:

@@ -10,9 +10,10 @@ import typer
 
 from freewill.alphabets import Alphabet, Categorical, Grid, Linear
 from freewill.cli.standard import DASH, INPUT, called
-from freewill.errors import FreewillError, ParameterError, SpecError, SurveyError, printable
+from freewill.errors import FreewillError, ParameterError, SpecError, SurveyError, printable, shown
 from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, from_spec
+from freewill.numerals import number, whole
 from freewill.survey import Survey, parsed
 
 Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
@@ -22,6 +23,31 @@ Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
 def option(text: str, *spellings: str, **settings: Any) -> Any:
     """Return an option by what it is for; spelled like its parameter unless told otherwise."""
     return typer.Option(*spellings, help=text, **settings)
+
+
+def as_number(text: Any) -> float:
+    """Read what an option takes as a number."""
+    found = number(text) if isinstance(text, str) else text
+    if found is None:
+        raise typer.BadParameter(f"{shown(text)} is not a number such as 10, 0.5 or 1e-9.")
+    return float(found)
+
+
+def numeric(text: str, *spellings: str) -> Any:
+    """Return an option that takes a number."""
+    return option(text, *spellings, parser=as_number)
+
+
+def integral(text: str, least: int) -> Any:
+    """Return an option that takes an integer, and none that is smaller than `least`."""
+
+    def integer(text: Any) -> int:
+        found = whole(text) if isinstance(text, str) else text
+        if found is None or found < least:
+            raise typer.BadParameter(f"{shown(text)} is not an integer >= {least}.")
+        return int(found)
+
+    return option(text, parser=integer)
 
 
 SurveyPath = Annotated[Path, option("The survey, .json or .toml.", "--survey", "-s")]
@@ -48,8 +74,8 @@ def parse_alphabet(text: str) -> Alphabet:
         return Linear(int(first), int(last), int(step or 1))
     if found := _GRID.fullmatch(text):
         try:
-            return Grid(int(found[1]), int(found[2]), float(found[3]))
-        except ValueError as error:
+            return Grid(int(found[1]), int(found[2]), as_number(found[3]))
+        except (ValueError, typer.BadParameter) as error:
             raise ParameterError(f"--alphabet {printable(text)}: {error}") from None
     if "," in text:
         return Categorical([label.strip() for label in text.split(",")])

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from freewill import experiments, plots
-from freewill.cli.options import option
+from freewill.cli.options import integral, option
 from freewill.cli.show import remark, say, table
 from freewill.errors import ParameterError
 
@@ -36,7 +36,7 @@ def reproduce(
     out: Annotated[
         Path, option("The folder for the report and all results.", "--out", "-o")
     ] = Path("reproduction"),
-    workers: Annotated[int | None, option("Processes; one a core by default.", min=1)] = None,
+    workers: Annotated[int | None, integral("Processes; one a core by default.", 1)] = None,
     listed: Annotated[bool, option("List the figures and stop.", "--list")] = False,
 ) -> None:
     """Run the paper's figures and tables again, and write a report.

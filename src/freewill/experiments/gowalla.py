@@ -8,6 +8,7 @@ from urllib.request import urlopen
 from freewill.atomic import whole_file
 from freewill.cache import folder
 from freewill.errors import FreewillError
+from freewill.numerals import whole
 from freewill.progress import progress
 
 URL = "https://snap.stanford.edu/data/loc-gowalla_totalCheckins.txt.gz"
@@ -35,7 +36,7 @@ def download(url: str = URL, target: Path | None = None, sha256: str | None = SH
             urlopen(url, timeout=_SECONDS) as answer,
             part.open("wb") as file,
         ):
-            size = int(answer.headers.get("Content-Length") or 0)
+            size = whole(answer.headers.get("Content-Length") or "") or 0
             while block := answer.read(_BLOCK):
                 file.write(block)
                 digest.update(block)

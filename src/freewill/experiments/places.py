@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from freewill.alphabets import Alphabet, Grid, kilometres_per_degree
-from freewill.errors import FreewillError, several
+from freewill.errors import FreewillError, several, shown
 from freewill.experiments.parameters import CITY, LINE
+from freewill.numerals import number
 from freewill.types import FloatArray
 
 _LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
@@ -83,22 +84,22 @@ def load(path: str | Path) -> Crowd:
     target = Path(path)
     try:
         opened: Any = gzip.open if target.suffix == ".gz" else open
-        with opened(target, "rt", encoding="utf-8", newline="") as file:
+        with opened(target, "rt", encoding="utf-8-sig", newline="") as file:
             first = file.readline()
             if first.count("\t") == _SNAP_COLUMNS - 1:
                 table = csv.reader(chain([first], file), delimiter="\t")
-                known = [(float(r[2]), float(r[3])) for r in table if len(r) == _SNAP_COLUMNS]
-                return _city(target, np.array(known))
+                known = (row for row in table if len(row) == _SNAP_COLUMNS)
+                return _city(target, _read_columns(target, known, 2, 3))
             heads = [head.strip().strip('"').lower() for head in first.split(",")]
             latitude, longitude = _find(heads, _LATITUDE), _find(heads, _LONGITUDE)
             if latitude is not None and longitude is not None:
-                return _city(target, _read_columns(target, file, latitude, longitude))
+                return _city(target, _read_columns(target, csv.reader(file), latitude, longitude))
             if len(heads) == 1:
-                rows = chain([first], file) if _is_number(heads[0]) else file
-                return _line(target, *_read_columns(target, rows, 0).T)
+                rows = chain([first], file) if number(heads[0]) is not None else file
+                return _line(target, *_read_columns(target, csv.reader(rows), 0).T)
             count = _find(heads, _COUNT)
             if len(heads) == 2 and count is not None:
-                return _line(target, *_read_columns(target, file, 1 - count, count).T)
+                return _line(target, *_read_columns(target, csv.reader(file), 1 - count, count).T)
             raise FreewillError(
                 f"{target} has the columns {', '.join(heads)}: expected latitude and longitude, "
                 f"or one column of values, with or without one named count."
@@ -107,31 +108,21 @@ def load(path: str | Path) -> Crowd:
         raise FreewillError(f"{target} cannot be read as CSV: {error}.") from None
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _find(heads: list[str], names: tuple[str, ...]) -> int | None:
     return next((heads.index(name) for name in names if name in heads), None)
 
 
-def _read_columns(path: Path, file: Iterable[str], *places: int) -> FloatArray:
-    """Read columns of numbers; a row without them is an error that names its line."""
+def _read_columns(path: Path, rows: Iterable[list[str]], *places: int) -> FloatArray:
+    """Read columns of numbers; a row without them is an error that shows it."""
     found = []
-    for number, row in enumerate(csv.reader(file), start=2):
-        if not row:
-            continue
-        try:
-            found.append([float(row[place]) for place in places])
-        except (ValueError, IndexError):
+    for row in filter(None, rows):
+        read = [number(row[place].strip(" ")) for place in places if place < len(row)]
+        found.append([one for one in read if one is not None])
+        if len(found[-1]) != len(places):
             raise FreewillError(
-                f"{path}, line {number}: {','.join(row)!r}: expected numbers in "
+                f"{path}, row {len(found):,}, {shown(','.join(row))}: expected numbers in "
                 f"column{'s' * (len(places) > 1)} {', '.join(str(place + 1) for place in places)}."
-            ) from None
+            )
     if not found:
         raise FreewillError(f"{path} has no rows: there is nobody to draw.")
     return np.array(found)
