@@ -14,6 +14,7 @@ from freewill.cli.options import (
     check_target,
     is_standard_output,
     load_survey,
+    option,
 )
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import describe, evidence_table, remark, say, say_json, table
@@ -21,6 +22,7 @@ from freewill.cli.standard import standard_input, standard_output
 from freewill.errors import ReportError, several
 from freewill.progress import progress
 from freewill.reports import Reading, read, save_evidence
+from freewill.reports.copies import refuse_copies
 from freewill.survey import Survey
 
 
@@ -33,13 +35,18 @@ def collect(
     out: EvidencePath,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
+    equal: Annotated[
+        bool, option("Count files of equal content, which are no copies of each other.", "--equal")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Count reports into evidence, which is all that an estimate needs.
 
     Rows that cannot be right are left out, counted by reason and shown; `--strict` refuses the
     source instead, as is done where no row is right. Rows that share a `report_id` count once if
-    they are the same, and not at all if they differ. `-` is standard input or output; what is told
+    they are the same, and not at all if they differ. A file that is named twice is read once, and
+    two files of equal content without a `report_id` are refused: everyone in them would count
+    twice. `-` is standard input or output; what is told
     goes to standard error then.
 
     Example:
@@ -50,7 +57,8 @@ def collect(
     check_target(out, (".parquet",), "evidence")
     aside = is_standard_output(out, as_json=as_json)
     with standard_input(sources) as files, standard_output(out, ".parquet") as target:
-        reading = read_with_progress(files, load_survey(survey), engine, strict=strict)
+        offered = load_survey(survey)
+        reading = read_with_progress(files, offered, engine, strict=strict, equal=equal)
         refuse_nobody(reading)
         save_evidence(reading.evidence, target)
     if as_json:
@@ -63,9 +71,11 @@ def collect(
 
 
 def read_with_progress(
-    sources: list[str], survey: Survey, engine: Engine, *, strict: bool
+    sources: list[str], survey: Survey, engine: Engine, *, strict: bool, equal: bool = False
 ) -> Reading:
-    """Read reports, showing how far it got."""
+    """Read reports, showing how far it got; each file must be another one."""
+    if not equal:
+        refuse_copies(sources)
     with progress("reading reports") as show:
         return read(sources, survey, engine=engine.value, strict=strict, show=show)
 
