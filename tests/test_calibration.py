@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
+from freewill.cli.calibrate import Kind
+from freewill.mechanisms import REGISTRY
 
 LINE = fw.Linear(0, 99)
 CITY = fw.Grid(columns=24, rows=16, cell=0.5)
@@ -95,3 +97,7 @@ def test_losses_that_are_none(loss):
 def test_bits_have_no_loss_to_calibrate():
     with pytest.raises(fw.LawError, match="bits"):
         fw.calibrate(fw.RAPPOR, LINE, quality_loss=1.0)
+
+
+def test_every_mechanism_can_be_asked_for_on_the_command_line():
+    assert {kind.value for kind in Kind} == REGISTRY.keys()

@@ -9,7 +9,7 @@ import pytest
 
 import freewill as fw
 from freewill.alphabets import _KINDS as ALPHABETS
-from freewill.mechanisms import _REGISTRY as MECHANISMS
+from freewill.mechanisms import REGISTRY as MECHANISMS
 
 PAGE = (Path(__file__).parent.parent / "docs" / "surveys.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```(json|toml)\n(.*?)```", PAGE, re.DOTALL)

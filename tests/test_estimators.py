@@ -196,7 +196,7 @@ def test_an_estimate_tells_how_many_directions_are_lost() -> None:
     constant = fw.Matrix(LINE, np.full((12, 4), 0.25))
     estimate = fw.gibu(fw.collect([(constant, [0, 1, 2])]))
     assert estimate.unresolved == 11
-    assert "11 directions of theta are not told apart" in str(estimate)
+    assert "not told apart: 11 directions of theta" in str(estimate)
     pairs = fw.Matrix(LINE, np.kron(np.eye(6), np.ones((2, 1))))
     assert fw.gibu(simulated([pairs], TRUTH, 100, 1)).unresolved == 6
     assert fw.gibu(simulated([pairs, fw.KRR(LINE, 1.0)], TRUTH, 100, 1)).unresolved == 0
@@ -326,3 +326,11 @@ def test_an_estimate_says_who_solved_it() -> None:
     evidence = simulated(KRRS, TRUTH, 1000, 1)
     assert str(fw.gibu(evidence)).startswith("gibu by linear: certified, gap ")
     assert str(fw.em(evidence, max_steps=3)).startswith("em: max_steps, gap ")
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+@pytest.mark.parametrize("steps", [0, -1, 1.5, True])
+def test_ibu_refuses_steps_that_are_no_such_number(delta, steps):
+    coin = fw.KRR(fw.Linear(0, 1), 1.0)
+    with pytest.raises(fw.ParameterError, match="max_steps"):
+        fw.ibu(fw.collect([(coin, [0, 1])]), delta=delta, max_steps=steps)

@@ -40,7 +40,7 @@ epsilons = st.floats(math.log(SMALLEST), math.log(LARGEST)).map(
 def _skeleton_in_registry() -> Iterator[None]:
     """What the registry line of docs/new-mechanism.md does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(mechanisms._REGISTRY, Exponential.name, Exponential)
+        patch.setitem(mechanisms.REGISTRY, Exponential.name, Exponential)
         yield
 
 

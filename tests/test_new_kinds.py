@@ -157,7 +157,7 @@ TRUTH = np.random.default_rng(5).dirichlet(np.ones(K))
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
     for mechanism in NEW:
-        monkeypatch.setitem(mechanisms._REGISTRY, mechanism.name, type(mechanism))
+        monkeypatch.setitem(mechanisms.REGISTRY, mechanism.name, type(mechanism))
 
 
 def reported(names, people=6000, seed=0):

@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from freewill.errors import AlphabetError, shown
 from freewill.types import BoolArray, FloatArray, IntArray, Spec
 
+LARGEST = 2**53
+"""Up to which doubles tell all integers apart."""
+
 
 class Inside(NamedTuple):
     """Values that are in an alphabet: their indices, and which of those given they were."""

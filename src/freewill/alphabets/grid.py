@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.alphabets.base import Inside, checked_indices, checked_integer
+from freewill.alphabets.base import LARGEST, Inside, checked_indices, checked_integer
 from freewill.errors import AlphabetError, FreewillError, several, shown
 from freewill.types import FloatArray, IntArray, Spec, numbers
 
@@ -16,7 +16,6 @@ EARTH_ECCENTRICITY_SQUARED = 0.00669437999014
 """Both of the WGS 84 ellipsoid."""
 MEAN_RADIUS_KM = 6371.0
 """Of the sphere that haversine formulas take the earth for."""
-_LARGEST = 2**53
 _LONGER, _SHORTER = 1.01, 0.9
 """By which factors a cell that the caller gives may differ from what its box makes it."""
 
@@ -55,7 +54,7 @@ class Grid:
     ) -> None:
         object.__setattr__(self, "columns", checked_integer("columns", columns, least=1))
         object.__setattr__(self, "rows", checked_integer("rows", rows, least=1))
-        if self.columns * self.rows > _LARGEST:
+        if self.columns * self.rows > LARGEST:
             raise AlphabetError(
                 f"columns={shown(self.columns)}, rows={shown(self.rows)}: must be at most 2^53 "
                 f"cells, which indices still count."

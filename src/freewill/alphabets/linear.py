@@ -6,11 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.alphabets.base import Inside, checked_indices, checked_integer, kind_of
+from freewill.alphabets.base import LARGEST, Inside, checked_indices, checked_integer, kind_of
 from freewill.errors import AlphabetError, several, shown
 from freewill.types import FloatArray, IntArray, Spec
-
-_LARGEST = 2**53
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Linear:
             value = getattr(self, name)
             object.__setattr__(self, name, checked_integer(name, value))
         for name, value in (("first", self.first), ("last", self.last)):
-            if abs(value) > _LARGEST:
+            if abs(value) > LARGEST:
                 raise AlphabetError(
                     f"{name}={shown(value)}: must be at most 2^53 either way, up to which "
                     f"distances are exact. Use smaller units, or labels."

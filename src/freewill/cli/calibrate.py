@@ -11,16 +11,7 @@ from freewill.cli.options import AsJson, load_json, numeric, option, parse_alpha
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import called
 from freewill.errors import SpecError, several
-from freewill.mechanisms import (
-    KRR,
-    RAPPOR,
-    Geometric,
-    Identity,
-    Matrix,
-    Mechanism,
-    PlanarGeometric,
-    Shokri,
-)
+from freewill.mechanisms import REGISTRY
 from freewill.progress import progress
 from freewill.types import FloatArray, distribution
 
@@ -35,12 +26,6 @@ class Kind(StrEnum):
     SHOKRI = "shokri"
     MATRIX = "matrix"
     IDENTITY = "identity"
-
-
-_KINDS: dict[str, type[Mechanism]] = {
-    mechanism.name: mechanism
-    for mechanism in (KRR, Geometric, PlanarGeometric, RAPPOR, Shokri, Matrix, Identity)
-}
 
 
 def calibrate(
@@ -79,7 +64,7 @@ def calibrate(
     expected = None if prior is None else load_prior(prior, values.size)
     with progress("calibrating"):
         found: list[Any] = [
-            find(_KINDS[kind], values, quality_loss=target, prior=expected) for target in loss
+            find(REGISTRY[kind], values, quality_loss=target, prior=expected) for target in loss
         ]
     pairs = list(zip(loss, found, strict=True))
     if as_json:

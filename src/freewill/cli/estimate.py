@@ -29,6 +29,7 @@ from freewill.cli.show import FAILED, remark, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, standard_input
 from freewill.errors import ParameterError, several
 from freewill.estimators import Estimate, Status
+from freewill.estimators.estimate import default_tolerance
 from freewill.estimators.methods import Method
 from freewill.evidence import Evidence
 from freewill.geojson import features
@@ -106,7 +107,7 @@ def estimate(
         if geojson is not None:
             features(evidence.alphabet, np.zeros(evidence.alphabet.size))  # refused before the work
         with progress(f"estimating by {chosen.estimator}") as tell:
-            watch = towards(tol or 0.01 / max(evidence.people, 1), tell)
+            watch = towards(tol or default_tolerance(evidence), tell)
             found = chosen.run(evidence, lambda step: watch(step.gap))
     if to_screen:
         say_json(features(evidence.alphabet, found.theta))

@@ -54,7 +54,7 @@ class Estimate:
             f"{self.seconds:.3g} s"
         )
         if self.unresolved:
-            text += f"; without a trace: {several(self.unresolved, 'direction')} of theta"
+            text += f"; not told apart: {several(self.unresolved, 'direction')} of theta"
         return f"{text}. {self.advice}" if self.advice else text
 
     @property

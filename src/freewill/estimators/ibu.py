@@ -1,6 +1,7 @@
 """IBU: iterative Bayesian update, for one mechanism."""
 
 from dataclasses import replace
+from functools import partial
 
 from freewill.estimators.em import em
 from freewill.estimators.estimate import Estimate
@@ -26,8 +27,6 @@ def ibu(
     array([0.716, 0.284])
     """
     only_group(evidence, "ibu")
-    if delta is None:
-        found = gibu(evidence, tol, max_steps or 100)
-    else:
-        found = em(evidence, delta, max_steps=max_steps or 1_000_000)
+    method = partial(gibu, evidence, tol) if delta is None else partial(em, evidence, delta)
+    found = method() if max_steps is None else method(max_steps=max_steps)
     return replace(found, method="ibu")

@@ -41,7 +41,7 @@ _NOTES = {
     "law": "a matrix, one row a value",
     "outputs": "an alphabet",
 }
-_REGISTRY = {kind.name: kind for kind in _KINDS}
+REGISTRY = {kind.name: kind for kind in _KINDS}
 
 
 def from_spec(spec: Any) -> Mechanism:
@@ -56,10 +56,10 @@ def from_spec(spec: Any) -> Mechanism:
         raise SpecError(f"a spec of type {type(spec).__name__}: expected a dict, as spec() gives.")
     fields = dict(spec)
     name, version = fields.pop("mechanism", None), fields.pop("version", None)
-    if not isinstance(name, str) or name not in _REGISTRY:
+    if not isinstance(name, str) or name not in REGISTRY:
         raise SpecError(
-            f"mechanism {shown(name)}: expected one of {', '.join(sorted(_REGISTRY))}."
-            f"{closest(name, _REGISTRY)}"
+            f"mechanism {shown(name)}: expected one of {', '.join(sorted(REGISTRY))}."
+            f"{closest(name, REGISTRY)}"
         )
     if not isinstance(version, int | float) or version != SPEC_VERSION:
         raise SpecError(
@@ -67,7 +67,7 @@ def from_spec(spec: Any) -> Mechanism:
             f"Update freewill, or write the spec again."
         )
     alphabet = alphabet_from_spec(fields.pop("alphabet", None))
-    kind = _REGISTRY[name]
+    kind = REGISTRY[name]
     fields = kind.current_names(fields)
     check_fields(fields, kind, f"a {name} mechanism", _NOTES)
     try:
