@@ -29,7 +29,12 @@ def run(*arguments, code=0):
 
 
 def run_json(*arguments, code=0):
-    return json.loads(run(*arguments, "--json", code=code).stdout)
+    """Run a command and return its JSON, in which there are no numbers that JSON does not have."""
+    return json.loads(run(*arguments, "--json", code=code).stdout, parse_constant=foreign)
+
+
+def foreign(constant):
+    raise ValueError(f"{constant} is not JSON")
 
 
 def refused(*arguments, code=2):

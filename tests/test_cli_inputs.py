@@ -189,3 +189,88 @@ def test_nobody_inside_is_refused(own):
     (own / "v.csv").write_text("answer\nmaybe\n")
     common = ("obfuscate", own / "v.csv", "-s", own / "menu.json", "-c", "answer")
     assert "such as 'maybe'" in refused(*common, "--drop-outside", "-o", own / "r.csv")
+
+
+LETTERS = ["01", "1", "1.0", "NA", "nan", "true", "False", "2020-01-01", "null", "x", "-"]
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_labels_and_names_in_a_csv_are_taken_to_the_letter(tmp_path, header):
+    """Whatever they look like: a reader that guesses makes 1 of 01, and nothing of NA."""
+    labels = fw.Categorical(LETTERS)
+    Survey(labels, {"01": fw.Identity(labels), "1": fw.KRR(labels, 50.0)}).save(tmp_path / "s.json")
+    rows = [(label, name) for label in LETTERS for name in ("01", "1")]
+    for some in (rows, rows[:4], rows[6:8]):  # all kinds, numbers alone, nothing but NA
+        text = "".join(f"{label},{name}\n" for label, name in some)
+        (tmp_path / "v.csv").write_text("label,name\n" * header + text)
+        columns = ("-c", "label", "--choice", "name") if header else ("-c", "1", "--choice", "2")
+        common = ("-s", tmp_path / "s.json", *columns, "-o", tmp_path / "r.csv")
+        shown = run_json("obfuscate", tmp_path / "v.csv", *common)
+        assert shown["people"] == {"01": len(some) // 2, "1": len(some) // 2}
+        sent = [line.split(",") for line in (tmp_path / "r.csv").read_text().split()[1:]]
+        assert sorted((value.strip('"'), name.strip('"')) for name, value in sent) == sorted(some)
+
+
+def test_outputs_that_cannot_be_are_refused_before_the_work(own, monkeypatch):
+    for name in ("d.parquet", "d.csv", "d.png", "d.json"):
+        (own / name).mkdir()
+    (own / "v.csv").write_text("age\n41\n")
+    run("obfuscate", own / "v.csv", "-s", own / "survey.json", "-c", "age", "-o", own / "r.csv")
+    run("collect", own / "r.csv", "-s", own / "survey.json", "-o", own / "e.parquet")
+    for module in ("collect", "obfuscate", "estimate"):
+        monkeypatch.setattr(f"freewill.cli.{module}.load_survey", None)  # no work was begun
+    survey = ("-s", own / "survey.json")
+    commands = (
+        ("obfuscate", own / "v.csv", *survey, "-c", "age", "-o", own / "d.csv"),
+        ("collect", own / "r.csv", *survey, "-o", own / "d.parquet"),
+        ("merge", own / "e.parquet", "-o", own / "d.parquet"),
+        ("estimate", own / "r.csv", *survey, "--plot", own / "d.png"),
+        ("estimate", own / "r.csv", *survey, "--geojson", own / "d.json"),
+    )
+    for command in commands:
+        assert "is a folder" in refused(*command)
+    monkeypatch.setattr(os, "access", lambda _, how: how == os.R_OK)
+    for command in commands:
+        elsewhere = Path(command[-1]).with_name(f"new{Path(command[-1]).suffix}")
+        assert "nothing may be written to the folder" in refused(*command[:-1], elsewhere)
+
+
+def test_no_map_and_no_picture_replaces_an_input(own):
+    (own / "v.csv").write_text("age\n41\n")
+    run("obfuscate", own / "v.csv", "-s", own / "survey.json", "-c", "age", "-o", own / "r.csv")
+    before = (own / "survey.json").read_bytes()
+    os.link(own / "survey.json", own / "hard.json")
+    (own / "soft.png").symlink_to(own / "r.csv")
+    for name in ("survey.json", "hard.json"):
+        message = refused(
+            "estimate", own / "r.csv", "-s", own / "survey.json", "--geojson", own / name
+        )
+        assert "--geojson" in message
+        assert "would be replaced" in message
+    message = refused(
+        "estimate", own / "r.csv", "-s", own / "survey.json", "--plot", own / "soft.png"
+    )
+    assert "would be replaced" in message
+    assert "--plot -" in refused(
+        "estimate", own / "r.csv", "-s", own / "survey.json", "--plot", "-"
+    )
+    assert (own / "survey.json").read_bytes() == before
+
+
+def test_values_that_are_no_file_are_told_by_what_they_are(own):
+    common = ("-s", own / "survey.json", "-c", "age", "-o", own / "r.csv")
+    assert "is not there: expected a file of values" in refused(
+        "obfuscate", own / "no.csv", *common
+    )
+    assert "is a folder: expected a file of values" in refused("obfuscate", own, *common)
+    (own / "v.csv").write_text("Age\n41\n")
+    assert "Did you mean 'Age'?" in refused("obfuscate", own / "v.csv", *common)
+    (own / "v.csv").write_text("age\nTrue\n")
+    assert "such as True:" in refused("obfuscate", own / "v.csv", *common)
+    (own / "v.csv").write_text("age,who\n41,nobody\n")
+    assert "mechanism 'nobody' is" in refused(
+        "obfuscate", own / "v.csv", *common, "--choice", "who"
+    )
+    message = refused("obfuscate", own / "v.csv", "-s", own, "-c", "age", "-o", own / "r.csv")
+    assert "cannot be read: is a directory" in message
+    assert "is a file: expected a folder" in refused("reproduce", "7b", "--out", own / "v.csv")

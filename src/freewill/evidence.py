@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
-from freewill.errors import EvidenceError, FreewillError, noun, printable, several
+from freewill.errors import EvidenceError, FreewillError, closest, noun, printable, several
 from freewill.mechanisms import Mechanism
 from freewill.operators import Operator, StackOperator, Structure
 from freewill.outputs import checked_counts, checked_people, people_in
@@ -174,6 +174,7 @@ class Evidence:
             raise EvidenceError(
                 f"no mechanism {', '.join(map(repr, missing))} in the evidence, which has "
                 f"{', '.join(there) or 'none'}: expected names in the survey, ids or kinds."
+                f"{closest(missing[0] if missing else '', there)}"
             )
         return Evidence(self.alphabet, tuple(kept))
 

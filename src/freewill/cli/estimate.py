@@ -25,6 +25,7 @@ from freewill.cli.options import (
     numeric,
     option,
 )
+from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import FAILED, remark, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, standard_input
 from freewill.errors import ParameterError, several
@@ -94,11 +95,7 @@ def estimate(
     to_screen = str(geojson) == DASH
     if as_json + as_csv + to_screen > 1:
         raise ParameterError("--json, --csv or --geojson - were given together: take one of them.")
-    if geojson is not None and not to_screen:
-        check_target(geojson, (".geojson", ".json"), "GeoJSON")
-    if plot is not None:
-        plots.require_matplotlib()
-        check_target(plot, (".png", ".svg", ".pdf"), "a picture")
+    check_targets(geojson, plot, [*sources, *([] if survey is None else [str(survey)])])
     given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = Method.parse(method, **given)
     with standard_input(sources) as files:
@@ -133,6 +130,19 @@ def estimate(
         ended = f"{found.status}, with a gap of {found.gap:.2g}"
         remark(f"{found.method} did not arrive: {ended}. {found.advice}")
         raise typer.Exit(FAILED)
+
+
+def check_targets(geojson: Path | None, plot: Path | None, inputs: list[str]) -> None:
+    """Refuse, before the work, a map or a picture that could not be written, or over an input."""
+    if geojson is not None:
+        refuse_overwriting(geojson, inputs, "--geojson")
+        check_target(geojson, (".geojson", ".json"), "GeoJSON")
+    if plot is not None:
+        plots.require_matplotlib()
+        if str(plot) == DASH:
+            raise ParameterError("--plot -: a picture goes into a file: .png, .svg or .pdf.")
+        refuse_overwriting(plot, inputs, "--plot")
+        check_target(plot, (".png", ".svg", ".pdf"), "a picture")
 
 
 def load(

@@ -81,14 +81,16 @@ def obfuscate(
         freewill obfuscate ages.csv --survey survey.json --column age \
             --share careful=3 --share relaxed=1 --out reports.parquet
     """
-    refuse_overwriting(out, [values, survey])
+    refuse_overwriting(out, [path for path in (values, survey) if not path.is_dir()])
     check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
     aside = is_standard_output(out, as_json=as_json, binary=False)
     offered = load_survey(survey)
     rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
     names = list(offered.mechanisms)
     with standard_input([str(values)]) as (source,):
-        given = read_columns(Path(source), [*column, *([] if choice is None else [choice])])
+        chosen_by = [] if choice is None else [choice]
+        texts = [*column, *chosen_by] if offered.alphabet.labels else chosen_by
+        given = read_columns(Path(source), [*column, *chosen_by], texts)
     indices, kept = encode(
         offered.alphabet, given[: len(column)], column, drop_outside=drop_outside
     )
@@ -154,4 +156,4 @@ def _place(name: str, survey: Survey) -> int:
 def _named(choices: NDArray[Any], survey: Survey) -> IntArray:
     """Turn the names that people chose into places in the survey."""
     present, where = np.unique(choices.astype(str), return_inverse=True)
-    return np.array([_place(name, survey) for name in present], dtype=np.int64)[where]
+    return np.array([_place(name, survey) for name in present.tolist()], dtype=np.int64)[where]

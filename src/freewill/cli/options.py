@@ -1,5 +1,6 @@
 """Options that several commands share, and how their texts are read."""
 
+import os
 import re
 import sys
 from enum import StrEnum
@@ -44,7 +45,9 @@ def integral(text: str, least: int) -> Any:
     def integer(text: Any) -> int:
         found = whole(text) if isinstance(text, str) else text
         if found is None or found < least:
-            raise typer.BadParameter(f"{shown(text)} is not an integer >= {least}.")
+            raise typer.BadParameter(
+                f"{shown(text)} is not an integer of at most 64 bits, >= {least}."
+            )
         return int(found)
 
     return option(text, parser=integer)
@@ -123,12 +126,16 @@ def check_target(path: Path, endings: tuple[str, ...], what: str) -> None:
     """Refuse, before any work is done, a file that could not be written in the end."""
     if str(path) == DASH:
         return
+    if path.is_dir():
+        raise ParameterError(f"{path} is a folder: {what} is one file. Name one in it.")
     if path.suffix.lower() not in endings:
         raise ParameterError(
             f"{path}: {what} is written as {' or '.join(endings)}; choose such an ending."
         )
     if not path.parent.is_dir():
         raise FreewillError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise FreewillError(f"{path}: nothing may be written to the folder {path.parent}.")
 
 
 def is_standard_output(out: Path, *, as_json: bool, binary: bool = True) -> bool:

@@ -10,7 +10,7 @@ from freewill.errors import ParameterError
 from freewill.reports.sources import local_path
 
 
-def refuse_overwriting(out: Path, inputs: Iterable[str | Path]) -> None:
+def refuse_overwriting(out: Path, inputs: Iterable[str | Path], option: str = "--out") -> None:
     """Refuse to write to a file that is read, by any name, or into a folder that is read.
 
     Files are the same if the system says so, so that another spelling of the path, a symbolic link
@@ -24,7 +24,7 @@ def refuse_overwriting(out: Path, inputs: Iterable[str | Path]) -> None:
         if path.is_dir():
             if Path(os.path.realpath(out)).is_relative_to(os.path.realpath(path)):
                 raise ParameterError(
-                    f"--out {out} lies in {given}, the folder that is read: the next run would "
+                    f"{option} {out} lies in {given}, the folder that is read: the next run would "
                     f"read it too. Choose another folder for it."
                 )
             continue
@@ -32,7 +32,7 @@ def refuse_overwriting(out: Path, inputs: Iterable[str | Path]) -> None:
         for one in found:
             if is_same(out, one):
                 raise ParameterError(
-                    f"--out {out} is {one}, which is read: it would be replaced, and lost. "
+                    f"{option} {out} is {one}, which is read: it would be replaced, and lost. "
                     f"Choose another name."
                 )
 

@@ -53,6 +53,8 @@ def reproduce(
     if listed:
         _list()
         return
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"--out {out} is a file: expected a folder, for several files.")
     plots.require_matplotlib()  # which draws at the very end, after all the work
     plan = experiments.plan(figures or (), experiments.QUICK if quick else experiments.FULL)
     paths = [*(data or ()), *([experiments.download()] if download else ())]

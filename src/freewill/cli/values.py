@@ -1,5 +1,6 @@
 """Values files: true values, and who chooses what, for `freewill obfuscate`."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 from pyarrow import csv, json, parquet
 
 from freewill.alphabets import Alphabet, Inside
-from freewill.errors import AlphabetError, FreewillError, printable, several
+from freewill.errors import AlphabetError, FreewillError, closest, printable, several, shown
+from freewill.numerals import whole
 from freewill.reports.separators import SEPARATORS, first_row, head_of, separator_of
 
 _READERS = {
@@ -24,15 +26,19 @@ _FAR_BETTER = 2
 """How many times as many points must be inside, if exchanged, to ask whether they are."""
 
 
-def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
+def read_columns(path: Path, columns: list[str], texts: Collection[str] = ()) -> list[NDArray[Any]]:
     """Read columns of a CSV, Parquet or NDJSON file; a null anywhere in them is an error.
 
-    A CSV may have no header: its columns are then called by their places, 1 and so on.
+    A CSV may have no header: its columns are then called by their places, 1 and so on. What stands
+    in the columns `texts` of a CSV is taken to the letter, as labels and names are: 01, NA, true.
     """
+    if not path.is_file():
+        fault = "is a folder" if path.is_dir() else "is not there"
+        raise FreewillError(f"{path} {fault}: expected a file of values.")
     if path.suffix.lower() not in _READERS:
         raise FreewillError(f"{path}: expected a values file, one of {', '.join(_READERS)}.")
     try:
-        table = _table(path, columns)
+        table = _table(path, columns, texts)
         heads = table.column_names
     except UnicodeDecodeError:
         raise FreewillError(f"{path} cannot be read: expected UTF-8.") from None
@@ -46,8 +52,8 @@ def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
         column = table.column(name)
         if column.null_count:
             raise FreewillError(
-                f"{path}: {several(column.null_count, 'row')} of column {name!r} "
-                f"{'is' if column.null_count == 1 else 'are'} empty. Every person needs a value."
+                f"{path}: {several(column.null_count, 'row')} without a value (empty, or NA) in "
+                f"column {name!r}. Every person needs one."
             )
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
@@ -57,7 +63,7 @@ def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
     return found
 
 
-def _table(path: Path, columns: list[str]) -> pa.Table:
+def _table(path: Path, columns: list[str], texts: Collection[str]) -> pa.Table:
     read = _READERS[path.suffix.lower()]
     if read is not None:
         return read(path)
@@ -67,11 +73,15 @@ def _table(path: Path, columns: list[str]) -> pa.Table:
     if not named:
         separator = max(SEPARATORS, key=lambda one: len(first_row(head, one)))
     # Places instead of names: there is no header.
-    places = not named and all(name.isdecimal() for name in columns)
+    places = not named and all(whole(name) for name in columns)
+    heads = {name: f"f{int(name) - 1}" if places else name for name in texts}
     table = csv.read_csv(
         path,
         read_options=csv.ReadOptions(autogenerate_column_names=places),
         parse_options=csv.ParseOptions(delimiter=separator),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(heads.values(), pa.string()), strings_can_be_null=False
+        ),
     )
     if not places:
         return table
@@ -83,7 +93,9 @@ def _no_column(path: Path, name: str, names: list[str]) -> str:
     if name in names:
         many = several(names.count(name), "column")
         return f"{path} has {many} {name!r}: rename one. It has {some}."
-    hint = " Without a header line, give the place: 1." if path.suffix.lower() == ".csv" else ""
+    hint = closest(name, names)
+    if path.suffix.lower() == ".csv" and not hint and not whole(name):
+        hint = " Without a header line, give the place: 1."
     return f"{path} has no column {name!r}: its columns are {some}.{hint}"
 
 
@@ -147,5 +159,6 @@ def _fitting(alphabet: Alphabet, name: str, column: NDArray[Any]) -> NDArray[Any
         return column
     wanted = "labels (texts)" if alphabet.labels else "numbers"
     raise AlphabetError(
-        f"column {name!r} has values such as {column[0]!r}: {alphabet} takes {wanted}."
+        f"column {name!r} has values such as {shown(column[:1].tolist()[0])}: {alphabet} takes "
+        f"{wanted}."
     )
