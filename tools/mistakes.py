@@ -65,6 +65,8 @@ VALUES = (
     Mistake("An empty cell", "freewill obfuscate holes.csv -s ages.json -c age -o r.csv"),
     Mistake("A share for a mechanism that is not on offer",
             "freewill obfuscate ages.csv -s ages.json -c age --share relaxd=1 -o r.csv"),
+    Mistake("A folder to write to",
+            "freewill obfuscate ages.csv -s ages.json -c age -o ."),
     Mistake("An ending that no format has",
             "freewill obfuscate ages.csv -s ages.json -c age -o r.xlsx"),
 )  # fmt: skip
@@ -77,6 +79,10 @@ REPORTS = (
     Mistake("Evidence into a CSV file", "freewill collect reports.csv -s ages.json -o e.csv"),
     Mistake("A folder that is not there",
             "freewill collect reports.csv -s ages.json -o no/e.parquet"),
+    Mistake("The same reports under two names",
+            "freewill collect reports.csv copy.csv -s ages.json -o e.parquet"),
+    Mistake("What is written over what is read",
+            "freewill merge evidence.parquet -o evidence.parquet"),
     Mistake("A misspelt method", "freewill estimate evidence.parquet -m gibo"),
     Mistake("A mechanism that nobody chose", "freewill estimate evidence.parquet --only relaxd"),
     Mistake("A map of what has no place",
@@ -115,6 +121,7 @@ def prepare(folder: Path) -> None:
     rng, people = np.random.default_rng(0), np.arange(100)
     parts = [(name, mechanism.obfuscate(people, rng)) for name, mechanism in offered.items()]
     fw.write_reports(folder / "reports.csv", parts)
+    fw.write_reports(folder / "copy.csv", parts)
     pairs = [(offered[name], reports) for name, reports in parts]
     fw.save_evidence(fw.collect(pairs), folder / "evidence.parquet")
     tables = {

@@ -318,7 +318,12 @@ def _checked_bounds(bounds: Any) -> tuple[float, float, float, float]:
         raise AlphabetError(f"bounds={shown(bounds)}: expected {wanted}.")
     south, north, west, east = edges.tolist()
     if not (-90 <= south < north <= 90):
-        raise AlphabetError(f"south={south}, north={north}: expected -90 <= south < north <= 90.")
+        raise AlphabetError(
+            f"south={south}, north={north}: expected -90 <= south < north <= 90. Bounds are "
+            f"{wanted}."
+        )
     if not (-180 <= west < east <= 180):
-        raise AlphabetError(f"west={west}, east={east}: expected -180 <= west < east <= 180.")
+        raise AlphabetError(
+            f"west={west}, east={east}: expected -180 <= west < east <= 180. Bounds are {wanted}."
+        )
     return south, north, west, east

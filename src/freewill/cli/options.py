@@ -127,7 +127,7 @@ def check_target(path: Path, endings: tuple[str, ...], what: str) -> None:
     if str(path) == DASH:
         return
     if path.is_dir():
-        raise ParameterError(f"{path} is a folder: {what} is one file. Name one in it.")
+        raise ParameterError(f"{path} is a folder: expected the name of a file.")
     if path.suffix.lower() not in endings:
         raise ParameterError(
             f"{path}: {what} is written as {' or '.join(endings)}; choose such an ending."
