@@ -24,7 +24,7 @@ def test_exact_transport_goes_up_to_the_limit(monkeypatch):
     monkeypatch.setattr(metrics, "_PAIRS", 9)
     assert fw.emd(one, two, grid) > 0
     monkeypatch.setattr(metrics, "_PAIRS", 8)
-    with pytest.raises(fw.ParameterError, match="3 and 3 cells"):
+    with pytest.raises(fw.ParameterError, match="3 cells and 3 others"):
         fw.emd(one, two, grid)
 
 
