@@ -76,7 +76,7 @@ def test_values_are_read_by_name_and_by_place(separator, tmp_path):
     with pytest.raises(FreewillError, match="2 columns 'age'"):
         read_columns(path, ["age"])
     path.write_text("age,b\n5,6\n,7\n")
-    with pytest.raises(FreewillError, match="1 row without a value .* in column 'age'"):
+    with pytest.raises(FreewillError, match=r"1 row without a value .* in column 'age'"):
         read_columns(path, ["age"])
 
 
