@@ -44,6 +44,15 @@ _HOMES = {
     ),
     "evidence": ("Evidence", "Group", "collect", "merge"),
     "guarantees": ("AdversaryLoss", "Audit", "Guarantee", "LossAudit", "audit"),
+    "inference": (
+        "Functionals",
+        "Information",
+        "Intervals",
+        "functionals",
+        "information",
+        "intervals",
+        "one_step",
+    ),
     "mechanisms": (
         "KRR",
         "RAPPOR",

@@ -38,6 +38,13 @@ from freewill.guarantees import Audit as Audit
 from freewill.guarantees import Guarantee as Guarantee
 from freewill.guarantees import LossAudit as LossAudit
 from freewill.guarantees import audit as audit
+from freewill.inference import Functionals as Functionals
+from freewill.inference import Information as Information
+from freewill.inference import Intervals as Intervals
+from freewill.inference import functionals as functionals
+from freewill.inference import information as information
+from freewill.inference import intervals as intervals
+from freewill.inference import one_step as one_step
 from freewill.mechanisms import KRR as KRR
 from freewill.mechanisms import RAPPOR as RAPPOR
 from freewill.mechanisms import Geometric as Geometric

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from freewill.alphabets import Alphabet, Grid, Linear, distances, encode_values, readable
 from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError, shown
 from freewill.guarantees import AdversaryLoss, Guarantee
-from freewill.operators import Operator, probabilities
+from freewill.operators import ListedMoments, Moments, Operator, probabilities
 from freewill.outputs import OutputSpace, Symbols
 from freewill.types import FloatArray, Reports, Spec, distribution
 
@@ -24,6 +24,8 @@ LARGEST_LDP_EPSILON = 700.0
 """Where e^-epsilon is still a double."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
+_FEW_ENTRIES = 1 << 20
+"""Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
 _BLIND = 1e-15
 """An advantage of the truth that is lost in the rounding of probabilities."""
@@ -103,6 +105,14 @@ class Mechanism(Protocol):
     def outputs(self) -> Reports:
         """Return all outputs, where they can be listed."""
         return self.output_space.all()
+
+    def moments(self, theta: FloatArray) -> Moments:
+        """Return what a report tells at theta, from the law of all outputs."""
+        outputs = self.outputs()
+        few = len(outputs) * self.alphabet.size <= _FEW_ENTRIES
+        return ListedMoments(
+            self.operator(outputs), theta, self.log_ratios(outputs) if few else None
+        )
 
     def witnesses(self) -> Reports:
         """Return outputs among which the least private one is sure to be: all, by default."""

@@ -18,10 +18,13 @@ from freewill.mechanisms.base import (
     checked_alphabet,
     checked_epsilon,
 )
-from freewill.operators import BitOperator
+from freewill.operators import BitMoments, BitOperator
 from freewill.outputs import Bits
 from freewill.sampling import bernoulli_bits
 from freewill.types import FloatArray, PackedBits, Reports
+
+_TELLS_ALL = 150.0
+"""Epsilon at which a bit lies with probability e^-75."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,12 @@ class RAPPOR(Mechanism):
         packed = self.output_space.checked(outputs, self.name)
         bits = np.unpackbits(packed, axis=1, count=self.alphabet.size, bitorder="little")
         return self.epsilon * bits.astype(np.float64)
+
+    def moments(self, theta: FloatArray) -> BitMoments:
+        """Return what a report tells at theta, exactly, though its outputs cannot be listed."""
+        # Beyond, bits that lie are so rare that nothing changes but numbers that overflow.
+        same = RAPPOR(self.alphabet, min(self.epsilon, _TELLS_ALL))
+        return BitMoments(theta, same.flip, float(np.expm1(same.epsilon)))
 
     def witnesses(self) -> PackedBits:
         """One report for each number of set bits: renaming the values gives all the others."""

@@ -3,21 +3,25 @@
 from freewill.operators.base import (
     Guess,
     LineTerms,
+    Map,
     Operator,
     Products,
     Structure,
     dot_test,
     probabilities,
 )
+from freewill.operators.bit_moments import BitMoments
 from freewill.operators.convolution import ConvolutionOperator
 from freewill.operators.dense import DenseOperator
 from freewill.operators.folded_kernel import FoldedKernel
 from freewill.operators.geometric import GeometricOperator
 from freewill.operators.kernel import Sums
+from freewill.operators.moments import ListedMoments, Moments
 from freewill.operators.stack import StackOperator, parts_of
 from freewill.operators.support import BitOperator, SymbolOperator
 
 __all__ = [
+    "BitMoments",
     "BitOperator",
     "ConvolutionOperator",
     "DenseOperator",
@@ -25,6 +29,9 @@ __all__ = [
     "GeometricOperator",
     "Guess",
     "LineTerms",
+    "ListedMoments",
+    "Map",
+    "Moments",
     "Operator",
     "Products",
     "StackOperator",

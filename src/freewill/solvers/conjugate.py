@@ -1,8 +1,12 @@
 """The Newton systems of the interior point by conjugate gradients: large optima, not sparse."""
 
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
 import numpy as np
 
-from freewill.operators import Operator
+from freewill.operators import Map, Operator
 from freewill.solvers.newton import Factor
 from freewill.solvers.systems import System
 from freewill.types import FloatArray
@@ -13,6 +17,37 @@ _CORRECTOR = 1e-4
 """That of the step itself: with 1e-3 as many as twice the steps were needed, 1e-5 saves none."""
 _MOST = 1000
 """Products a solve, at most: where so many do not do, a better direction will not come."""
+
+
+class ConjugateStep(NamedTuple):
+    """Where conjugate gradients stand."""
+
+    found: FloatArray
+    """The approximate solution x, in an array that the next step changes."""
+    left: float
+    """r' M r for what is left of the right-hand side, r, and the preconditioner M."""
+    gain: float
+    """By how much the step raised right'x, which grows towards its limit."""
+
+
+def conjugate_steps(
+    product: Map, inverse: Map, right: FloatArray, start: FloatArray | None = None
+) -> Iterator[ConjugateStep]:
+    """Yield the start and then ever better solutions of product(x) = right."""
+    found = np.zeros_like(right) if start is None else start.copy()
+    left = right.copy() if start is None else right - product(found)
+    way = inverse(left)
+    size = float(left @ way)
+    yield ConjugateStep(found, size, 0.0)
+    while True:
+        image = product(way)
+        length = size / float(way @ image)
+        found += length * way
+        left -= length * image
+        towards = inverse(left)
+        last, size = size, float(left @ towards)
+        yield ConjugateStep(found, size, length * last)
+        way = towards + (size / last) * way
 
 
 class ConjugateSystem:
@@ -39,22 +74,12 @@ class ConjugateSystem:
         def solve(right: FloatArray) -> FloatArray:
             tolerance = _CORRECTOR if earlier else _PREDICTOR
             enough = tolerance**2 * float(right @ inverse(right))
-            found, left = np.zeros_like(right), right.copy()
-            if earlier:
-                found = earlier[0].copy()
-                left -= product(found) + outer * found
-            way = inverse(left)
-            size = float(left @ way)
-            for _ in range(_MOST):
-                if not size > enough:
+            start = earlier[0] if earlier else None
+            steps = conjugate_steps(lambda way: product(way) + outer * way, inverse, right, start)
+            for step in islice(steps, _MOST + 1):
+                if not step.left > enough:
                     break
-                image = product(way) + outer * way
-                length = size / float(way @ image)
-                found += length * way
-                left -= length * image
-                towards = inverse(left)
-                last, size = size, float(left @ towards)
-                way = towards + (size / last) * way
+            found = step.found
             earlier[:] = [found]
             return found
 

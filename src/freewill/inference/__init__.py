@@ -1,0 +1,18 @@
+"""How sure a number is: information, intervals, and estimates that are not the most likely."""
+
+from freewill.inference import functionals
+from freewill.inference.functionals import Functionals, Quantiles
+from freewill.inference.information import Information, information
+from freewill.inference.intervals import Intervals, intervals
+from freewill.inference.one_step import one_step
+
+__all__ = [
+    "Functionals",
+    "Information",
+    "Intervals",
+    "Quantiles",
+    "functionals",
+    "information",
+    "intervals",
+    "one_step",
+]

@@ -1,0 +1,359 @@
+"""What one may ask of theta: shares of values, the mean, the CDF, quantiles, bins, districts.
+
+>>> import freewill as fw
+>>> fw.functionals.bins(50).on(fw.Linear(0, 99)).names
+('0..49', '50..99')
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.alphabets import Alphabet, is_line
+from freewill.errors import ParameterError, several, shown
+from freewill.limits import refuse_beyond
+from freewill.types import FloatArray, numbers
+
+_ROWS_BYTES = 1 << 28
+"""Weights of all functionals of one question: 256 MiB."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Functionals on one alphabet, h'theta each: a row of weights and a name."""
+
+    rows: FloatArray
+    namer: Callable[[], Sequence[str]]
+    single: bool = False
+    """Whether one functional was asked for, and no list of them."""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each functional is called."""
+        return tuple(self.namer())
+
+    @property
+    def least(self) -> FloatArray:
+        """The least that each can be."""
+        return np.asarray(self.rows.min(axis=1))
+
+    @property
+    def most(self) -> FloatArray:
+        """The most that each can be."""
+        return np.asarray(self.rows.max(axis=1))
+
+
+@dataclass(frozen=True)
+class Functionals:
+    """Something to ask of theta on whatever alphabet it is on."""
+
+    what: str
+    bind: Callable[[Alphabet], Weights]
+
+    def on(self, alphabet: Alphabet) -> Weights:
+        """Return the weights on an alphabet."""
+        return self.bind(alphabet)
+
+    def __str__(self) -> str:
+        return self.what
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Quantiles of the CDF, drawn straight through each value: no weights give them."""
+
+    levels: tuple[float, ...]
+    single: bool = False
+
+    def __str__(self) -> str:
+        return ", ".join(
+            "median" if level == 0.5 else f"quantile {level:g}" for level in self.levels
+        )
+
+
+def cells() -> Functionals:
+    """Ask for every value's share.
+
+    >>> import freewill as fw
+    >>> fw.functionals.cells().on(fw.Linear(1, 3)).names
+    ('1', '2', '3')
+    """
+
+    def bind(alphabet: Alphabet) -> Weights:
+        size = alphabet.size
+        refuse_beyond(
+            _ROWS_BYTES,
+            8 * size * size,
+            f"every one of {size:,} values",
+            "Ask for what the values add up to: functionals.bins, districts or values.",
+            ParameterError,
+        )
+        return Weights(np.eye(size), lambda: value_names(alphabet))
+
+    return Functionals("every value", bind)
+
+
+def values(some: Any) -> Functionals:
+    """Ask for the share of a set of values, or of several sets: {"young": [18, 19], ...}.
+
+    >>> import freewill as fw
+    >>> fw.functionals.values(["yes"]).on(fw.Categorical(["yes", "no"])).rows
+    array([[1., 0.]])
+    """
+    sets = some if isinstance(some, dict) else {"": some}
+
+    def bind(alphabet: Alphabet) -> Weights:
+        rows = np.zeros((len(sets), alphabet.size))
+        for row, members in zip(rows, sets.values(), strict=True):
+            row[alphabet.encode(members)] = 1.0
+        names = tuple(name or _set_name(members) for name, members in sets.items())
+        return Weights(rows, lambda: names, single=not isinstance(some, dict))
+
+    return Functionals("sets of values", bind)
+
+
+def between(low: float, high: float) -> Functionals:
+    """Ask for the share of the values from `low` to `high`, both included, on a line.
+
+    >>> import freewill as fw
+    >>> fw.functionals.between(60, np.inf).on(fw.Linear(0, 99)).names
+    ('60..99',)
+    """
+
+    def bind(alphabet: Alphabet) -> Weights:
+        places = _positions(alphabet, "between")
+        inside = (places >= low) & (places <= high)
+        if not inside.any():
+            raise ParameterError(f"between({low}, {high}): no value of {alphabet} lies there.")
+        name = f"{places[inside][0]:g}..{places[inside][-1]:g}"
+        return Weights(inside.astype(float)[None], lambda: (name,), single=True)
+
+    return Functionals(f"{low}..{high}", bind)
+
+
+def mean() -> Functionals:
+    """Ask for the mean: of the values on a line, of both coordinates on a grid.
+
+    >>> import freewill as fw
+    >>> fw.functionals.mean().on(fw.Linear(1, 3)).rows
+    array([[1., 2., 3.]])
+    """
+
+    def bind(alphabet: Alphabet) -> Weights:
+        places = _coordinates(alphabet, "the mean")
+        axes = alphabet.axes
+        names = ("mean",) if len(axes) == 1 else tuple(f"mean {axis}" for axis in axes)
+        return Weights(np.ascontiguousarray(places.T), lambda: names, single=len(axes) == 1)
+
+    return Functionals("the mean", bind)
+
+
+def cdf() -> Functionals:
+    """Ask for the share of the values up to each one, on a line, but for the last, which is 1.
+
+    >>> import freewill as fw
+    >>> fw.functionals.cdf().on(fw.Linear(1, 3)).rows
+    array([[1., 0., 0.],
+           [1., 1., 0.]])
+    """
+
+    def bind(alphabet: Alphabet) -> Weights:
+        places, size = _positions(alphabet, "the CDF"), alphabet.size
+        refuse_beyond(
+            _ROWS_BYTES,
+            8 * size * size,
+            f"the CDF at {size:,} values",
+            "Ask for functionals.between or for quantiles.",
+            ParameterError,
+        )
+        return Weights(np.tri(size)[:-1], lambda: [f"<= {place:g}" for place in places[:-1]])
+
+    return Functionals("the CDF", bind)
+
+
+def quantiles(*levels: float) -> Quantiles:
+    """Ask for quantiles on a line, each value taken as the interval half a step to both sides.
+
+    >>> str(quantiles(0.25, 0.5))
+    'quantile 0.25, median'
+    """
+    for level in levels:
+        _checked_share("a quantile's level", level)
+    if not levels:
+        raise ParameterError("no level: expected some between 0 and 1, such as quantiles(0.5).")
+    return Quantiles(tuple(map(float, levels)), single=len(levels) == 1)
+
+
+def bins(width: int) -> Functionals:
+    """Ask for the shares of so many neighbouring values together, on a line: age bands.
+
+    >>> import freewill as fw
+    >>> fw.functionals.bins(2).on(fw.Linear(0, 4)).names
+    ('0..1', '2..3', '4')
+    """
+    _checked_length("width", width)
+
+    def bind(alphabet: Alphabet) -> Weights:
+        places = _positions(alphabet, "bins")
+        which = np.arange(places.size) // width
+        starts = np.arange(0, places.size, width)
+        ends = np.minimum(starts + width, places.size) - 1
+        pairs = list(zip(places[starts], places[ends], strict=True))
+        names = tuple(f"{a:g}..{b:g}" if a != b else f"{a:g}" for a, b in pairs)
+        return Weights(_grouped(which), lambda: names)
+
+    return Functionals(f"bins of {several(width, 'value')}", bind)
+
+
+def districts(columns: int, rows: int | None = None) -> Functionals:
+    """Ask for the shares of blocks of so many columns and rows of cells, on a grid.
+
+    >>> import freewill as fw
+    >>> fw.functionals.districts(12, 16).on(fw.Grid(24, 16, cell=0.5)).names
+    ('columns 0..11, rows 0..15', 'columns 12..23, rows 0..15')
+    """
+    _checked_length("columns", columns)
+    high = columns if rows is None else rows
+    _checked_length("rows", high)
+
+    def bind(alphabet: Alphabet) -> Weights:
+        shape = _plane(alphabet, "districts")
+        row, column = np.divmod(np.arange(alphabet.size), shape[1])
+        across = -(-shape[1] // columns)
+        which = (row // high) * across + column // columns
+        names = tuple(
+            f"columns {c}..{min(c + columns, shape[1]) - 1}, "
+            f"rows {r}..{min(r + high, shape[0]) - 1}"
+            for r in range(0, shape[0], high)
+            for c in range(0, shape[1], columns)
+        )
+        return Weights(_grouped(which), lambda: names)
+
+    return Functionals(f"districts of {columns} x {high} cells", bind)
+
+
+def district(south: float, north: float, west: float, east: float) -> Functionals:
+    """Ask for the share of the cells whose centres lie in a box, in the grid's own units.
+
+    >>> import freewill as fw
+    >>> fw.functionals.district(0, 1, 0, 1).on(fw.Grid(4, 4, cell=0.5)).rows.sum()
+    np.float64(4.0)
+    """
+
+    def bind(alphabet: Alphabet) -> Weights:
+        _plane(alphabet, "a district")
+        places = dict(zip(alphabet.axes, _coordinates(alphabet, "a district").T, strict=True))
+        up, right = (places[axis] for axis in _north_east(alphabet))
+        inside = (up >= south) & (up <= north) & (right >= west) & (right <= east)
+        if not inside.any():
+            raise ParameterError(
+                f"district({south}, {north}, {west}, {east}): no cell of {alphabet} has its "
+                f"centre there. Expected south, north, west, east in {', '.join(alphabet.axes)}."
+            )
+        name = f"{south:g}..{north:g}, {west:g}..{east:g}"
+        return Weights(inside.astype(float)[None], lambda: (name,), single=True)
+
+    return Functionals("a district", bind)
+
+
+_BY_NAME: dict[str, Callable[[], Functionals | Quantiles]] = {
+    "cells": cells,
+    "mean": mean,
+    "cdf": cdf,
+    "median": lambda: quantiles(0.5),
+    "quartiles": lambda: quantiles(0.25, 0.5, 0.75),
+}
+
+
+def asked(of: Any) -> Any:
+    """Return what a name stands for, and anything else as it is; nothing stands for every value."""
+    if of is None:
+        return cells()
+    if not isinstance(of, str):
+        return of
+    if of not in _BY_NAME:
+        raise ParameterError(f"of={shown(of)}: expected one of {', '.join(_BY_NAME)}, or weights.")
+    return _BY_NAME[of]()
+
+
+def weights_of(of: Any, alphabet: Alphabet) -> Weights:
+    """Return weights for anything that may be asked: a name, functionals, or rows of weights."""
+    wanted = asked(of)
+    if isinstance(wanted, Quantiles):
+        raise ParameterError("a quantile has no weights: ask intervals for it.")
+    if isinstance(wanted, Functionals):
+        return wanted.on(alphabet)
+    rows = numbers(of, "of", f"weights, {alphabet.size} a functional, or a name such as 'mean'")
+    single = rows.ndim == 1
+    rows = np.atleast_2d(rows)
+    if rows.ndim != 2 or rows.shape[1] != alphabet.size or not len(rows):
+        raise ParameterError(
+            f"of has shape {np.shape(of)}: expected one weight for each of the alphabet's "
+            f"{several(alphabet.size, 'value')}, in one row or several."
+        )
+    if not np.all(np.isfinite(rows)):
+        row, place = (int(i[0]) for i in np.nonzero(~np.isfinite(rows)))
+        raise ParameterError(
+            f"of[{row}][{place}] is {rows[row, place]}: weights must be finite numbers."
+        )
+    return Weights(rows, lambda: [f"functional {number}" for number in range(len(rows))], single)
+
+
+def value_names(alphabet: Alphabet) -> list[str]:
+    """Return what people call the values: labels, numbers or cells."""
+    if alphabet.labels:
+        return list(alphabet.labels)
+    places = np.asarray(alphabet.decode(np.arange(alphabet.size)))
+    if places.ndim == 1:
+        return [f"{place:g}" for place in places]
+    return [", ".join(f"{number:.6g}" for number in place) for place in places]
+
+
+def _set_name(members: ArrayLike) -> str:
+    listed = [str(member) for member in np.asarray(members, dtype=object).ravel()]
+    return " or ".join(listed) if len(listed) <= 3 else f"{len(listed)} values"
+
+
+def _grouped(which: Any) -> FloatArray:
+    return np.asarray(which[None, :] == np.arange(which[-1] + 1)[:, None], dtype=float)
+
+
+def _coordinates(alphabet: Alphabet, what: str) -> FloatArray:
+    """Return the numbers that values are, [value, axis]."""
+    if alphabet.plane is None:
+        raise ParameterError(f"{what} of {alphabet}: its values are names, and have no numbers.")
+    places = np.asarray(alphabet.decode(np.arange(alphabet.size)), dtype=float)
+    return places.reshape(alphabet.size, -1)
+
+
+def _positions(alphabet: Alphabet, what: str) -> FloatArray:
+    if len(alphabet.axes) != 1 or not is_line(alphabet):
+        raise ParameterError(f"{what} on {alphabet}: expected numbers in a row, a Linear alphabet.")
+    return _coordinates(alphabet, what)[:, 0]
+
+
+def _plane(alphabet: Alphabet, what: str) -> tuple[int, int]:
+    if alphabet.plane is None or len(alphabet.axes) != 2:
+        raise ParameterError(f"{what} on {alphabet}: expected a Grid.")
+    return alphabet.plane
+
+
+def _north_east(alphabet: Alphabet) -> tuple[str, str]:
+    """Return which axis leads north and which east."""
+    first, second = alphabet.axes
+    return (first, second) if first.startswith("lat") else (second, first)
+
+
+def _checked_share(what: str, level: Any) -> None:
+    number = numbers(level, what, "a number between 0 and 1")
+    if number.ndim or not 0 < number < 1:
+        raise ParameterError(f"{what} is {shown(level)}: expected a number between 0 and 1.")
+
+
+def _checked_length(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ParameterError(f"{name}={shown(value)}: expected an integer >= 1.")

@@ -1,0 +1,214 @@
+"""Fisher information of a mixture: how sure any functional of theta can be."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.alphabets import Alphabet
+from freewill.errors import EvidenceError, ParameterError, closest, several
+from freewill.estimators.gibu import gibu
+from freewill.evidence import Evidence
+from freewill.inference.covariance import DenseCovariance, ProductCovariance
+from freewill.inference.functionals import weights_of
+from freewill.limits import refuse_beyond
+from freewill.mechanisms import Mechanism
+from freewill.operators import Moments
+from freewill.types import FloatArray, distribution
+
+_DENSE = 1024
+"""Values up to which C is held as an array."""
+_MATRIX_BYTES = 1 << 29
+PULL = 0.5
+"""People that the uniform distribution counts for, a value, when theta is pulled inside."""
+_HAIR = 1e-9
+"""Share of the uniform distribution in a theta that is given, so that nothing divides by 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """The information of a mixture of mechanisms at theta, for so many people.
+
+    With s_m the share of people who choose mechanism m, p_m = theta A_m, and
+    K = sum_m s_m sum_z a_m(z|.) a_m(z|.)' / p_m(z) - 1 1' over *all* outputs z, the efficient
+    estimator has the covariance C / n on the simplex, C = (K + 1 1')^-1 - theta theta'. Outputs of
+    bit reports are never listed: their moments are an integral (`BitMoments`). C is an array for
+    alphabets of up to 1,024 values; beyond, each functional takes a solve by products.
+
+    >>> import freewill as fw
+    >>> ages = fw.Linear(0, 99)
+    >>> mine, theta = fw.Identity(ages), np.full(100, 0.01)
+    >>> told = information_of(ages, [(mine, 1.0, "")], theta, people=10_000)
+    >>> round(float(told.standard_error("mean")), 4), round(float(np.std(np.arange(100))) / 100, 4)
+    (0.2887, 0.2887)
+    """
+
+    alphabet: Alphabet
+    theta: FloatArray
+    people: int
+    parts: tuple[tuple[Mechanism, float, str], ...]
+    """Mechanism, share of the people and name of each group."""
+    _moments: tuple[Moments, ...] = field(repr=False)
+
+    @cached_property
+    def _covariance(self) -> DenseCovariance | ProductCovariance:
+        shares = (share for _, share, _ in self.parts)
+        parts = tuple(zip(shares, self._moments, strict=True))
+        if self.alphabet.size <= _DENSE:
+            return DenseCovariance(parts, self.theta)
+        return ProductCovariance(parts, self.theta, self.alphabet.plane)
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance of the efficient estimator of theta, k x k."""
+        held = self._covariance
+        if not isinstance(held, DenseCovariance):
+            size = self.alphabet.size
+            what = f"a covariance of {size:,} x {size:,} numbers"
+            refuse_beyond(
+                _MATRIX_BYTES,
+                8 * size * size,
+                what,
+                "Ask for standard_error(h) of what you want to know, which needs no matrix.",
+                ParameterError,
+            )
+            held = DenseCovariance(held.parts, self.theta)
+        return held.matrix / self.people
+
+    def influences(self, rows: FloatArray) -> FloatArray:
+        """Return C h for each row h: what a report adds to h'theta is (a / p)'C h / n."""
+        return self._covariance.influences(rows)
+
+    def variances(self, rows: FloatArray) -> FloatArray:
+        """Return h'C h for each row h, for one person."""
+        return self.variances_of(rows, self.influences(rows))
+
+    @staticmethod
+    def variances_of(rows: FloatArray, influences: FloatArray) -> FloatArray:
+        """Return h'C h from C h; infinite where that is."""
+        known = np.isfinite(influences).all(axis=1)
+        found = np.full(len(rows), np.inf)
+        found[known] = np.maximum(np.einsum("ij,ij->i", rows[known], influences[known]), 0.0)
+        return found
+
+    def standard_error(self, of: Any = None) -> FloatArray:
+        """Return the standard error of each functional, or of every value's share.
+
+        Infinite where the reports tell nothing of it, however many there are.
+        """
+        weights = weights_of(of, self.alphabet)
+        found = np.sqrt(self.variances(weights.rows) / self.people)
+        return found[0] if weights.single else found
+
+    def skewness(self, influences: FloatArray, variances: FloatArray) -> FloatArray:
+        """Return the skewness of each h'theta estimated, from its influences C h."""
+        third = np.zeros(len(influences))
+        known = np.isfinite(variances) & (variances > 0)
+        for (_, share, _), moments in zip(self.parts, self._moments, strict=True):
+            third[known] += share * moments.third(influences[known])
+        third[known] /= variances[known] ** 1.5 * np.sqrt(self.people)
+        return third
+
+    def share(self, mechanism: Mechanism | str, of: Any = None) -> float:
+        """Return the share of the information that one group's reports hold, 0 to 1.
+
+        Of one functional h it is u'K_m u / u'K u with u = C h; of everything, the mean over the
+        k - 1 directions in which theta may move: trace(C K_m) / (k - 1).
+        """
+        places = self._places(mechanism)
+        if of is None:
+            return self._share_of_all(places)
+        weights = weights_of(of, self.alphabet)
+        if len(weights.rows) != 1:
+            raise ParameterError("share is of one functional, or of none for all together.")
+        direction = self.influences(weights.rows)[0]
+        parts = np.array(
+            [
+                share * float(direction @ moments.product(direction))
+                for (_, share, _), moments in zip(self.parts, self._moments, strict=True)
+            ]
+        )
+        return float(parts[places].sum() / parts.sum())
+
+    def _share_of_all(self, places: list[int]) -> float:
+        held = self._covariance
+        if not isinstance(held, DenseCovariance):
+            raise ParameterError(
+                f"the share of all information over {self.alphabet.size:,} values needs a matrix "
+                f"of them: ask for the share of a functional, share(mechanism, of=...)."
+            )
+        own = sum(held.parts[place][0] * held.parts[place][1].information() for place in places)
+        matrix = held.matrix
+        return float(np.sum(matrix * own) / np.sum(matrix * held.information))
+
+    def _places(self, mechanism: Mechanism | str) -> list[int]:
+        places = [
+            place
+            for place, (one, _, name) in enumerate(self.parts)
+            if one == mechanism or (isinstance(mechanism, str) and mechanism in (name, one.name))
+        ]
+        if not places:
+            known = sorted({name or one.name for one, _, name in self.parts})
+            raise ParameterError(
+                f"no mechanism {str(mechanism)!r} here.{closest(str(mechanism), known)} There are "
+                f"{', '.join(known)}."
+            )
+        return places
+
+
+def information(evidence: Evidence, theta: ArrayLike | None = None) -> Information:
+    """Return the Fisher information of evidence at theta: by default near the most likely one.
+
+    The maximum likelihood is pulled inside, towards uniform by half a person a value, so that a
+    value that nobody seems to have is not taken for certain.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> told = fw.information(fw.collect([(coin, [0], [600]), (coin, [1], [400])]))
+    >>> told.standard_error().round(4)
+    array([0.0335, 0.0335])
+    """
+    several_people(evidence, "information")
+    size = evidence.alphabet.size
+    if theta is None:
+        inside = pulled(gibu(evidence).theta, evidence.people)
+    else:
+        inside = (1 - _HAIR) * distribution(theta, size) + _HAIR / size
+    parts = [(one.mechanism, one.people / evidence.people, one.name) for one in evidence.groups]
+    return information_of(evidence.alphabet, parts, inside, evidence.people)
+
+
+def information_of(
+    alphabet: Alphabet,
+    parts: list[tuple[Mechanism, float, str]],
+    theta: FloatArray,
+    people: int,
+) -> Information:
+    """Return the information of people with these shares of mechanisms, at a theta inside."""
+    moments = tuple(mechanism.moments(theta) for mechanism, _, _ in parts)
+    return Information(alphabet, theta, people, tuple(parts), moments)
+
+
+def pulled(theta: FloatArray, people: int, each: float = PULL) -> FloatArray:
+    """Return theta with so many people added to each value.
+
+    >>> pulled(np.array([1.0, 0.0]), people=9)
+    array([0.95, 0.05])
+    """
+    return np.asarray((people * theta + each) / (people + each * theta.size))
+
+
+def several_people(evidence: Any, what: str) -> None:
+    """Refuse what is no evidence, or of fewer than two people."""
+    if not isinstance(evidence, Evidence):
+        raise EvidenceError(
+            f"{what} takes evidence, and not {type(evidence).__name__}: fw.collect makes it from "
+            f"reports in memory, fw.read_reports from files."
+        )
+    if evidence.people < 2:
+        raise EvidenceError(
+            f"the evidence is of {several(evidence.people, 'person')}: {what} needs two "
+            f"at least, and means little below some hundred."
+        )

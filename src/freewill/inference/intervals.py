@@ -1,0 +1,272 @@
+"""Intervals for anything one may ask of theta, one by one or all together."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from freewill.alphabets import Alphabet
+from freewill.errors import ParameterError, several, shown
+from freewill.estimators.estimate import Start
+from freewill.evidence import Evidence
+from freewill.inference.functionals import Quantiles, Weights, asked, cdf, weights_of
+from freewill.inference.information import several_people
+from freewill.inference.one_step import OneStep, one_step_from
+from freewill.solvers.threads import one_blas_thread
+from freewill.types import FloatArray, numbers
+
+_DRAWS = 2000
+_FAINT = 0.005
+"""People a value in a theta that is hardly pulled, to see which errors the pull itself makes."""
+_MADE_BY_PULL = 2.0
+"""Factor between the variances at the two beyond which an error counts as such."""
+_WIDE = 0.5
+"""Standard errors, as shares of what a functional is, beyond which it is hardly known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """A point, an interval and a standard error for each functional; arrays, or numbers of one.
+
+    `critical` is the number of standard errors that the interval reaches: 1.96 for one by one at
+    95 %, more for bands that hold all together. `advice` says what is hardly known, and what is.
+    """
+
+    of: tuple[str, ...]
+    point: FloatArray
+    low: FloatArray
+    high: FloatArray
+    standard_error: FloatArray
+    level: float
+    joint: bool
+    critical: float
+    people: int
+    alphabet: Alphabet = field(repr=False)
+    advice: str = ""
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def __str__(self) -> str:
+        kind = "all together" if self.joint else "one by one"
+        head = f"{self.level:.0%} intervals, {kind}, from {several(self.people, 'person')}"
+        columns = (np.atleast_1d(column) for column in (self.point, self.low, self.high))
+        longest = max(map(len, self.of))
+        lines = [
+            f"  {name:<{longest}}  {point:.4g}  ({low:.4g} to {high:.4g})"
+            for name, point, low, high in zip(self.of, *columns, strict=True)
+        ]
+        return "\n".join([head, *lines, *([self.advice] if self.advice else [])])
+
+
+@one_blas_thread
+def intervals(
+    evidence: Evidence,
+    of: Any = None,
+    level: float = 0.95,
+    joint: bool = False,
+    start: Start | None = None,
+) -> Intervals:
+    """Return intervals for functionals of theta: every value's share, unless told otherwise.
+
+    `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
+    something of `fw.functionals`. With `joint` the band holds all of them at once. `start` is a
+    maximum likelihood estimate that is at hand already.
+
+    The centre is the one-step efficient estimator h'theta_1 (see `one_step`), whose standard error
+    is sqrt(h'C h / n). With z the normal quantile and s the skewness of the estimate, the interval
+    reaches z standard errors to one side and z + |s| (2 z^2 + 1) / 6 to the other, the one where
+    the truth would make reports noisier; both ends are kept within what h'theta can be. A quantile
+    has the values that the intervals of the CDF do not rule out.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> evidence = fw.collect([(coin, [0], [600]), (coin, [1], [400])])
+    >>> print(fw.intervals(evidence))
+    95% intervals, one by one, from 1,000 people
+      yes  0.7164  (0.6501 to 0.7821)
+      no   0.2836  (0.2179 to 0.3499)
+    """
+    several_people(evidence, "intervals")
+    _check_level(level)
+    wanted = asked(of)
+    if isinstance(wanted, Quantiles):
+        return _quantiles(evidence, wanted, level, joint, start)
+    weights = weights_of(wanted, evidence.alphabet)
+    found = _intervals(one_step_from(evidence, start), weights, level, joint)
+    return _single(found) if weights.single and not joint else found
+
+
+def _intervals(estimator: OneStep, weights: Weights, level: float, joint: bool) -> Intervals:
+    """Return intervals for rows of weights."""
+    evidence, told = estimator.evidence, estimator.information
+    rows = weights.rows
+    influences = told.influences(rows)
+    variances = told.variances_of(rows, influences)
+    errors = np.sqrt(variances / evidence.people)
+    skewness = told.skewness(influences, variances)
+    centres = estimator.values(rows, influences)
+    critical = float(ndtri((1 + level) / 2))
+    if joint:
+        critical = _joint(estimator, weights, influences, skewness, level)
+    reach = _more(critical, skewness)
+    below = np.maximum(reach[0] * errors, 0)
+    above = np.maximum(reach[1] * errors, 0)
+    least, most = weights.least, weights.most
+    with np.errstate(invalid="ignore"):
+        low = np.where(np.isinf(errors), least, np.clip(centres - below, least, most))
+        high = np.where(np.isinf(errors), most, np.clip(centres + above, least, most))
+    return Intervals(
+        of=weights.names,
+        point=np.clip(centres, least, most),
+        low=low,
+        high=high,
+        standard_error=errors,
+        level=level,
+        joint=joint,
+        critical=critical,
+        people=evidence.people,
+        alphabet=evidence.alphabet,
+        advice=_advice(np.clip(centres, least, most), errors, least, most, evidence.alphabet),
+    )
+
+
+def _more(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how many standard errors an interval reaches down and up.
+
+    The Edgeworth term of a studentised mean, on the side where the variance at the truth would
+    be larger than at the estimate. The other side keeps its full length: near the border of the
+    simplex theta_w does not follow theta_1, and the variance does not fall as the term assumes.
+    """
+    term = (2 * np.square(critical) + 1) / 6
+    return critical + term * np.maximum(-skewness, 0), critical + term * np.maximum(skewness, 0)
+
+
+def _joint(
+    estimator: OneStep,
+    weights: Weights,
+    influences: FloatArray,
+    skewness: FloatArray,
+    level: float,
+) -> float:
+    """Return the number of standard errors with which all intervals hold at once.
+
+    From draws of N(0, C): each asks for a number of standard errors, that of the functional that is
+    the furthest off. A functional whose maximum likelihood is at its bound cannot leave its
+    interval on that side; one whose error is made by the pull is wide enough already.
+    """
+    rows = weights.rows
+    known = np.asarray(np.isfinite(influences).all(axis=1))
+    lighter = estimator.information_at(_FAINT).variances(rows[known])
+    matrix = rows[known] @ influences[known].T
+    variances = np.diag(matrix)
+    kept = (variances > 0) & (variances < _MADE_BY_PULL * lighter)
+    if not kept.any():
+        kept = variances > 0
+    if not kept.any():
+        return float(ndtri((1 + level) / 2))
+    known[np.flatnonzero(known)] = kept
+    scale = 1 / np.sqrt(variances[kept])
+    roots, vectors = np.linalg.eigh(matrix[np.ix_(kept, kept)] * scale[:, None] * scale)
+    root = vectors * np.sqrt(np.maximum(roots, 0))
+    draws = np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root.T
+    mode = rows[known] @ estimator.mode
+    room = 1e-9 * np.maximum(weights.most - weights.least, 1e-300)[known]
+    at_least, at_most = mode <= weights.least[known] + room, mode >= weights.most[known] - room
+    skewed = skewness[known]
+    # An estimate that is too high leaves its interval below, and the other way round.
+    down = np.where(at_most, 0.0, _asked(draws, np.maximum(-skewed, 0)))
+    up = np.where(at_least, 0.0, _asked(-draws, np.maximum(skewed, 0)))
+    return float(np.quantile(np.maximum(down, up).max(axis=1), level))
+
+
+def _asked(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
+    """Return the number c with c + skewness (2 c^2 + 1) / 6 = deviation, where that is positive."""
+    beyond = np.maximum(deviations - skewness / 6, 0.0)
+    return np.asarray(2 * beyond / (1 + np.sqrt(1 + 4 / 3 * skewness * beyond)))
+
+
+def _quantiles(
+    evidence: Evidence, wanted: Quantiles, level: float, joint: bool, start: Start | None
+) -> Intervals:
+    """Return what the intervals of the CDF do not rule out."""
+    weights = cdf().on(evidence.alphabet)
+    found = _intervals(one_step_from(evidence, start), weights, level, joint)
+    (low, high), size = evidence.alphabet.reach[0], evidence.alphabet.size
+    edges = np.linspace(low, high, size + 1)
+    middle, lower, upper = (
+        np.concatenate([[0.0], np.maximum.accumulate(curve), [1.0]])
+        for curve in (found.point, found.low, found.high)
+    )
+    point, first, last = (
+        np.array([_crossing(curve, share, edges) for share in wanted.levels])
+        for curve in (middle, upper, lower)
+    )
+    names = str(wanted).split(", ")
+    whole = Intervals(
+        of=tuple(names),
+        point=point,
+        low=first,
+        high=last,
+        standard_error=(last - first) / (2 * found.critical),
+        level=level,
+        joint=joint,
+        critical=found.critical,
+        people=evidence.people,
+        alphabet=evidence.alphabet,
+    )
+    return _single(whole) if wanted.single else whole
+
+
+def _crossing(curve: FloatArray, share: float, edges: FloatArray) -> float:
+    """Return where a rising curve over the edges reaches a share."""
+    place = int(np.searchsorted(curve, share))
+    if place == 0:
+        return float(edges[0])
+    before, after = curve[place - 1], curve[place]
+    part = (share - before) / (after - before)
+    return float(edges[place - 1] + part * (edges[place] - edges[place - 1]))
+
+
+def _single(found: Intervals) -> Intervals:
+    """Return one functional's interval as numbers."""
+    if len(found.of) != 1:
+        return found
+    return replace(
+        found,
+        point=found.point[0],
+        low=found.low[0],
+        high=found.high[0],
+        standard_error=found.standard_error[0],
+    )
+
+
+def _advice(
+    point: FloatArray, errors: FloatArray, least: FloatArray, most: FloatArray, alphabet: Alphabet
+) -> str:
+    """Say which of many functionals are hardly known, and what is known better."""
+    if len(point) < 2:
+        return ""
+    blind = int(np.isinf(errors).sum())
+    faint = int((errors > np.maximum(_WIDE * (point - least), 1e-300)).sum())
+    many = f"{blind} of {several(len(point), 'share')} cannot be told at all: " if blind else ""
+    if faint < len(point) / 2 and not blind:
+        return ""
+    better = {
+        1: "merged values (functionals.bins), the CDF, quantiles and the mean are known better",
+        2: "districts (functionals.districts) and the mean are known better",
+    }
+    known = (
+        better[len(alphabet.axes)] if alphabet.plane else "fewer, larger groups are known better"
+    )
+    return (
+        f"{many}{faint} of {len(point)} have a standard error of more than half of what "
+        f"they are: {known}."
+    )
+
+
+def _check_level(level: Any) -> None:
+    number = numbers(level, "level", "a number between 0 and 1, such as 0.95")
+    if number.ndim or not 0 < number < 1:
+        raise ParameterError(f"level={shown(level)}: expected a number between 0 and 1, as 0.95.")
