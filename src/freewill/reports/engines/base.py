@@ -26,7 +26,10 @@ class Session(Protocol):
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
-        """What it raises where a source is at fault."""
+        """What it raises where a source is at fault, or it is itself."""
+
+    def blamed(self, error: BaseException) -> tuple[str, str]:
+        """Return what happened and, where no source is at fault, what helps."""
 
     def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
         """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
@@ -57,8 +60,8 @@ class Engine(Protocol):
     def owns(self, source: Any) -> bool:
         """Say whether a source is a frame of this engine's own."""
 
-    def session(self, streaming: bool) -> AbstractContextManager[Session]:
-        """Start, or join what runs already; for streaming, with little memory."""
+    def session(self, streaming: bool, source: Any = None) -> AbstractContextManager[Session]:
+        """Start, or join what runs already or has a source; for streaming, with little memory."""
 
     def keep(self, source: Any, table: "Table", decoder: Decoder) -> "Kept":
         """Return the rows that the decoder reads as a source of passes."""
@@ -92,7 +95,7 @@ class Table:
 @contextmanager
 def opened(engine: Engine, source: Any, streaming: bool = False) -> Iterator[Table]:
     """Open files, a frame in memory or one of the engine's own."""
-    with engine.session(streaming) as session:
+    with engine.session(streaming, source) as session:
         if engine.owns(source) or is_frame(source):
             what = f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
             with explained(what, "Does it have the columns mechanism and report?", session):
@@ -246,8 +249,9 @@ def as_arrow(source: Any, what: str) -> Any:
 
 @contextmanager
 def explained(what: str, advice: str, session: Session) -> Iterator[None]:
-    """Turn what an engine says of a source into an error that says what to do."""
+    """Turn what an engine says of a source, or of itself, into an error that says what to do."""
     try:
         yield
-    except (*session.failures, pa.ArrowException, OSError) as error:
-        raise ReportError(f"{what} cannot be read: {first_line(error)}. {advice}") from None
+    except (*session.failures, pa.ArrowException, OSError, MemoryError) as error:
+        cause, other = session.blamed(error)
+        raise ReportError(f"{what} cannot be read: {cause}. {other or advice}") from None

@@ -9,13 +9,23 @@ from typing import Any, ClassVar
 
 import duckdb
 
-from freewill.errors import ReportError
+from freewill.errors import ReportError, first_line
 from freewill.reports import rows
 from freewill.reports.batches import Decoder
 from freewill.reports.engines.base import Table, TableSource
+from freewill.reports.faults import MACHINE, Fault, blamed
 from freewill.reports.sources import is_remote
 
 _MEMORY = "2GB"
+_FAULTS = (
+    Fault(
+        r"(?i)out of memory|failed to (allocate|pin block|offload)|could not allocate",
+        f"The reports are fine; the {_MEMORY} that DuckDB may take do not suffice: write Parquet "
+        f"in smaller row groups, read fewer files at once and merge their evidence with +, or use "
+        f"engine='spark'.",
+    ),
+    *MACHINE,
+)
 _BATCH_ROWS, _FEWEST_ROWS = 1 << 16, 1 << 11
 _BATCH_BYTES = 1 << 27
 # All told: what DuckDB finds out by itself may skip the lines that do not fit.
@@ -44,8 +54,12 @@ class Running:
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
-        """What DuckDB raises where a source is at fault."""
+        """What DuckDB raises where a source is at fault, or it is itself."""
         return (duckdb.Error,)
+
+    def blamed(self, error: BaseException) -> tuple[str, str]:
+        """Return what happened and, where no source is at fault, what helps."""
+        return blamed(error, [first_line(error)], _FAULTS)
 
     def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
         """Return the rows of files that are alike."""
@@ -115,7 +129,7 @@ class DuckDB:
         return isinstance(source, duckdb.DuckDBPyRelation)
 
     @contextmanager
-    def session(self, streaming: bool) -> Iterator[Running]:
+    def session(self, streaming: bool, source: Any = None) -> Iterator[Running]:
         """Start a database of our own; one thread is enough for a stream, and needs less memory."""
         with tempfile.TemporaryDirectory(prefix="freewill-") as folder:
             config: dict[str, Any] = {

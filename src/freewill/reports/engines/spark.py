@@ -9,8 +9,9 @@ import narwhals as nw
 
 from freewill.reports import rows
 from freewill.reports.batches import Decoder
+from freewill.reports.cluster.causes import blamed_on_spark
 from freewill.reports.cluster.session import quiet, spark_failures, spark_session
-from freewill.reports.cluster.source import SparkSource
+from freewill.reports.cluster.source import SparkSource, pieces_of
 from freewill.reports.engines.base import Table, is_dataset, wide_rows
 from freewill.reports.sources import is_remote
 
@@ -34,8 +35,12 @@ class Joined:
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
-        """What Spark raises where a source is at fault."""
+        """What Spark raises where a source is at fault, or it is itself."""
         return spark_failures()
+
+    def blamed(self, error: BaseException) -> tuple[str, str]:
+        """Return what happened and, where no source is at fault, what helps."""
+        return blamed_on_spark(error)
 
     def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
         """Return the rows of files that are alike."""
@@ -64,10 +69,20 @@ class Joined:
             return self.spark.read.parquet(path).limit(0).toArrow().schema
 
     def batches(self, query: Any, longest: int) -> Iterator[Any]:
-        """Run a query and yield its rows, a batch at a time."""
+        """Run a query and yield its rows, of reports no more at a time than the driver can take."""
+        answer = query.to_native()
         with quiet():
-            answer = query.to_native().toArrow()
-        yield from answer.to_batches()
+            if not longest:
+                yield from answer.toArrow().to_batches()
+                return
+            kept = _cut(answer, longest + 1).persist()
+            try:
+                pieces = pieces_of(kept, rows.MECHANISM, rows.REPORT)
+                for number in range(pieces):
+                    some = f"pmod(xxhash64({rows.MECHANISM}, {rows.REPORT}), {pieces}) = {number}"
+                    yield from (kept.filter(some) if pieces > 1 else kept).toArrow().to_batches()
+            finally:
+                kept.unpersist()
 
     def progress(self) -> float:
         """Nobody knows."""
@@ -78,17 +93,29 @@ class Joined:
         self.spark.interruptAll()
 
 
+def _cut(frame: Any, length: int) -> Any:
+    """Cut reports off behind so many letters or bytes."""
+    kinds = dict(frame.dtypes)
+    if kinds[rows.REPORT] not in ("string", "binary"):
+        return frame
+    short = f"substring({rows.REPORT}, 1, {length}) AS {rows.REPORT}"
+    return frame.selectExpr(*(short if name == rows.REPORT else name for name in kinds))
+
+
 class Spark:
     """The engine for what does not fit one machine."""
 
     def owns(self, source: Any) -> bool:
         """Say whether a source is a frame of Spark."""
-        return bool(nw.dependencies.is_pyspark_dataframe(source))
+        known = nw.dependencies
+        return bool(
+            known.is_pyspark_dataframe(source) or known.is_pyspark_connect_dataframe(source)
+        )
 
     @contextmanager
-    def session(self, streaming: bool) -> Iterator[Joined]:
-        """Join the session that runs, or start one."""
-        yield Joined(spark_session())
+    def session(self, streaming: bool, source: Any = None) -> Iterator[Joined]:
+        """Join the session that a frame has or that runs, or start one."""
+        yield Joined(source.sparkSession if self.owns(source) else spark_session())
 
     def keep(self, source: Any, table: Table, decoder: Decoder) -> SparkSource:
         """Return the rows as a frame that Spark holds between passes."""
