@@ -126,7 +126,7 @@ def csv_text(draw: Draw, rows: list[dict[str, str | None]], names: list[str]) ->
     separator, end = draw.choice(",,,;\t"), draw.choice(["\n", "\n", "\r\n"])
     quoting = draw.choice([csv.QUOTE_MINIMAL, csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
     writer = csv.writer(file, delimiter=separator, lineterminator=end, quoting=quoting)
-    if not draw.chance(0.04):
+    if not draw.chance(0.02):
         writer.writerow(names)
     for row in rows:
         cells = [row.get("report" if name == "value" else name, "note") for name in names]
@@ -175,7 +175,7 @@ def write_file(draw: Draw, folder: Path, number: int, kind: str, rows, names, ty
     path = folder / f"{stem}.{suffix}"
     path.parent.mkdir(parents=True, exist_ok=True)
     if kind == "parquet":
-        codec = draw.choice(["snappy", "zstd", "gzip", "none", "lz4", "brotli"])
+        codec = draw.choice(["snappy", "zstd", "gzip", "none", "lz4"])
         size = draw.choice([1, 7, 10_000])
         parquet.write_table(
             table_of(draw, rows, names, types), path, compression=codec, row_group_size=size
@@ -205,11 +205,11 @@ def columns_of(draw: Draw, given: dict[str, str]) -> list[str]:
     )
     if draw.chance(0.6):
         draw.shuffle(names)
-    if draw.chance(0.03):
+    if draw.chance(0.015):
         names.remove(draw.choice(names))
-    if draw.chance(0.02):
+    if draw.chance(0.01):
         names.append(draw.choice(["Report", "MECHANISM", "value", "report"]))
-    return [name for name in names if name not in given or draw.chance(0.04)]
+    return [name for name in names if name not in given or draw.chance(0.02)]
 
 
 def make(seed: int, root: Path) -> tuple[object, fw.Survey]:
@@ -223,7 +223,7 @@ def make(seed: int, root: Path) -> tuple[object, fw.Survey]:
         given: dict[str, str] = {}
         if draw.chance(0.25):
             given["mechanism"] = draw.choice(["k", "true", "bits", "nobody"])
-        if draw.chance(0.05):
+        if draw.chance(0.03):
             given[draw.choice(["report", "value", "report_id"])] = draw.choice(["1", "2", "a b"])
         if draw.chance(0.2):
             given["day"] = draw.choice(["1", "2026-01-01"])
@@ -232,22 +232,22 @@ def make(seed: int, root: Path) -> tuple[object, fw.Survey]:
         for row in rows:
             row |= {name: value for name, value in given.items() if name == "mechanism"}
         names = columns_of(draw, given)
-        own = draw.choice(["text", "integer", "bytes"]) if draw.chance(0.04) else types
-        format_ = draw.choice(FORMATS) if draw.chance(0.02) else kind
+        own = draw.choice(["text", "integer", "bytes"]) if draw.chance(0.02) else types
+        format_ = draw.choice(FORMATS) if draw.chance(0.01) else kind
         write_file(draw, folder, number, format_, rows, names, own)
     if draw.chance(0.2):
         root.joinpath(draw.choice(["_SUCCESS", ".hidden.csv", "._x.parquet"])).write_bytes(b"none")
     if draw.chance(0.1):
         root.joinpath("_temporary").mkdir()
         root.joinpath("_temporary", "x.csv").write_text("nothing")
-    if draw.chance(0.04):
+    if draw.chance(0.03):
         root.joinpath(f"zero.{kind}").write_bytes(b"")
     if draw.chance(0.05):
         root.joinpath("empty folder").mkdir()
     if draw.chance(0.1):
-        return str(root / "**" / "*"), survey
+        return str(root / "**" / "[!._]*.*"), survey
     if draw.chance(0.1):
-        return [str(path) for path in sorted(root.rglob("*")) if path.is_file()], survey
+        return [str(path) for path in sorted(root.rglob("[!._]*")) if path.is_file()], survey
     return root, survey
 
 
@@ -263,6 +263,11 @@ def outcome(source: object, survey: fw.Survey, engine: str) -> tuple[object, ...
             text = f"{before} cannot be read: ... {advice[0] if advice else words}"
         return "refused", text
     return "read", found.evidence, found.rows, found.duplicates, found.invalid
+
+
+def brief(found: tuple[object, ...]) -> str:
+    """Show an outcome without its evidence."""
+    return str([part for part in found if not isinstance(part, fw.Evidence)])
 
 
 def differing(seed: int, root: Path) -> tuple[str, tuple[object, ...], tuple[object, ...]]:
@@ -283,7 +288,7 @@ def main(folder: str, first: int, last: int) -> None:
         key = f"{word}, {one[0]}" if word == "same" else word
         tally[key] = tally.get(key, 0) + 1
         if word != "same":
-            sys.stdout.write(f"{seed}:\n  duckdb: {one}\n  spark:  {other}\n")
+            sys.stdout.write(f"{seed}:\n  duckdb: {brief(one)}\n  spark:  {brief(other)}\n")
             sys.stdout.flush()
     sys.stdout.write(f"{tally}\n")
 

@@ -12,7 +12,7 @@ MECHANISM, REPORT, VALUE, REPORT_ID = NAMES = ("mechanism", "report", "value", "
 """The columns that count: `value` is for people what `report` is for machines."""
 COUNT = "count"
 _INTEGERS = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
-_SEPARATED = " Columns of a CSV are separated by commas, semicolons or tabs."
+SEPARATED = " Columns of a CSV are separated by commas, semicolons or tabs."
 _SHOWN_NAMES, _LONGEST_NAME = 8, 40
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 
@@ -35,17 +35,17 @@ def check_names(names: Iterable[str], what: str) -> None:
         )
     for name in (MECHANISM, REPORT):
         if name not in given and not (name == REPORT and VALUE in given):
-            hint = _SEPARATED if len(given) == 1 else ""
+            hint = SEPARATED if len(given) == 1 else ""
             raise ReportError(
-                f"{what} has no column {name!r}: it has {_shown(given)}. Expected "
+                f"{what} has no column {name!r}: it has {in_a_few_letters(given)}. Expected "
                 f"mechanism and report (or value) and, if you like, report_id.{hint}"
             )
 
 
-def _shown(names: Sequence[str]) -> str:
+def in_a_few_letters(names: Sequence[str]) -> str:
     r"""Show the names of a few columns in a few letters, whatever signs are in them.
 
-    >>> _shown(["who", "what\\x1b[2J"])
+    >>> in_a_few_letters(["who", "what\\x1b[2J"])
     'who, what\\\\x1b[2J'
     """
     some = [repr(name[:_LONGEST_NAME])[1:-1] for name in names[:_SHOWN_NAMES]]
@@ -79,11 +79,13 @@ def united(frames: Sequence[Any]) -> Any:
     if len(frames) == 1:
         return frames[0]
     schemas = [frame.collect_schema() for frame in frames]
-    mixed = len({schema[REPORT] for schema in schemas}) > 1
+    kinds = {schema[REPORT] for schema in schemas}
+    # Bytes may be no text, but any text is bytes.
+    common = nw.Binary if nw.Binary in kinds else nw.String
     numbered = any(REPORT_ID in schema for schema in schemas)
     alike = []
     for frame, schema in zip(frames, schemas, strict=True):
-        report = nw.col(REPORT).cast(nw.String) if mixed else nw.col(REPORT)
+        report = nw.col(REPORT).cast(common) if len(kinds) > 1 else nw.col(REPORT)
         columns = [nw.col(MECHANISM), report]
         if numbered:
             no_id = nw.lit(None, nw.String).alias(REPORT_ID)
@@ -95,7 +97,8 @@ def united(frames: Sequence[Any]) -> Any:
 def _as_text(name: str, kind: Any, what: str) -> Any:
     if kind == nw.String:
         return nw.col(name)
-    if kind in _TEXTS or kind.is_integer():
+    whole = kind.is_integer() or (kind == nw.Decimal and kind.scale == 0)
+    if kind in _TEXTS or whole:
         return nw.col(name).cast(nw.String)
     raise ReportError(f"column {name!r} of {what} is of type {kind}: expected texts.")
 

@@ -45,7 +45,7 @@ def spark_session(options: Mapping[str, str] | None = None) -> Any:
             for name, value in wanted.items():
                 builder = builder.config(name, value)
             return builder.getOrCreate()
-    except (ImportError, *spark_failures()) as error:
+    except spark_failures() as error:
         cause, advice = blamed_on_spark(error)
         raise ReportError(
             f"Spark cannot be started: {cause}. "
@@ -102,7 +102,7 @@ def told(what: str) -> Iterator[None]:
     try:
         with quiet():
             yield
-    except (OSError, EOFError, AttributeError, *spark_failures()) as error:
+    except _broken() as error:
         if not _is_spark_s(error):
             raise
         cause, advice = blamed_on_spark(error)
@@ -128,6 +128,11 @@ def spark_failures() -> tuple[type[Exception], ...]:
         getattr(sys.modules[module], name) for module, name in loaded if module in sys.modules
     ]
     return PySparkException, *more
+
+
+def _broken() -> tuple[type[Exception], ...]:
+    """Return what comes of a session that breaks off, too."""
+    return *spark_failures(), OSError, EOFError, AttributeError
 
 
 def _is_spark_s(error: Exception) -> bool:

@@ -13,7 +13,7 @@ from freewill.errors import ReportError, first_line
 from freewill.reports import rows
 from freewill.reports.batches import DecodedBlocks, Decoder
 from freewill.reports.ids import Spelling, distinct
-from freewill.reports.layout import ADVICE, parts_of
+from freewill.reports.layout import ADVICE, Part, parts_of
 from freewill.reports.sources import Files, files_of
 from freewill.streams import Block, Source, Work
 
@@ -31,7 +31,7 @@ class Session(Protocol):
     def blamed(self, error: BaseException) -> tuple[str, str]:
         """Return what happened and, where no source is at fault, what helps."""
 
-    def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
+    def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
 
     def table(self, arrow: Any) -> Any:
@@ -112,7 +112,7 @@ def _united(files: Files, session: Session) -> Any:
     """Return the rows of all files, part by part."""
     frames = []
     for part in parts_of(files, session.peek):
-        frame = nw.from_native(session.scan(part.paths, files.format, part.separator))
+        frame = nw.from_native(session.scan(part, files.format))
         if files.format == "ndjson":
             frame = _keys_in_use(frame, session, part.folders, str(files))
         frames.append(rows.checked_columns(frame, str(files), part.folders))

@@ -14,6 +14,7 @@ from freewill.reports import rows
 from freewill.reports.batches import Decoder
 from freewill.reports.engines.base import Table, TableSource
 from freewill.reports.faults import MACHINE, Fault, blamed
+from freewill.reports.layout import Part, by_place
 from freewill.reports.sources import is_remote
 
 _MEMORY = "2GB"
@@ -30,8 +31,8 @@ _BATCH_ROWS, _FEWEST_ROWS = 1 << 16, 1 << 11
 _BATCH_BYTES = 1 << 27
 # All told: what DuckDB finds out by itself may skip the lines that do not fit.
 _CSV = (
-    "header=true, quote='\"', escape='\"', comment='', skip=0, null_padding=false, "
-    "ignore_errors=false, all_varchar=true, allow_quoted_nulls=false, hive_partitioning=false"
+    "auto_detect=false, header=true, quote='\"', escape='\"', comment='', skip=0, "
+    "null_padding=false, ignore_errors=false, allow_quoted_nulls=false, hive_partitioning=false"
 )
 # All as texts, so that 5 and "5" are the same.
 _NDJSON = (
@@ -61,8 +62,9 @@ class Running:
         """Return what happened and, where no source is at fault, what helps."""
         return blamed(error, [first_line(error)], _FAULTS)
 
-    def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
+    def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike."""
+        paths = part.paths
         if kind == "arrow":
             from pyarrow import dataset  # noqa: PLC0415
 
@@ -71,7 +73,8 @@ class Running:
         quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in listed)
         reader, options = _READERS[kind]
         if kind == "csv":
-            options = f"{options}, delim='{separator}'"
+            names = ", ".join(f"'{name}': VARCHAR" for name in by_place(part))
+            options = f"{options}, delim='{part.separator}', columns={{{names}}}"
         try:
             return self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
         except duckdb.Error as error:
@@ -89,7 +92,7 @@ class Running:
 
     def peek(self, path: str) -> Any:
         """Return the Arrow schema of a Parquet file that lies elsewhere."""
-        return self.scan((path,), "parquet").limit(0).to_arrow_table().schema
+        return self.scan(Part((path,), {}), "parquet").limit(0).to_arrow_table().schema
 
     def batches(self, query: Any, longest: int) -> Iterator[Any]:
         """Run a query and yield its rows, a batch at a time."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import narwhals as nw
+import pyarrow as pa
 
 from freewill.reports import rows
 from freewill.reports.batches import Decoder
@@ -13,16 +14,50 @@ from freewill.reports.cluster.causes import blamed_on_spark
 from freewill.reports.cluster.session import quiet, spark_failures, spark_session
 from freewill.reports.cluster.source import SparkSource, pieces_of
 from freewill.reports.engines.base import Table, is_dataset, wide_rows
+from freewill.reports.layout import Part, by_place
 from freewill.reports.sources import is_remote
 
 _CSV = {
     "header": True,
     "quote": '"',
     "escape": '"',
-    "enforceSchema": False,
+    # Names are given by place, and every row is to have them all.
+    "enforceSchema": True,
+    "columnPruning": False,
     # Where nothing stands there is nothing; "" is an empty text, which Spark takes for the same.
     "nullValue": "\0 nothing \0",
 }
+_ODD_QUOTES = "length(value) % 2 <> length(replace(value, '\"', '')) % 2"
+"""A text in quotes goes on in the next line: such a file cannot be shared out line by line."""
+# Without its texts, a line begins and ends as an object, and behind one inside goes on. No groups:
+# Java's patterns take memory for each time that one repeats.
+_TEXTLESS = r"""regexp_replace(regexp_replace(value, '\\\\.', ''), '"[^"]*+"', '"')"""
+_ONE_OBJECT = " AND ".join(
+    (
+        r"value RLIKE '^\\s*\\{'",
+        r"value RLIKE '\\}\\s*$'",
+        rf"NOT {_TEXTLESS} RLIKE '\\}}\\s*[^\\s,\\]}}]'",
+    )
+)
+_SHOWN = 60
+_KINDS = {
+    "string": "string",
+    "large_string": "string",
+    "binary": "binary",
+    "large_binary": "binary",
+    "dictionary<values=string, indices=int32, ordered=0>": "string",
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint8": "smallint",
+    "uint16": "int",
+    "uint32": "bigint",
+    "uint64": "decimal(20, 0)",
+    "float": "float",
+    "double": "double",
+}
+"""What Spark calls the types of columns in Parquet."""
 _MAGIC = str.maketrans({sign: f"\\{sign}" for sign in "\\*?[]{}"})
 
 
@@ -42,8 +77,9 @@ class Joined:
         """Return what happened and, where no source is at fault, what helps."""
         return blamed_on_spark(error)
 
-    def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
+    def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike."""
+        paths = part.paths
         if kind == "arrow":
             from pyarrow import dataset  # noqa: PLC0415
 
@@ -51,17 +87,41 @@ class Joined:
         # Spark takes every path for a pattern.
         listed = [path if is_remote(path) else path.translate(_MAGIC) for path in paths]
         if kind == "parquet":
-            return self.spark.read.parquet(*listed)
+            # Told which columns there are, Spark minds no others.
+            known = all(column in _KINDS for _, column in part.columns)
+            wanted = ", ".join(f"{name} {_KINDS[column]}" for name, column in part.columns if known)
+            return (self.spark.read.schema(wanted) if wanted else self.spark.read).parquet(*listed)
         reader = self.spark.read.option("mode", "FAILFAST")
         if kind == "csv":
-            return reader.options(**_CSV, sep=separator).csv(listed)
-        return reader.schema(", ".join(f"{name} string" for name in rows.NAMES)).json(listed)
+            wanted = ", ".join(f"{name} string" for name in by_place(part))
+            lines = {"multiLine": self._any(listed, _ODD_QUOTES)}
+            return reader.schema(wanted).options(**_CSV, **lines, sep=part.separator).csv(listed)
+        return self._lines_of_json(listed)
+
+    def _any(self, paths: list[str], condition: str) -> bool:
+        """Say whether any line of text files is so."""
+        with quiet():
+            found = self.spark.read.text(paths).filter(condition).limit(1)
+            return bool(found.toArrow().num_rows)
+
+    def _lines_of_json(self, paths: list[str]) -> Any:
+        """Return the keys that count of one object a line.
+
+        Spark reads the first object of a line and leaves out the rest, as when two files were
+        joined of which the first had no line end.
+        """
+        names = ", ".join(f"{name} STRING" for name in rows.NAMES)
+        told = f"concat('Malformed JSON, not one object a line: ', left(value, {_SHOWN}))"
+        checked = f"IF({_ONE_OBJECT}, value, raise_error({told}))"
+        row = f"from_json({checked}, '{names}', map('mode', 'FAILFAST')) AS row"
+        lines = self.spark.read.text(paths).filter("value RLIKE '\\\\S'")
+        return lines.selectExpr(row).selectExpr(*(f"row.{name}" for name in rows.NAMES))
 
     def table(self, arrow: Any) -> Any:
         """Send an Arrow table to Spark."""
         with quiet():
             whole = arrow.to_table() if is_dataset(arrow) else arrow
-            return self.spark.createDataFrame(whole)
+            return self.spark.createDataFrame(_known_types(whole))
 
     def peek(self, path: str) -> Any:
         """Return the Arrow schema of a Parquet file that lies elsewhere."""
@@ -91,6 +151,17 @@ class Joined:
     def interrupt(self) -> None:
         """Stop all that this session runs."""
         self.spark.interruptAll()
+
+
+def _known_types(table: Any) -> Any:
+    """Return the columns that count, in types that Spark has."""
+    table = table.select([name for name in table.column_names if name in rows.NAMES])
+    for place, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_unsigned_integer(kind):
+            kind = pa.decimal128(20) if kind == pa.uint64() else pa.int64()
+        table = table.set_column(place, field.name, table.column(place).cast(kind))
+    return table
 
 
 def _cut(frame: Any, length: int) -> Any:
