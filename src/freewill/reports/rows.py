@@ -1,6 +1,6 @@
 """The rows of reports as expressions, the same for every engine."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -74,18 +74,25 @@ def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = N
     return frame.select(*columns)
 
 
-def united(frames: Sequence[Any]) -> Any:
-    """Return the rows of all frames; a frame without report_id has none, rather than no rows."""
+def united(frames: Sequence[Any], as_bytes: Callable[[Any], Any]) -> Any:
+    """Return the rows of all frames; a frame without report_id has none, rather than no rows.
+
+    `as_bytes` returns a frame of the engine's own whose reports are bytes instead of texts.
+    """
     if len(frames) == 1:
         return frames[0]
     schemas = [frame.collect_schema() for frame in frames]
     kinds = {schema[REPORT] for schema in schemas}
-    # Bytes may be no text, but any text is bytes.
-    common = nw.Binary if nw.Binary in kinds else nw.String
     numbered = any(REPORT_ID in schema for schema in schemas)
     alike = []
-    for frame, schema in zip(frames, schemas, strict=True):
-        report = nw.col(REPORT).cast(common) if len(kinds) > 1 else nw.col(REPORT)
+    for given, schema in zip(frames, schemas, strict=True):
+        frame = given
+        report = nw.col(REPORT)
+        if nw.Binary in kinds and schema[REPORT] == nw.String:
+            # Bytes may be no text, but any text is bytes.
+            frame = nw.from_native(as_bytes(frame.to_native()))
+        elif len(kinds) > 1 and nw.Binary not in kinds:
+            report = report.cast(nw.String)
         columns = [nw.col(MECHANISM), report]
         if numbered:
             no_id = nw.lit(None, nw.String).alias(REPORT_ID)

@@ -31,7 +31,9 @@ def spark_session(options: Mapping[str, str] | None = None) -> Any:
             "engine='spark' needs PySpark, which is not installed: install freewill[spark], or "
             "use engine='duckdb'."
         ) from None
-    wanted = {**_OPTIONS, **(options or {})}
+    wanted = dict(options or {})
+    if not _is_remote(wanted):
+        wanted = {**_OPTIONS, **wanted}
     try:
         active = SparkSession.getActiveSession()
         if active is not None:

@@ -37,6 +37,9 @@ class Session(Protocol):
     def table(self, arrow: Any) -> Any:
         """Return the rows of an Arrow table or dataset."""
 
+    def as_bytes(self, frame: Any) -> Any:
+        """Return a frame whose reports are the bytes of their texts."""
+
     def peek(self, path: str) -> Any:
         """Return the Arrow schema of a file that lies elsewhere."""
 
@@ -116,7 +119,7 @@ def _united(files: Files, session: Session) -> Any:
         if files.format == "ndjson":
             frame = _keys_in_use(frame, session, part.folders, str(files))
         frames.append(rows.checked_columns(frame, str(files), part.folders))
-    return rows.united(frames)
+    return rows.united(frames, session.as_bytes)
 
 
 def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what: str) -> Any:

@@ -90,6 +90,10 @@ class Running:
         """Return the rows of an Arrow table or dataset."""
         return self.connection.from_arrow(arrow)
 
+    def as_bytes(self, frame: Any) -> Any:
+        """Return a frame whose reports are the bytes of their texts: a cast would read escapes."""
+        return frame.project("* REPLACE (encode(report) AS report)")
+
     def peek(self, path: str) -> Any:
         """Return the Arrow schema of a Parquet file that lies elsewhere."""
         return self.scan(Part((path,), {}), "parquet").limit(0).to_arrow_table().schema

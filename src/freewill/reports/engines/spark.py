@@ -11,6 +11,7 @@ import pyarrow as pa
 from freewill.reports import rows
 from freewill.reports.batches import Decoder
 from freewill.reports.cluster.causes import blamed_on_spark
+from freewill.reports.cluster.json_lines import lines_of_json
 from freewill.reports.cluster.session import quiet, spark_failures, spark_session
 from freewill.reports.cluster.source import SparkSource, pieces_of
 from freewill.reports.engines.base import Table, is_dataset, wide_rows
@@ -29,17 +30,6 @@ _CSV = {
 }
 _ODD_QUOTES = "length(value) % 2 <> length(replace(value, '\"', '')) % 2"
 """A text in quotes goes on in the next line: such a file cannot be shared out line by line."""
-# Without its texts, a line begins and ends as an object, and behind one inside goes on. No groups:
-# Java's patterns take memory for each time that one repeats.
-_TEXTLESS = r"""regexp_replace(regexp_replace(value, '\\\\.', ''), '"[^"]*+"', '"')"""
-_ONE_OBJECT = " AND ".join(
-    (
-        r"value RLIKE '^\\s*\\{'",
-        r"value RLIKE '\\}\\s*$'",
-        rf"NOT {_TEXTLESS} RLIKE '\\}}\\s*[^\\s,\\]}}]'",
-    )
-)
-_SHOWN = 60
 _KINDS = {
     "string": "string",
     "large_string": "string",
@@ -96,7 +86,7 @@ class Joined:
             wanted = ", ".join(f"{name} string" for name in by_place(part))
             lines = {"multiLine": self._any(listed, _ODD_QUOTES)}
             return reader.schema(wanted).options(**_CSV, **lines, sep=part.separator).csv(listed)
-        return self._lines_of_json(listed)
+        return lines_of_json(self.spark, listed)
 
     def _any(self, paths: list[str], condition: str) -> bool:
         """Say whether any line of text files is so."""
@@ -104,24 +94,18 @@ class Joined:
             found = self.spark.read.text(paths).filter(condition).limit(1)
             return bool(found.toArrow().num_rows)
 
-    def _lines_of_json(self, paths: list[str]) -> Any:
-        """Return the keys that count of one object a line.
-
-        Spark reads the first object of a line and leaves out the rest, as when two files were
-        joined of which the first had no line end.
-        """
-        names = ", ".join(f"{name} STRING" for name in rows.NAMES)
-        told = f"concat('Malformed JSON, not one object a line: ', left(value, {_SHOWN}))"
-        checked = f"IF({_ONE_OBJECT}, value, raise_error({told}))"
-        row = f"from_json({checked}, '{names}', map('mode', 'FAILFAST')) AS row"
-        lines = self.spark.read.text(paths).filter("value RLIKE '\\\\S'")
-        return lines.selectExpr(row).selectExpr(*(f"row.{name}" for name in rows.NAMES))
-
     def table(self, arrow: Any) -> Any:
         """Send an Arrow table to Spark."""
         with quiet():
             whole = arrow.to_table() if is_dataset(arrow) else arrow
             return self.spark.createDataFrame(_known_types(whole))
+
+    def as_bytes(self, frame: Any) -> Any:
+        """Return a frame whose reports are the bytes of their texts."""
+        bytes_of = f"CAST({rows.REPORT} AS BINARY) AS {rows.REPORT}"
+        return frame.selectExpr(
+            *(bytes_of if name == rows.REPORT else name for name in frame.columns)
+        )
 
     def peek(self, path: str) -> Any:
         """Return the Arrow schema of a Parquet file that lies elsewhere."""
