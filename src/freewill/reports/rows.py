@@ -13,6 +13,8 @@ MECHANISM, REPORT, VALUE, REPORT_ID = NAMES = ("mechanism", "report", "value", "
 COUNT = "count"
 _INTEGERS = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
 SEPARATED = " Columns of a CSV are separated by commas, semicolons or tabs."
+_EXACT = 2.0**53
+"""Up to here, every whole number is a float."""
 _SHOWN_NAMES, _LONGEST_NAME = 8, 40
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 
@@ -117,7 +119,7 @@ def _as_report(kind: Any, what: str) -> Any:
     if kind in (nw.String, nw.Binary, nw.Struct):
         return column
     if kind in _TEXTS or kind.is_numeric():
-        return column.cast(nw.String)
+        return _written(column, kind).alias(REPORT)
     raise ReportError(
         f"column 'report' of {what} is of type {kind}: expected integers (indices), texts "
         f"(indices, labels, hexadecimal bits) or bytes (packed bits). See docs/reports.md."
@@ -130,7 +132,17 @@ def _as_value(kind: Any, what: str) -> Any:
             f"column 'value' of {what} is of type {kind}: expected texts or numbers, values of the "
             f"survey's alphabet as people write them. See docs/reports.md."
         )
-    return valued(nw.col(VALUE).cast(nw.String))
+    return valued(_written(nw.col(VALUE), kind))
+
+
+def _written(column: Any, kind: Any) -> Any:
+    """Return labels and numbers as texts, whole ones without the exponent that some engines add."""
+    text = column.cast(nw.String)
+    if not kind.is_float():
+        return text
+    # Not every float fits an integer: the condition is looked at first.
+    whole = (column.abs() < _EXACT) & (column % 1 == 0)
+    return nw.when(whole).then(column.cast(nw.Int64).cast(nw.String)).otherwise(text)
 
 
 def valued(text: Any) -> Any:

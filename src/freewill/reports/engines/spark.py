@@ -11,6 +11,7 @@ import pyarrow as pa
 from freewill.reports import rows
 from freewill.reports.batches import Decoder
 from freewill.reports.cluster.causes import blamed_on_spark
+from freewill.reports.cluster.csv_lines import spans_lines
 from freewill.reports.cluster.json_lines import lines_of_json
 from freewill.reports.cluster.session import quiet, spark_failures, spark_session
 from freewill.reports.cluster.source import SparkSource, pieces_of
@@ -28,8 +29,6 @@ _CSV = {
     # Where nothing stands there is nothing; "" is an empty text, which Spark takes for the same.
     "nullValue": "\0 nothing \0",
 }
-_ODD_QUOTES = "length(value) % 2 <> length(replace(value, '\"', '')) % 2"
-"""A text in quotes goes on in the next line: such a file cannot be shared out line by line."""
 _KINDS = {
     "string": "string",
     "large_string": "string",
@@ -84,15 +83,10 @@ class Joined:
         reader = self.spark.read.option("mode", "FAILFAST")
         if kind == "csv":
             wanted = ", ".join(f"{name} string" for name in by_place(part))
-            lines = {"multiLine": self._any(listed, _ODD_QUOTES)}
-            return reader.schema(wanted).options(**_CSV, **lines, sep=part.separator).csv(listed)
+            whole = spans_lines(self.spark, listed, part.separator)
+            reader = reader.options(**_CSV, multiLine=whole, sep=part.separator)
+            return reader.schema(wanted).csv(listed)
         return lines_of_json(self.spark, listed)
-
-    def _any(self, paths: list[str], condition: str) -> bool:
-        """Say whether any line of text files is so."""
-        with quiet():
-            found = self.spark.read.text(paths).filter(condition).limit(1)
-            return bool(found.toArrow().num_rows)
 
     def table(self, arrow: Any) -> Any:
         """Send an Arrow table to Spark."""
