@@ -19,7 +19,8 @@ from freewill.streams import Block, Work
 
 _PARCEL = "part int, parcel binary"
 _ADDERS = 8
-"""Workers that add up the results of all partitions, before one adds up theirs."""
+"""Workers that add up results of all partitions that are large, before one adds up theirs."""
+_LARGE_BYTES = 1 << 20
 PIECE_BYTES = 1 << 26
 """Bytes of reports that come to the driver at a time."""
 _BLOCK_BYTES = 1 << 20
@@ -42,7 +43,9 @@ class SparkSource:
         """
         with told(self.what):
             found = self.frame.mapInArrow(_on_a_worker(self.decoder, work), _PARCEL)
-            for adders in (_ADDERS, 1):
+            # What comes of no reports is about as large as what comes of many.
+            nothing = len(packed(work(DecodedBlocks(self.decoder, []))))
+            for adders in (_ADDERS, 1) if nothing > _LARGE_BYTES else (1,):
                 found = found.repartition(adders, "part").sortWithinPartitions("part")
                 found = found.mapInArrow(_add_up, _PARCEL)
             answer = found.toArrow()
