@@ -1,4 +1,4 @@
-"""A standalone master with two workers on loopback, one killed in mid-pass: `lost_worker.py FOLDER`.
+"""A master and two workers on loopback, one killed in mid-pass: `lost_worker.py FOLDER`.
 
 Prints whether the evidence and the estimate are those of an undisturbed run. Ends only what it has
 started, by its id.
