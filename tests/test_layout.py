@@ -185,7 +185,7 @@ def a_header_missing(folder):
     (folder / "2.csv").write_text("a,1\nb,2\n")
     return (
         folder,
-        r"2\.csv has no column 'mechanism': a header is needed.* first line is a, 1\. Put",
+        r"2\.csv has no column 'mechanism': its first line is a, 1\. Expected a header there",
     )
 
 

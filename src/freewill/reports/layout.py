@@ -91,9 +91,9 @@ def _check_columns(schema: Any, folders: Mapping[str, str], path: str, kind: str
     known = {name.strip().lower() for name in schema.names} & {*rows.NAMES}
     if kind == "csv" and not known and rows.REPORT not in folders and rows.VALUE not in folders:
         raise ReportError(
-            f"{path} has no column 'mechanism': a header is needed, and its first line is "
-            f"{rows.in_a_few_letters(schema.names)}. Put the names of the columns there: mechanism "
-            f"and report (or value) and, if you like, report_id.{rows.SEPARATED}"
+            f"{path} has no column 'mechanism': its first line is "
+            f"{rows.in_a_few_letters(schema.names)}. Expected a header there, with mechanism and "
+            f"report (or value) and, if you like, report_id.{rows.SEPARATED}"
         )
     rows.check_names([*schema.names, *folders], path)
 
