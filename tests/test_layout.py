@@ -3,7 +3,8 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import csv, feather, parquet
+from pyarrow import csv as arrow_csv
+from pyarrow import feather, parquet
 
 import freewill as fw
 from freewill.reports import read
@@ -32,7 +33,7 @@ def put(folder, name, columns, *kinds):
         table = table.set_column(place, column, table.column(column).cast(kind))
     write = {
         ".parquet": parquet.write_table,
-        ".csv": csv.write_csv,
+        ".csv": arrow_csv.write_csv,
         ".arrow": feather.write_feather,
     }
     if path.suffix == ".ndjson":
@@ -117,6 +118,26 @@ def names_with_signs(folder):
     return path, [(A, [1, 2]), (B, [3])]
 
 
+def names_that_differ_in_capitals(folder):
+    put(folder, "1.parquet", rows(note=["x", "y", "z"], NOTE=["x", "y", "z"]))
+    put(folder, "2.parquet", rows(report_id=[1, 2, 3]), ("report_id", pa.uint64()))
+    put(folder, "3.parquet", rows(report_id=["4", "5", "6"]))
+    return folder, [(A, [1, 2] * 3), (B, [3] * 3)]
+
+
+def integers_of_any_width_in_arrow(folder):
+    for number, kind in enumerate((pa.uint8(), pa.uint32(), pa.uint64(), pa.int8())):
+        put(folder, f"{number}.arrow", rows(), ("report", kind))
+    return folder, [(A, [1, 2] * 4), (B, [3] * 4)]
+
+
+def empty_lines(folder):
+    (folder / "1.csv").write_text("mechanism,report\na,1\n\na,2\n\n\n")
+    put(folder, "mechanism=b/2.csv", {"report": ["3"]})
+    (folder / "mechanism=b/3.csv").write_text("report\n3\n\n3\n")
+    return folder, [(A, [1, 2]), (B, [3, 3, 3])]
+
+
 def many_files(folder):
     for number in range(200):
         put(folder, f"{number:04}.parquet", rows("ab", (number % 10, 0)))
@@ -137,6 +158,9 @@ GOOD = [
     partitions_of_arrow,
     an_address,
     names_with_signs,
+    names_that_differ_in_capitals,
+    integers_of_any_width_in_arrow,
+    empty_lines,
     many_files,
 ]
 
@@ -159,7 +183,10 @@ def a_column_missing(folder):
 def a_header_missing(folder):
     put(folder, "1.csv", rows())
     (folder / "2.csv").write_text("a,1\nb,2\n")
-    return folder, r"2\.csv has no column 'mechanism'"
+    return (
+        folder,
+        r"2\.csv has no column 'mechanism': its first line is a, 1\. Expected a header there",
+    )
 
 
 def texts_and_integers(folder):
@@ -171,6 +198,28 @@ def texts_and_integers(folder):
 def fractions_and_integers(folder):
     put(folder, "1.parquet", rows())
     return [folder / "1.parquet", put(folder, "2.parquet", rows(reports=(2.7, 1.0, 1.0)))], "mixed"
+
+
+def csv(words):
+    """Return a layout of one CSV that is malformed in some way."""
+
+    def layout(folder):
+        (folder / "1.csv").write_bytes(b"mechanism,report\n" + words)
+        return folder, r"1\.csv cannot be read: .* Expected UTF-8, one row a line"
+
+    layout.__name__ = f"csv {words!r}"
+    return layout
+
+
+def ndjson(words):
+    """Return a layout of one NDJSON file that is malformed in some way."""
+
+    def layout(folder):
+        (folder / "1.ndjson").write_bytes(b'{"mechanism":"a","report":1}\n' + words)
+        return folder, r"1\.ndjson cannot be read: .* Expected UTF-8 and one JSON object a line"
+
+    layout.__name__ = f"ndjson {words!r}"
+    return layout
 
 
 def a_folder_and_a_column(folder):
@@ -196,6 +245,20 @@ BAD = [
     a_folder_and_a_column,
     a_folder_of_reports,
     a_folder_and_a_key,
+    csv(b'a,"1"x\n'),
+    csv(b'a,"open\nb,2\n'),
+    csv(b"a,\xff\n"),
+    csv(b"a\n"),
+    csv(b"a,1,2\n"),
+    csv(b"a,1\r\nb,2\n"),
+    csv(b'a,""1\n'),
+    csv(b" \n"),
+    ndjson(b'{"mechanism":"a","report":1}{"mechanism":"a","report":2}'),
+    ndjson(b'{"mechanism":"a","report":1},{"mechanism":"a","report":2}'),
+    ndjson(b'{"mechanism":"a","report":1,"report":2}'),
+    ndjson(b'{"mechanism":"a","report":"\\ud800"}'),
+    ndjson(b"{'mechanism':'a','report':1}"),
+    ndjson(b"[1]"),
 ]
 
 

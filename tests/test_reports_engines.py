@@ -1,5 +1,6 @@
 """The same evidence from every format and every engine, and the same complaints."""
 
+import os
 import sys
 
 import numpy as np
@@ -109,8 +110,8 @@ def test_results_of_many_partitions_are_added_up_by_workers(spark, tmp_path):
 
 
 @needs_spark
-def test_workers_run_this_python(spark):
-    assert spark.sparkContext.pythonExec == sys.executable
+def test_workers_run_this_python_unless_told(spark):
+    assert spark.sparkContext.pythonExec == os.environ.get("PYSPARK_PYTHON", sys.executable)
 
 
 @needs_spark

@@ -113,18 +113,54 @@ def test_a_csv_of_values_is_the_evidence_it_was_written_from(alphabet, engine, s
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_line_break_in_a_label_is_read_or_refused(engine, started, tmp_path):
-    """Spark takes every line for a row, so that it can share a file out: it says so."""
-    alphabet = fw.Categorical(["a\nb", "a\r\nb", "a", "b"])
+def test_a_line_break_in_a_label_is_read(engine, started, tmp_path):
+    alphabet = fw.Categorical(["a\nb", "a\r\nb", "a", "b", "\n", 'say\n"so"', "a\rb"])
     survey = survey_of(alphabet)
     path = tmp_path / "r.csv"
-    write_reports(path, [("true", [0, 1, 2, 3])], survey=survey)
-    if engine == "duckdb":
-        found = read_reports(path, survey)
-        assert found == fw.collect([(survey.mechanisms["true"], [0, 1, 2, 3])])
-    else:
-        with pytest.raises(ReportError, match="one row a line"):
-            read(path, survey, engine=started(engine))
+    write_reports(path, [("true", list(range(7)))], survey=survey)
+    found = read_reports(path, survey, engine=started(engine))
+    assert found == fw.collect([(survey.mechanisms["true"], list(range(7)))])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_files_of_values_stand_beside_reports_of_any_type(engine, started, tmp_path):
+    zeros = bytes(13)
+    columns = {
+        "integers": pa.array([40, 3]),
+        "texts": pa.array(["40", "3"]),
+        "bytes": pa.array([b"40", b"3"]),
+    }
+    for kind, column in columns.items():
+        folder = tmp_path / kind
+        folder.mkdir()
+        reports = pa.table({"mechanism": ["true", "true"], "report": column})
+        parquet.write_table(reports, folder / "1.parquet")
+        values = pa.table({"mechanism": ["true", "k", "k"], "value": ["41", "é\\x41", None]})
+        parquet.write_table(values, folder / "2.parquet")
+        if kind == "bytes":
+            bits = pa.table({"mechanism": ["bits"], "report": [zeros]})
+            parquet.write_table(bits, folder / "3.parquet")
+        reading = read(folder, SURVEY, engine=started(engine))
+        assert reading.evidence.only("true") == fw.collect(
+            [(SURVEY.mechanisms["true"], [40, 3, 40])]
+        )
+        assert [(part.reason, part.count) for part in reading.invalid] == [
+            ("no report", 1),
+            ("no value of the alphabet", 1),
+        ]
+        assert reading.evidence.people == 3 + (kind == "bytes")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_large_whole_floats_are_whole_numbers(engine, started, tmp_path):
+    line = fw.Linear(0, 13 * 10**6)
+    survey = fw.Survey(line, {"true": fw.Geometric(line, 1.0)})
+    for name in ("report", "value"):
+        column = pa.array([1e7, 12_345_678.0, 2.5, 1e300, None])
+        table = pa.table({"mechanism": ["true"] * 5, name: column})
+        reading = read(stored(table, "parquet", tmp_path), survey, engine=started(engine))
+        assert reading.evidence == fw.collect([(survey.mechanisms["true"], [10**7, 12_345_678])])
+        assert reading.refused == 3
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -48,8 +48,9 @@ class Spelling:
         """Return rows in one spelling."""
         name, report = nw.col(MECHANISM), nw.col(REPORT)
         if self.names:
-            keys, names = list(self.names), list(self.names.values())
-            frame = frame.with_columns(name.replace_strict(keys, names, default=name))
+            # Side by side and not one in the other: a survey may offer hundreds of mechanisms.
+            called = [nw.when(name == key).then(nw.lit(own)) for key, own in self.names.items()]
+            frame = frame.with_columns(nw.coalesce(*called, name).alias(MECHANISM))
         if frame.collect_schema()[REPORT] == nw.String:
             digits = name.is_in(self.numbers) & report.str.contains(_WHOLE)
             hexadecimal = report.str.replace_all(f"^{VALUE}", "")

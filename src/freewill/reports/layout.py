@@ -35,6 +35,9 @@ class Part:
 
     paths: tuple[str, ...]
     folders: Mapping[str, str]
+    columns: tuple[tuple[str, str], ...] = ()
+    """Names and Arrow types: of a CSV all columns in their order, of NDJSON none, else those that
+    count."""
     separator: str = ","
     """What stands between the columns of a CSV."""
 
@@ -48,29 +51,59 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
     alike: dict[tuple[Any, ...], list[str]] = {}
     kinds: dict[str, str] = {}
     for path in files.paths:
-        folders = _folders(path)
-        schema = None if files.format == "ndjson" else _schema(path, files.format, peek)
-        separator = ","
-        if files.format == "csv" and schema is not None:
-            separator = schema.metadata[_SEPARATOR].decode()
-        key: tuple[Any, ...] = (tuple(folders.items()), separator)
-        if schema is not None:
-            twice = [name for name in folders if name in schema.names]
-            if twice:
-                raise ReportError(
-                    f"{path} has a column {twice[0]!r} and so has the name of its folder: take "
-                    f"one of them away, or move the file."
-                )
-            rows.check_names([*schema.names, *folders], path)
-            # The order of columns matters to readers of CSV alone.
-            given = schema.names
-            names = given if files.format == "csv" else sorted({*given} & {*rows.NAMES})
-            report, value = (_kind(schema, name) for name in (rows.REPORT, rows.VALUE))
-            kinds.setdefault(_family(report), path)
-            key = (*key, tuple(names), str(report), str(value))
+        folders, separator = _folders(path), ","
+        columns: tuple[tuple[str, str], ...] = ()
+        if files.format != "ndjson":
+            schema = _schema(path, files.format, peek)
+            _check_columns(schema, folders, path, files.format)
+            if rows.REPORT in schema.names:
+                kinds.setdefault(_family(schema.field(rows.REPORT).type), path)
+            columns = _columns(schema, files.format)
+            separator = (schema.metadata or {}).get(_SEPARATOR, b",").decode()
+        key = (tuple(folders.items()), columns, separator)
         alike.setdefault(key, []).append(path)
     _refuse_mixed(kinds)
-    return [Part(tuple(paths), dict(key[0]), key[1]) for key, paths in alike.items()]
+    return [
+        Part(tuple(paths), dict(folders), columns, separator)
+        for (folders, columns, separator), paths in alike.items()
+    ]
+
+
+def by_place(part: Part) -> list[str]:
+    """Return the names of a CSV's columns by which none is taken for another one.
+
+    >>> by_place(Part((), {}, (("note", "string"), ("report", "string"), ("NOTE", "string"))))
+    ['_0', 'report', '_2']
+    """
+    return [
+        name if name in rows.NAMES else f"_{place}" for place, (name, _) in enumerate(part.columns)
+    ]
+
+
+def _check_columns(schema: Any, folders: Mapping[str, str], path: str, kind: str) -> None:
+    """Refuse a file whose columns are not those of reports, with those that its folders give."""
+    twice = [name for name in folders if name in schema.names]
+    if twice:
+        raise ReportError(
+            f"{path} has a column {twice[0]!r} and so has the name of its folder: take "
+            f"one of them away, or move the file."
+        )
+    known = {name.strip().lower() for name in schema.names} & {*rows.NAMES}
+    if kind == "csv" and not known and rows.REPORT not in folders and rows.VALUE not in folders:
+        raise ReportError(
+            f"{path} has no column 'mechanism': its first line is "
+            f"{rows.in_a_few_letters(schema.names)}. Expected a header there, with mechanism and "
+            f"report (or value) and, if you like, report_id.{rows.SEPARATED}"
+        )
+    rows.check_names([*schema.names, *folders], path)
+
+
+def _columns(schema: Any, kind: str) -> tuple[tuple[str, str], ...]:
+    """Return names and types; the order of columns matters to readers of CSV alone."""
+    found = [(field.name, str(field.type)) for field in schema]
+    if kind == "csv":
+        return tuple(found)
+    return tuple(sorted(column for column in found if column[0] in rows.NAMES))
 
 
 def _folders(path: str) -> dict[str, str]:
@@ -121,11 +154,6 @@ def _csv_schema(path: str) -> pa.Schema:
     separator = separator_of(head, rows.NAMES)
     names = first_row(head, separator)
     return pa.schema([(name, pa.string()) for name in names], {_SEPARATOR: separator})
-
-
-def _kind(schema: Any, name: str) -> Any:
-    """Return the type of a column; what a folder's name gives is a text, and so is a value."""
-    return schema.field(name).type if name in schema.names else pa.string()
 
 
 def _family(kind: Any) -> str:

@@ -1,6 +1,6 @@
 """The rows of reports as expressions, the same for every engine."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -12,7 +12,9 @@ MECHANISM, REPORT, VALUE, REPORT_ID = NAMES = ("mechanism", "report", "value", "
 """The columns that count: `value` is for people what `report` is for machines."""
 COUNT = "count"
 _INTEGERS = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
-_SEPARATED = " Columns of a CSV are separated by commas, semicolons or tabs."
+SEPARATED = " Columns of a CSV are separated by commas, semicolons or tabs."
+_EXACT = 2.0**53
+"""Up to here, every whole number is a float."""
 _SHOWN_NAMES, _LONGEST_NAME = 8, 40
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 
@@ -35,17 +37,17 @@ def check_names(names: Iterable[str], what: str) -> None:
         )
     for name in (MECHANISM, REPORT):
         if name not in given and not (name == REPORT and VALUE in given):
-            hint = _SEPARATED if len(given) == 1 else ""
+            hint = SEPARATED if len(given) == 1 else ""
             raise ReportError(
-                f"{what} has no column {name!r}: it has {_shown(given)}. Expected "
+                f"{what} has no column {name!r}: it has {in_a_few_letters(given)}. Expected "
                 f"mechanism and report (or value) and, if you like, report_id.{hint}"
             )
 
 
-def _shown(names: Sequence[str]) -> str:
+def in_a_few_letters(names: Sequence[str]) -> str:
     r"""Show the names of a few columns in a few letters, whatever signs are in them.
 
-    >>> _shown(["who", "what\\x1b[2J"])
+    >>> in_a_few_letters(["who", "what\\x1b[2J"])
     'who, what\\\\x1b[2J'
     """
     some = [repr(name[:_LONGEST_NAME])[1:-1] for name in names[:_SHOWN_NAMES]]
@@ -74,16 +76,25 @@ def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = N
     return frame.select(*columns)
 
 
-def united(frames: Sequence[Any]) -> Any:
-    """Return the rows of all frames; a frame without report_id has none, rather than no rows."""
+def united(frames: Sequence[Any], as_bytes: Callable[[Any], Any]) -> Any:
+    """Return the rows of all frames; a frame without report_id has none, rather than no rows.
+
+    `as_bytes` returns a frame of the engine's own whose reports are bytes instead of texts.
+    """
     if len(frames) == 1:
         return frames[0]
     schemas = [frame.collect_schema() for frame in frames]
-    mixed = len({schema[REPORT] for schema in schemas}) > 1
+    kinds = {schema[REPORT] for schema in schemas}
     numbered = any(REPORT_ID in schema for schema in schemas)
     alike = []
-    for frame, schema in zip(frames, schemas, strict=True):
-        report = nw.col(REPORT).cast(nw.String) if mixed else nw.col(REPORT)
+    for given, schema in zip(frames, schemas, strict=True):
+        frame = given
+        report = nw.col(REPORT)
+        if nw.Binary in kinds and schema[REPORT] == nw.String:
+            # Bytes may be no text, but any text is bytes.
+            frame = nw.from_native(as_bytes(frame.to_native()))
+        elif len(kinds) > 1 and nw.Binary not in kinds:
+            report = report.cast(nw.String)
         columns = [nw.col(MECHANISM), report]
         if numbered:
             no_id = nw.lit(None, nw.String).alias(REPORT_ID)
@@ -95,7 +106,8 @@ def united(frames: Sequence[Any]) -> Any:
 def _as_text(name: str, kind: Any, what: str) -> Any:
     if kind == nw.String:
         return nw.col(name)
-    if kind in _TEXTS or kind.is_integer():
+    whole = kind.is_integer() or (kind == nw.Decimal and kind.scale == 0)
+    if kind in _TEXTS or whole:
         return nw.col(name).cast(nw.String)
     raise ReportError(f"column {name!r} of {what} is of type {kind}: expected texts.")
 
@@ -107,7 +119,7 @@ def _as_report(kind: Any, what: str) -> Any:
     if kind in (nw.String, nw.Binary, nw.Struct):
         return column
     if kind in _TEXTS or kind.is_numeric():
-        return column.cast(nw.String)
+        return _written(column, kind).alias(REPORT)
     raise ReportError(
         f"column 'report' of {what} is of type {kind}: expected integers (indices), texts "
         f"(indices, labels, hexadecimal bits) or bytes (packed bits). See docs/reports.md."
@@ -120,7 +132,17 @@ def _as_value(kind: Any, what: str) -> Any:
             f"column 'value' of {what} is of type {kind}: expected texts or numbers, values of the "
             f"survey's alphabet as people write them. See docs/reports.md."
         )
-    return valued(nw.col(VALUE).cast(nw.String))
+    return valued(_written(nw.col(VALUE), kind))
+
+
+def _written(column: Any, kind: Any) -> Any:
+    """Return labels and numbers as texts, whole ones without the exponent that some engines add."""
+    text = column.cast(nw.String)
+    if not kind.is_float():
+        return text
+    # Not every float fits an integer: the condition is looked at first.
+    whole = (column.abs() < _EXACT) & (column % 1 == 0)
+    return nw.when(whole).then(column.cast(nw.Int64).cast(nw.String)).otherwise(text)
 
 
 def valued(text: Any) -> Any:

@@ -13,7 +13,7 @@ from freewill.errors import ReportError, first_line
 from freewill.reports import rows
 from freewill.reports.batches import DecodedBlocks, Decoder
 from freewill.reports.ids import Spelling, distinct
-from freewill.reports.layout import ADVICE, parts_of
+from freewill.reports.layout import ADVICE, Part, parts_of
 from freewill.reports.sources import Files, files_of
 from freewill.streams import Block, Source, Work
 
@@ -26,13 +26,19 @@ class Session(Protocol):
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
-        """What it raises where a source is at fault."""
+        """What it raises where a source is at fault, or it is itself."""
 
-    def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
+    def blamed(self, error: BaseException) -> tuple[str, str]:
+        """Return what happened and, where no source is at fault, what helps."""
+
+    def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
 
     def table(self, arrow: Any) -> Any:
         """Return the rows of an Arrow table or dataset."""
+
+    def as_bytes(self, frame: Any) -> Any:
+        """Return a frame whose reports are the bytes of their texts."""
 
     def peek(self, path: str) -> Any:
         """Return the Arrow schema of a file that lies elsewhere."""
@@ -57,8 +63,8 @@ class Engine(Protocol):
     def owns(self, source: Any) -> bool:
         """Say whether a source is a frame of this engine's own."""
 
-    def session(self, streaming: bool) -> AbstractContextManager[Session]:
-        """Start, or join what runs already; for streaming, with little memory."""
+    def session(self, streaming: bool, source: Any = None) -> AbstractContextManager[Session]:
+        """Start, or join what runs already or has a source; for streaming, with little memory."""
 
     def keep(self, source: Any, table: "Table", decoder: Decoder) -> "Kept":
         """Return the rows that the decoder reads as a source of passes."""
@@ -92,7 +98,7 @@ class Table:
 @contextmanager
 def opened(engine: Engine, source: Any, streaming: bool = False) -> Iterator[Table]:
     """Open files, a frame in memory or one of the engine's own."""
-    with engine.session(streaming) as session:
+    with engine.session(streaming, source) as session:
         if engine.owns(source) or is_frame(source):
             what = f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
             with explained(what, "Does it have the columns mechanism and report?", session):
@@ -109,11 +115,11 @@ def _united(files: Files, session: Session) -> Any:
     """Return the rows of all files, part by part."""
     frames = []
     for part in parts_of(files, session.peek):
-        frame = nw.from_native(session.scan(part.paths, files.format, part.separator))
+        frame = nw.from_native(session.scan(part, files.format))
         if files.format == "ndjson":
             frame = _keys_in_use(frame, session, part.folders, str(files))
         frames.append(rows.checked_columns(frame, str(files), part.folders))
-    return rows.united(frames)
+    return rows.united(frames, session.as_bytes)
 
 
 def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what: str) -> Any:
@@ -246,8 +252,9 @@ def as_arrow(source: Any, what: str) -> Any:
 
 @contextmanager
 def explained(what: str, advice: str, session: Session) -> Iterator[None]:
-    """Turn what an engine says of a source into an error that says what to do."""
+    """Turn what an engine says of a source, or of itself, into an error that says what to do."""
     try:
         yield
-    except (*session.failures, pa.ArrowException, OSError) as error:
-        raise ReportError(f"{what} cannot be read: {first_line(error)}. {advice}") from None
+    except (*session.failures, pa.ArrowException, OSError, MemoryError) as error:
+        cause, other = session.blamed(error)
+        raise ReportError(f"{what} cannot be read: {cause}. {other or advice}") from None

@@ -9,19 +9,30 @@ from typing import Any, ClassVar
 
 import duckdb
 
-from freewill.errors import ReportError
+from freewill.errors import ReportError, first_line
 from freewill.reports import rows
 from freewill.reports.batches import Decoder
 from freewill.reports.engines.base import Table, TableSource
+from freewill.reports.faults import MACHINE, Fault, blamed
+from freewill.reports.layout import Part, by_place
 from freewill.reports.sources import is_remote
 
 _MEMORY = "2GB"
+_FAULTS = (
+    Fault(
+        r"(?i)out of memory|failed to (allocate|pin block|offload)|could not allocate",
+        f"The reports are fine; the {_MEMORY} that DuckDB may take do not suffice: write Parquet "
+        f"in smaller row groups, read fewer files at once and merge their evidence with +, or use "
+        f"engine='spark'.",
+    ),
+    *MACHINE,
+)
 _BATCH_ROWS, _FEWEST_ROWS = 1 << 16, 1 << 11
 _BATCH_BYTES = 1 << 27
 # All told: what DuckDB finds out by itself may skip the lines that do not fit.
 _CSV = (
-    "header=true, quote='\"', escape='\"', comment='', skip=0, null_padding=false, "
-    "ignore_errors=false, all_varchar=true, allow_quoted_nulls=false, hive_partitioning=false"
+    "auto_detect=false, header=true, quote='\"', escape='\"', comment='', skip=0, "
+    "null_padding=false, ignore_errors=false, allow_quoted_nulls=false, hive_partitioning=false"
 )
 # All as texts, so that 5 and "5" are the same.
 _NDJSON = (
@@ -44,11 +55,16 @@ class Running:
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
-        """What DuckDB raises where a source is at fault."""
+        """What DuckDB raises where a source is at fault, or it is itself."""
         return (duckdb.Error,)
 
-    def scan(self, paths: tuple[str, ...], kind: str, separator: str = ",") -> Any:
+    def blamed(self, error: BaseException) -> tuple[str, str]:
+        """Return what happened and, where no source is at fault, what helps."""
+        return blamed(error, [first_line(error)], _FAULTS)
+
+    def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike."""
+        paths = part.paths
         if kind == "arrow":
             from pyarrow import dataset  # noqa: PLC0415
 
@@ -57,9 +73,15 @@ class Running:
         quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in listed)
         reader, options = _READERS[kind]
         if kind == "csv":
-            options = f"{options}, delim='{separator}'"
+            names = ", ".join(f"'{name}': VARCHAR" for name in by_place(part))
+            options = f"{options}, delim='{part.separator}', columns={{{names}}}"
         try:
-            return self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
+            found = self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
+            if kind == "csv" and len(part.columns) == 1:
+                # An empty line is no row, where one column would make it one; "" is.
+                (name,) = by_place(part)
+                return found.filter(f"{name} IS NOT NULL")
+            return found
         except duckdb.Error as error:
             if is_remote(paths[0]) and "extension" in str(error):
                 raise ReportError(
@@ -73,9 +95,13 @@ class Running:
         """Return the rows of an Arrow table or dataset."""
         return self.connection.from_arrow(arrow)
 
+    def as_bytes(self, frame: Any) -> Any:
+        """Return a frame whose reports are the bytes of their texts: a cast would read escapes."""
+        return frame.project("* REPLACE (encode(report) AS report)")
+
     def peek(self, path: str) -> Any:
         """Return the Arrow schema of a Parquet file that lies elsewhere."""
-        return self.scan((path,), "parquet").limit(0).to_arrow_table().schema
+        return self.scan(Part((path,), {}), "parquet").limit(0).to_arrow_table().schema
 
     def batches(self, query: Any, longest: int) -> Iterator[Any]:
         """Run a query and yield its rows, a batch at a time."""
@@ -115,7 +141,7 @@ class DuckDB:
         return isinstance(source, duckdb.DuckDBPyRelation)
 
     @contextmanager
-    def session(self, streaming: bool) -> Iterator[Running]:
+    def session(self, streaming: bool, source: Any = None) -> Iterator[Running]:
         """Start a database of our own; one thread is enough for a stream, and needs less memory."""
         with tempfile.TemporaryDirectory(prefix="freewill-") as folder:
             config: dict[str, Any] = {
