@@ -8,6 +8,8 @@ from freewill.errors import FreewillError
 
 VECTOR_BYTES = 1 << 27
 """A vector with a number for every value or output of a survey: 128 MiB, 16,777,216 values."""
+MATRIX_BYTES = 1 << 29
+"""A matrix with a number for every two values: 512 MiB, of 8,192 values."""
 SURVEY_FILE_BYTES = 1 << 28
 """The text of a survey: a law of 3,000 x 3,000 numbers is about 180 MB."""
 ROW_GROUP_BYTES = 1 << 28

@@ -121,7 +121,7 @@ def _names() -> None:
     for bound in (fw.krr_error_bound, fw.rappor_error_bound):
         _add(bound.__name__, bound, theta=_THETA, epsilons=[1.0, 2.0], people=[3, 4])
     _add("Survey", fw.Survey, alphabet=_LINE, mechanisms={"k": _KRR})
-    _add("Survey of a name", lambda case: lambda name: fw.Survey(_LINE, {name: _KRR}), name="k")
+    _add("Survey of a name", lambda case: lambda name: fw.Survey(_LINE, [(name, _KRR)]), name="k")
     _add("Survey.load", fw.Survey.load, path=path)
     _add("Survey.from_spec", fw.Survey.from_spec, spec=_SURVEY.spec())
     _add("survey.save", _SURVEY.save, path=path)

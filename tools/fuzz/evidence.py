@@ -77,7 +77,7 @@ def _other_columns(case: Case, content: bytes) -> bytes:
     for _ in range(case.pick([1, 1, 2])):
         place, kind = case.draw.randrange(len(names)), case.draw.randrange(6)
         if kind < 3:
-            wanted = columns[place].to_pylist() or [1]
+            wanted = table.column(0).to_pylist() + [1, b"\0"]
             columns[place] = column(case, len(columns[place]), wanted)
         elif kind == 3 and len(names) > 1:
             del names[place], columns[place]

@@ -149,7 +149,7 @@ _OBJECTS: list[Any] = [
 def mutated(case: Case, document: Any) -> Any:
     """Return a document in which a few things are not as they were."""
     changed = copy.deepcopy(document)
-    for _ in range(case.pick([1, 1, 1, 2, 4])):
+    for _ in range(case.pick([0, 1, 1, 1, 1, 2, 4])):
         places = list(_places(changed))
         if not places:
             return thing(case)
@@ -194,7 +194,7 @@ def _alike(case: Case, value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return thing(case)
     if isinstance(value, int | float):
-        return number(case)
+        return number(case) if case.often(0.6) else value * case.pick([1, 1.5, 2, 3, 0.5])
     if isinstance(value, str):
         return text(case)
     if isinstance(value, list):

@@ -74,7 +74,8 @@ def tried(seed: int, number: int, folder: Path, told: list[str] | None = None) -
     with warnings.catch_warnings(record=True) as warned, _overheard() as heard:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", fw.InvalidReports)
-        warnings.simplefilter("ignore", ResourceWarning)
+        for harmless in (ResourceWarning, PendingDeprecationWarning):
+            warnings.simplefilter("ignore", harmless)
         verdict, detail = _judged(KINDS[kind][1], case)
     seconds, megabytes = time.process_time() - begun, peak_megabytes()
     shutil.rmtree(own, ignore_errors=True)

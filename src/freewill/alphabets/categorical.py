@@ -83,6 +83,8 @@ class Categorical:
 
     def encode_inside(self, values: Iterable[Any]) -> Inside:
         """Turn labels into indices and leave out those that are no labels of this alphabet."""
+        if not isinstance(values, Iterable):
+            raise AlphabetError(f"values={shown(values)}: expected a list of labels.")
         texts = (value if isinstance(value, str) else None for value in values)
         # No label is None.
         index: dict[Any, int] = self._index

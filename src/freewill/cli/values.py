@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pyarrow import csv, json, parquet
 
 from freewill.alphabets import Alphabet, Inside
-from freewill.errors import AlphabetError, FreewillError, printable, several
+from freewill.errors import AlphabetError, FreewillError, first_line, printable, several
 from freewill.reports.separators import SEPARATORS, first_row, head_of, separator_of
 
 _READERS = {
@@ -33,10 +33,13 @@ def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
         endings = ", ".join(_READERS)
         raise FreewillError(f"{path}: expected a values file with the ending {endings}.")
     try:
-        table = _table(path, columns)
-    except pa.ArrowException as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise FreewillError(f"{path} cannot be read: {reason}") from None
+        return _columns(path, columns)
+    except (pa.ArrowException, UnicodeError) as error:
+        raise FreewillError(f"{path} cannot be read: {first_line(error)}.") from None
+
+
+def _columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
+    table = _table(path, columns)
     found = []
     for name in columns:
         if table.column_names.count(name) != 1:
@@ -139,7 +142,10 @@ def _fitting(alphabet: Alphabet, name: str, column: NDArray[Any]) -> NDArray[Any
     """Return labels as texts, all else as numbers; name the column where that cannot be."""
     # A file of labels 1, 2, 3 looks like numbers.
     if alphabet.labels and column.dtype.kind in "OUSiu":
-        return column.astype(str).astype(object)
+        try:
+            return column.astype(str).astype(object)
+        except UnicodeDecodeError:  # bytes
+            pass
     if not alphabet.labels and column.dtype.kind in "iuf":
         return column
     wanted = "labels (texts)" if alphabet.labels else "numbers"

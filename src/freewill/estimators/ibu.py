@@ -27,7 +27,7 @@ def ibu(
     """
     only_group(evidence, "ibu")
     if delta is None:
-        found = gibu(evidence, tol, max_steps or 100)
+        found = gibu(evidence, tol, 100 if max_steps is None else max_steps)
     else:
-        found = em(evidence, delta, max_steps=max_steps or 1_000_000)
+        found = em(evidence, delta, max_steps=1_000_000 if max_steps is None else max_steps)
     return replace(found, method="ibu")

@@ -186,6 +186,11 @@ class Mechanism(Protocol):
         return f"{self.name}({self.alphabet}{''.join(shown)})"
 
 
+def is_mechanism(given: Any) -> bool:
+    """Say whether something is a mechanism, of ours or of someone else's, and not its class."""
+    return hasattr(given, "output_space") and not isinstance(given, type)
+
+
 def _digits(packed: Reports) -> list[str]:
     """Return packed bits as hexadecimal digits, two a byte."""
     return [row.tobytes().hex() for row in packed]

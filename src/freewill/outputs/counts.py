@@ -27,7 +27,7 @@ def checked_counts(counts: Any, what: str) -> IntArray:
     """
     try:
         numbers = np.asarray(counts)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raise EvidenceError(
             f"counts of {what} in lists of several lengths: expected one list."
         ) from None

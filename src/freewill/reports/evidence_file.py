@@ -13,15 +13,22 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from freewill.alphabets import Alphabet, alphabet_from_spec
+from freewill.alphabets import Alphabet, alphabet_from_spec, refuse_vast
 from freewill.atomic import checked_path, whole_file
-from freewill.errors import EvidenceError, FreewillError, first_line
-from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
+from freewill.errors import EvidenceError, FreewillError, first_line, shown
+from freewill.evidence import (
+    Evidence,
+    Group,
+    assemble,
+    checked_evidence,
+    grouped,
+    refuse_impossible,
+)
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.outputs import MOST_PEOPLE, checked_people
 from freewill.reports.bombs import refuse_bombs
 from freewill.streams import HELD_BYTES, Block, Look, Stream, Work, ahead, gathered, looking
-from freewill.survey import refuse_vast
+from freewill.types import is_whole_text
 
 EVIDENCE_VERSION = 2
 _KEY = b"freewill evidence"
@@ -42,7 +49,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     ...     load_evidence(f"{folder}/monday.parquet") == evidence
     True
     """
-    path = checked_path(path, EvidenceError)
+    path, evidence = checked_path(path, EvidenceError), checked_evidence(evidence, "save_evidence")
     head = {
         "version": EVIDENCE_VERSION,
         "alphabet": evidence.alphabet.spec(),
@@ -153,7 +160,7 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
         )
     head = json.loads(schema.metadata[_KEY])
     version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
-    refuse_vast(alphabet)
+    refuse_vast(alphabet, EvidenceError)
     if version == 1:
         told = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
         return alphabet, [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in told]
@@ -175,6 +182,8 @@ def _check_rows(rows: int, entries: list[_Entry]) -> None:
             if type(number) is not int:
                 raise ValueError(f"{number!r:.40} outputs or people of {entry.mechanism}")
             checked_people(number, "the head of the file")
+        if not is_whole_text(entry.name):
+            raise ValueError(f"{shown(entry.name)}, which is no name, of {entry.mechanism}")
         space = entry.mechanism.output_space
         most = 1 << space.size if space.packed else space.size
         if space.repeats and entry.outputs > most:
@@ -269,7 +278,7 @@ def _explained(path: str | Path) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise EvidenceError(f"{path}: there is no such file.") from None
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise EvidenceError(
             f"{path} is not evidence, or it is damaged ({first_line(error)}): expected a Parquet "
             f"file written by save_evidence or `freewill collect`. Collect the reports again."

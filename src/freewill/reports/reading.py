@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import narwhals as nw
 
-from freewill.errors import ReportError, several
+from freewill.errors import ReportError, several, shown
 from freewill.evidence import Evidence, Group, assemble
 from freewill.reports import ids, rows
 from freewill.reports.batches import Decoder
@@ -79,6 +79,8 @@ def read(
     1 row: report out of range (mechanism 'careful', report 120)
     """
     survey = survey if isinstance(survey, Survey) else Survey.load(survey)
+    if show is not None and not callable(show):
+        raise ReportError(f"show={shown(show)}: expected a function of the share done.")
     chosen = engine_for(engine, source)
     tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
     with opened(chosen, source) as table:
