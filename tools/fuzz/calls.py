@@ -1,7 +1,7 @@
 """Every public name of the library, called with what it does not take."""
 
-import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -48,107 +48,193 @@ def _two() -> fw.Evidence:
     return fw.collect([(_KRR, [0, 1]), (fw.KRR(_LINE, 2.0), [3]), (_BITS, bits)])
 
 
-def _either(case: Case) -> fw.Evidence:
-    return case.pick([_one(), _two()])
-
-
-Arguments = Callable[[Case], dict[str, Any]]
-CALLS: dict[str, tuple[Callable[[Case], Any], Arguments]] = {}
-"""By name: what is called, and arguments that are right."""
-
-
-def _add(name: str, called: Any, /, **good: Any) -> None:
-    """Add a call; an argument that is a function of the case is drawn."""
-    CALLS[name] = (
-        called if inspect.isfunction(called) and called.__name__ == "<lambda>" else lambda _: called,
-        lambda case: {key: value(case) if callable(value) and not isinstance(value, type)
-                      and getattr(value, "__name__", "") == "<lambda>" else value
-                      for key, value in good.items()},
-    )  # fmt: skip
-
-
-def _names() -> None:
-    alphabet, mechanism = (lambda case: case.pick(_ALPHABETS)), (lambda case: case.pick(_MECHANISMS))
-    either, path = (lambda case: _either(case)), (lambda case: case.folder / "x.json")
-    _add("Linear", fw.Linear, first=0, last=3, step=1)
-    _add("Categorical", fw.Categorical, labels=["a", "b"])
-    _add("Grid", fw.Grid, columns=2, rows=2, cell=1.0)
-    _add("Grid in bounds", fw.Grid, columns=2, rows=2, cell=None, bounds=(0.0, 1.0, 0.0, 1.0))
-    _add("Grid.box", fw.Grid.box, south=0.0, north=1.0, west=0.0, east=1.0, columns=2, rows=2)
-    for what in ("encode", "encode_inside", "decode"):
-        key = "indices" if what == "decode" else "values"
-        _add(f"alphabet.{what}", lambda case, what=what: getattr(case.pick(_ALPHABETS), what),
-             **{key: [0]})  # fmt: skip
-    _add("alphabet_from_spec", fw.alphabet_from_spec, spec=lambda case: case.pick(SPECS)["alphabet"])
-    _add("from_spec", fw.from_spec, spec=lambda case: dict(case.pick(SPECS)))
-    _add("distances", fw.distances, alphabet=alphabet)
-    _add("calibrate", fw.calibrate, kind=fw.KRR, alphabet=_LINE, quality_loss=1.0, prior=None)
-    for kind in (fw.KRR, fw.RAPPOR, fw.Geometric):
-        _add(kind.__name__, kind, alphabet=_LINE, epsilon=1.0)
-    _add("PlanarGeometric", fw.PlanarGeometric, alphabet=_CITY, epsilon=1.0)
-    _add("Identity", fw.Identity, alphabet=alphabet)
-    _add("Matrix", fw.Matrix, alphabet=_LINE, law=np.eye(4), outputs=None)
-    _add("Shokri", fw.Shokri, alphabet=_LINE, quality_loss=0.5, selection="max-entropy", prior=_THETA,
-         report_loss=1 - np.eye(4), guess_loss=1 - np.eye(4))  # fmt: skip
-    _add("mechanism.obfuscate", lambda case: case.pick(_MECHANISMS).obfuscate, values=[0, 1], rng=None)
-    _add("mechanism.report", lambda case: case.pick(_MECHANISMS).report, values=[0, 1], rng=None)
-    _add("mechanism.received", lambda case: case.pick(_MECHANISMS).received, reports=[0, 1])
-    _add("mechanism.operator", lambda case: case.pick(_MECHANISMS).operator, outputs=np.array([0, 1]))
-    _add("mechanism.quality_loss", lambda case: case.pick(_MECHANISMS).quality_loss, prior=_THETA)
-    _add("collect", fw.collect, parts=lambda case: _parts(case))
-    _add("merge", fw.merge, several=lambda case: [_one(), case.pick([_two(), anything(case)])])
-    _add("evidence +", lambda case: _one().__add__, other=either)
-    _add("evidence.only", lambda case: lambda name: _two().only(name), name="k-rr")
-    _add("gibu", fw.gibu, evidence=either, tol=1e-6, max_steps=50, solver=None, start=None, on_step=None)
-    _add("em", fw.em, evidence=either, delta=1e-6, max_steps=50, start=None, on_step=None)
-    _add("ibu", fw.ibu, evidence=lambda case: _one(), tol=None, delta=None, max_steps=None)
-    _add("inversion", fw.inversion, evidence=lambda case: _one(), post="project")
-    _add("debias", fw.debias, evidence=lambda case: _two().only("rappor"), post="project")
-    for combine in (fw.combine_results, fw.combine_mechanisms):
-        _add(combine.__name__, combine, evidence=lambda case: _two().only("k-rr"), estimator=fw.ibu)
-    _add("unresolved_directions", fw.unresolved_directions, evidence=either)
-    _add("audit", fw.audit, mechanism=mechanism, claim=None)
-    _add("Guarantee", fw.Guarantee, kind="ldp", epsilon=1.0)
-    _add("AdversaryLoss", fw.AdversaryLoss, adversary_loss=1.0, user_loss=1.0, entropy=1.0)
-    _add("emd", fw.emd, theta=_THETA, other=_THETA, alphabet=alphabet)
-    for metric in (fw.kl, fw.l2, fw.total_variation):
-        _add(metric.__name__, metric, theta=_THETA, other=_THETA)
-    _add("project", fw.project, vector=_THETA)
-    _add("normalise", fw.normalise, vector=_THETA)
-    _add("dot_test", fw.dot_test, operator=lambda case: _two().operator, rng=np.random.default_rng(0),
-         tolerance=1e-10)  # fmt: skip
-    _add("error_without_privacy", fw.error_without_privacy, theta=_THETA, people=10)
-    for bound in (fw.krr_error_bound, fw.rappor_error_bound):
-        _add(bound.__name__, bound, theta=_THETA, epsilons=[1.0, 2.0], people=[3, 4])
-    _add("Survey", fw.Survey, alphabet=_LINE, mechanisms={"k": _KRR})
-    _add("Survey of a name", lambda case: lambda name: fw.Survey(_LINE, [(name, _KRR)]), name="k")
-    _add("Survey.load", fw.Survey.load, path=path)
-    _add("Survey.from_spec", fw.Survey.from_spec, spec=_SURVEY.spec())
-    _add("survey.save", _SURVEY.save, path=path)
-    _add("survey.find", _SURVEY.find, name="k")
-    _add("load_evidence", fw.load_evidence, path=lambda case: _saved(case), hold=10**6)
-    _add("save_evidence", fw.save_evidence, evidence=either,
-         path=lambda case: case.folder / "e.parquet")  # fmt: skip
-    _add("read_reports", fw.read_reports, source=lambda case: _frame(), survey=_SURVEY,
-         engine="duckdb", strict=False, show=None, hold=10**6)  # fmt: skip
-    _add("write_reports", fw.write_reports, parts=[("k", [0, 1])], survey=None,
-         path=lambda case: case.folder / f"r.{case.pick(['csv', 'parquet', 'ndjson'])}")  # fmt: skip
-    _add("write_reports of a name", lambda case: lambda name, path, survey: fw.write_reports(
-        path, [(name, [0, 1])], survey=survey), name="k", survey=None,
-        path=lambda case: case.folder / f"r.{case.pick(['csv', 'parquet', 'ndjson'])}")  # fmt: skip
-
-
-def _parts(case: Case) -> list[Any]:
+def parts(case: Case) -> list[Any]:
+    """Return what `collect` takes, with something wrong in it."""
     part: list[Any] = [_KRR, [0, 1], [2, 3]]
     if case.often(0.8):
         part[case.draw.randrange(3)] = anything(case)
     return [(_KRR, [1]), tuple(part[: case.pick([2, 3, 3, 1])])]
 
 
-def _saved(case: Case) -> Any:
+def saved(case: Case) -> Any:
+    """Return the path of a good file of evidence."""
     path = case.folder / "good.parquet"
     fw.save_evidence(_two(), path)
     return path
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Something that is drawn for each input."""
+
+    draw: Callable[[Case], Any]
+
+
+def _value(case: Case, given: Any) -> Any:
+    return given.draw(case) if isinstance(given, Drawn) else given
+
+
+def _own(name: str) -> Drawn:
+    """Return a method of some mechanism."""
+    return Drawn(lambda case: getattr(case.pick(_MECHANISMS), name))
+
+
+def _of_alphabet(name: str) -> Drawn:
+    return Drawn(lambda case: getattr(case.pick(_ALPHABETS), name))
+
+
+def _named(case: Case) -> Any:
+    """Return a survey's making, by the name of its mechanism alone."""
+    return lambda name: fw.Survey(_LINE, [(name, _KRR)])  # type: ignore[arg-type]
+
+
+def _written(case: Case) -> Any:
+    return lambda name, path, survey: fw.write_reports(path, [(name, [0, 1])], survey=survey)
+
+
+_EITHER, _ONE = Drawn(lambda case: case.pick([_one(), _two()])), Drawn(lambda case: _one())
+_SOME, _ANY = Drawn(lambda case: case.pick(_ALPHABETS)), Drawn(lambda case: case.pick(_MECHANISMS))
+_PATH = Drawn(lambda case: case.folder / "x.json")
+_REPORTS = Drawn(lambda case: case.folder / f"r.{case.pick(['csv', 'parquet', 'ndjson'])}")
+_KRRS = Drawn(lambda case: _two().only("k-rr"))
+_LOSS = 1 - np.eye(4)
+_BOUND = {"theta": _THETA, "epsilons": [1.0, 2.0], "people": [3, 4]}
+_TWO_THETAS = {"theta": _THETA, "other": _THETA}
+_LAWS: dict[str, Any] = {"alphabet": _LINE, "epsilon": 1.0}
+
+CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "Linear": (fw.Linear, {"first": 0, "last": 3, "step": 1}),
+    "Categorical": (fw.Categorical, {"labels": ["a", "b"]}),
+    "Grid": (fw.Grid, {"columns": 2, "rows": 2, "cell": 1.0, "bounds": None}),
+    "Grid with bounds": (fw.Grid, {"columns": 2, "rows": 2, "bounds": (0.0, 1.0, 0.0, 1.0)}),
+    "Grid.box": (
+        fw.Grid.box,
+        {"south": 0.0, "north": 1.0, "west": 0.0, "east": 1.0, "columns": 2, "rows": 2},
+    ),
+    "alphabet.encode": (_of_alphabet("encode"), {"values": [0]}),
+    "alphabet.encode_inside": (_of_alphabet("encode_inside"), {"values": [0]}),
+    "alphabet.decode": (_of_alphabet("decode"), {"indices": [0]}),
+    "alphabet_from_spec": (
+        fw.alphabet_from_spec,
+        {"spec": Drawn(lambda case: case.pick(SPECS)["alphabet"])},
+    ),
+    "from_spec": (fw.from_spec, {"spec": Drawn(lambda case: dict(case.pick(SPECS)))}),
+    "distances": (fw.distances, {"alphabet": _SOME}),
+    "calibrate": (
+        fw.calibrate,
+        {"kind": fw.KRR, "alphabet": _LINE, "quality_loss": 1.0, "prior": None},
+    ),
+    "KRR": (fw.KRR, _LAWS),
+    "RAPPOR": (fw.RAPPOR, _LAWS),
+    "Geometric": (fw.Geometric, _LAWS),
+    "PlanarGeometric": (fw.PlanarGeometric, {"alphabet": _CITY, "epsilon": 1.0}),
+    "Identity": (fw.Identity, {"alphabet": _SOME}),
+    "Matrix": (fw.Matrix, {"alphabet": _LINE, "law": np.eye(4), "outputs": None}),
+    "Shokri": (
+        fw.Shokri,
+        {
+            "alphabet": _LINE,
+            "quality_loss": 0.5,
+            "selection": "max-entropy",
+            "prior": _THETA,
+            "report_loss": _LOSS,
+            "guess_loss": _LOSS,
+        },
+    ),
+    "mechanism.obfuscate": (_own("obfuscate"), {"values": [0, 1], "rng": None}),
+    "mechanism.report": (_own("report"), {"values": [0, 1], "rng": None}),
+    "mechanism.received": (_own("received"), {"reports": [0, 1]}),
+    "mechanism.operator": (_own("operator"), {"outputs": np.array([0, 1])}),
+    "mechanism.quality_loss": (_own("quality_loss"), {"prior": _THETA}),
+    "collect": (fw.collect, {"parts": Drawn(parts)}),
+    "merge": (
+        fw.merge,
+        {"several": Drawn(lambda case: [_one(), case.pick([_two(), anything(case)])])},
+    ),
+    "evidence +": (Drawn(lambda case: _one().__add__), {"other": _EITHER}),
+    "evidence.only": (Drawn(lambda case: lambda name: _two().only(name)), {"name": "k-rr"}),
+    "gibu": (
+        fw.gibu,
+        {
+            "evidence": _EITHER,
+            "tol": 1e-6,
+            "max_steps": 50,
+            "solver": None,
+            "start": None,
+            "on_step": None,
+        },
+    ),
+    "em": (
+        fw.em,
+        {"evidence": _EITHER, "delta": 1e-6, "max_steps": 50, "start": None, "on_step": None},
+    ),
+    "ibu": (fw.ibu, {"evidence": _ONE, "tol": None, "delta": None, "max_steps": None}),
+    "inversion": (fw.inversion, {"evidence": _ONE, "post": "project"}),
+    "debias": (
+        fw.debias,
+        {"evidence": Drawn(lambda case: _two().only("rappor")), "post": "project"},
+    ),
+    "combine_results": (fw.combine_results, {"evidence": _KRRS, "estimator": fw.ibu}),
+    "combine_mechanisms": (fw.combine_mechanisms, {"evidence": _KRRS, "estimator": fw.ibu}),
+    "unresolved_directions": (fw.unresolved_directions, {"evidence": _EITHER}),
+    "audit": (fw.audit, {"mechanism": _ANY, "claim": None}),
+    "Guarantee": (fw.Guarantee, {"kind": "ldp", "epsilon": 1.0}),
+    "AdversaryLoss": (
+        fw.AdversaryLoss,
+        {"adversary_loss": 1.0, "user_loss": 1.0, "entropy": 1.0},
+    ),
+    "emd": (fw.emd, {**_TWO_THETAS, "alphabet": _SOME}),
+    "kl": (fw.kl, _TWO_THETAS),
+    "l2": (fw.l2, _TWO_THETAS),
+    "total_variation": (fw.total_variation, _TWO_THETAS),
+    "project": (fw.project, {"vector": _THETA}),
+    "normalise": (fw.normalise, {"vector": _THETA}),
+    "dot_test": (
+        fw.dot_test,
+        {
+            "operator": Drawn(lambda case: _two().operator),
+            "rng": Drawn(lambda case: np.random.default_rng(0)),
+            "tolerance": 1e-10,
+        },
+    ),
+    "error_without_privacy": (fw.error_without_privacy, {"theta": _THETA, "people": 10}),
+    "krr_error_bound": (fw.krr_error_bound, _BOUND),
+    "rappor_error_bound": (fw.rappor_error_bound, _BOUND),
+    "Survey": (fw.Survey, {"alphabet": _LINE, "mechanisms": {"k": _KRR}}),
+    "Survey of a name": (Drawn(_named), {"name": "k"}),
+    "Survey.load": (fw.Survey.load, {"path": _PATH}),
+    "Survey.from_spec": (fw.Survey.from_spec, {"spec": _SURVEY.spec()}),
+    "survey.save": (_SURVEY.save, {"path": _PATH}),
+    "survey.find": (_SURVEY.find, {"name": "k"}),
+    "load_evidence": (
+        fw.load_evidence,
+        {"path": Drawn(saved), "hold": 10**6},
+    ),
+    "save_evidence": (
+        fw.save_evidence,
+        {"evidence": _EITHER, "path": Drawn(lambda case: case.folder / "e.parquet")},
+    ),
+    "read_reports": (
+        fw.read_reports,
+        {
+            "source": Drawn(lambda case: _frame()),
+            "survey": _SURVEY,
+            "engine": "duckdb",
+            "strict": False,
+            "show": None,
+            "hold": 10**6,
+        },
+    ),
+    "write_reports": (
+        fw.write_reports,
+        {"path": _REPORTS, "parts": [("k", [0, 1])], "survey": None},
+    ),
+    "write_reports of a name": (
+        Drawn(_written),
+        {"path": _REPORTS, "name": "k", "survey": None},
+    ),
+}
+"""By name: what is called, and arguments that are right."""
 
 
 def _frame() -> Any:
@@ -157,16 +243,13 @@ def _frame() -> Any:
     return pa.table({"mechanism": ["k", "k"], "report": [0, 1]})
 
 
-_names()
-
-
 def call(case: Case) -> str:
     """Call a public name with one or two arguments replaced by anything."""
     name = case.pick(list(CALLS))
     if name == "read_reports" and case.often(0.7):  # an engine takes long to start
         name = "write_reports"
     called, good = CALLS[name]
-    arguments = good(case)
+    arguments = {key: _value(case, value) for key, value in good.items()}
     for _ in range(case.pick([1, 1, 2])):
         key = case.pick(list(arguments))
         arguments[key] = _idle(case) if key in _CALLBACKS else anything(case)
@@ -174,7 +257,7 @@ def call(case: Case) -> str:
     for key, value in arguments.items():
         case.tell(f"    {key} =")
         case.tell(value)
-    result = called(case)(**arguments)
+    result = _value(case, called)(**arguments)
     _check(result)
     return "accepted"
 

@@ -1,4 +1,4 @@
-"""Commands with any options, file names, values and pipes: an exit code, and a screen left whole."""
+"""Commands with any options, file names, values and pipes: an exit code, and a clean screen."""
 
 import io
 import json
@@ -23,20 +23,61 @@ _CODES = (0, 1, 2)
 _LONGEST = 20_000
 """Characters on standard error, tables of invalid rows included."""
 _COMMANDS: dict[str, tuple[str, ...]] = {
-    "obfuscate": ("--survey", "--out", "--column", "--choice", "--share", "--seed", "--drop-outside",
-                  "--json"),
+    "obfuscate": (
+        "--survey",
+        "--out",
+        "--column",
+        "--choice",
+        "--share",
+        "--seed",
+        "--drop-outside",
+        "--json",
+    ),
     "collect": ("--survey", "--out", "--engine", "--strict", "--json"),
     "merge": ("--out", "--equal", "--json"),
-    "estimate": ("--survey", "--method", "--only", "--post", "--tol", "--delta", "--max-steps",
-                 "--strict", "--rows", "--json", "--csv", "--geojson", "--plot"),
+    "estimate": (
+        "--survey",
+        "--method",
+        "--only",
+        "--post",
+        "--tol",
+        "--delta",
+        "--max-steps",
+        "--strict",
+        "--rows",
+        "--json",
+        "--csv",
+        "--geojson",
+        "--plot",
+    ),
     "calibrate": ("--alphabet", "--loss", "--prior", "--json"),
     "audit": ("--claim", "--json"),
     "reproduce": ("--list", "--workers", "--out"),
-}  # fmt: skip
+}
 _FLAGS = {"--drop-outside", "--json", "--strict", "--equal", "--csv", "--list"}
 _FILES = {"--survey", "--out", "--prior", "--geojson"}
-_NAMES = ("a", "with space", "new\nline", "\x1b[2J", "[red]x", "日本", "a*b", "[ab]", "-x", "--out", "'",
-          "x" * 200, "\udcff\udcfe", "a=b", "report=1", "#", "%41", "~", "e\u0301", "a;b")  # fmt: skip
+_NAMES = (
+    "a",
+    "with space",
+    "new\nline",
+    "\x1b[2J",
+    "[red]x",
+    "日本",
+    "a*b",
+    "[ab]",
+    "-x",
+    "--out",
+    "'",
+    "x" * 200,
+    "\udcff\udcfe",
+    "a=b",
+    "report=1",
+    "#",
+    "%41",
+    "~",
+    "e\u0301",
+    "a;b",
+)
 
 
 class Fault(Exception):  # noqa: N818
@@ -80,8 +121,12 @@ def options(case: Case) -> str:
     known = _COMMANDS.get(command, ("--x",))
     survey, files = _prepared(case)
     arguments = [command, *_positional(case, command, files)]
-    needed = {"obfuscate": ("--survey", "--out", "--column"), "collect": ("--survey", "--out"),
-              "merge": ("--out",), "calibrate": ("--alphabet", "--loss")}.get(command, ())  # fmt: skip
+    needed = {
+        "obfuscate": ("--survey", "--out", "--column"),
+        "collect": ("--survey", "--out"),
+        "merge": ("--out",),
+        "calibrate": ("--alphabet", "--loss"),
+    }.get(command, ())
     chosen = [name for name in needed if case.often(0.93)]
     chosen += [case.pick(known) for _ in range(case.some(4))]
     if case.often(0.05):
@@ -92,7 +137,8 @@ def options(case: Case) -> str:
         arguments.append(case.pick(["nothing", "99", "2c", "", text(case)]))  # no figure is made
     arguments = [argument.replace("\0", "0") for argument in arguments]
     raw = "--csv" in arguments or any(
-        one == "-" and arguments[place - 1] in ("--out", "-o") for place, one in enumerate(arguments)
+        one == "-" and arguments[place - 1] in ("--out", "-o")
+        for place, one in enumerate(arguments)
     )
     return run(case, arguments, binary=raw)
 
@@ -118,9 +164,13 @@ def _prepared(case: Case) -> tuple[fw.Survey, list[str]]:
 def _positional(case: Case, command: str, files: list[str]) -> list[str]:
     survey, spec, proof, rows, truth, inside = files
     right = {
-        "obfuscate": [truth], "collect": [rows], "merge": [proof], "estimate": [proof],
-        "audit": [case.pick([survey, spec])], "calibrate": [case.pick(["k-rr", "geometric", "rappor"])],
-    }.get(command, [])  # fmt: skip
+        "obfuscate": [truth],
+        "collect": [rows],
+        "merge": [proof],
+        "estimate": [proof],
+        "audit": [case.pick([survey, spec])],
+        "calibrate": [case.pick(["k-rr", "geometric", "rappor"])],
+    }.get(command, [])
     if case.often(0.2):
         right = [case.pick([*files, text(case), f"{inside}/*", "-", f"{inside}/nothing.parquet"])]
     if case.often(0.1):
@@ -150,19 +200,42 @@ def _option(case: Case, name: str, survey: fw.Survey, files: list[str]) -> list[
 
 
 _RIGHT: dict[str, tuple[str, ...]] = {
-    "--survey": (), "--out": (), "--prior": (), "--geojson": (), "--plot": (),
-    "--column": ("value", "lat", "lon", "1"), "--choice": ("mechanism", "value"),
+    "--survey": (),
+    "--out": (),
+    "--prior": (),
+    "--geojson": (),
+    "--plot": (),
+    "--column": ("value", "lat", "lon", "1"),
+    "--choice": ("mechanism", "value"),
     "--share": ("k=1", "k=0.5", "bits=1e308", "open=0", "k=nan", "k=", "=1"),
     "--seed": ("0", "1", "123456789012345678901234567890"),
     "--engine": ("duckdb", "Duckdb", "none"),
-    "--method": ("gibu", "em", "inversion", "ibu", "debias", "inversion-m", "ibu-r", "[INV]M", "ibu-m",
-                 "debias-m", "debias-r", "inversion-r", "gibu-m"),
-    "--only": ("k", "bits", "k-rr", "nothing"), "--post": ("project", "normalise", "none"),
-    "--tol": ("1e-6", "0", "nan", "inf", "-1", "1e-300"), "--delta": ("1e-6", "0", "nan", "1e300"),
-    "--max-steps": ("1", "0", "5", "1000"), "--rows": ("0", "1", "99999999999"),
-    "--alphabet": ("0..9", "2x2x1", "a,b"), "--loss": ("1", "0", "nan", "1e-300", "1e300", "-1", "inf"),
-    "--claim": ("1-ldp", "0.1-geo", "1e999-ldp", "-1-ldp", "ldp"), "--workers": ("1",),
-}  # fmt: skip
+    "--method": (
+        "gibu",
+        "em",
+        "inversion",
+        "ibu",
+        "debias",
+        "inversion-m",
+        "ibu-r",
+        "[INV]M",
+        "ibu-m",
+        "debias-m",
+        "debias-r",
+        "inversion-r",
+        "gibu-m",
+    ),
+    "--only": ("k", "bits", "k-rr", "nothing"),
+    "--post": ("project", "normalise", "none"),
+    "--tol": ("1e-6", "0", "nan", "inf", "-1", "1e-300"),
+    "--delta": ("1e-6", "0", "nan", "1e300"),
+    "--max-steps": ("1", "0", "5", "1000"),
+    "--rows": ("0", "1", "99999999999"),
+    "--alphabet": ("0..9", "2x2x1", "a,b"),
+    "--loss": ("1", "0", "nan", "1e-300", "1e300", "-1", "inf"),
+    "--claim": ("1-ldp", "0.1-geo", "1e999-ldp", "-1-ldp", "ldp"),
+    "--workers": ("1",),
+}
 
 
 def _right_file(case: Case, name: str, files: list[str]) -> str:
@@ -199,7 +272,9 @@ def _values(case: Case, survey: fw.Survey, stem: Path) -> Path:
     path = stem.with_name(f"{stem.name}.{ending}")
     heads = [*survey.alphabet.axes, "mechanism"]
     points = survey.alphabet.decode([place % survey.alphabet.size for place in range(9)]).tolist()
-    rows = [[*(p if isinstance(p, list | tuple) else [p]), case.pick(["k", "open"])] for p in points]
+    rows = [
+        [*(p if isinstance(p, list | tuple) else [p]), case.pick(["k", "open"])] for p in points
+    ]
     if case.often(0.4):
         place = case.draw.randrange(len(rows))
         rows[place][case.draw.randrange(len(heads))] = case.pick([text(case), number(case)])
@@ -243,22 +318,54 @@ def _parquet_of(case: Case, heads: list[str], rows: list[list[Any]]) -> bytes:
 def pipe(case: Case) -> str:
     """Give a command anything on standard input."""
     survey, files = _prepared(case)
-    own, spec, proof, rows, truth, _ = (Path(name).read_bytes() if Path(name).is_file() else b""
-                                        for name in files)  # fmt: skip
-    given = case.pick([own, spec, proof, rows, truth, b"", os.fsencode(text(case).replace("\ud800", "").replace("\ud83d", ""))])
+    own, spec, proof, rows, truth, _ = (
+        Path(name).read_bytes() if Path(name).is_file() else b"" for name in files
+    )
+    given = case.pick(
+        [
+            own,
+            spec,
+            proof,
+            rows,
+            truth,
+            b"",
+            os.fsencode(text(case).replace("\ud800", "").replace("\ud83d", "")),
+        ]
+    )
     if case.often(0.3):
         given = damaged(case, given)
     columns = [part for name in survey.alphabet.axes for part in ("-c", name)]
     commands = {
         "estimate": ["estimate", "-", *case.pick([[], ["-s", files[0]], ["--json"]])],
-        "collect": ["collect", "-", "-s", files[0], "-o", case.pick(["-", f"{files[5]}/o.parquet"])],
-        "obfuscate": ["obfuscate", "-", "-s", files[0], "-o", case.pick(["-", f"{files[5]}/o.csv"]), *columns],
+        "collect": [
+            "collect",
+            "-",
+            "-s",
+            files[0],
+            "-o",
+            case.pick(["-", f"{files[5]}/o.parquet"]),
+        ],
+        "obfuscate": [
+            "obfuscate",
+            "-",
+            "-s",
+            files[0],
+            "-o",
+            case.pick(["-", f"{files[5]}/o.csv"]),
+            *columns,
+        ],
         "audit": ["audit", "-"],
         "merge": ["merge", "-", files[2], "-o", case.pick(["-", f"{files[5]}/o.parquet"])],
         "calibrate": ["calibrate", "k-rr", "-a", "0..3", "-l", "1", "--prior", "-"],
-    }  # fmt: skip
-    right = {"estimate": proof, "collect": rows, "obfuscate": truth, "audit": own, "merge": proof,
-             "calibrate": b"[0.25, 0.25, 0.25, 0.25]"}  # fmt: skip
+    }
+    right = {
+        "estimate": proof,
+        "collect": rows,
+        "obfuscate": truth,
+        "audit": own,
+        "merge": proof,
+        "calibrate": b"[0.25, 0.25, 0.25, 0.25]",
+    }
     command = case.pick(list(commands))
     given = right[command] if case.often(0.4) else given
     return run(case, commands[command], given, binary=True)

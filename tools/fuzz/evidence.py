@@ -56,7 +56,9 @@ def hostile_evidence(case: Case) -> bytes:
     """Return a file of evidence that lies, or is damaged."""
     content, kind = case.pick(whole()), case.draw.randrange(4)
     changed = (damaged, forged, _other_head, _other_columns)[kind](case, content)
-    case.tell(f"evidence of {len(content):,} bytes, {('damaged', 'forged', 'head', 'columns')[kind]}")
+    case.tell(
+        f"evidence of {len(content):,} bytes, {('damaged', 'forged', 'head', 'columns')[kind]}"
+    )
     return changed
 
 
@@ -77,7 +79,7 @@ def _other_columns(case: Case, content: bytes) -> bytes:
     for _ in range(case.pick([1, 1, 2])):
         place, kind = case.draw.randrange(len(names)), case.draw.randrange(6)
         if kind < 3:
-            wanted = table.column(0).to_pylist() + [1, b"\0"]
+            wanted = [*table.column(0).to_pylist(), 1, b"\0"]
             columns[place] = column(case, len(columns[place]), wanted)
         elif kind == 3 and len(names) > 1:
             del names[place], columns[place]
@@ -85,8 +87,11 @@ def _other_columns(case: Case, content: bytes) -> bytes:
             names.append(case.pick([names[place], "other", "count", "symbol", "bits"]))
             columns.append(columns[place])
         else:
-            order = [case.draw.randrange(len(columns[0])) for _ in columns[0]]
-            columns = [one.take(pa.array(order)) for one in columns]
+            order = pa.array([case.draw.randrange(len(columns[0])) for _ in columns[0]])
+            columns = [
+                table.column(name).take(order).combine_chunks() for name in table.column_names
+            ]
+            names = list(table.column_names)
     changed = pa.Table.from_arrays(columns, names=names).replace_schema_metadata(metadata)
     case.tell(str(changed.schema.remove_metadata()))
     return _as_file(changed, case.pick(["zstd", "snappy", "none", "gzip", "lz4", "brotli"]))

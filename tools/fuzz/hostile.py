@@ -20,11 +20,12 @@ NUMBERS: list[Any] = [
 TEXTS = [
     "", " ", "\n", "1", "0", "-1", "0.5", "1e3", "nan", "inf", "null", "true", "x" * 3000,
     "\x1b[2J\x1b[31mred", "\x1b]0;title\x07", "\x9b2J", "a\0b", "\ud800", "\udcff", "x\ud83d",
-    "\u202eexe.txt", "e\u0301" * 40, "日本語", "🏳️\u200d🌈", "\ufeff", "\x85", "\u2028", "[bold]x[/]",
-    "[/nope]", "{0}%s", "$(id)", "`id`", "'", '"', '""', ",", ";", "\t", "|", "a,b", "=1+1",
-    "a/../b", "/", "//", "C:\\x", "-", "--", "--help", "-x", "*", "**", "?", "[", "file:///x",
-    "http://127.0.0.1:9/x.parquet", "s3://nowhere/x.parquet", "k-rr", "linear", "grid", "value:1",
-    "report", "mechanism", "__class__", "NaN", "１２", "0x10", "1_000", "+1", "1.", ".5", "٣",
+    "\u202eexe.txt", "e\u0301" * 40, "日本語", "🏳️\u200d🌈", "\ufeff", "\x85", "\u2028",
+    "[bold]x[/]", "[/nope]", "{0}%s", "$(id)", "`id`", "'", '"', '""', ",", ";", "\t", "|", "a,b",
+    "=1+1", "a/../b", "/", "//", "C:\\x", "-", "--", "--help", "-x", "*", "**", "?", "[",
+    "file:///x", "http://127.0.0.1:9/x.parquet", "s3://nowhere/x.parquet", "k-rr", "linear",
+    "grid", "value:1", "report", "mechanism", "__class__", "NaN", "\uff11\uff12", "0x10", "1_000",
+    "+1", "1.", ".5", "٣",
 ]  # fmt: skip
 
 
@@ -82,8 +83,24 @@ def anything(case: Case) -> Any:
 
 def _array(case: Case) -> Any:
     shape = case.pick([(), (0,), (1,), (2,), (4,), (4, 4), (4, 1), (2, 2, 2), (0, 4), (4, 0)])
-    kinds = ["f8", "f4", "f2", "i8", "i1", "u1", "u8", "?", "c16", "U3", "S3", "O", "M8[s]", "m8[s]"]
-    array = np.zeros(shape, case.pick([*kinds, "g", "V4", [("a", "i4")]]))
+    kinds = [
+        "f8",
+        "f4",
+        "f2",
+        "i8",
+        "i1",
+        "u1",
+        "u8",
+        "?",
+        "c16",
+        "U3",
+        "S3",
+        "O",
+        "M8[s]",
+        "m8[s]",
+    ]
+    dtype: Any = case.pick([*kinds, "g", "V4", "i4,f8"])
+    array = np.zeros(shape, dtype)
     if array.dtype.kind == "f" and array.size:
         array.flat[0] = case.pick([0, 1, 0.25, -1, math.nan, math.inf])
         if case.often(0.5):
@@ -211,7 +228,9 @@ def damaged(case: Case, content: bytes) -> bytes:
             byte = draw.choice([0, 1, 0x7F, 0x80, 0xFF, draw.randrange(256)])
             changed[place : place + 1] = bytes([byte])
         elif kind == 3:
-            word = draw.choice([b"\xff" * 4, b"\0" * 4, b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff\x0f"])
+            word = draw.choice(
+                [b"\xff" * 4, b"\0" * 4, b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff\x0f"]
+            )
             changed[place : place + len(word)] = word
         elif kind == 4:
             del changed[place : place + draw.choice([1, 8, 64])]

@@ -124,14 +124,16 @@ def rows_of(case: Case, survey: fw.Survey) -> list[list[str]]:
 def _heads(case: Case) -> list[str]:
     heads = ["mechanism", case.pick(["report", "report", "value"]), "report_id"]
     if case.often(0.15):
-        heads[case.draw.randrange(3)] = case.pick(["Report", "mechanism", "", "x", "value", text(case)])
+        heads[case.draw.randrange(3)] = case.pick(
+            ["Report", "mechanism", "", "x", "value", text(case)]
+        )
     return heads
 
 
 def _csv(case: Case, survey: fw.Survey) -> bytes:
     written = io.StringIO()
     separator = case.pick([",", ",", ";", "\t", "|", ":"])
-    quoting = case.pick([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONE])
+    quoting: Any = case.pick([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONE])
     writer = csv.writer(
         written,
         delimiter=separator,
@@ -141,10 +143,9 @@ def _csv(case: Case, survey: fw.Survey) -> bytes:
     )
     heads, rows = _heads(case), rows_of(case, survey)
     keep = case.pick([3, 3, 2, 1])
-    writer.writerow(heads[:keep])
-    for row in rows:
-        own = row[:keep]
-        writer.writerow(own if case.often(0.97) else [*own, text(case)])
+    for row in [heads, *rows]:
+        own = row[:keep] if case.often(0.97) else [*row[:keep], text(case)]
+        writer.writerow([own[0] or " ", *own[1:]] if quoting == csv.QUOTE_NONE else own)
     content = written.getvalue()
     if case.often(0.05):
         content = content.replace("\n", '\n"', 1)
@@ -163,7 +164,9 @@ def _ndjson(case: Case, survey: fw.Survey) -> bytes:
         if case.often(0.1):
             line[case.pick(heads)] = thing(case)
         told = json.dumps(line, ensure_ascii=case.often(0.7))
-        lines.append(told if case.often(0.97) else case.pick(["", "[]", "1", "null", "{", told[:-3]]))
+        lines.append(
+            told if case.often(0.97) else case.pick(["", "[]", "1", "null", "{", told[:-3]])
+        )
     return encoded(case, "\n".join(lines) + case.pick(["\n", ""]))
 
 
@@ -177,7 +180,9 @@ def table_of(case: Case, survey: fw.Survey) -> Any:
             wanted = [int(v) if v.isdecimal() and v.isascii() else v for v in values]
             columns.append(column(case, len(rows), wanted))
         elif place == 1 and case.often(0.5):
-            short = [int(v) if v.isdecimal() and v.isascii() and len(v) < 9 else None for v in values]
+            short = [
+                int(v) if v.isdecimal() and v.isascii() and len(v) < 9 else None for v in values
+            ]
             columns.append(pa.array(short, pa.int64()))
         else:
             columns.append(pa.array(values))

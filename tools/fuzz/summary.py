@@ -43,9 +43,7 @@ def faults(runs: Sequence[Outcome], seed: int) -> str:
         same = alike[key]
         numbers = ", ".join(str(run.number) for run in same[:_NUMBERS])
         first = same[0]
-        lines.append(
-            f"  {len(same):,} x {first.kind} {first.verdict}: {first.detail} [{numbers}]"
-        )
+        lines.append(f"  {len(same):,} x {first.kind} {first.verdict}: {first.detail} [{numbers}]")
     if len(alike) > _SHOWN:
         lines.append(f"  and {len(alike) - _SHOWN:,} kinds more")
     return "\n".join(lines)

@@ -113,7 +113,7 @@ def estimate(evidence: fw.Evidence) -> None:
     """Hold an estimate from accepted evidence to what it must be."""
     promise(evidence.people >= 0, f"{evidence.people} people")
     _check_text(str(evidence).replace("\n", ""))
-    if not 0 < evidence.people or evidence.alphabet.size > _SMALL:
+    if not evidence.people > 0 or evidence.alphabet.size > _SMALL:
         return
     found = fw.gibu(evidence)
     promise(found.theta.min() >= 0, f"theta has {found.theta.min()}")
@@ -134,7 +134,7 @@ def _can_be_shown(value: Any) -> bool:
 
 
 def written(case: Case, document: Any) -> str:
-    """Write JSON, at times with what only a text can have: a key twice, a number of 6,000 digits."""
+    """Write JSON, at times with what only a text can have: a key twice, a huge number."""
     content = json.dumps(document, ensure_ascii=case.often(0.7), indent=case.pick([None, 2]))
     kind = case.draw.randrange(16)
     if kind == 0 and "{" in content:
@@ -168,7 +168,7 @@ def _inline(value: Any) -> str:
 
 
 def encoded(case: Case, content: str) -> bytes:
-    """Return the bytes of a text, at times in another encoding, with a mark in front, or damaged."""
+    """Return the bytes of a text, at times in another encoding, with a mark, or damaged."""
     kind = case.draw.randrange(24)
     codec = {0: "utf-16", 1: "latin-1", 2: "utf-32", 3: "cp037"}.get(kind, "utf-8")
     errors = "replace" if codec in ("latin-1", "cp037") else "surrogatepass"
@@ -179,6 +179,17 @@ def encoded(case: Case, content: str) -> bytes:
 def alphabet_text(case: Case) -> str:
     """Return an alphabet as people type it, or nearly."""
     some = [str(number(case))[:30] for _ in range(3)]
-    forms = ("{0}..{1}", "{0}..{1}:{2}", "{0}x{1}x{2}", "{0},{1}", "0..9", "24x16x0.5", "yes,no",
-             "0..1000000000000", "0..999999999999999999", "9999999x9999999x1", "1x1x1e308")  # fmt: skip
+    forms = (
+        "{0}..{1}",
+        "{0}..{1}:{2}",
+        "{0}x{1}x{2}",
+        "{0},{1}",
+        "0..9",
+        "24x16x0.5",
+        "yes,no",
+        "0..1000000000000",
+        "0..999999999999999999",
+        "9999999x9999999x1",
+        "1x1x1e308",
+    )
     return case.pick(forms).format(*some) if case.often(0.8) else text(case)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pyarrow import csv, json, parquet
 
 from freewill.alphabets import Alphabet, Inside
+from freewill.atomic import checked_path
 from freewill.errors import AlphabetError, FreewillError, first_line, printable, several
 from freewill.reports.separators import SEPARATORS, first_row, head_of, separator_of
 
@@ -29,6 +30,7 @@ def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
 
     A CSV may have no header: its columns are then called by their places, 1 and so on.
     """
+    path = checked_path(path, FreewillError)
     if path.suffix.lower() not in _READERS:
         endings = ", ".join(_READERS)
         raise FreewillError(f"{path}: expected a values file with the ending {endings}.")

@@ -1,5 +1,6 @@
 """Parquet files of a few bytes that would unpack to very many."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -7,24 +8,47 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from freewill.errors import EvidenceError
-from freewill.limits import ROW_GROUP_BYTES, refuse_beyond
+from freewill.errors import EvidenceError, ReportError
+from freewill.limits import PAGE_BYTES, ROW_GROUP_BYTES, refuse_beyond
+from freewill.reports.pages import pages_of
 
 _BATCH_ROWS = 1 << 17
+_VECTOR_ROWS = 2048
+"""Rows that an engine holds at once, at least."""
 
 
 def refuse_bombs(path: str | Path, metadata: Any) -> None:
-    """Refuse a Parquet file of which a piece that is read at once would unpack to very much."""
+    """Refuse evidence of which a piece that is read at once would unpack to very much."""
+    unpacked = [0] * metadata.num_row_groups
+    for page in pages_of(path, metadata):
+        unpacked[page.group] += page.unpacked
+        what = f"row group {page.group} of {path}, unpacked,"
+        advice = "Write it in smaller ones."
+        refuse_beyond(ROW_GROUP_BYTES, unpacked[page.group], what, advice, EvidenceError)
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        chunks = [group.column(place) for place in range(group.num_columns)]
-        needed = sum(max(0, chunk.total_uncompressed_size) for chunk in chunks)
-        what, advice = f"row group {number} of {path}, unpacked,", "Write it in smaller ones."
-        refuse_beyond(ROW_GROUP_BYTES, needed, what, advice, EvidenceError)
-        for chunk in chunks:
+        for chunk in (group.column(place) for place in range(group.num_columns)):
             # Each row may repeat the longest value of a dictionary, however few bytes that takes.
             if chunk.path_in_schema == "bits" and chunk.has_dictionary_page:
                 _refuse_long(path, number, chunk.num_values)
+
+
+def refuse_long_rows(path: str | Path, metadata: Any, columns: Collection[str]) -> None:
+    """Refuse reports of which a page, or the rows that an engine holds at once, unpack to much.
+
+    A row group may be as large as it likes: it passes through memory page by page.
+    """
+    try:
+        pages = [page for page in pages_of(path, metadata) if page.column in columns]
+    except ValueError as error:
+        told = f"{path} cannot be read: it is damaged, {error}. Write it again."
+        raise ReportError(told) from None
+    for page in pages:
+        rows = min(_VECTOR_ROWS, metadata.row_group(page.group).num_rows)
+        needed = max(page.unpacked, page.unpacked // max(page.values, 1) * rows)
+        what = f"{rows:,} rows of the column {page.column} of {path}, unpacked,"
+        advice = "No report is that long: are they reports?"
+        refuse_beyond(PAGE_BYTES, needed, what, advice, ReportError)
 
 
 def _refuse_long(path: str | Path, group: int, rows: int) -> None:

@@ -24,6 +24,7 @@ from freewill.evidence import (
     grouped,
     refuse_impossible,
 )
+from freewill.limits import checked_hold
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.outputs import MOST_PEOPLE, checked_people
 from freewill.reports.bombs import refuse_bombs
@@ -104,10 +105,12 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     reads them anew for each pass, and an error tells if they are not the same any more.
     """
     path = checked_path(path, EvidenceError)
+    checked_hold(hold, EvidenceError)
     with _explained(path):
         with parquet.ParquetFile(path) as file:
-            refuse_bombs(path, file.metadata)
             alphabet, entries = _head(path, file.schema_arrow)
+            _check_types(file.schema_arrow, entries)
+            refuse_bombs(path, file.metadata)
             _check_rows(file.metadata.num_rows, entries)
         mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
@@ -175,6 +178,23 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
     ]
 
 
+def _check_types(schema: Any, entries: list[_Entry]) -> None:
+    """Check the columns that are read: texts in the place of numbers might unfold to any size."""
+    wanted: dict[str, tuple[Any, ...]] = {
+        "mechanism": (pa.types.is_string, pa.types.is_large_string)
+    }
+    for space in (entry.mechanism.output_space for entry in entries):
+        packed = pa.types.is_binary(space.encode(space.empty()).type)
+        bits = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+        wanted[space.column] = bits if packed else (pa.types.is_integer,)
+    wanted["count"] = (pa.types.is_integer,)
+    for name, kinds in wanted.items():
+        kind = schema.field(name).type if schema.names.count(name) == 1 else None
+        kind = kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind
+        if kind is None or not any(fits(kind) for fits in kinds):
+            raise ValueError(f"a column {name!r} of type {kind}")
+
+
 def _check_rows(rows: int, entries: list[_Entry]) -> None:
     """Check what the head tells of numbers, before anything is read by them."""
     for entry in entries:
@@ -193,11 +213,10 @@ def _check_rows(rows: int, entries: list[_Entry]) -> None:
 
 
 def _encoded(column: Any) -> Any:
-    if pa.types.is_dictionary(column.type) and not column.null_count:
-        return column
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column.dictionary_encode(null_encoding="encode")
+    """Return ids as a dictionary, one of which may be long: it is not unfolded."""
+    if column.null_count:
+        raise ValueError("a row without a mechanism")
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
 @dataclass(frozen=True)
@@ -292,6 +311,7 @@ def is_evidence_schema(schema: Any) -> bool:
 
 def is_evidence(path: str | Path) -> bool:
     """Say whether a file is evidence, by what its footer tells."""
+    path = checked_path(path, EvidenceError)
     try:
         return is_evidence_schema(parquet.read_schema(path))
     except (pa.ArrowException, OSError):

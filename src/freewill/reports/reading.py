@@ -13,6 +13,7 @@ import narwhals as nw
 
 from freewill.errors import ReportError, several, shown
 from freewill.evidence import Evidence, Group, assemble
+from freewill.limits import checked_hold
 from freewill.reports import ids, rows
 from freewill.reports.batches import Decoder
 from freewill.reports.engines import Kept, Table, engine_for, opened
@@ -81,6 +82,7 @@ def read(
     survey = survey if isinstance(survey, Survey) else Survey.load(survey)
     if show is not None and not callable(show):
         raise ReportError(f"show={shown(show)}: expected a function of the share done.")
+    checked_hold(hold, ReportError)
     chosen = engine_for(engine, source)
     tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
     with opened(chosen, source) as table:
