@@ -12,7 +12,15 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet, Grid, Linear, distances, encode_values, readable
+from freewill.alphabets import (
+    Alphabet,
+    Grid,
+    Linear,
+    distances,
+    encode_values,
+    readable,
+    refuse_vast,
+)
 from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError, shown
 from freewill.guarantees import AdversaryLoss, Guarantee
 from freewill.operators import Operator, probabilities
@@ -177,6 +185,7 @@ class Mechanism(Protocol):
 
     def quality_loss(self, prior: ArrayLike | None = None) -> float:
         """Return the expected distance E d(x, z) under a prior, uniform by default."""
+        refuse_vast(self.alphabet)
         size = self.alphabet.size
         weights = np.full(size, 1 / size) if prior is None else distribution(prior, size, "prior")
         return float(weights @ self.losses())

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,45 +9,48 @@ from pyarrow import parquet
 
 from freewill.errors import EvidenceError, ReportError
 from freewill.limits import PAGE_BYTES, ROW_GROUP_BYTES, refuse_beyond
-from freewill.reports.pages import pages_of
+from freewill.reports.pages import pages_of, row_groups
 
 _BATCH_ROWS = 1 << 17
 _VECTOR_ROWS = 2048
 """Rows that an engine holds at once, at least."""
 
 
-def refuse_bombs(path: str | Path, metadata: Any) -> None:
+def refuse_bombs(path: str | Path) -> None:
     """Refuse evidence of which a piece that is read at once would unpack to very much."""
-    unpacked = [0] * metadata.num_row_groups
-    for page in pages_of(path, metadata):
-        unpacked[page.group] += page.unpacked
-        what = f"row group {page.group} of {path}, unpacked,"
-        advice = "Write it in smaller ones."
-        refuse_beyond(ROW_GROUP_BYTES, unpacked[page.group], what, advice, EvidenceError)
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for chunk in (group.column(place) for place in range(group.num_columns)):
+    with Path(path).open("rb") as file:
+        groups = row_groups(file)
+        for number, group in enumerate(groups):
+            needed = sum(page.unpacked for page in pages_of(file, group))
+            what, advice = f"row group {number} of {path}, unpacked,", "Write it in smaller ones."
+            refuse_beyond(ROW_GROUP_BYTES, needed, what, advice, EvidenceError)
+    for number, group in enumerate(groups):
+        for chunk in group.chunks:
             # Each row may repeat the longest value of a dictionary, however few bytes that takes.
-            if chunk.path_in_schema == "bits" and chunk.has_dictionary_page:
-                _refuse_long(path, number, chunk.num_values)
+            if chunk.column == "bits" and chunk.has_dictionary:
+                _refuse_long(path, number, chunk.values)
 
 
-def refuse_long_rows(path: str | Path, metadata: Any, columns: Collection[str]) -> None:
+def refuse_long_rows(path: str | Path, columns: Collection[str]) -> None:
     """Refuse reports of which a page, or the rows that an engine holds at once, unpack to much.
 
     A row group may be as large as it likes: it passes through memory page by page.
     """
     try:
-        pages = [page for page in pages_of(path, metadata) if page.column in columns]
+        with Path(path).open("rb") as file:
+            for group in row_groups(file):
+                rows = min(_VECTOR_ROWS, group.rows)
+                for page in pages_of(file, group):
+                    if page.column in columns:
+                        needed = max(page.unpacked, page.unpacked // max(page.values, 1) * rows)
+                        what = f"{rows:,} rows of the column {page.column} of {path}, unpacked,"
+                        advice = "No report is that long: are they reports?"
+                        refuse_beyond(PAGE_BYTES, needed, what, advice, ReportError)
+    except ReportError:
+        raise
     except ValueError as error:
         told = f"{path} cannot be read: it is damaged, {error}. Write it again."
         raise ReportError(told) from None
-    for page in pages:
-        rows = min(_VECTOR_ROWS, metadata.row_group(page.group).num_rows)
-        needed = max(page.unpacked, page.unpacked // max(page.values, 1) * rows)
-        what = f"{rows:,} rows of the column {page.column} of {path}, unpacked,"
-        advice = "No report is that long: are they reports?"
-        refuse_beyond(PAGE_BYTES, needed, what, advice, ReportError)
 
 
 def _refuse_long(path: str | Path, group: int, rows: int) -> None:

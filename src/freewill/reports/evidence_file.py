@@ -110,7 +110,7 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
         with parquet.ParquetFile(path) as file:
             alphabet, entries = _head(path, file.schema_arrow)
             _check_types(file.schema_arrow, entries)
-            refuse_bombs(path, file.metadata)
+            refuse_bombs(path)
             _check_rows(file.metadata.num_rows, entries)
         mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}

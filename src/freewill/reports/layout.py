@@ -100,9 +100,9 @@ def _schema_as_it_is(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
         return _csv_schema(path)
     if kind == "arrow":
         return _checked_ipc(path)
-    metadata = parquet.read_metadata(path)
-    refuse_long_rows(path, metadata, rows.NAMES)
-    return metadata.schema.to_arrow_schema()
+    schema = parquet.read_schema(path)
+    refuse_long_rows(path, rows.NAMES)
+    return schema
 
 
 def _checked_ipc(path: str) -> pa.Schema:

@@ -1,75 +1,115 @@
-"""The heads of the pages of a Parquet file: what each unpacks to, whatever the footer tells.
+"""The pages of a Parquet file and what each unpacks to, by their own heads.
 
 Whoever reads a page makes room for as many bytes as its head says, and fails if it unpacks to
-more. So these numbers bound the memory, and none in the footer does: there they are remarks.
-Heads are structs of Thrift's compact protocol (https://github.com/apache/thrift, doc/specs).
+more. So these numbers bound the memory, and none in the footer does: there they are remarks. Heads
+and footer are structs of Thrift's compact protocol, read here: PyArrow ends the whole process at
+some damaged footers.
 """
 
+import io
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
-    0, 1, 2, 3, 7, 8, 9, 10, 11, 12,
-)  # fmt: skip
+_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 12
 _INTEGERS = (4, 5, 6)
-_UNPACKED, _PACKED = 2, 3
-_KINDS = (5, 7, 8)
-"""Fields of a page's head; the last are those of data pages, dictionaries and data pages 2."""
-_DEEPEST = 8
+_SIZES = {_BYTE: 1, _DOUBLE: 8}
+_ROW_GROUPS = 4
+"""The field of a footer; those of a row group; of a column, in its inner struct, what follows."""
+_COLUMNS, _ROWS = 1, 3
+_INNER, _PATH, _VALUES, _BYTES, _DATA, _DICTIONARY = 3, 3, 5, 7, 9, 11
+_UNPACKED, _PACKED, _KINDS = 2, 3, (5, 7, 8)
+"""Fields of a page's head; the last are of a data page, a dictionary and a data page 2."""
+_DEEPEST, _LONGEST = 12, 400
+"""Levels of structs, and bytes of a name; the least and largest value of a page may be longer."""
 
 
 class Page(NamedTuple):
-    """A page: its row group, its column, the bytes it unpacks to and the values it holds."""
+    """A page: its column, the bytes it unpacks to and the values it holds."""
 
-    group: int
     column: str
     unpacked: int
     values: int
 
 
-def pages_of(path: str | Path, metadata: Any) -> Iterator[Page]:
-    """Yield the pages of a Parquet file, in the order of the footer; a damaged one is an error.
+class Chunk(NamedTuple):
+    """A column of one row group: where its pages lie."""
 
-    >>> import pyarrow as pa, tempfile
+    column: str
+    values: int
+    start: int
+    bytes: int
+    has_dictionary: bool
+
+
+class RowGroup(NamedTuple):
+    """Rows of a file that lie together."""
+
+    rows: int
+    chunks: tuple[Chunk, ...]
+
+
+def row_groups(file: BinaryIO) -> list[RowGroup]:
+    """Return what the footer of an open Parquet file tells; a damaged one is a ValueError."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(0, end - 8))
+    tail = file.read(8)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != b"PAR1" or length > end - 8:
+        raise ValueError("a footer that is none")
+    file.seek(end - 8 - length)
+    footer = _Reader(io.BytesIO(file.read(length)), length).struct()
+    return [
+        RowGroup(_number(group, _ROWS), tuple(map(_chunk, _list(group, _COLUMNS))))
+        for group in _list(footer, _ROW_GROUPS)
+    ]
+
+
+def pages_of(file: BinaryIO, group: RowGroup) -> Iterator[Page]:
+    """Yield the pages of a row group; a damaged one is a ValueError.
+
+    >>> import pathlib, pyarrow as pa, tempfile
     >>> from pyarrow import parquet
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = f"{folder}/x.parquet"
-    ...     parquet.write_table(pa.table({"a": [1, 2, 3]}), path)
-    ...     for page in pages_of(path, parquet.read_metadata(path)):
-    ...         print(page.column, page.unpacked, page.values)
-    a 24 3
-    a 10 3
+    ...     parquet.write_table(pa.table({"a": [1, 2, 3]}), f"{folder}/x.parquet")
+    ...     with pathlib.Path(folder, "x.parquet").open("rb") as file:
+    ...         for page in pages_of(file, row_groups(file)[0]):
+    ...             print(page)
+    Page(column='a', unpacked=24, values=3)
+    Page(column='a', unpacked=10, values=3)
     """
-    with Path(path).open("rb") as file:
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            for place in range(group.num_columns):
-                chunk = group.column(place)
-                for unpacked, values in _heads(file, chunk):
-                    yield Page(number, chunk.path_in_schema, unpacked, values)
+    for chunk in group.chunks:
+        at, end = chunk.start, chunk.start + chunk.bytes
+        while at < end:
+            file.seek(at)
+            reader = _Reader(file, end - at)
+            head = reader.struct()
+            inner: Any = next((head[kind] for kind in _KINDS if kind in head), {})
+            yield Page(chunk.column, _number(head, _UNPACKED), _number(inner, 1))
+            at += reader.done + _number(head, _PACKED)
 
 
-def _heads(file: BinaryIO, chunk: Any) -> Iterator[tuple[int, int]]:
-    """Yield the bytes that each page of a column chunk unpacks to, and its values."""
-    at = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < at:
-        at = chunk.dictionary_page_offset
-    end = at + chunk.total_compressed_size
-    if at < 0 or end < at:
-        raise ValueError("a column that lies before the file")
-    while at < end:
-        file.seek(at)
-        head = _Reader(file, end - at)
-        found = head.struct()
-        unpacked, packed = found.get(_UNPACKED, -1), found.get(_PACKED, -1)
-        if not (isinstance(unpacked, int) and isinstance(packed, int)) or min(unpacked, packed) < 0:
-            raise ValueError("a page of no size")
-        inner: Any = next((found[kind] for kind in _KINDS if kind in found), {})
-        values = inner.get(1, 0) if isinstance(inner, dict) else 0
-        yield unpacked, values if isinstance(values, int) else 0
-        at += head.done + packed
+def _chunk(told: Any) -> Chunk:
+    inner = told.get(_INNER) if isinstance(told, dict) else None
+    path = b".".join(part or b"?" for part in _list(inner, _PATH)).decode("utf-8", "replace")
+    data, dictionary = _number(inner, _DATA), _number(inner, _DICTIONARY, 0)
+    start = dictionary if 0 < dictionary < data else data
+    return Chunk(path, _number(inner, _VALUES), start, _number(inner, _BYTES), dictionary > 0)
+
+
+def _number(fields: Any, field: int, default: int | None = None) -> int:
+    """Return a number >= 0 from the fields of a struct."""
+    found = fields.get(field, default) if isinstance(fields, dict) else None
+    if not isinstance(found, int) or found < 0:
+        raise ValueError("a number that is missing")
+    return found
+
+
+def _list(fields: Any, field: int) -> list[Any]:
+    found = fields.get(field) if isinstance(fields, dict) else None
+    if not isinstance(found, list):
+        raise ValueError("a list that is missing")
+    return found
 
 
 class _Reader:
@@ -79,15 +119,16 @@ class _Reader:
         self.file, self.most, self.done = file, most, 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Return the fields of a struct by number: integers, structs, and None for all else."""
+        """Return the fields of a struct by number; of some only that they are there."""
         if depth > _DEEPEST:
-            raise ValueError("the head of a page is nested too deep")
+            raise ValueError("a struct nested too deep")
         found: dict[int, Any] = {}
         number = 0
         while (byte := self._byte()) != _STOP:
             step, kind = byte >> 4, byte & 15
             number = number + step if step else self._integer()
-            found[number] = self._value(kind, depth)
+            # A field that is true or false says so by its kind.
+            found[number] = None if kind in (_TRUE, _FALSE) else self._value(kind, depth)
         return found
 
     def _value(self, kind: int, depth: int) -> Any:
@@ -95,36 +136,47 @@ class _Reader:
             return self._integer()
         if kind == _STRUCT:
             return self.struct(depth + 1)
-        if kind in (_TRUE, _FALSE):
-            return None
-        if kind in (_LIST, _SET, _MAP):
-            raise ValueError("the head of a page with a list")
-        sizes = {_BYTE: 1, _DOUBLE: 8}
-        if kind != _BINARY and kind not in sizes:
-            raise ValueError("the head of a page that is none")
-        # The least and the largest value of a page stand in its head, however long they are.
-        length = self._varint() if kind == _BINARY else sizes[kind]
+        if kind in (_LIST, _SET):
+            return self._items(depth)
+        if kind == _BINARY:
+            return self._bytes(self._varint())
+        if kind not in _SIZES:
+            raise ValueError("a struct that is none")
+        return self._bytes(_SIZES[kind])
+
+    def _items(self, depth: int) -> list[Any]:
+        byte = self._byte()
+        size, kind = byte >> 4, byte & 15
+        size = self._varint() if size == 15 else size
+        kind = _BYTE if kind in (_TRUE, _FALSE) else kind
+        # Each takes a byte at least, so that no number of them outlasts the struct.
+        return [self._value(kind, depth + 1) for _ in range(min(size, self.most + 1))]
+
+    def _bytes(self, length: int) -> bytes | None:
         self.done += length
-        self.file.seek(min(length, self.most), os.SEEK_CUR)
-        return None
+        if self.done > self.most:
+            raise ValueError("a struct that is cut off")
+        if length > _LONGEST:
+            self.file.seek(length, os.SEEK_CUR)
+            return None
+        return self.file.read(length)
 
     def _integer(self) -> int:
         coded = self._varint()
         return (coded >> 1) ^ -(coded & 1)
 
     def _varint(self) -> int:
-        found, shift = 0, 0
-        while shift < 70:
+        found = 0
+        for shift in range(0, 70, 7):
             byte = self._byte()
             found |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return found
-            shift += 7
-        raise ValueError("the head of a page with a number that has no end")
+        raise ValueError("a number that has no end")
 
     def _byte(self) -> int:
         self.done += 1
         found = self.file.read(1) if self.done <= self.most else b""
         if not found:
-            raise ValueError("a page that is cut off")
+            raise ValueError("a struct that is cut off")
         return found[0]
