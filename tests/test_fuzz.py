@@ -93,7 +93,7 @@ def test_what_is_too_long_too_large_or_steers_the_screen_is_seen(judge, monkeypa
         assert judge(lambda case: bytes(bytearray(300 << 20)) and "accepted") == "memory"
 
 
-def _deadly(seed, numbers, answers):
+def _deadly(seed, numbers, folder, answers):
     """Try inputs of which one ends its process, and another never ends."""
     for number in numbers:
         if number == 2:

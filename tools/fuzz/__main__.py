@@ -25,6 +25,10 @@ def main() -> int:
         with progress("fuzz") as show:
             for run in outcomes(options.seed, numbers, options.jobs, options.patience):
                 runs.append(run)
+                if run.verdict in BAD:
+                    # At once: a long run need not end before someone looks at it.
+                    told = f"{run.number} {run.kind} {run.verdict}: {run.detail}"
+                    print(told, file=sys.stderr, flush=True)
                 show(len(runs) / len(numbers))
     finally:
         # Who interrupts the work sees what it came to.

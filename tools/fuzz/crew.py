@@ -26,14 +26,14 @@ PATIENCE = 60.0
 class Worker:
     """A process with the numbers of the inputs that it is to try, in order."""
 
-    def __init__(self, seed: int, numbers: Sequence[int]) -> None:
+    def __init__(self, seed: int, numbers: Sequence[int], folder: str) -> None:
         # Started anew, not forked: NumPy looks for the number of threads when it loads.
         os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
         context = multiprocessing.get_context("spawn")
         self.answers, theirs = context.Pipe(duplex=False)
         self.left = deque(numbers)
         self.since = time.monotonic()
-        self.process = context.Process(target=_work, args=(seed, list(numbers), theirs))
+        self.process = context.Process(target=_work, args=(seed, list(numbers), folder, theirs))
         self.process.start()
         theirs.close()
 
@@ -50,37 +50,46 @@ class Worker:
         return self.process.exitcode
 
 
-def _work(seed: int, numbers: list[int], answers: Any) -> None:
+def _work(seed: int, numbers: list[int], folder: str, answers: Any) -> None:
     """Try inputs and answer one by one, so that the one that ends the process is known."""
     faulthandler.disable()
     resource.setrlimit(resource.RLIMIT_AS, (_ROOM, _ROOM))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with tempfile.TemporaryDirectory(prefix="freewill-fuzz-") as folder:
-        os.environ["FREEWILL_CACHE"] = folder + "/laws"
-        os.chdir(folder)
-        for number in numbers:
-            answers.send(tried(seed, number, Path(folder)))
+    os.environ["FREEWILL_CACHE"] = folder + "/laws"
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
+    os.chdir(folder)
+    for number in numbers:
+        answers.send(tried(seed, number, Path(folder)))
 
 
 def outcomes(
     seed: int, numbers: Sequence[int], jobs: int, patience: float = PATIENCE
 ) -> Iterator[Outcome]:
     """Yield what came of each input, as it comes."""
+    # Made here, for a process that is ended leaves what it made.
+    with tempfile.TemporaryDirectory(prefix="freewill-fuzz-") as folder:
+        yield from _outcomes(seed, numbers, jobs, patience, folder)
+
+
+def _outcomes(
+    seed: int, numbers: Sequence[int], jobs: int, patience: float, folder: str
+) -> Iterator[Outcome]:
     waiting = deque(numbers[start : start + _SHARE] for start in range(0, len(numbers), _SHARE))
     workers: dict[Connection, Worker] = {}
     try:
         while waiting or workers:
             while waiting and len(workers) < jobs:
-                worker = Worker(seed, waiting.popleft())
+                own = tempfile.mkdtemp(dir=folder)
+                worker = Worker(seed, waiting.popleft(), own)
                 workers[worker.answers] = worker
-            yield from _round(seed, workers, waiting, patience)
+            yield from _round(workers, waiting, patience)
     finally:
         for worker in workers.values():
             worker.end()
 
 
 def _round(
-    seed: int, workers: dict[Any, Worker], waiting: deque[Sequence[int]], patience: float
+    workers: dict[Any, Worker], waiting: deque[Sequence[int]], patience: float
 ) -> Iterator[Outcome]:
     for ready in wait(list(workers), timeout=1.0):
         worker = workers[ready]

@@ -18,14 +18,14 @@ from tools.fuzz import calls, commands, evidence, reports, surveys
 from tools.fuzz.case import BrokenPromiseError, Case
 
 KINDS: dict[str, tuple[int, Callable[[Case], str]]] = {
-    "survey": (18, surveys.file_of_survey),
-    "spec": (18, surveys.spec),
-    "call": (26, calls.call),
-    "evidence": (12, evidence.file_of_evidence),
-    "reports": (9, reports.source),
-    "options": (11, commands.options),
-    "values": (3, commands.values),
-    "pipe": (3, commands.pipe),
+    "survey": (20, surveys.file_of_survey),
+    "spec": (20, surveys.spec),
+    "call": (28, calls.call),
+    "evidence": (14, evidence.file_of_evidence),
+    "reports": (7, reports.source),
+    "options": (7, commands.options),
+    "values": (2, commands.values),
+    "pipe": (2, commands.pipe),
 }
 """How many of a hundred inputs are of a kind, and what tries one."""
 _TURNS = [name for name, (share, _) in KINDS.items() for _ in range(share)]
