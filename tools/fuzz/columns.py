@@ -29,7 +29,10 @@ def column(case: Case, rows: int, wanted: Sequence[Any]) -> Any:
     """Return a column of some type; what fits of the wanted values is in it."""
     kind = case.pick(_TYPES)()
     values = [_value(case, case.pick(wanted)) for _ in range(rows)]
-    found = pa.array([_fitting(value, kind) for value in values], kind)
+    try:
+        found = pa.array([_fitting(value, kind) for value in values], kind)
+    except (pa.ArrowException, TypeError, ValueError):  # each fits, and not beside each other
+        found = pa.nulls(rows, kind)
     if case.often(0.2) and not pa.types.is_nested(kind) and not pa.types.is_null(kind):
         try:
             return found.dictionary_encode()
