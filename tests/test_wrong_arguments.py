@@ -180,3 +180,16 @@ def test_what_is_held_is_a_number_of_bytes(wrong, tmp_path):
         fw.load_evidence(tmp_path / "e.parquet", hold=wrong)
     with pytest.raises(fw.ReportError, match="hold="):
         fw.read_reports(pd.DataFrame({"mechanism": ["a"], "report": [1]}), SURVEY, hold=wrong)
+
+
+def test_a_class_is_none_of_its_objects():
+    for work in (
+        lambda: fw.KRR(fw.Linear, 1.0),
+        lambda: fw.Identity(fw.Categorical),
+        lambda: fw.Matrix(LINE, np.eye(10), fw.Linear),
+        lambda: fw.Survey(fw.Grid, {"a": K}),
+        lambda: fw.distances(fw.Linear),
+        lambda: fw.emd([1.0], [1.0], fw.Linear),
+    ):
+        with pytest.raises(FreewillError, match="expected"):
+            work()

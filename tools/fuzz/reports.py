@@ -73,14 +73,19 @@ def _frame(case: Case, survey: fw.Survey) -> Any:
     table = table_of(case, survey)
     if case.often(0.4):
         return table
-    try:
-        if case.often(0.5):
-            import polars  # noqa: PLC0415
+    if case.often(0.5) and all(map(_is_plain, table.schema.types)):
+        import polars  # noqa: PLC0415
 
-            return polars.from_arrow(table)
+        return polars.from_arrow(table)
+    try:
         return table.to_pandas()
-    except BaseException:  # Polars has no such type, and panics
+    except (pa.ArrowException, ValueError, OverflowError):  # a type that pandas does not have
         return table
+
+
+def _is_plain(kind: Any) -> bool:
+    """Say whether Polars has a type; at some others it panics, and prints that."""
+    return pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind)
 
 
 def file_of_reports(case: Case, survey: fw.Survey, stem: Path, ending: str | None = None) -> Path:

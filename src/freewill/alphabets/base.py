@@ -94,7 +94,8 @@ def distances(alphabet: Alphabet) -> FloatArray:
 
 def checked_kind(alphabet: Any) -> Alphabet:
     """Return an alphabet after checking that it is one."""
-    if not isinstance(alphabet, Alphabet):
+    # A class has the attributes, too.
+    if isinstance(alphabet, type) or not isinstance(alphabet, Alphabet):
         raise AlphabetError(f"alphabet={shown(alphabet)}: expected Linear, Grid or Categorical.")
     return alphabet
 

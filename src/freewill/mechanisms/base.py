@@ -278,7 +278,8 @@ def checked_advantage(advantage: float, mechanism: Mechanism) -> float:
 
 def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
     """Check that an alphabet is of the kind a mechanism works on and has enough values."""
-    if not isinstance(alphabet, kind):
+    # A class has what a protocol asks for, too.
+    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
         wanted = {Linear: "a Linear alphabet", Grid: "a Grid"}.get(kind, "an alphabet")
         raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
     if alphabet.size < least:
