@@ -2,11 +2,14 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 import freewill as fw
+from freewill.cli.values import encode, read_columns
 from freewill.errors import FreewillError
 from freewill.outputs import Bits
 from freewill.reports.reading import Reading, read
@@ -193,3 +196,25 @@ def test_a_class_is_none_of_its_objects():
     ):
         with pytest.raises(FreewillError, match="expected"):
             work()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([b"\xff\xfe"] * 2),
+        pa.array([[1], [2]]),
+        pa.array([{"a": 1}] * 2),
+        pa.array([10**15] * 2, pa.time64("us")),
+        pa.array([2**62] * 2, pa.timestamp("us")),
+        pa.array([2**62] * 2, pa.date64()),
+        pa.array(["x\x1b[2J"] * 2).dictionary_encode(),
+    ],
+    ids=lambda column: str(column.type),
+)
+@pytest.mark.parametrize("alphabet", [LINE, fw.Categorical(["a", "b"])], ids=str)
+def test_true_values_of_any_type_are_encoded_or_refused(column, alphabet, tmp_path):
+    path = tmp_path / "values.parquet"
+    parquet.write_table(pa.table({"v": column}), path)
+    with pytest.raises(FreewillError) as caught:
+        encode(alphabet, read_columns(path, ["v"]), ["v"], drop_outside=False)
+    assert "\x1b" not in str(caught.value)

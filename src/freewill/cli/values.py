@@ -10,7 +10,7 @@ from pyarrow import csv, json, parquet
 
 from freewill.alphabets import Alphabet, Inside
 from freewill.atomic import checked_path
-from freewill.errors import AlphabetError, FreewillError, first_line, printable, several
+from freewill.errors import AlphabetError, FreewillError, first_line, printable, several, shown
 from freewill.reports.separators import SEPARATORS, first_row, head_of, separator_of
 
 _READERS = {
@@ -36,7 +36,9 @@ def read_columns(path: Path, columns: list[str]) -> list[NDArray[Any]]:
         raise FreewillError(f"{path}: expected a values file with the ending {endings}.")
     try:
         return _columns(path, columns)
-    except (pa.ArrowException, UnicodeError) as error:
+    except FreewillError:
+        raise
+    except (pa.ArrowException, ValueError, OverflowError) as error:  # times that Python has not
         raise FreewillError(f"{path} cannot be read: {first_line(error)}.") from None
 
 
@@ -146,11 +148,11 @@ def _fitting(alphabet: Alphabet, name: str, column: NDArray[Any]) -> NDArray[Any
     if alphabet.labels and column.dtype.kind in "OUSiu":
         try:
             return column.astype(str).astype(object)
-        except UnicodeDecodeError:  # bytes
+        except ValueError:  # bytes of no text, lists
             pass
     if not alphabet.labels and column.dtype.kind in "iuf":
         return column
     wanted = "labels (texts)" if alphabet.labels else "numbers"
     raise AlphabetError(
-        f"column {name!r} has values such as {column[0]!r}: {alphabet} takes {wanted}."
+        f"column {shown(name)} has values such as {shown(column[0])}: {alphabet} takes {wanted}."
     )
