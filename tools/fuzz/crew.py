@@ -17,7 +17,7 @@ from tools.fuzz.trials import Outcome, kind_of, tried
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _ROOM = 12 << 30
 """Bytes of addresses: more is asked for by mistake only, and no machine is to pay for that."""
-_SHARE = 4000
+_SHARE = 10_000
 """Inputs that a process is given at once."""
 PATIENCE = 60.0
 """Seconds without an answer after which a process hangs."""

@@ -18,14 +18,14 @@ from tools.fuzz import calls, commands, evidence, reports, surveys
 from tools.fuzz.case import BrokenPromiseError, Case
 
 KINDS: dict[str, tuple[int, Callable[[Case], str]]] = {
-    "survey": (20, surveys.file_of_survey),
-    "spec": (20, surveys.spec),
-    "call": (28, calls.call),
+    "survey": (21, surveys.file_of_survey),
+    "spec": (21, surveys.spec),
+    "call": (31, calls.call),
     "evidence": (14, evidence.file_of_evidence),
-    "reports": (7, reports.source),
-    "options": (7, commands.options),
+    "reports": (5, reports.source),
+    "options": (5, commands.options),
     "values": (2, commands.values),
-    "pipe": (2, commands.pipe),
+    "pipe": (1, commands.pipe),
 }
 """How many of a hundred inputs are of a kind, and what tries one."""
 _TURNS = [name for name, (share, _) in KINDS.items() for _ in range(share)]
