@@ -79,7 +79,7 @@ def _frame(case: Case, survey: fw.Survey) -> Any:
         return polars.from_arrow(table)
     try:
         return table.to_pandas()
-    except (pa.ArrowException, ValueError, OverflowError):  # a type that pandas does not have
+    except (pa.ArrowException, ValueError, OverflowError, NotImplementedError):  # no type of pandas
         return table
 
 

@@ -132,7 +132,7 @@ def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntAr
                 f"{what}: got {shown(indices)}, {kind_of(array)}; expected integers from 0 to "
                 f"{size - 1}, indices. For values, call report, or the alphabet's encode first."
             )
-        return array.astype(np.int64)
+        return np.zeros(array.shape, dtype=np.int64)
     if array.size and (array.min() < 0 or array.max() >= size):
         wrong = array[(array < 0) | (array >= size)].flat[0]
         raise AlphabetError(

@@ -90,7 +90,7 @@ class Linear:
         except (TypeError, ValueError, OverflowError, RecursionError):
             array = np.asarray(None)
         if not array.size:
-            array = array.astype(np.int64)
+            array = np.zeros(array.shape, dtype=np.int64)
         if array.dtype.kind not in "iuf":
             raise AlphabetError(
                 f"got {shown(values)}, {kind_of(array)}; expected integers, from {self.first} to "

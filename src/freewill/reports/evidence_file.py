@@ -180,19 +180,26 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
 
 def _check_types(schema: Any, entries: list[_Entry]) -> None:
     """Check the columns that are read: texts in the place of numbers might unfold to any size."""
-    wanted: dict[str, tuple[Any, ...]] = {
-        "mechanism": (pa.types.is_string, pa.types.is_large_string)
-    }
-    for space in (entry.mechanism.output_space for entry in entries):
-        packed = pa.types.is_binary(space.encode(space.empty()).type)
-        bits = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-        wanted[space.column] = bits if packed else (pa.types.is_integer,)
-    wanted["count"] = (pa.types.is_integer,)
-    for name, kinds in wanted.items():
+    spaces = [entry.mechanism.output_space for entry in entries]
+    written = {space.column: space.encode(space.empty()).type for space in spaces}
+    for name, wanted in {"mechanism": pa.string(), **written, "count": pa.int64()}.items():
         kind = schema.field(name).type if schema.names.count(name) == 1 else None
         kind = kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind
-        if kind is None or not any(fits(kind) for fits in kinds):
+        if kind is None or not (kind == wanted or _is_like(kind, wanted)):
             raise ValueError(f"a column {name!r} of type {kind}")
+
+
+def _is_like(kind: Any, wanted: Any) -> bool:
+    """Say whether two types hold the same in another width."""
+    families = (
+        (pa.types.is_integer,),
+        (pa.types.is_string, pa.types.is_large_string),
+        (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
+    )
+    return any(
+        any(fits(kind) for fits in family) and any(fits(wanted) for fits in family)
+        for family in families
+    )
 
 
 def _check_rows(rows: int, entries: list[_Entry]) -> None:

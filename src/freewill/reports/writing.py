@@ -75,9 +75,12 @@ def write_reports(
 
 def _pairs(parts: Any) -> Iterator[tuple[str, Any]]:
     """Yield pairs after checking that they are a name and something."""
-    if not isinstance(parts, Iterable):
-        raise ReportError(f"parts={shown(parts)}: expected pairs (name of a mechanism, reports).")
-    for part in parts:
+    try:
+        given = iter(parts)
+    except TypeError:
+        told = f"parts={shown(parts)}: expected pairs (name of a mechanism, reports)."
+        raise ReportError(told) from None
+    for part in given:
         pair = part if isinstance(part, tuple | list) else ()
         if len(pair) != 2 or not is_whole_text(pair[0]):
             raise ReportError(f"{shown(part)}: expected a pair (name of a mechanism, reports).")
