@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -21,6 +22,7 @@ def main() -> int:
         return _one(options)
     numbers = _numbers(options)
     begun, runs = time.monotonic(), list[Outcome]()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended early"))
     try:
         with progress("fuzz") as show:
             for run in outcomes(options.seed, numbers, options.jobs, options.patience):
