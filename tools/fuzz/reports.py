@@ -85,7 +85,8 @@ def _frame(case: Case, survey: fw.Survey) -> Any:
 
 def _is_plain(kind: Any) -> bool:
     """Say whether Polars has a type; at some others it panics, and prints that."""
-    return pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind)
+    found = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind)
+    return bool(found)
 
 
 def file_of_reports(case: Case, survey: fw.Survey, stem: Path, ending: str | None = None) -> Path:
