@@ -211,7 +211,7 @@ def _alike(case: Case, value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return thing(case)
     if isinstance(value, int | float):
-        return number(case) if case.often(0.6) else value * case.pick([1, 1.5, 2, 3, 0.5])
+        return number(case) if case.often(0.6) else value * case.pick([1, 2, 3, -1])
     if isinstance(value, str):
         return text(case)
     if isinstance(value, list):

@@ -76,6 +76,8 @@ def tried(seed: int, number: int, folder: Path, told: list[str] | None = None) -
         warnings.simplefilter("ignore", fw.InvalidReports)
         for harmless in (ResourceWarning, PendingDeprecationWarning):
             warnings.simplefilter("ignore", harmless)
+        # NumPy's own word to whoever hands over a masked number; what comes of it is refused.
+        warnings.filterwarnings("ignore", "Warning: converting a masked element to nan")
         verdict, detail = _judged(KINDS[kind][1], case)
     seconds, megabytes = time.process_time() - begun, peak_megabytes()
     shutil.rmtree(own, ignore_errors=True)

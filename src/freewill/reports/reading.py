@@ -82,6 +82,8 @@ def read(
     survey = survey if isinstance(survey, Survey) else Survey.load(survey)
     if show is not None and not callable(show):
         raise ReportError(f"show={shown(show)}: expected a function of the share done.")
+    if not isinstance(strict, bool):
+        raise ReportError(f"strict={shown(strict)}: expected True or False.")
     checked_hold(hold, ReportError)
     chosen = engine_for(engine, source)
     tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
