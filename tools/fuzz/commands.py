@@ -121,6 +121,9 @@ def options(case: Case) -> str:
     known = _COMMANDS.get(command, ("--x",))
     survey, files = _prepared(case)
     arguments = [command, *_positional(case, command, files)]
+    if command == "reproduce":
+        # First of all, so that no option takes it for its own: no figure is made.
+        arguments.insert(1, case.pick(["nothing", "99", "2c"]))
     needed = {
         "obfuscate": ("--survey", "--out", "--column"),
         "collect": ("--survey", "--out"),
@@ -133,8 +136,6 @@ def options(case: Case) -> str:
         chosen.append(case.pick(["--help", "-h", "--version", "--nope", "-", "--", text(case)]))
     for name in chosen:
         arguments += _option(case, name, survey, files)
-    if command == "reproduce" and "--list" not in arguments:
-        arguments.append(case.pick(["nothing", "99", "2c", "", text(case)]))  # no figure is made
     arguments = [argument.replace("\0", "0") for argument in arguments]
     raw = "--csv" in arguments or any(
         one == "-" and arguments[place - 1] in ("--out", "-o")

@@ -19,6 +19,8 @@ _ROOM = 12 << 30
 """Bytes of addresses: more is asked for by mistake only, and no machine is to pay for that."""
 _SHARE = 10_000
 """Inputs that a process is given at once."""
+_BEGIN = 120.0
+"""Seconds more that a process may take to load everything, on a busy machine."""
 PATIENCE = 60.0
 """Seconds without an answer after which a process hangs."""
 
@@ -32,7 +34,7 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.answers, theirs = context.Pipe(duplex=False)
         self.left = deque(numbers)
-        self.since = time.monotonic()
+        self.since = time.monotonic() + _BEGIN
         self.process = context.Process(target=_work, args=(seed, list(numbers), folder, theirs))
         self.process.start()
         theirs.close()
