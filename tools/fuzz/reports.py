@@ -193,7 +193,8 @@ def table_of(case: Case, survey: fw.Survey) -> Any:
         else:
             columns.append(pa.array(values))
     keep = case.pick([3, 3, 2, 1])
-    return pa.Table.from_arrays(columns[:keep], names=heads[:keep])
+    names = [head.encode("utf-8", "replace").decode() for head in heads[:keep]]
+    return pa.Table.from_arrays(columns[:keep], names=names)
 
 
 def _parquet(case: Case, survey: fw.Survey) -> bytes:
