@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test coverage check mutants stress choice release bench spark clean
+.PHONY: help demo test coverage check mutants stress fuzz choice release bench spark clean
 
 help:
 	@echo "make demo      simulate free-will privacy on a line and on a city grid"
@@ -13,6 +13,7 @@ help:
 	@echo "make coverage  make test, and fail if too few branches run"
 	@echo "make mutants   small faults in the core rooms: which ones do the tests notice?"
 	@echo "make stress    10,000 random mixtures, every solver, against an oracle of its own"
+	@echo "make fuzz      100,000 hostile inputs: surveys, specs, calls, reports, evidence, options"
 	@echo "make release   build wheel and source archive, and try both in empty environments"
 	@echo "make bench     speed and accuracy beside the rivals"
 	@echo "make choice    every solver on every structure and size, beside the one that is chosen"
@@ -56,6 +57,12 @@ mutants: $(READY)
 STRESS ?=
 stress: $(READY)
 	$(BIN)/python -m tools.stress $(STRESS)
+
+# Two processes of one thread, about a quarter of an hour. FUZZ="--only 17" shows one input in full,
+# FUZZ="--count 5000 --kind evidence" tries so many of a kind.
+FUZZ ?=
+fuzz: $(READY)
+	$(BIN)/python -m tools.fuzz $(FUZZ)
 
 release: $(READY)
 	rm -rf dist

@@ -37,6 +37,27 @@ def evidence_bomb(path: Path, mechanism: fw.Mechanism, columns: dict, **told: ob
     parquet.write_table(table, path, compression="zstd", dictionary_pagesize_limit=1 << 30)
 
 
+def lie_about_sizes(path: Path, out: Path) -> None:
+    """Copy a Parquet file with another footer, in which no column unpacks to over 900 bytes."""
+    content = path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    footer, group = content[start:-8], parquet.read_metadata(path).row_group(0)
+    for place in range(group.num_columns):
+        size = group.column(place).total_uncompressed_size
+        if size > 900:
+            footer = footer.replace(varint(size), varint(900))
+    out.write_bytes(content[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
+def varint(number: int) -> bytes:
+    """Write a number as Thrift does: doubled, for it has a sign, and seven bits a byte."""
+    left, found = 2 * number, []
+    while left > 0x7F:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*found, left])
+
+
 def make(folder: Path) -> None:
     """Write each kind of bomb."""
     ones = repeated(1, pa.int64(), MANY)
@@ -58,6 +79,7 @@ def make(folder: Path) -> None:
         evidence_bomb(folder / name, BITS, columns, outputs=few, people=few)
     huge = {"mechanism": ["x" * (300 << 20)], "symbol": [1], "count": [1]}
     evidence_bomb(folder / "one page.parquet", KRR, huge)
+    lie_about_sizes(folder / "one page.parquet", folder / "hidden page.parquet")
 
 
 def peak_megabytes() -> int:

@@ -278,6 +278,8 @@ def test_a_combination_is_as_good_as_its_worst_part(status, whole) -> None:
     assert found.status == whole
     assert found.steps == 2 + 3 + 3
     assert found.unresolved == 4
+    assert fw.combine_results(evidence, ended(status)).unresolved is None
+    assert fw.combine_results(evidence, ended(status, unresolved=0)).unresolved is None
     alone = fw.Evidence(LINE, (evidence.groups[0],))
     assert fw.combine_mechanisms(alone, ended(status)).status == whole
 
@@ -287,6 +289,14 @@ def test_a_combination_has_the_gap_of_the_whole() -> None:
     found = fw.combine_results(evidence, fw.ibu)
     best = fw.gibu(evidence, tol=1e-10)
     assert found.gap >= best.log_likelihood - found.log_likelihood > 1e-7
+
+
+@pytest.mark.parametrize("max_steps", [0, -1, 1.5, True, "5"])
+@pytest.mark.parametrize("delta", [None, 1e-3])
+def test_ibu_takes_no_other_number_of_steps_than_it_was_given(max_steps, delta) -> None:
+    evidence = simulated(KRRS[:1], TRUTH, 100, 1)
+    with pytest.raises(fw.ParameterError, match="max_steps="):
+        fw.ibu(evidence, delta=delta, max_steps=max_steps)
 
 
 @pytest.mark.parametrize("delta", [0, -1e-9, float("nan")])

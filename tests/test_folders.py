@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-import folders  # type: ignore[import-untyped]
+import folders
 from report_cases import spark_missing
 
 TIMES = int(os.environ.get("FREEWILL_FUZZ", "1"))

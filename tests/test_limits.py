@@ -8,13 +8,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import freewill as fw
 from freewill import limits
+from freewill.cli.options import parse_alphabet
 from freewill.errors import EvidenceError, SurveyError
 from freewill.reports import Reason, bombs, load_evidence, read, save_evidence
 from freewill.reports.batches import Decoder, longest_report
 from freewill.reports.engines import engine_for, opened
+from freewill.reports.pages import pages_of, row_groups
 from freewill.survey import Survey
 
 VAST = [
@@ -70,12 +73,13 @@ def test_small_files_of_evidence_do_not_unpack_to_gigabytes(tmp_path):
         [sys.executable, script, "read", str(tmp_path)], capture_output=True, text=True, check=True
     )
     told = {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
-    assert set(told) == {"rows", "hidden rows", "long id", "long bits", "one page"}
+    assert set(told) == {"rows", "hidden rows", "long id", "long bits", "one page", "hidden page"}
     for name, line in told.items():
         assert line["bytes"] < 300_000, name
         assert line["outcome"] != "read", name
         assert line["peak"] < 500, (name, line["peak"])
     assert "at most 256 MiB" in told["one page"]["outcome"]
+    assert "at most 256 MiB" in told["hidden page"]["outcome"]
     assert "at most 256 MiB" in told["long bits"]["outcome"]
 
 
@@ -105,7 +109,7 @@ def test_evidence_of_earlier_releases_is_read(tmp_path):
     chunk = pa.parquet.read_metadata(path).row_group(0).column(1)
     assert (chunk.path_in_schema, chunk.has_dictionary_page) == ("bits", True)
     assert load_evidence(path) == evidence
-    bombs.refuse_bombs(path, pa.parquet.read_metadata(path))
+    bombs.refuse_bombs(path)
 
 
 def test_reports_are_cut_off_behind_the_longest_that_can_be_right():
@@ -144,3 +148,72 @@ def test_counting_comes_before_the_law():
     matrix = fw.Matrix(line, rng.dirichlet(np.ones(50), 50))
     evidence = fw.collect([(matrix, rng.integers(50, size=200_000))])
     assert evidence.operator.shape == (50, 50)
+
+
+def test_reports_that_no_engine_could_hold_are_refused(tmp_path):
+    path, line = tmp_path / "r.parquet", fw.Linear(0, 9)
+    survey = Survey(line, {"k": fw.KRR(line, 1.0)})
+    for rows, long, words in ((400, 1 << 20, "400 rows of the column report"), (400, 9, "")):
+        table = pa.table({"mechanism": ["k"] * rows, "report": [b"0" * long] * rows})
+        parquet.write_table(table, path, compression="zstd", use_dictionary=False)
+        assert path.stat().st_size < 100_000
+        if words:
+            with pytest.raises(fw.ReportError, match=f"{words} .* needs 400.0 MiB: at most 256"):
+                read(path, survey)
+        else:
+            assert read(path, survey).rows == rows
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_the_heads_of_pages_tell_what_the_footer_tells(tmp_path, version, dictionary):
+    path = tmp_path / "x.parquet"
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.integers(0, 9, 5000), "b": [f"{n}" * 9 for n in range(5000)]}
+    parquet.write_table(
+        pa.table(columns),
+        path,
+        data_page_version=version,
+        use_dictionary=dictionary,
+        data_page_size=2000,
+        row_group_size=3000,
+        write_page_checksum=True,
+    )
+    metadata = parquet.read_metadata(path)
+    with path.open("rb") as file:
+        groups = row_groups(file)
+        pages = [list(pages_of(file, group)) for group in groups]
+    assert len(groups) == metadata.num_row_groups == 2
+    assert len(pages[0]) > 4
+    for number, group in enumerate(groups):
+        assert group.rows == metadata.row_group(number).num_rows
+        for place, told in enumerate(group.chunks):
+            chunk = metadata.row_group(number).column(place)
+            assert told.column == chunk.path_in_schema
+            assert (told.values, told.bytes) == (chunk.num_values, chunk.total_compressed_size)
+            assert told.has_dictionary == chunk.has_dictionary_page == dictionary
+            own = [page for page in pages[number] if page.column == told.column]
+            data = own[chunk.has_dictionary_page :]
+            assert sum(page.values for page in data) == chunk.num_values
+            # The footer counts the heads, too.
+            heads = chunk.total_uncompressed_size - sum(page.unpacked for page in own)
+            assert 0 < heads < 200 * len(own)
+
+
+def test_distances_that_no_memory_holds_are_refused():
+    assert fw.distances(fw.Linear(0, 99)).shape == (100, 100)
+    for alphabet in (fw.Linear(0, 10**12), fw.Grid(10**6, 10**6, 1.0), fw.Linear(0, 20_000)):
+        with pytest.raises(fw.AlphabetError, match=r"needs .* MiB: at most 512 MiB"):
+            fw.distances(alphabet)
+    vast = fw.Linear(0, 10**12)
+    for work in (
+        lambda: vast.positions,
+        vast.total_distance,
+        fw.Grid(10**9, 10**3, 1.0).total_distance,
+        lambda: fw.calibrate(fw.KRR, vast, quality_loss=1.0),
+        lambda: fw.KRR(vast, 1.0).quality_loss(),
+        lambda: parse_alphabet("0..1000000000000"),
+        lambda: parse_alphabet("999999x999999x1"),
+    ):
+        with pytest.raises(fw.AlphabetError, match="at most 128 MiB"):
+            work()

@@ -228,7 +228,7 @@ def changed_rows(table):
         (outputs, None, without),
         (outputs, 99 if outputs == "symbol" else b"\xff\xff\xff\xff", cannot),
         (outputs, -1 if outputs == "symbol" else b"\x00", cannot),
-        ("mechanism", None, "not as told"),
+        ("mechanism", None, "without a mechanism"),
         ("mechanism", "other", "not as told"),
     ):
         column = table.column(name)
@@ -236,7 +236,7 @@ def changed_rows(table):
         yield table.set_column(place[name], name, pa.array(rows, column.type)), words
     # Counts of another type.
     floats = table.column("count").cast(pa.float64())
-    yield table.set_column(place["count"], "count", floats), cannot
+    yield table.set_column(place["count"], "count", floats), "a column 'count' of type double"
     yield table.drop_columns(["count"]), "count"
 
 

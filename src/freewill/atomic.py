@@ -21,13 +21,13 @@ def checked_path(path: Any, error: type[FreewillError]) -> Path:
     """
     try:
         text = os.fspath(path)
-        fine = isinstance(text, str) and bool(text) and b"\0" not in os.fsencode(text)
+        fine = isinstance(text, str) and bool(text) and b"\0" not in text.encode()
     except (TypeError, UnicodeEncodeError):
         fine = False
     if not fine:
         raise error(
             f"path {shown(path)}: expected the name of a file, as a text without halves of "
-            f"characters and NUL."
+            f"characters and NUL. If it is in another encoding than UTF-8, rename the file."
         )
     return Path(path)
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
-from freewill.errors import EvidenceError, FreewillError, closest, noun, printable, several
+from freewill.errors import EvidenceError, FreewillError, closest, noun, printable, several, shown
 from freewill.mechanisms import Mechanism
+from freewill.mechanisms.base import is_mechanism
 from freewill.operators import Operator, StackOperator, Structure
 from freewill.outputs import checked_counts, checked_people, people_in
 from freewill.streams import Block, Held, Source, Stream, Summary, joined, together, unchanged
@@ -162,6 +163,9 @@ class Evidence:
         >>> both.only("k-rr").people
         1
         """
+        for name in names:
+            if not isinstance(name, str):
+                raise EvidenceError(f"only({shown(name)}): expected names in the survey, as texts.")
         found: set[str] = set()
         kept = []
         for group in self.groups:
@@ -231,7 +235,7 @@ def collect(parts: Iterable[Sequence[Any]]) -> Evidence:
                  1 person           1 distinct output   geometric(0..9, epsilon=0.5)
                  3 people           2 distinct outputs  k-rr(0..9, epsilon=1)
     """
-    listed = [tuple(part) for part in parts]
+    listed = [_checked_part(part) for part in _listed(parts, "parts", "pairs (mechanism, reports)")]
     if not listed:
         raise EvidenceError("nothing to collect: expected pairs of a mechanism and its reports.")
     alphabet = listed[0][0].alphabet
@@ -260,9 +264,11 @@ def merge(several: Iterable[Evidence]) -> Evidence:
     >>> merge(fw.collect([(coin, [0, 1])]) for day in range(7)).people
     14
     """
-    all_of_them = list(several)
+    all_of_them = _listed(several, "several", "a list of evidence")
     if not all_of_them:
         raise EvidenceError("nothing to merge: expected evidence.")
+    for one in all_of_them:
+        checked_evidence(one, "merge")
     alphabet = all_of_them[0].alphabet
     by_id: dict[str, list[Group]] = {}
     for evidence in all_of_them:
@@ -274,6 +280,33 @@ def merge(several: Iterable[Evidence]) -> Evidence:
         for group in evidence.groups:
             by_id.setdefault(group.mechanism.id, []).append(group)
     return assemble(alphabet, [_joined(same) for same in by_id.values()])
+
+
+def checked_evidence(evidence: Any, what: str) -> Evidence:
+    """Return evidence after checking that it is."""
+    if not isinstance(evidence, Evidence):
+        raise EvidenceError(
+            f"{what} takes evidence, and not {type(evidence).__name__}: fw.collect makes it from "
+            f"reports in memory, fw.read_reports from files."
+        )
+    return evidence
+
+
+def _listed(given: Any, name: str, wanted: str) -> list[Any]:
+    try:
+        return list(given)
+    except (TypeError, RecursionError):
+        raise EvidenceError(f"{name}={shown(given)}: expected {wanted}.") from None
+
+
+def _checked_part(part: Any) -> tuple[Any, ...]:
+    """Return a part of `collect` after checking that it is a mechanism and what belongs to it."""
+    given = tuple(part) if isinstance(part, tuple | list) else ()
+    if len(given) not in (2, 3) or not is_mechanism(given[0]):
+        raise EvidenceError(
+            f"{shown(part)}: expected (mechanism, reports) or (mechanism, outputs, counts)."
+        )
+    return given
 
 
 def assemble(alphabet: Alphabet, groups: Iterable[Group]) -> Evidence:
@@ -325,7 +358,12 @@ def _checked_reports(
     mechanism: Mechanism, reports: Any, counts: ArrayLike | None = None
 ) -> tuple[Reports, IntArray | None]:
     space = mechanism.output_space
-    outputs = np.asarray(reports)
+    try:
+        outputs = np.asarray(reports)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise EvidenceError(
+            f"reports {shown(reports)} of {mechanism}: expected an array, as obfuscate gives it."
+        ) from None
     if outputs.size == 0 and outputs.ndim == 1:
         outputs = space.empty()
     try:

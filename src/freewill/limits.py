@@ -4,12 +4,18 @@ A few letters can ask for any amount of memory: `last: 10**12` in a survey, a pa
 unpacks to gigabytes. What is counted here are bytes as they would lie in memory.
 """
 
-from freewill.errors import FreewillError
+from typing import Any
+
+from freewill.errors import FreewillError, shown
 
 VECTOR_BYTES = 1 << 27
 """A vector with a number for every value or output of a survey: 128 MiB, 16,777,216 values."""
+MATRIX_BYTES = 1 << 29
+"""A matrix with a number for every two values: 512 MiB, of 8,192 values."""
 SURVEY_FILE_BYTES = 1 << 28
 """The text of a survey: a law of 3,000 x 3,000 numbers is about 180 MB."""
+PAGE_BYTES = 1 << 28
+"""A page of a Parquet file of reports, unpacked, or the rows that an engine holds at once."""
 ROW_GROUP_BYTES = 1 << 28
 """A row group of a file of evidence, unpacked: those that are written here have up to 64 MB."""
 
@@ -29,3 +35,9 @@ def refuse_beyond(
             f"{what} needs {needed / 2**20:,.1f} MiB: at most {limit / 2**20:,.0f} MiB are taken. "
             f"{advice}"
         )
+
+
+def checked_hold(hold: Any, error: type[FreewillError]) -> None:
+    """Refuse a number of bytes to hold in memory that is none."""
+    if isinstance(hold, bool) or not isinstance(hold, int) or hold < 0:
+        raise error(f"hold={shown(hold)}: expected how many bytes to bring into memory, >= 0.")

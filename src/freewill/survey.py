@@ -9,13 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from freewill.alphabets import Alphabet, alphabet_from_spec, checked_kind
+from freewill.alphabets import Alphabet, alphabet_from_spec, checked_kind, refuse_vast
 from freewill.atomic import checked_path, whole_file
-from freewill.errors import FreewillError, SurveyError, first_line, several, shown, why
-from freewill.limits import SURVEY_FILE_BYTES, VECTOR_BYTES, refuse_beyond
+from freewill.errors import FreewillError, SurveyError, first_line, shown, why
+from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, from_spec
-from freewill.mechanisms.base import SPEC_VERSION
-from freewill.types import Spec
+from freewill.mechanisms.base import SPEC_VERSION, is_mechanism
+from freewill.types import Spec, is_whole_text
 
 SURVEY_VERSION = 1
 _HEAD = "freewill survey"
@@ -54,12 +54,11 @@ class Survey:
             ) from None
         if not offered:
             raise SurveyError("mechanisms={}: a survey offers at least one mechanism.")
-        refuse_vast(self.alphabet)
+        refuse_vast(self.alphabet, SurveyError)
         by_id: dict[str, str] = {}
         for name, mechanism in offered.items():
-            if not isinstance(name, str) or not name:
-                raise SurveyError(f"mechanism name {name!r}: expected a text that is not empty.")
-            if isinstance(mechanism, type) or not hasattr(mechanism, "output_space"):
+            check_name(name)
+            if not is_mechanism(mechanism):
                 raise SurveyError(
                     f"mechanism {name!r} is {shown(mechanism)}: expected a mechanism, such as KRR."
                 )
@@ -135,7 +134,7 @@ class Survey:
         try:
             alphabet = alphabet_from_spec(spec["alphabet"])
             # Before any mechanism is built on it.
-            refuse_vast(alphabet)
+            refuse_vast(alphabet, SurveyError)
             return cls(alphabet, _named(spec))
         except SurveyError:
             raise
@@ -172,15 +171,18 @@ class Survey:
             raise SurveyError(f"{path} cannot be written: {why(error)}.") from None
 
 
-def refuse_vast(alphabet: Alphabet) -> None:
-    """Refuse an alphabet of which a single vector is more than memory should hold.
+def check_name(name: Any) -> None:
+    r"""Refuse the name of a mechanism that is none, or that no file can hold.
 
-    >>> import freewill as fw
-    >>> refuse_vast(fw.Linear(0, 10**6))
+    >>> check_name("\ud83d")
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: mechanism name '\ud83d': expected a text that is not empty, ...
     """
-    needed = alphabet.size * 8
-    what = f"a number for each of the {several(alphabet.size, 'value')} of {alphabet}"
-    refuse_beyond(VECTOR_BYTES, needed, what, "Take larger steps or fewer cells.", SurveyError)
+    if not (is_whole_text(name) and name):
+        raise SurveyError(
+            f"mechanism name {shown(name)}: expected a text that is not empty, without halves of "
+            f"characters."
+        )
 
 
 def _fault(spec: Any) -> str:
@@ -213,13 +215,12 @@ def _named(survey: Spec) -> dict[str, Mechanism]:
         given = spec.pop("name", None) if key is None else key
         try:
             if spec["alphabet"] != survey["alphabet"]:
-                refuse_vast(alphabet_from_spec(spec["alphabet"]))
+                refuse_vast(alphabet_from_spec(spec["alphabet"]), SurveyError)
             mechanism = from_spec(spec)
         except FreewillError as error:
             raise SurveyError(f"mechanism {given or len(named) + 1!r}: {error}") from None
         name = given or mechanism.id
-        if not isinstance(name, str):
-            raise SurveyError(f"mechanism name {shown(name)}: expected a text that is not empty.")
+        check_name(name)
         if name in named:
             raise SurveyError(f"mechanism {name!r} is named twice: names must differ.")
         named[name] = mechanism
@@ -244,7 +245,7 @@ def parsed(content: bytes, suffix: str) -> Any:
         return json.loads(text, object_pairs_hook=_once)
     except UnicodeDecodeError as error:
         raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
-    except SurveyError:
+    except FreewillError:
         raise
     except (ValueError, RecursionError) as error:
         faults = (json.JSONDecodeError, tomllib.TOMLDecodeError, RecursionError)

@@ -38,7 +38,9 @@ def numbers(
     try:
         array = np.asarray(given)
         kind = array.dtype.kind
-        if kind in "iuf" or not array.size or (kind == "O" and all(map(_real, array.flat))):
+        if not array.size:
+            return np.zeros(array.shape)
+        if kind in "iuf" or (kind == "O" and all(map(_real, array.flat))):
             return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError, RecursionError):
         pass
@@ -47,6 +49,18 @@ def numbers(
 
 def _real(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole_text(given: Any) -> bool:
+    r"""Say whether something is a text that files can hold: one without halves of characters.
+
+    >>> is_whole_text("ü"), is_whole_text("\ud83d"), is_whole_text(7)
+    (True, False, False)
+    """
+    try:
+        return isinstance(given, str) and given.encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray:

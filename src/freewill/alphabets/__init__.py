@@ -13,6 +13,7 @@ from freewill.alphabets.base import (
     checked_kind,
     distances,
     is_line,
+    refuse_vast,
 )
 from freewill.alphabets.categorical import Categorical
 from freewill.alphabets.grid import Grid, kilometres_per_degree
@@ -36,6 +37,7 @@ __all__ = [
     "is_line",
     "kilometres_per_degree",
     "readable",
+    "refuse_vast",
     "texts",
 ]
 

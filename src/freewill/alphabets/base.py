@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.errors import AlphabetError, shown
+from freewill.errors import AlphabetError, FreewillError, shown
+from freewill.limits import MATRIX_BYTES, VECTOR_BYTES, refuse_beyond
 from freewill.types import BoolArray, FloatArray, IntArray, Spec
 
 LARGEST = 2**53
@@ -87,15 +88,30 @@ def distances(alphabet: Alphabet) -> FloatArray:
            [1., 0., 1.],
            [2., 1., 0.]])
     """
-    indices = np.arange(checked_kind(alphabet).size)
+    size = checked_kind(alphabet).size
+    what, advice = f"a matrix of {size:,} x {size:,} distances", "Take larger steps or fewer cells."
+    refuse_beyond(MATRIX_BYTES, 8 * size * size, what, advice, AlphabetError)
+    indices = np.arange(size)
     return alphabet.distance(indices[:, None], indices[None, :])
 
 
 def checked_kind(alphabet: Any) -> Alphabet:
     """Return an alphabet after checking that it is one."""
-    if not isinstance(alphabet, Alphabet):
+    # A class has the attributes, too.
+    if isinstance(alphabet, type) or not isinstance(alphabet, Alphabet):
         raise AlphabetError(f"alphabet={shown(alphabet)}: expected Linear, Grid or Categorical.")
     return alphabet
+
+
+def refuse_vast(alphabet: Alphabet, error: type[FreewillError] = AlphabetError) -> None:
+    """Refuse an alphabet of which a single vector is more than memory should hold.
+
+    >>> import freewill as fw
+    >>> refuse_vast(fw.Linear(0, 10**6))
+    """
+    what = f"a number for each of the {alphabet.size:,} values of {alphabet}"
+    advice = "Take larger steps or fewer cells."
+    refuse_beyond(VECTOR_BYTES, 8 * alphabet.size, what, advice, error)
 
 
 def is_line(alphabet: Alphabet) -> bool:
@@ -119,7 +135,7 @@ def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntAr
                 f"{what}: got {shown(indices)}, {kind_of(array)}; expected integers from 0 to "
                 f"{size - 1}, indices. For values, call report, or the alphabet's encode first."
             )
-        return array.astype(np.int64)
+        return np.zeros(array.shape, dtype=np.int64)
     if array.size and (array.min() < 0 or array.max() >= size):
         wrong = array[(array < 0) | (array >= size)].flat[0]
         raise AlphabetError(

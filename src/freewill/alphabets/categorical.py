@@ -83,7 +83,11 @@ class Categorical:
 
     def encode_inside(self, values: Iterable[Any]) -> Inside:
         """Turn labels into indices and leave out those that are no labels of this alphabet."""
-        texts = (value if isinstance(value, str) else None for value in values)
+        try:
+            given = iter(values)
+        except TypeError:
+            raise AlphabetError(f"values={shown(values)}: expected a list of labels.") from None
+        texts = (value if isinstance(value, str) else None for value in given)
         # No label is None.
         index: dict[Any, int] = self._index
         found = np.fromiter((index.get(text, -1) for text in texts), dtype=np.int64)

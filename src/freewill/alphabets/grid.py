@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.alphabets.base import LARGEST, Inside, checked_indices, checked_integer
+from freewill.alphabets.base import LARGEST, Inside, checked_indices, checked_integer, refuse_vast
 from freewill.errors import AlphabetError, FreewillError, several, shown
 from freewill.types import FloatArray, IntArray, Spec, numbers
 
@@ -207,6 +207,7 @@ class Grid:
 
     def offsets(self) -> tuple[FloatArray, FloatArray]:
         """Kilometres to the next columns eastward, and to the next rows northward, from 0."""
+        refuse_vast(self)
         east, north = (np.arange(count, dtype=np.float64) for count in (self.columns, self.rows))
         return east * self.cell[0], north * self.cell[1]
 

@@ -6,7 +6,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.alphabets.base import LARGEST, Inside, checked_indices, checked_integer, kind_of
+from freewill.alphabets.base import (
+    LARGEST,
+    Inside,
+    checked_indices,
+    checked_integer,
+    kind_of,
+    refuse_vast,
+)
 from freewill.errors import AlphabetError, several, shown
 from freewill.types import FloatArray, IntArray, Spec
 
@@ -66,6 +73,7 @@ class Linear:
     @property
     def positions(self) -> FloatArray:
         """The integers themselves, as floats."""
+        refuse_vast(self)
         return self.first + self.step * np.arange(self.size, dtype=np.float64)
 
     def encode(self, values: Any) -> IntArray:
@@ -87,7 +95,7 @@ class Linear:
         except (TypeError, ValueError, OverflowError, RecursionError):
             array = np.asarray(None)
         if not array.size:
-            array = array.astype(np.int64)
+            array = np.zeros(array.shape, dtype=np.int64)
         if array.dtype.kind not in "iuf":
             raise AlphabetError(
                 f"got {shown(values)}, {kind_of(array)}; expected integers, from {self.first} to "
@@ -113,6 +121,7 @@ class Linear:
 
     def total_distance(self) -> FloatArray:
         """Return step * (i(i+1) + (k-1-i)(k-i)) / 2 for each index i."""
+        refuse_vast(self)
         left = np.arange(self.size, dtype=np.float64)
         right = left[::-1]
         return np.asarray(self.step * (left * (left + 1) + right * (right + 1)) / 2)

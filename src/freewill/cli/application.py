@@ -3,7 +3,8 @@
 import ast
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from freewill.errors import FreewillError, IdentifiabilityError, printable, why
 
 COMMANDS = ("obfuscate", "collect", "merge", "estimate", "calibrate", "audit", "reproduce")
 TRACEBACK = "FREEWILL_TRACEBACK"
+_LONGEST_USAGE = 2000
 _LOOKS: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
@@ -52,6 +54,20 @@ def _words(told: str) -> str | None:
     return None if kind in ("bool", "") else names.get(kind, kind.replace("Path", "path"))
 
 
+_UsageError: Any = typer.BadParameter.__bases__[0]
+"""Of click, which newer releases of typer bring along under another name."""
+
+
+@contextmanager
+def _harmless() -> Iterator[None]:
+    """Let what is said of bad usage, in which arguments are quoted, do nothing to the terminal."""
+    try:
+        yield
+    except _UsageError as error:
+        error.message = printable(error.message, _LONGEST_USAGE)
+        raise
+
+
 class _InWords(TyperCommand):
     """A command whose help speaks in words."""
 
@@ -86,9 +102,14 @@ class _Commands(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         return _in_words(super().get_params(ctx))
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _harmless():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with _harmless():
+                return super().invoke(ctx)
         except IdentifiabilityError as error:
             complain(str(error))
             raise typer.Exit(FAILED) from None

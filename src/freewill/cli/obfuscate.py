@@ -22,7 +22,7 @@ from freewill.cli.show import brief, remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
 from freewill.cli.values import encode, read_columns
 from freewill.entropy import SystemGenerator
-from freewill.errors import ParameterError, printable, several
+from freewill.errors import ParameterError, printable, several, shown
 from freewill.numerals import number
 from freewill.progress import progress
 from freewill.reports import write_reports
@@ -155,5 +155,11 @@ def _place(name: str, survey: Survey) -> int:
 
 def _named(choices: NDArray[Any], survey: Survey) -> IntArray:
     """Turn the names that people chose into places in the survey."""
-    present, where = np.unique(choices.astype(str), return_inverse=True)
+    try:
+        names = choices.astype(str)
+    except ValueError:  # bytes of no text, lists
+        raise ParameterError(
+            f"--choice: {shown(choices[0])} names no mechanism; expected a column of names."
+        ) from None
+    present, where = np.unique(names, return_inverse=True)
     return np.array([_place(name, survey) for name in present.tolist()], dtype=np.int64)[where]

@@ -9,9 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from freewill.alphabets import Alphabet, Categorical, Grid, Linear
+from freewill.alphabets import Alphabet, Categorical, Grid, Linear, refuse_vast
 from freewill.cli.standard import DASH, INPUT, called
-from freewill.errors import FreewillError, ParameterError, SpecError, SurveyError, printable, shown
+from freewill.errors import (
+    FreewillError,
+    ParameterError,
+    SpecError,
+    SurveyError,
+    printable,
+    shown,
+)
 from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.numerals import number, whole
@@ -65,11 +72,18 @@ _GRID = re.compile(r"([0-9]{1,18})x([0-9]{1,18})x([0-9.eE+-]{1,40})")
 
 
 def parse_alphabet(text: str) -> Alphabet:
-    """Read an alphabet: a survey's file, a line 0..99, a grid 24x16x0.5, or labels yes,no.
+    """Read an alphabet, of which a vector still fits in memory.
 
     >>> print(parse_alphabet("0..99"), "|", parse_alphabet("24x16x0.5"), "|", parse_alphabet("a,b"))
     0..99 | 24 x 16 cells of 0.5 km | 2 labels
     """
+    alphabet = _alphabet(text)
+    refuse_vast(alphabet)
+    return alphabet
+
+
+def _alphabet(text: str) -> Alphabet:
+    """Read an alphabet: a survey's file, a line 0..99, a grid 24x16x0.5, or labels yes,no."""
     if text.endswith((".json", ".toml")):
         return Survey.load(text).alphabet
     if found := _LINE.fullmatch(text):

@@ -84,6 +84,8 @@ def _is_json(head: bytes) -> bool:
         return False
     try:
         return isinstance(json.loads(line[0]), dict)
+    except RecursionError:
+        return True
     except ValueError:
         return len(head) >= len(line[0]) >= 4000  # an object longer than what was looked at
 

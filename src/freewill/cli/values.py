@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from pyarrow import csv, json, parquet
 
 from freewill.alphabets import Alphabet, Inside
-from freewill.errors import AlphabetError, FreewillError, closest, printable, several, shown
+from freewill.atomic import checked_path
+from freewill.errors import (
+    AlphabetError,
+    FreewillError,
+    closest,
+    first_line,
+    printable,
+    several,
+    shown,
+)
 from freewill.numerals import whole
 from freewill.reports.separators import SEPARATORS, first_row, head_of, separator_of
 
@@ -32,19 +41,26 @@ def read_columns(path: Path, columns: list[str], texts: Collection[str] = ()) ->
     A CSV may have no header: its columns are then called by their places, 1 and so on. What stands
     in the columns `texts` of a CSV is taken to the letter, as labels and names are: 01, NA, true.
     """
+    path = checked_path(path, FreewillError)
     if not path.is_file():
         fault = "is a folder" if path.is_dir() else "is not there"
         raise FreewillError(f"{path} {fault}: expected a file of values.")
     if path.suffix.lower() not in _READERS:
         raise FreewillError(f"{path}: expected a values file, one of {', '.join(_READERS)}.")
     try:
-        table = _table(path, columns, texts)
-        heads = table.column_names
+        return _columns(path, columns, texts)
+    except FreewillError:
+        raise
     except UnicodeDecodeError:
         raise FreewillError(f"{path} cannot be read: expected UTF-8.") from None
-    except pa.ArrowException as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise FreewillError(f"{path} cannot be read: {reason}") from None
+    except (pa.ArrowException, ValueError, OverflowError) as error:  # times that Python has not
+        reason = first_line(error) or type(error).__name__
+        raise FreewillError(f"{path} cannot be read: {reason}.") from None
+
+
+def _columns(path: Path, columns: list[str], texts: Collection[str]) -> list[NDArray[Any]]:
+    table = _table(path, columns, texts)
+    heads = table.column_names
     found = []
     for name in columns:
         if heads.count(name) != 1:
@@ -154,11 +170,14 @@ def _fitting(alphabet: Alphabet, name: str, column: NDArray[Any]) -> NDArray[Any
     """Return labels as texts, all else as numbers; name the column where that cannot be."""
     # A file of labels 1, 2, 3 looks like numbers.
     if alphabet.labels and column.dtype.kind in "OUSiu":
-        return column.astype(str).astype(object)
+        try:
+            return column.astype(str).astype(object)
+        except ValueError:  # bytes of no text, lists
+            pass
     if not alphabet.labels and column.dtype.kind in "iuf":
         return column
     wanted = "labels (texts)" if alphabet.labels else "numbers"
     raise AlphabetError(
-        f"column {name!r} has values such as {shown(column[:1].tolist()[0])}: {alphabet} takes "
-        f"{wanted}."
+        f"column {shown(name)} has values such as {shown(column[:1].tolist()[0])}: {alphabet} "
+        f"takes {wanted}."
     )

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from freewill.errors import ParameterError, shown
 from freewill.estimators.estimate import Estimate, certified_estimate, refuse_empty
 from freewill.evidence import Evidence, collect
 from freewill.mechanisms.average import average
@@ -30,7 +31,8 @@ def combine_results(evidence: Evidence, estimator: Estimator, **options: Any) ->
     started = perf_counter()
     refuse_empty(evidence)
     results = [
-        estimator(Evidence(evidence.alphabet, (group,)), **options) for group in evidence.groups
+        _estimated(estimator, Evidence(evidence.alphabet, (group,)), options)
+        for group in evidence.groups
     ]
     people = np.array([group.people for group in evidence.groups])
     theta = people @ np.stack([result.theta for result in results]) / evidence.people
@@ -50,8 +52,20 @@ def combine_mechanisms(evidence: Evidence, estimator: Estimator, **options: Any)
     array([0.7452, 0.2548])
     """
     started = perf_counter()
-    result = estimator(compound(evidence), **options)
+    result = _estimated(estimator, compound(evidence), options)
     return _combined(evidence, f"[{result.method}]M", result.theta, [result], started)
+
+
+def _estimated(estimator: Any, evidence: Evidence, options: dict[str, Any]) -> Estimate:
+    """Return what an estimator gives, after checking that it is one and gives an estimate."""
+    found = estimator(evidence, **options) if callable(estimator) else None
+    if not isinstance(found, Estimate):
+        told = "" if found is None else f" gave {shown(found)}"
+        raise ParameterError(
+            f"estimator={shown(estimator)}{told}: expected a function that returns an Estimate, "
+            f"such as fw.inversion."
+        )
+    return found
 
 
 def compound(evidence: Evidence) -> Evidence:
@@ -72,5 +86,7 @@ def _combined(
     order = list(Status)
     status = max([Status.CONVERGED, *(part.status for part in parts)], key=order.index)
     steps = sum(part.steps for part in parts)
-    unresolved = max(part.unresolved or 0 for part in parts)
+    known = [part.unresolved for part in parts if part.unresolved is not None]
+    # Some that are lost are worth telling; that none is lost must be known of every part.
+    unresolved = max(known, default=0) or (0 if len(known) == len(parts) else None)
     return certified_estimate(evidence, theta, method, status, started, steps, unresolved)

@@ -1,5 +1,6 @@
 """Algorithm 1 of the paper, as printed: expectation maximisation over a mixture of mechanisms."""
 
+import sys
 from itertools import islice
 from time import perf_counter
 
@@ -55,7 +56,7 @@ def em(
     steps = em_steps(likelihood.operator, likelihood.weights, theta)
     # What is not finite ends the loop: no comparison with it would.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        for step, here in enumerate(islice(steps, limit + 1)):
+        for step, here in enumerate(islice(steps, min(limit, sys.maxsize - 1) + 1)):
             last, value = value, likelihood.value(here.fitted)
             if not (np.isfinite(value) and np.all(np.isfinite(here.slope))):
                 status = Status.STALLED

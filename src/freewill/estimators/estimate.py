@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
-from freewill.errors import EvidenceError, ParameterError, several
-from freewill.evidence import Evidence
+from freewill.errors import EvidenceError, ParameterError, several, shown
+from freewill.evidence import Evidence, checked_evidence
 from freewill.mechanisms import Mechanism
 from freewill.solvers import Likelihood, Solution, Status
 from freewill.solvers.parts import OperatorPart, Part
@@ -105,7 +105,9 @@ def positive(name: str, value: Any) -> float:
     except OverflowError:
         number = np.inf
     if not 0 < number < np.inf:
-        raise ParameterError(f"{name}={value!r}: must be a number > 0 and finite, such as 1e-6.")
+        raise ParameterError(
+            f"{name}={shown(value)}: must be a number > 0 and finite, such as 1e-6."
+        )
     return number
 
 
@@ -116,13 +118,13 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     100
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ParameterError(f"{name}={value!r}: must be an integer >= {least}.")
+        raise ParameterError(f"{name}={shown(value)}: must be an integer >= {least}.")
     return int(value)
 
 
 def refuse_empty(evidence: Evidence) -> None:
-    """Refuse evidence with nobody in it."""
-    if evidence.people == 0:
+    """Refuse evidence with nobody in it, and what is no evidence."""
+    if checked_evidence(evidence, "an estimate").people == 0:
         raise EvidenceError("the evidence has no people: there is nothing to estimate from.")
 
 

@@ -1,11 +1,11 @@
 """GIBU: certified maximum likelihood over any mixture of mechanisms."""
 
 from time import perf_counter
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from freewill.errors import EvidenceError, ParameterError
+from freewill.errors import ParameterError, shown
 from freewill.estimators.choice import SolverName, alternatives, choose_solver
 from freewill.estimators.estimate import (
     Estimate,
@@ -19,7 +19,7 @@ from freewill.estimators.estimate import (
     whole,
 )
 from freewill.estimators.identifiability import unresolved_directions
-from freewill.evidence import Evidence
+from freewill.evidence import Evidence, checked_evidence
 from freewill.limits import refuse_beyond
 from freewill.operators import DenseOperator
 from freewill.solvers import Likelihood, OnStep, Solution, Status, columns, interior, passes
@@ -79,18 +79,14 @@ def gibu(
     (array([0.716, 0.284]), 'certified', 'linear')
     """
     started = perf_counter()
-    if not isinstance(evidence, Evidence):
-        raise EvidenceError(
-            f"gibu takes evidence, and not {type(evidence).__name__}: fw.collect makes it from "
-            f"reports in memory, fw.read_reports from files."
-        )
+    checked_evidence(evidence, "gibu")
     tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
     theta = None if start is None else theta_of(start, evidence.alphabet)
     curvature = start.curvature if isinstance(start, Estimate) else None
     run = _Run(tolerance, whole("max_steps", max_steps), theta, curvature, on_step)
-    chosen = solver or choose_solver(evidence)
+    chosen = choose_solver(evidence) if solver is None else _checked_solver(solver)
     solution = _attempt(chosen, evidence, run)
-    for other in () if solver else alternatives(evidence, chosen):
+    for other in () if solver is not None else alternatives(evidence, chosen):
         if solution.status == Status.CERTIFIED:
             break
         if solution.certificate.gap < _CLOSE:
@@ -143,11 +139,15 @@ def _attempt(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
         return Solution(theta, certificate, 0, Status.STALLED)
 
 
-def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
-    if solver not in get_args(SolverName):
+def _checked_solver(solver: Any) -> SolverName:
+    if not (isinstance(solver, str) and solver in get_args(SolverName)):
         raise ParameterError(
-            f"solver={solver!r}: expected one of {', '.join(get_args(SolverName))}."
+            f"solver={shown(solver)}: expected one of {', '.join(get_args(SolverName))}."
         )
+    return solver  # type: ignore[return-value]
+
+
+def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     if solver == "passes":
         size = evidence.alphabet.size
         _refuse_beyond(solver, size * size, f"a matrix of {size:,} x {size:,}")

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import eigvalsh, svdvals
 
-from freewill.evidence import Evidence, Group
+from freewill.evidence import Evidence, Group, checked_evidence
 from freewill.types import FloatArray
 
 SINGULAR = 1e-10
@@ -33,7 +33,7 @@ def unresolved_directions(evidence: Evidence) -> int | None:
     >>> unresolved_directions(fw.collect([(sparse, [0, 9])]))
     2
     """
-    if any(mechanism.full_rank for mechanism in evidence.mechanisms):
+    if any(mechanism.full_rank for mechanism in checked_evidence(evidence, "this").mechanisms):
         return 0
     size = evidence.alphabet.size
     columns = sum(_columns(group) for group in evidence.groups)

@@ -6,10 +6,10 @@ from typing import Literal
 import numpy as np
 from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 
-from freewill.errors import IdentifiabilityError, LawError, ParameterError, several
+from freewill.errors import IdentifiabilityError, LawError, ParameterError, several, shown
 from freewill.estimators.estimate import Estimate, certified_estimate
 from freewill.estimators.identifiability import SINGULAR, lost_directions
-from freewill.evidence import Evidence, Group
+from freewill.evidence import Evidence, Group, checked_evidence
 from freewill.simplex import normalise, project
 from freewill.solvers import Status
 from freewill.types import FloatArray
@@ -46,7 +46,7 @@ def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
 
 def only_group(evidence: Evidence, method: str) -> Group:
     """Return the group of the only mechanism, or say how to bring several together."""
-    if len(evidence.groups) != 1:
+    if len(checked_evidence(evidence, method).groups) != 1:
         raise ParameterError(
             f"{method} takes one mechanism and the evidence has {len(evidence.groups)}. Use "
             f"combine_results(evidence, {method}) or combine_mechanisms(evidence, {method})."
@@ -56,10 +56,10 @@ def only_group(evidence: Evidence, method: str) -> Group:
 
 def make_distribution(solved: FloatArray, post: Post) -> FloatArray:
     """Apply the post-processing of that name."""
+    if not (isinstance(post, str) and post in ("project", "normalise", "none")):
+        raise ParameterError(f"post={shown(post)}: expected project, normalise or none.")
     if post == "none":
         return solved
-    if post not in ("project", "normalise"):
-        raise ParameterError(f"post={post!r}: expected project, normalise or none.")
     return project(solved) if post == "project" else normalise(solved)
 
 

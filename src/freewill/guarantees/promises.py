@@ -266,7 +266,7 @@ def audit(mechanism: Any, claim: Promise | None = None) -> Audit | LossAudit:
     >>> fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0), fw.Guarantee("ldp", 0.5)).holds
     False
     """
-    if not hasattr(mechanism, "guarantee"):
+    if isinstance(mechanism, type) or not hasattr(mechanism, "guarantee"):
         raise ParameterError(f"{shown(mechanism)} is no mechanism: there is nothing to audit.")
     held: Any = mechanism.guarantee() if claim is None else claim
     if not isinstance(held, Guarantee | AdversaryLoss):

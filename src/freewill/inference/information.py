@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, ParameterError, closest, several
 from freewill.estimators.gibu import gibu
-from freewill.evidence import Evidence
+from freewill.evidence import Evidence, checked_evidence
 from freewill.inference.covariance import DenseCovariance, ProductCovariance
 from freewill.inference.functionals import weights_of
 from freewill.limits import refuse_beyond
@@ -202,11 +202,7 @@ def pulled(theta: FloatArray, people: int, each: float = PULL) -> FloatArray:
 
 def several_people(evidence: Any, what: str) -> None:
     """Refuse what is no evidence, or of fewer than two people."""
-    if not isinstance(evidence, Evidence):
-        raise EvidenceError(
-            f"{what} takes evidence, and not {type(evidence).__name__}: fw.collect makes it from "
-            f"reports in memory, fw.read_reports from files."
-        )
+    checked_evidence(evidence, what)
     if evidence.people < 2:
         raise EvidenceError(
             f"the evidence is of {several(evidence.people, 'person')}: {what} needs two "

@@ -12,7 +12,15 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet, Grid, Linear, distances, encode_values, readable
+from freewill.alphabets import (
+    Alphabet,
+    Grid,
+    Linear,
+    distances,
+    encode_values,
+    readable,
+    refuse_vast,
+)
 from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError, shown
 from freewill.guarantees import AdversaryLoss, Guarantee
 from freewill.operators import ListedMoments, Moments, Operator, probabilities
@@ -187,6 +195,7 @@ class Mechanism(Protocol):
 
     def quality_loss(self, prior: ArrayLike | None = None) -> float:
         """Return the expected distance E d(x, z) under a prior, uniform by default."""
+        refuse_vast(self.alphabet)
         size = self.alphabet.size
         weights = np.full(size, 1 / size) if prior is None else distribution(prior, size, "prior")
         return float(weights @ self.losses())
@@ -194,6 +203,11 @@ class Mechanism(Protocol):
     def __str__(self) -> str:
         shown = (f", {key}={value:g}" for key, value in self.parameters().items())
         return f"{self.name}({self.alphabet}{''.join(shown)})"
+
+
+def is_mechanism(given: Any) -> bool:
+    """Say whether something is a mechanism, of ours or of someone else's, and not its class."""
+    return hasattr(given, "output_space") and not isinstance(given, type)
 
 
 def _digits(packed: Reports) -> list[str]:
@@ -274,7 +288,8 @@ def checked_advantage(advantage: float, mechanism: Mechanism) -> float:
 
 def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
     """Check that an alphabet is of the kind a mechanism works on and has enough values."""
-    if not isinstance(alphabet, kind):
+    # A class has what a protocol asks for, too.
+    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
         wanted = {Linear: "a Linear alphabet", Grid: "a Grid"}.get(kind, "an alphabet")
         raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
     if alphabet.size < least:

@@ -1,13 +1,14 @@
 """What an operator is: the law of the observed outputs, as two products."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from freewill.errors import LawError
+from freewill.errors import LawError, ParameterError, shown
 from freewill.operators.kernel import Sums
-from freewill.types import FloatArray, IntArray
+from freewill.types import FloatArray, IntArray, numbers
 
 Structure = Literal["dense", "symbols", "bits", "geometric", "planar", "stack"]
 """What a law is made of: the solvers choose by it."""
@@ -155,6 +156,9 @@ class Products:
         return None
 
 
+_TESTED = ("shape", "forward", "adjoint")
+
+
 def probabilities(operator: Operator) -> FloatArray:
     """Return the true P(y | x), rows and factor together.
 
@@ -175,13 +179,20 @@ def dot_test(operator: Operator, rng: np.random.Generator, tolerance: float = 1e
     >>> dot_test(DenseOperator(np.eye(3)), np.random.default_rng(0)) < 1e-12
     True
     """
+    if isinstance(operator, type) or not all(map(partial(hasattr, operator), _TESTED)):
+        raise ParameterError(f"operator={shown(operator)}: expected one with {', '.join(_TESTED)}.")
+    if not isinstance(rng, np.random.Generator):
+        raise ParameterError(f"rng={shown(rng)}: expected numpy.random.default_rng(seed).")
+    allowed = numbers(tolerance, "tolerance", "a number")
+    if allowed.ndim or not allowed >= 0:
+        raise ParameterError(f"tolerance={shown(tolerance)}: expected a number >= 0.")
     outputs, size = operator.shape
     theta, weights = rng.standard_normal(size), rng.standard_normal(outputs)
     left_terms = operator.forward(theta) * weights
     right_terms = theta * operator.adjoint(weights)
     scale = max(float(np.abs(left_terms).sum()), float(np.abs(right_terms).sum()))
     mismatch = abs(float(left_terms.sum()) - float(right_terms.sum())) / (scale or 1.0)
-    if not mismatch <= tolerance:
+    if not mismatch <= allowed:
         raise LawError(
             f"{type(operator).__name__}: forward and adjoint disagree by {mismatch:.3g} "
             f"(relative), more than {tolerance:g}: one of the two products is wrong."

@@ -27,7 +27,7 @@ def checked_counts(counts: Any, what: str) -> IntArray:
     """
     try:
         numbers = np.asarray(counts)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raise EvidenceError(
             f"counts of {what} in lists of several lengths: expected one list."
         ) from None
@@ -50,7 +50,7 @@ def checked_counts(counts: Any, what: str) -> IntArray:
             f"count {numbers.flat[where]!s:.40} at place {where} of {what}: expected whole numbers "
             f"from 0 to 2^53 ({MOST_PEOPLE:,})."
         )
-    return numbers.astype(np.int64)
+    return numbers.astype(np.int64) if numbers.size else np.zeros(numbers.shape, np.int64)
 
 
 def people_in(counts: IntArray) -> int:

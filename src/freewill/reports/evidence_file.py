@@ -13,15 +13,23 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from freewill.alphabets import Alphabet, alphabet_from_spec
+from freewill.alphabets import Alphabet, alphabet_from_spec, refuse_vast
 from freewill.atomic import checked_path, whole_file
-from freewill.errors import EvidenceError, FreewillError, first_line, several, why
-from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
+from freewill.errors import EvidenceError, FreewillError, first_line, several, shown, why
+from freewill.evidence import (
+    Evidence,
+    Group,
+    assemble,
+    checked_evidence,
+    grouped,
+    refuse_impossible,
+)
+from freewill.limits import checked_hold
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.outputs import MOST_PEOPLE, checked_people
 from freewill.reports.bombs import refuse_bombs
 from freewill.streams import HELD_BYTES, Block, Look, Stream, Work, ahead, gathered, looking
-from freewill.survey import refuse_vast
+from freewill.types import is_whole_text
 
 EVIDENCE_VERSION = 2
 _KEY = b"freewill evidence"
@@ -42,7 +50,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     ...     load_evidence(f"{folder}/monday.parquet") == evidence
     True
     """
-    path = checked_path(path, EvidenceError)
+    path, evidence = checked_path(path, EvidenceError), checked_evidence(evidence, "save_evidence")
     head = {
         "version": EVIDENCE_VERSION,
         "alphabet": evidence.alphabet.spec(),
@@ -97,10 +105,12 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     reads them anew for each pass, and an error tells if they are not the same any more.
     """
     path = checked_path(path, EvidenceError)
+    checked_hold(hold, EvidenceError)
     with _explained(path):
         with parquet.ParquetFile(path) as file:
-            refuse_bombs(path, file.metadata)
             alphabet, entries = _head(path, file.schema_arrow)
+            _check_types(file.schema_arrow, entries)
+            refuse_bombs(path)
             _check_rows(file.metadata.num_rows, entries)
         mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
@@ -155,7 +165,7 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
         )
     head = json.loads(schema.metadata[_KEY])
     version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
-    refuse_vast(alphabet)
+    refuse_vast(alphabet, EvidenceError)
     if version == 1:
         told = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
         return alphabet, [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in told]
@@ -170,6 +180,30 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
     ]
 
 
+def _check_types(schema: Any, entries: list[_Entry]) -> None:
+    """Check the columns that are read: texts in the place of numbers might unfold to any size."""
+    spaces = [entry.mechanism.output_space for entry in entries]
+    written = {space.column: space.encode(space.empty()).type for space in spaces}
+    for name, wanted in {"mechanism": pa.string(), **written, "count": pa.int64()}.items():
+        kind = schema.field(name).type if schema.names.count(name) == 1 else None
+        kind = kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind
+        if kind is None or not (kind == wanted or _is_like(kind, wanted)):
+            raise ValueError(f"a column {name!r} of type {kind}")
+
+
+def _is_like(kind: Any, wanted: Any) -> bool:
+    """Say whether two types hold the same in another width."""
+    families = (
+        (pa.types.is_integer,),
+        (pa.types.is_string, pa.types.is_large_string),
+        (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
+    )
+    return any(
+        any(fits(kind) for fits in family) and any(fits(wanted) for fits in family)
+        for family in families
+    )
+
+
 def _check_rows(rows: int, entries: list[_Entry]) -> None:
     """Check what the head tells of numbers, before anything is read by them."""
     for entry in entries:
@@ -177,6 +211,8 @@ def _check_rows(rows: int, entries: list[_Entry]) -> None:
             if type(number) is not int:
                 raise ValueError(f"{number!r:.40} outputs or people of {entry.mechanism}")
             checked_people(number, "the head of the file")
+        if not is_whole_text(entry.name):
+            raise ValueError(f"{shown(entry.name)}, which is no name, of {entry.mechanism}")
         space = entry.mechanism.output_space
         most = 1 << space.size if space.packed else space.size
         if space.repeats and entry.outputs > most:
@@ -186,11 +222,10 @@ def _check_rows(rows: int, entries: list[_Entry]) -> None:
 
 
 def _encoded(column: Any) -> Any:
-    if pa.types.is_dictionary(column.type) and not column.null_count:
-        return column
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column.dictionary_encode(null_encoding="encode")
+    """Return ids as a dictionary, one of which may be long: it is not unfolded."""
+    if column.null_count:
+        raise ValueError("a row without a mechanism")
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
 @dataclass(frozen=True)
@@ -271,7 +306,7 @@ def _explained(path: str | Path) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise EvidenceError(f"{path}: there is no such file.") from None
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise EvidenceError(
             f"{path} is not evidence, or it is damaged ({first_line(error)}): expected a Parquet "
             f"file written by save_evidence or `freewill collect`. Collect the reports again."
@@ -285,6 +320,7 @@ def is_evidence_schema(schema: Any) -> bool:
 
 def is_evidence(path: str | Path) -> bool:
     """Say whether a file is evidence, by what its footer tells."""
+    path = checked_path(path, EvidenceError)
     try:
         return is_evidence_schema(parquet.read_schema(path))
     except (pa.ArrowException, OSError):

@@ -15,6 +15,7 @@ from pyarrow import ipc, parquet
 
 from freewill.errors import ReportError, first_line
 from freewill.reports import rows
+from freewill.reports.bombs import refuse_long_rows
 from freewill.reports.evidence_file import is_evidence_schema
 from freewill.reports.separators import first_row, head_of, separator_of
 from freewill.reports.sources import Files, is_remote
@@ -132,7 +133,9 @@ def _schema_as_it_is(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
         return _csv_schema(path)
     if kind == "arrow":
         return _checked_ipc(path)
-    return parquet.read_schema(path)
+    schema = parquet.read_schema(path)
+    refuse_long_rows(path, rows.NAMES)
+    return schema
 
 
 def _checked_ipc(path: str) -> pa.Schema:

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import narwhals as nw
 
-from freewill.errors import ReportError, several
+from freewill.errors import ReportError, several, shown
 from freewill.evidence import Evidence, Group, assemble
+from freewill.limits import checked_hold
 from freewill.reports import ids, rows
 from freewill.reports.batches import Decoder
 from freewill.reports.engines import Kept, Table, engine_for, opened
@@ -79,6 +80,11 @@ def read(
     1 row: report out of range (mechanism 'careful', report 120)
     """
     survey = survey if isinstance(survey, Survey) else Survey.load(survey)
+    if show is not None and not callable(show):
+        raise ReportError(f"show={shown(show)}: expected a function of the share done.")
+    if not isinstance(strict, bool):
+        raise ReportError(f"strict={shown(strict)}: expected True or False.")
+    checked_hold(hold, ReportError)
     chosen = engine_for(engine, source)
     tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
     with opened(chosen, source) as table:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from freewill.atomic import checked_path
 from freewill.errors import ReportError, shown
 
 FORMATS = {
@@ -63,15 +64,12 @@ def files_of(source: Any) -> Files:
         text = os.fspath(one) if isinstance(one, os.PathLike) else one
         if not isinstance(text, str):
             raise ReportError(f"source {shown(one)}: expected a path as text, or a frame.")
-        text = local_path(text)
-        if is_remote(text):
-            paths.append(text)
-        elif Path(text).is_dir():
-            paths += _inside(Path(text))
-        elif Path(text).is_file():
-            paths.append(text)
-        else:
-            paths += _matching(text)
+        try:
+            paths += _listed(local_path(text))
+        except OSError as error:  # a name that is too long, a folder that may not be read
+            raise ReportError(f"{shown(one)} cannot be read: {error.strerror}.") from None
+    for path in paths:
+        checked_path(path, ReportError)
     paths = _each_once(paths)
     formats = {format_of(path): path for path in paths}
     if len(formats) > 1:
@@ -88,6 +86,15 @@ def files_of(source: Any) -> Files:
                 f"{path} is empty, 0 bytes: expected reports. Was it written completely?"
             )
     return Files(tuple(paths), next(iter(formats)), states)
+
+
+def _listed(text: str) -> list[str]:
+    """List the files of one path, glob or folder."""
+    if is_remote(text):
+        return [text]
+    if Path(text).is_dir():
+        return _inside(Path(text))
+    return [text] if Path(text).is_file() else _matching(text)
 
 
 def local_path(text: str) -> str:

@@ -19,7 +19,7 @@ from freewill.reports.rows import REPORT, VALUE
 from freewill.reports.sources import format_of
 from freewill.slices import slices
 from freewill.survey import Survey
-from freewill.types import Reports
+from freewill.types import Reports, is_whole_text
 
 WIRE_VERSION = 1
 _PIECE_ROWS = 1 << 17
@@ -54,6 +54,8 @@ def write_reports(
     writers = {"parquet": _parquet, "csv": _csv, "ndjson": _ndjson}
     if kind not in writers or path.suffix in {".gz", ".zst"}:
         raise ReportError(f"{path}: reports are written as .parquet, .csv or .ndjson.")
+    if survey is not None and not isinstance(survey, Survey):
+        raise ReportError(f"survey={shown(survey)}: expected a Survey; Survey.load reads a file.")
     checked: Iterable[tuple[str, OutputSpace, Reports]]
     if survey is None:
         checked = [_guessed(name, _array(name, reports)) for name, reports in _pairs(parts)]
@@ -73,11 +75,14 @@ def write_reports(
 
 def _pairs(parts: Any) -> Iterator[tuple[str, Any]]:
     """Yield pairs after checking that they are a name and something."""
-    if not isinstance(parts, Iterable):
-        raise ReportError(f"parts={shown(parts)}: expected pairs (name of a mechanism, reports).")
-    for part in parts:
+    try:
+        given = iter(parts)
+    except TypeError:
+        told = f"parts={shown(parts)}: expected pairs (name of a mechanism, reports)."
+        raise ReportError(told) from None
+    for part in given:
         pair = part if isinstance(part, tuple | list) else ()
-        if len(pair) != 2 or not isinstance(pair[0], str):
+        if len(pair) != 2 or not is_whole_text(pair[0]):
             raise ReportError(f"{shown(part)}: expected a pair (name of a mechanism, reports).")
         yield pair[0], pair[1]
 
@@ -85,7 +90,7 @@ def _pairs(parts: Any) -> Iterator[tuple[str, Any]]:
 def _array(name: str, reports: Any) -> Reports:
     try:
         array = np.asarray(reports)
-    except (ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         array = np.asarray(None)
     if array.ndim not in (1, 2) or (array.size and array.dtype.kind not in "iu"):
         raise ReportError(

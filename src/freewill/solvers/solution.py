@@ -4,6 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+from freewill.errors import ParameterError, shown
 from freewill.solvers.likelihood import Certificate
 from freewill.types import FloatArray
 
@@ -53,6 +54,8 @@ class Trace:
     """The gaps of a run, step by step; whoever wants to know is told."""
 
     def __init__(self, on_step: OnStep | None) -> None:
+        if on_step is not None and not callable(on_step):
+            raise ParameterError(f"on_step={shown(on_step)}: expected a function of a Step.")
         self._gaps: list[float] = []
         self._on_step = on_step
 

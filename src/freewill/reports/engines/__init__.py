@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from freewill.errors import ParameterError
+from freewill.errors import ParameterError, shown
 from freewill.reports.engines.base import Engine, Kept, Table, TableSource, opened
 
 __all__ = ["ENGINES", "Engine", "Kept", "Table", "TableSource", "engine_for", "opened"]
@@ -17,8 +17,8 @@ ENGINES = {
 
 def engine_for(name: str, source: Any) -> Engine:
     """Return the engine of that name; a frame of an engine's own stays with that engine."""
-    if name not in ENGINES:
-        raise ParameterError(f"engine={name!r}: expected {' or '.join(ENGINES)}.")
+    if not (isinstance(name, str) and name in ENGINES):
+        raise ParameterError(f"engine={shown(name)}: expected {' or '.join(ENGINES)}.")
     if type(source).__module__.startswith("pyspark."):
         name = "spark"
     engine: Engine = import_module(ENGINES[name]).ENGINE
