@@ -1,0 +1,159 @@
+"""How often intervals hold the truth, by simulation: the tables of docs/inference.md.
+
+`python -m benchmarks.coverage [--runs 400] [--city FILE] [--people 10000 100000] [MIXTURE ...]`
+prints them in markdown. Everybody's value is drawn from the truth and the truth is what must be
+held. A functional is inside where it is more than two standard errors from the least and the most
+that it can be; elsewhere, at the border, an interval may hold the truth more often.
+"""
+
+import argparse
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import freewill as fw
+from freewill.experiments.mixtures import MIXTURES, Setting, settings
+from freewill.experiments.places import load
+from freewill.inference.functionals import weights_of
+from freewill.inference.information import information_of
+from freewill.progress import progress
+from freewill.types import BoolArray, FloatArray
+
+CASES = ("line-krr", "line-geometric", "line-mixed", "rappor-low", "city-geometric", "city-krr")
+INSIDE = 2.0
+"""Standard errors from the border at which a functional counts as inside."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mixture, so many people, and where the city's truth comes from."""
+
+    mixture: str
+    people: int
+    city: str | None
+
+
+@cache
+def _setting(mixture: str, city: str | None) -> Setting:
+    crowd = load(city) if city is not None and MIXTURES[mixture].place == "city" else None
+    return settings([MIXTURES[mixture]], city=crowd)[0]
+
+
+@cache
+def _laws(mixture: str, city: str | None) -> list[FloatArray | None]:
+    """Return the law of each mechanism whose reports are values."""
+    mechanisms = _setting(mixture, city).mechanisms
+    return [one.law() if one.output_space.alphabet is not None else None for one in mechanisms]
+
+
+def questions(setting: Setting) -> dict[str, Any]:
+    """Return what is asked: each value, sums of ten or more, the mean, the CDF, the median."""
+    if MIXTURES[setting.mixture.name].place == "city":
+        return {"cells": "cells", "4 x 4 cells": fw.functionals.districts(4), "mean": "mean"}
+    ten = fw.functionals.bins(10)
+    return {"cells": "cells", "sums of 10": ten, "mean": "mean", "CDF": "cdf", "median": "median"}
+
+
+def evidence_of(case: Case, seed: int) -> fw.Evidence:
+    """Draw evidence: the counts of reports at once, or report by report where they are bits."""
+    setting = _setting(case.mixture, case.city)
+    rng = np.random.default_rng([seed, case.people])
+    mechanisms, truth = setting.mechanisms, setting.truth
+    who = rng.multinomial(case.people, np.full(len(mechanisms), 1 / len(mechanisms)))
+    parts: list[Any] = []
+    for mechanism, many, law in zip(mechanisms, who, _laws(case.mixture, case.city), strict=True):
+        if law is None:
+            values = rng.choice(truth.size, size=many, p=truth)
+            parts.append((mechanism, mechanism.obfuscate(values, rng)))
+        else:
+            shares = np.maximum(truth @ law, 0)
+            counts = rng.multinomial(many, shares / shares.sum())
+            parts.append((mechanism, mechanism.outputs(), counts))
+    return fw.collect(parts)
+
+
+def held(job: tuple[Case, int]) -> dict[tuple[str, bool], BoolArray]:
+    """Say of each question which intervals hold the truth, one by one and all together."""
+    case, seed = job
+    setting = _setting(case.mixture, case.city)
+    evidence = evidence_of(case, seed)
+    mode = fw.gibu(evidence)
+    found = {}
+    for name, of in questions(setting).items():
+        true = truth_of(name, of, setting)
+        for joint in (False, True):
+            some = fw.intervals(evidence, of, joint=joint, start=mode)
+            low, high = np.atleast_1d(some.low), np.atleast_1d(some.high)
+            found[name, joint] = (low <= true + 1e-12) & (true - 1e-12 <= high)
+    return found
+
+
+def truth_of(name: str, of: Any, setting: Setting) -> FloatArray:
+    """Return the functionals of the truth."""
+    if name != "median":
+        return np.asarray(weights_of(of, setting.alphabet).rows @ setting.truth)
+    curve = np.concatenate([[0.0], np.cumsum(setting.truth)])
+    return np.array([np.interp(0.5, curve, np.arange(curve.size) - 0.5)])
+
+
+def inside(name: str, of: Any, setting: Setting, people: int) -> BoolArray:
+    """Say which functionals of the truth are away from their bounds."""
+    if name == "median":
+        return np.array([True])
+    weights, truth = weights_of(of, setting.alphabet), setting.truth
+    theta = (1 - 1e-9) * truth + 1e-9 / truth.size
+    parts = [(one, 1 / len(setting.mechanisms), "") for one in setting.mechanisms]
+    errors = information_of(setting.alphabet, parts, theta, people).standard_error(weights.rows)
+    true = weights.rows @ truth
+    return np.asarray(np.minimum(true - weights.least, weights.most - true) > INSIDE * errors)
+
+
+def rows(case: Case, results: list[dict[tuple[str, bool], BoolArray]]) -> Iterator[list[str]]:
+    """Yield the lines of the table for one case."""
+    setting = _setting(case.mixture, case.city)
+    for name, of in questions(setting).items():
+        shares = np.array([result[name, False] for result in results]).mean(axis=0)
+        away = inside(name, of, setting, case.people)
+        together = np.array([result[name, True].all() for result in results])
+        cells = [setting.mixture.title, f"{case.people:,}", name]
+        cells += [_mean(shares[away]), _mean(shares[~away])]
+        yield [*cells, f"{together.mean():.3f}" if shares.size > 1 else ""]
+
+
+def _mean(shares: FloatArray) -> str:
+    return f"{shares.mean():.3f} ({shares.size})" if shares.size else ""
+
+
+def main() -> None:
+    """Simulate and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser.add_argument("mixtures", nargs="*", default=CASES, metavar="MIXTURE")
+    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--people", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--city", help="points of a city (CSV); invented by default")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    head = ["mixture", "people", "of", "inside (how many)", "at the border", "joint"]
+    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
+    cases = [Case(one, many, options.city) for one in options.mixtures for many in options.people]
+    with ProcessPoolExecutor(options.jobs) as pool, progress("simulating") as show:
+        for number, case in enumerate(cases):
+            results = []
+            for result in pool.map(held, [(case, seed) for seed in range(options.runs)]):
+                results.append(result)
+                show((number + len(results) / options.runs) / len(cases))
+            for row in rows(case, results):
+                print("| " + " | ".join(row) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
