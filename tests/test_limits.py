@@ -153,7 +153,7 @@ def test_counting_comes_before_the_law():
 def test_reports_that_no_engine_could_hold_are_refused(tmp_path):
     path, line = tmp_path / "r.parquet", fw.Linear(0, 9)
     survey = Survey(line, {"k": fw.KRR(line, 1.0)})
-    for rows, long, words in ((400, 1 << 20, "400 rows of the column report"), (400, 9, "")):
+    for rows, long, words in ((400, 1 << 20, "400 rows of report"), (400, 9, "")):
         table = pa.table({"mechanism": ["k"] * rows, "report": [b"0" * long] * rows})
         parquet.write_table(table, path, compression="zstd", use_dictionary=False)
         assert path.stat().st_size < 100_000

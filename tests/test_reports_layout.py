@@ -24,6 +24,10 @@ def parts(*paths, peek=elsewhere):
     return parts_of(files_of([str(path) for path in paths]), peek)
 
 
+def texts(*names):
+    return tuple((name, "string") for name in names)
+
+
 def stored(folder, name, **columns):
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,10 +54,12 @@ def test_files_with_the_same_columns_that_count_are_one_part(tmp_path, suffix):
     small = stored(
         tmp_path, f"4.{suffix}", mechanism=["a"], report=pa.array([4], pa.int8()), report_id=["y"]
     )
+    plain = (("mechanism", "string"), ("report", "int64"))
+    narrow = (("mechanism", "string"), ("report", "int8"), ("report_id", "string"))
     assert parts(one, two, numbered, small) == [
-        Part((one, two), {}),
-        Part((numbered,), {}),
-        Part((small,), {}),
+        Part((one, two), {}, plain),
+        Part((numbered,), {}, (*plain, ("report_id", "string"))),
+        Part((small,), {}, narrow),
     ]
     found = read_reports([one, two, numbered, small], SURVEY)
     assert found == fw.collect([(SURVEY.find("a"), [1, 2, 3, 4])])
@@ -66,18 +72,18 @@ def test_the_order_of_columns_matters_in_csv_alone(tmp_path):
     marked = text(tmp_path, "4.csv", b"\xef\xbb\xbfmechanism,report\r\na,4\r\n")
     packed = text(tmp_path, "5.csv.gz", gzip.compress(b"mechanism,report\na,5\n"))
     assert parts(one, two, more, marked, packed) == [
-        Part((one, marked, packed), {}),
-        Part((two,), {}),
-        Part((more,), {}),
+        Part((one, marked, packed), {}, texts("mechanism", "report")),
+        Part((two,), {}, texts("report", "mechanism")),
+        Part((more,), {}, texts("mechanism", "report", "extra")),
     ]
     found = read_reports([one, two, more, marked, packed], SURVEY)
     assert found == fw.collect([(SURVEY.find("a"), [1, 2, 3, 4, 5])])
 
 
 def test_names_of_a_csv_may_be_long_and_of_several_lines(tmp_path):
-    for header in ('"a\nnote",mechanism,report', "x" * 60_000 + ",mechanism,report"):
-        path = text(tmp_path, "r.csv", f"{header}\nx,a,1\nx,a,2\n")
-        assert parts(path) == [Part((path,), {})]
+    for header, name in (('"a\nnote"', "a\nnote"), ("x" * 60_000, "x" * 60_000)):
+        path = text(tmp_path, "r.csv", f"{header},mechanism,report\nx,a,1\nx,a,2\n")
+        assert parts(path) == [Part((path,), {}, texts(name, "mechanism", "report"))]
         assert read_reports(path, SURVEY) == fw.collect([(SURVEY.find("a"), [1, 2])])
 
 
@@ -87,15 +93,16 @@ def test_folders_give_columns(tmp_path):
     other = stored(tmp_path, "mechanism=b=c/3.parquet", report=[3])
     line = text(tmp_path, "mechanism=a/1.ndjson", '{"report": 1}\n')
     plain = text(tmp_path, "report=1.ndjson", '{"mechanism": "a", "report": 2}\n')
+    number = (("report", "int64"),)
     assert parts(one, two, other) == [
-        Part((one, two), {"mechanism": "a"}),
-        Part((other,), {"mechanism": "b=c"}),
+        Part((one, two), {"mechanism": "a"}, number),
+        Part((other,), {"mechanism": "b=c"}, number),
     ]
     # The name of the file itself gives nothing; lines of NDJSON are looked at later.
     assert parts(line, plain) == [Part((line,), {"mechanism": "a"}), Part((plain,), {})]
     assert read_reports([line, plain], SURVEY) == fw.collect([(SURVEY.find("a"), [1, 2])])
     reports = stored(tmp_path, "report=7/1.parquet", mechanism=["a"])
-    assert parts(reports) == [Part((reports,), {"report": "7"})]
+    assert parts(reports) == [Part((reports,), {"report": "7"}, texts("mechanism"))]
 
 
 def test_a_column_is_in_the_file_or_in_the_folder(tmp_path):
@@ -106,7 +113,7 @@ def test_a_column_is_in_the_file_or_in_the_folder(tmp_path):
     with pytest.raises(ReportError, match=r"no column 'report': it has other, mechanism"):
         parts(lacking)
     nothing = text(tmp_path, "1.csv", "\n")
-    with pytest.raises(ReportError, match="no column 'mechanism': it has none"):
+    with pytest.raises(ReportError, match="no column 'mechanism': its first line is none"):
         parts(nothing)
 
 
@@ -144,7 +151,7 @@ def test_reports_of_one_kind_stand_together(tmp_path, one, other):
 def test_files_elsewhere_are_peeked_at():
     files = Files(("s3://there/mechanism=a/1.parquet",), "parquet")
     found = parts_of(files, lambda _: pa.schema([("report", pa.int64())]))
-    assert found == [Part(files.paths, {"mechanism": "a"})]
+    assert found == [Part(files.paths, {"mechanism": "a"}, (("report", "int64"),))]
 
     def fail(path):
         raise OSError("no route\nat all")

@@ -17,6 +17,7 @@ UNCALLED = {
     "plots": "a module", "reports": "a module", "InvalidReports": "a warning",
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "Estimate": "a result", "Step": "a result",
+    "Functionals": "a result", "Information": "a result", "Intervals": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -86,6 +87,21 @@ def _of_alphabet(name: str) -> Drawn:
 def _named(case: Case) -> Any:
     """Return a survey's making, by the name of its mechanism alone."""
     return lambda name: fw.Survey(_LINE, [(name, _KRR)])  # type: ignore[arg-type]
+
+
+def _asking(make: Callable[..., Any]) -> Drawn:
+    """Return what makes functionals and asks for their intervals, on a line or on a grid."""
+
+    def ask(**given: Any) -> Any:
+        wanted = make(*given.values())
+        return [fw.intervals(evidence, wanted) for evidence in (_two(), _spread())]
+
+    return Drawn(lambda case: ask)
+
+
+@cache
+def _spread() -> fw.Evidence:
+    return fw.collect([(fw.PlanarGeometric(_CITY, 1.0), [0, 1, 2, 3, 3])])
 
 
 def _written(case: Case) -> Any:
@@ -168,6 +184,29 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         fw.em,
         {"evidence": _EITHER, "delta": 1e-6, "max_steps": 50, "start": None, "on_step": None},
     ),
+    "information": (fw.information, {"evidence": _EITHER, "theta": None}),
+    "information.standard_error": (
+        Drawn(lambda case: fw.information(_two()).standard_error),
+        {"of": "mean"},
+    ),
+    "information.share": (
+        Drawn(lambda case: fw.information(_two()).share),
+        {"mechanism": "k-rr", "of": None},
+    ),
+    "intervals": (
+        fw.intervals,
+        {"evidence": _EITHER, "of": None, "level": 0.95, "joint": False, "start": None},
+    ),
+    "one_step": (fw.one_step, {"evidence": _EITHER, "start": None}),
+    "functionals.values": (_asking(fw.functionals.values), {"some": [1]}),
+    "functionals.between": (_asking(fw.functionals.between), {"low": 0, "high": 3}),
+    "functionals.bins": (_asking(fw.functionals.bins), {"width": 2}),
+    "functionals.districts": (_asking(fw.functionals.districts), {"columns": 2, "rows": None}),
+    "functionals.district": (
+        _asking(fw.functionals.district),
+        {"south": 0, "north": 1, "west": 0, "east": 1},
+    ),
+    "functionals.quantiles": (_asking(fw.functionals.quantiles), {"levels": 0.5}),
     "ibu": (fw.ibu, {"evidence": _ONE, "tol": None, "delta": None, "max_steps": None}),
     "inversion": (fw.inversion, {"evidence": _ONE, "post": "project"}),
     "debias": (

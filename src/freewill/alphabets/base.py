@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.errors import AlphabetError, FreewillError, shown
+from freewill.errors import AlphabetError, FreewillError, several, shown
 from freewill.limits import MATRIX_BYTES, VECTOR_BYTES, refuse_beyond
 from freewill.types import BoolArray, FloatArray, IntArray, Spec
 
@@ -109,7 +109,7 @@ def refuse_vast(alphabet: Alphabet, error: type[FreewillError] = AlphabetError) 
     >>> import freewill as fw
     >>> refuse_vast(fw.Linear(0, 10**6))
     """
-    what = f"a number for each of the {alphabet.size:,} values of {alphabet}"
+    what = f"a number for each of the {several(alphabet.size, 'value')} of {alphabet}"
     advice = "Take larger steps or fewer cells."
     refuse_beyond(VECTOR_BYTES, 8 * alphabet.size, what, advice, error)
 

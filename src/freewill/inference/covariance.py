@@ -19,7 +19,7 @@ _ACCURACY = 2e-3
 """Relative error of a variance by products: a thousandth of a standard error."""
 _QUIET = 5
 """Steps over which the growth of a variance is watched."""
-_MOST = 150
+_MOST = 80
 """Steps after which a variance counts as a lower bound."""
 
 Weighted = Sequence[tuple[float, Moments]]

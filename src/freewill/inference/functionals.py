@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, is_line
+from freewill.alphabets.base import LARGEST
 from freewill.errors import ParameterError, several, shown
 from freewill.limits import refuse_beyond
 from freewill.types import FloatArray, numbers
 
+_LARGEST_WEIGHT = 1e60
+"""Weights whose cubes, summed, are still numbers."""
 _ROWS_BYTES = 1 << 28
 """Weights of all functionals of one question: 256 MiB."""
 
@@ -88,7 +91,7 @@ def cells() -> Functionals:
         refuse_beyond(
             _ROWS_BYTES,
             8 * size * size,
-            f"every one of {size:,} values",
+            f"every one of {several(size, 'value')}",
             "Ask for what the values add up to: functionals.bins, districts or values.",
             ParameterError,
         )
@@ -123,6 +126,7 @@ def between(low: float, high: float) -> Functionals:
     >>> fw.functionals.between(60, np.inf).on(fw.Linear(0, 99)).names
     ('60..99',)
     """
+    low, high = _bound("low", low), _bound("high", high)
 
     def bind(alphabet: Alphabet) -> Weights:
         places = _positions(alphabet, "between")
@@ -166,7 +170,7 @@ def cdf() -> Functionals:
         refuse_beyond(
             _ROWS_BYTES,
             8 * size * size,
-            f"the CDF at {size:,} values",
+            f"the CDF at {several(size, 'value')}",
             "Ask for functionals.between or for quantiles.",
             ParameterError,
         )
@@ -243,6 +247,8 @@ def district(south: float, north: float, west: float, east: float) -> Functional
     >>> fw.functionals.district(0, 1, 0, 1).on(fw.Grid(4, 4, cell=0.5)).rows.sum()
     np.float64(4.0)
     """
+    names = ("south", "north", "west", "east")
+    south, north, west, east = map(_bound, names, (south, north, west, east))
 
     def bind(alphabet: Alphabet) -> Weights:
         _plane(alphabet, "a district")
@@ -295,10 +301,12 @@ def weights_of(of: Any, alphabet: Alphabet) -> Weights:
             f"of has shape {np.shape(of)}: expected one weight for each of the alphabet's "
             f"{several(alphabet.size, 'value')}, in one row or several."
         )
-    if not np.all(np.isfinite(rows)):
-        row, place = (int(i[0]) for i in np.nonzero(~np.isfinite(rows)))
+    good = np.abs(rows) <= _LARGEST_WEIGHT
+    if not good.all():
+        row, place = (int(i[0]) for i in np.nonzero(~good))
         raise ParameterError(
-            f"of[{row}][{place}] is {rows[row, place]}: weights must be finite numbers."
+            f"of[{row}][{place}] is {rows[row, place]}: weights must be finite numbers, and not "
+            f"beyond {_LARGEST_WEIGHT:g}."
         )
     return Weights(rows, lambda: [f"functional {number}" for number in range(len(rows))], single)
 
@@ -315,7 +323,7 @@ def value_names(alphabet: Alphabet) -> list[str]:
 
 def _set_name(members: ArrayLike) -> str:
     listed = [str(member) for member in np.asarray(members, dtype=object).ravel()]
-    return " or ".join(listed) if len(listed) <= 3 else f"{len(listed)} values"
+    return " or ".join(listed) if len(listed) <= 3 else several(len(listed), "value")
 
 
 def _grouped(which: Any) -> FloatArray:
@@ -354,6 +362,14 @@ def _checked_share(what: str, level: Any) -> None:
         raise ParameterError(f"{what} is {shown(level)}: expected a number between 0 and 1.")
 
 
+def _bound(name: str, value: Any) -> float:
+    number = numbers(value, name, "a number")
+    if number.ndim or np.isnan(number):
+        raise ParameterError(f"{name}={shown(value)}: expected a number.")
+    return float(number)
+
+
 def _checked_length(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= LARGEST:
         raise ParameterError(f"{name}={shown(value)}: expected an integer >= 1.")

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
-from freewill.errors import EvidenceError, ParameterError, closest, several
+from freewill.errors import EvidenceError, ParameterError, closest, several, shown
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, checked_evidence
 from freewill.inference.covariance import DenseCovariance, ProductCovariance
 from freewill.inference.functionals import weights_of
 from freewill.limits import refuse_beyond
 from freewill.mechanisms import Mechanism
+from freewill.mechanisms.base import is_mechanism
 from freewill.operators import Moments
 from freewill.types import FloatArray, distribution
 
@@ -136,14 +137,18 @@ class Information:
         held = self._covariance
         if not isinstance(held, DenseCovariance):
             raise ParameterError(
-                f"the share of all information over {self.alphabet.size:,} values needs a matrix "
-                f"of them: ask for the share of a functional, share(mechanism, of=...)."
+                f"the share of all information over {several(self.alphabet.size, 'value')} needs a "
+                f"matrix of them: ask for the share of a functional, share(mechanism, of=...)."
             )
         own = sum(held.parts[place][0] * held.parts[place][1].information() for place in places)
         matrix = held.matrix
         return float(np.sum(matrix * own) / np.sum(matrix * held.information))
 
     def _places(self, mechanism: Mechanism | str) -> list[int]:
+        if not isinstance(mechanism, str) and not is_mechanism(mechanism):
+            raise ParameterError(
+                f"mechanism={shown(mechanism)}: expected a mechanism, or the name of one."
+            )
         places = [
             place
             for place, (one, _, name) in enumerate(self.parts)

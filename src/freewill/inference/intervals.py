@@ -90,6 +90,8 @@ def intervals(
     """
     several_people(evidence, "intervals")
     _check_level(level)
+    if not isinstance(joint, bool | np.bool_):
+        raise ParameterError(f"joint={shown(joint)}: expected True or False.")
     wanted = asked(of)
     if isinstance(wanted, Quantiles):
         return _quantiles(evidence, wanted, level, joint, start)

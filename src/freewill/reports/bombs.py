@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from freewill.errors import EvidenceError, ReportError
+from freewill.errors import EvidenceError, ReportError, several
 from freewill.limits import PAGE_BYTES, ROW_GROUP_BYTES, refuse_beyond
 from freewill.reports.pages import pages_of, row_groups
 
@@ -43,7 +43,7 @@ def refuse_long_rows(path: str | Path, columns: Collection[str]) -> None:
                 for page in pages_of(file, group):
                     if page.column in columns:
                         needed = max(page.unpacked, page.unpacked // max(page.values, 1) * rows)
-                        what = f"{rows:,} rows of the column {page.column} of {path}, unpacked,"
+                        what = f"{several(rows, 'row')} of {page.column} in {path}, unpacked,"
                         advice = "No report is that long: are they reports?"
                         refuse_beyond(PAGE_BYTES, needed, what, advice, ReportError)
     except ReportError:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from freewill.errors import several
 from freewill.reports.cluster.session import quiet
 
 _QUOTES = "(length(value) - length(replace(value, '\"', '')))"
-_PAIRLESS = "replace(value, '\"\"', '')"
 _TEXTLESS = "regexp_replace(value, '\"[^\"]*+\"', '')"
 _ASKED = {
     "lines": "count(*)",
@@ -47,13 +47,15 @@ def spans_lines(spark: Any, paths: list[str], separator: str) -> bool:
 
 def _faults(separator: str) -> list[tuple[str, str]]:
     """Return what a line may not have, by its name and as an expression."""
-    start, end = f"(?:^|{separator})", rf" *\\r?(?:{separator}|$)"
-    behind = rf"{_PAIRLESS} RLIKE '{start}\"[^\"]*+\"(?!{end})'"
-    behind_nothing = rf"value RLIKE '{start}\"\"(?!\"|{end})'"
+    # Field by field from the start of the line: a separator within quotes ends nothing.
+    quoted = r'"[^"]*+(?:""[^"]*+)*+" *'
+    field = f'(?:{quoted}|(?! *")[^{separator}]*+)'
     return [
         ("bytes that are no UTF-8", "NOT is_valid_utf8(value)"),
-        ("a text behind quotes", f"{behind} OR {behind_nothing}"),
-        ("blanks before quotes", f"value RLIKE '{start} +\"'"),
+        (
+            "a text or blanks beside quotes",
+            rf"NOT value RLIKE '^{field}(?:{separator}{field})*+\\r?$'",
+        ),
     ]
 
 
@@ -66,7 +68,7 @@ def _refuse_malformed(row: dict[str, Any], faults: list[str]) -> None:
         # Behind a line break in quotes, quotes mean something else.
         many = row[f"fault_{number}"]
         if many and (number == 0 or not row["odd"]):
-            raise pa.ArrowInvalid(f"{fault}, in {many:,} lines of {path}")
+            raise pa.ArrowInvalid(f"{fault}, in {several(many, 'line')} of {path}")
     without = row["lines"] - row["returns"]
     # Where one line has no return, it may be the last, which has no end; the size tells, but for
     # three bytes that may mark the order of bytes.
