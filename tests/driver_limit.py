@@ -1,4 +1,4 @@
-"""Sums of 2,000 x 2,000 of 40 partitions and a driver that takes 64 MB: `driver_limit.py FOLDER`.
+"""Sums of k x k of 40 partitions and a driver with a limit: `driver_limit.py FOLDER K LIMIT`.
 
 Prints the bytes that come to the driver in one pass, and what is said where all results come.
 """
@@ -18,18 +18,18 @@ from freewill.reports.cluster.parcels import packed
 from freewill.reports.cluster.session import told
 from freewill.streams import Block, Held, Pass, summing
 
-LINE = fw.Linear(0, 1999)
-BITS = fw.RAPPOR(LINE, 3.0)
-SURVEY = fw.Survey(LINE, {"bits": BITS})
-PARTITIONS, LIMIT = 40, "64m"
+PARTITIONS = 40
 
 
-def main(folder: str) -> None:
+def main(folder: str, size: int, limit: str) -> None:
     """Make one pass, and then the same with every result on its way to the driver."""
+    line = fw.Linear(1, size)
+    bits = fw.RAPPOR(line, 3.0)
+    survey = fw.Survey(line, {"bits": bits})
     session = fw.spark_session(
         {
             "spark.master": "local[2]",
-            "spark.driver.maxResultSize": LIMIT,
+            "spark.driver.maxResultSize": limit,
             "spark.driver.memory": "1g",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -38,15 +38,15 @@ def main(folder: str) -> None:
         }
     )
     rng = np.random.default_rng(1)
-    reports = BITS.obfuscate(rng.integers(2000, size=200), rng)
+    reports = bits.obfuscate(rng.integers(size, size=200), rng)
     fw.write_reports(f"{folder}/r.parquet", [("bits", reports)])
     frame = session.read.parquet(f"{folder}/r.parquet").repartition(PARTITIONS)
-    there = cluster.SparkSource(frame, Decoder.of(SURVEY, repeats=False), "the reports")
-    work = summing({BITS.id: BITS}, np.full(2000, 1 / 2000), 1, 1 / 200, True)
+    there = cluster.SparkSource(frame, Decoder.of(survey, repeats=False), "the reports")
+    work = summing({bits.id: bits}, np.full(size, 1 / size), 1, 1 / 200, True)
     clock = time.monotonic()
     results = list(there.map(work))
     found: Pass = reduce(add, results)
-    known: Pass = reduce(add, Held((Block(BITS.id, reports),)).map(work))
+    known: Pass = reduce(add, Held((Block(bits.id, reports),)).map(work))
     np.testing.assert_allclose(found.sums.hessian, known.sums.hessian, rtol=1e-5)
     np.testing.assert_allclose(found.sums.slope, known.sums.slope, rtol=1e-12)
     if found.seen != known.seen:
@@ -63,4 +63,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -20,7 +20,7 @@ import freewill as fw
 from freewill.reports import read
 
 HOST = "127.0.0.1"
-LINE = fw.Linear(0, 49)
+LINE = fw.Linear(0, 29)
 SURVEY = fw.Survey(LINE, {"bits": fw.RAPPOR(LINE, 2.0)})
 DEPLOY = "org.apache.spark.deploy"
 PATIENCE = 60.0
@@ -69,7 +69,7 @@ def main(folder: Path) -> None:
     rng = np.random.default_rng(3)
     path = str(folder / "reports.parquet")
     bits = SURVEY.mechanisms["bits"]
-    reports = bits.obfuscate(rng.binomial(49, 0.4, 20_000), rng)
+    reports = bits.obfuscate(rng.binomial(29, 0.4, 20_000), rng)
     fw.write_reports(path, [("bits", reports)])
     port = free_port()
     master = f"spark://{HOST}:{port}"
@@ -90,15 +90,15 @@ def main(folder: Path) -> None:
                 "spark.cores.max": "2",
             }
         )
-        frame = session.read.parquet(path).repartition(6)
+        frame = session.read.parquet(path).repartition(4)
         with read(frame, SURVEY, hold=0).evidence as evidence:
-            calm = fw.gibu(evidence, tol=1e-6)
+            calm = fw.gibu(evidence, tol=1e-4)
             done = threading.Event()
             killer = threading.Thread(
                 target=killed_in_a_pass, args=(session, processes[1], done), daemon=True
             )
             killer.start()
-            disturbed = fw.gibu(evidence, tol=1e-6)
+            disturbed = fw.gibu(evidence, tol=1e-4)
             killer.join(1.0)
             same = bool(np.array_equal(calm.theta, disturbed.theta))
             apart = float(np.abs(calm.theta - disturbed.theta).max())

@@ -29,11 +29,13 @@ needs_connect = pytest.mark.skipif(
     importlib.util.find_spec("grpc") is None, reason="Spark Connect needs grpcio, not installed"
 )
 PATIENCE = 400
+TIMES = int(os.environ.get("FREEWILL_FUZZ", "1"))
+"""More than 1 for a long night."""
 
 
-def said(script: str, folder: Path) -> str:
+def said(script: str, folder: Path, *more: str) -> str:
     """Run a script in a process of its own, for a process has one session, and return its words."""
-    command = [sys.executable, str(Path(__file__).with_name(script)), str(folder)]
+    command = [sys.executable, str(Path(__file__).with_name(script)), str(folder), *more]
     found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert found.returncode == 0, found.stderr[-3000:]
     return found.stdout
@@ -108,9 +110,11 @@ def test_workers_without_freewill_are_told_as_that(tmp_path):
 
 @needs_spark
 def test_the_driver_receives_one_result_whatever_the_partitions(tmp_path):
-    result, refused = said("driver_limit.py", tmp_path).splitlines()
-    assert result.startswith("1 result of 16,0")
-    assert "bigger than spark.driver.maxResultSize (64.0 MiB)" in refused
+    # Half of 600 x 600 numbers is 1.4 MB; 40 of them are too many. In a long night, 2,000 x 2,000.
+    size, limit, much = (600, 16, "1,44") if TIMES == 1 else (2000, 64, "16,0")
+    result, refused = said("driver_limit.py", tmp_path, str(size), f"{limit}m").splitlines()
+    assert result.startswith(f"1 result of {much}")
+    assert f"bigger than spark.driver.maxResultSize ({limit}.0 MiB)" in refused
     assert "raise spark.driver.maxResultSize" in refused
 
 

@@ -8,16 +8,16 @@ import folders
 from report_cases import spark_missing
 
 TIMES = int(os.environ.get("FREEWILL_FUZZ", "1"))
-"""How many times as many folders: 8 are 200, for a long night more."""
+"""How many times as many folders: 25 times are 200, for a long night."""
 needs_spark = pytest.mark.skipif(spark_missing() is not None, reason=str(spark_missing()))
 
 
 @needs_spark
 def test_both_engines_make_the_same_of_random_folders(spark, tmp_path):
     told = {}
-    for seed in range(25 * TIMES):
+    for seed in range(8 * TIMES):
         word, one, other = folders.differing(seed, tmp_path / str(seed))
         assert word == "same", f"{seed}: {folders.brief(one)}, {folders.brief(other)}"
         told.setdefault(one[0], []).append(seed)
-    assert len(told["read"]) > 10
-    assert len(told["refused"]) > 2
+    assert len(told["read"]) > 2 * TIMES
+    assert "refused" in told

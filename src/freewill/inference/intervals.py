@@ -89,7 +89,7 @@ def intervals(
       no   0.2836  (0.2179 to 0.3499)
     """
     several_people(evidence, "intervals")
-    _check_level(level)
+    level = _checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
     wanted = asked(of)
@@ -268,7 +268,8 @@ def _advice(
     )
 
 
-def _check_level(level: Any) -> None:
+def _checked_level(level: Any) -> float:
     number = numbers(level, "level", "a number between 0 and 1, such as 0.95")
     if number.ndim or not 0 < number < 1:
         raise ParameterError(f"level={shown(level)}: expected a number between 0 and 1, as 0.95.")
+    return float(number)
