@@ -44,6 +44,7 @@ _HOMES = {
     ),
     "evidence": ("Evidence", "Group", "collect", "merge"),
     "guarantees": ("AdversaryLoss", "Audit", "Guarantee", "LossAudit", "audit"),
+    "inference": ("SmoothEstimate", "smooth"),
     "mechanisms": (
         "KRR",
         "RAPPOR",

@@ -38,6 +38,8 @@ from freewill.guarantees import Audit as Audit
 from freewill.guarantees import Guarantee as Guarantee
 from freewill.guarantees import LossAudit as LossAudit
 from freewill.guarantees import audit as audit
+from freewill.inference import SmoothEstimate as SmoothEstimate
+from freewill.inference import smooth as smooth
 from freewill.mechanisms import KRR as KRR
 from freewill.mechanisms import RAPPOR as RAPPOR
 from freewill.mechanisms import Geometric as Geometric
