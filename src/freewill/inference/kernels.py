@@ -106,4 +106,4 @@ def _heat(size: int, starts: IntArray, times: FloatArray) -> FloatArray:
     modes[:, 0] /= np.sqrt(2)
     cooled = np.exp(np.outer(np.cos(np.pi * waves / size) - 1, times)) * modes[starts].T
     # What is 0 but for rounding may be on its wrong side.
-    return np.maximum(modes @ cooled, 0.0)
+    return np.asarray(np.maximum(modes @ cooled, 0.0))

@@ -11,12 +11,12 @@ from freewill.evidence import Evidence
 from freewill.inference.kernels import Kernels
 from freewill.limits import refuse_beyond
 from freewill.operators import DenseOperator
-from freewill.solvers import Likelihood, Solution, Status, columns, interior
+from freewill.solvers import Certificate, Likelihood, Solution, Status, columns, interior
 from freewill.solvers.systems import DenseSystem
 from freewill.types import FloatArray, IntArray
 
-_ROUNDS = 3
-"""Times that spikes are looked for: later rounds change no estimate that was tried."""
+_ROUNDS = 2
+"""Times that spikes are looked for: further rounds changed no error that was measured."""
 _GAIN = 2.0
 """Log-likelihood that a spike must promise: what it costs, a parameter and its choice."""
 _APART = 2.0, 4.0
@@ -24,6 +24,8 @@ _APART = 2.0, 4.0
 width counts as at most the second number, and at least 1."""
 _NEW_SHARE = 0.02
 """Weight of all new spikes together where the solver starts."""
+_RANGE = 4.0
+"""A centre's own width is at most so many times the usual, and at least one over it."""
 _MOST_BYTES = 1 << 28
 """What one array may take: the law, its smoothed twin and a few of that size are held."""
 
@@ -33,13 +35,14 @@ class Fit:
     """A maximum of the likelihood over one sieve, certified by its own gap, and what it is worth.
 
     `width` is the kernel's standard deviation in steps of the line, or in cells (their shorter
-    side); 0 stands for the most likely theta of all, `gibu`. With `adaptive` it is the width where
-    people are as many as usual. `spikes` are the values with a weight of their own. `score` is
-    n L - df - len(spikes) - [width > 0], and `weight` is the share in the average.
+    side); 0 stands for the most likely theta of all, `gibu`. Where `exponent` is not 0 it is the
+    width where people are as many as usual, and goes with that power of their number. `spikes` are
+    the values with a weight of their own. `score` is n L - df - len(spikes) - [width > 0], and
+    `weight` is the share in the average.
     """
 
     width: float
-    adaptive: bool
+    exponent: float
     spikes: tuple[int, ...]
     log_likelihood: float
     df: float
@@ -80,63 +83,70 @@ class Sieves:
         self.people = evidence.people
         self.tolerance = tolerance
         self.max_steps = max_steps
+        # Each fit begins where the one of the width before ended.
+        self._start = np.full(size, 1 / size)
 
     def whole(self, solution: Solution) -> Fit:
         """Return the fit without a sieve, which is known."""
-        return self._fit(0.0, False, self.law.rows, None, [], solution)
+        self._start = solution.theta
+        return self._fit(0.0, 0.0, self.law.rows, None, [], solution)
 
-    def fits(self, width: float, local: FloatArray | None = None) -> Iterator[Fit]:
-        """Yield the fit of a width and, unless widths are local, those with spikes added.
+    def fits(self, width: float, crowd: FloatArray, exponent: float = 0.0) -> Iterator[Fit]:
+        """Yield the fit of a width and, where it is one for all centres, those with spikes added.
 
-        `local` multiplies the width of each centre's kernel. A spike at x is one more column of
-        the law, A's own. Where p is fitted, g_x = sum_j w_j a_jx / p_j - 1 and
-        v_x = sum_j w_j (a_jx / p_j - 1)^2, moving weight to x gains n g^2 / 2v at best (to second
-        order): the best are taken, and everything fitted again.
+        A centre's own width is `width` times its `crowd` to the power of `exponent`, within limits.
+        A spike at x is one more column of the law, A's own. Where p is fitted,
+        g_x = sum_j w_j a_jx / p_j - 1 and v_x = sum_j w_j (a_jx / p_j - 1)^2, moving weight to x
+        gains n g^2 / 2v at best (to second order): the best are taken, and all is fitted again.
         """
-        adaptive = local is not None
-        kernel = self.kernels.kernel(width if local is None else width * local)
-        smoothed, size = self.law.rows @ kernel, self.kernels.size
-        spikes: list[int] = []
-        law, start = smoothed, None
-        for left in range(0 if adaptive else _ROUNDS, -1, -1):
-            plane = None if spikes else self.kernels.plane
-            solution = self._solve(law, start, plane)
-            yield self._fit(width, adaptive, law, kernel, spikes, solution)
-            new = self._promising(law @ solution.theta, width, spikes) if left else []
+        local = np.clip(crowd**exponent, 1 / _RANGE, _RANGE)
+        kernel = self.kernels.kernel(width * local)
+        smoothed = self.law.rows @ kernel
+        solution = self._solve(smoothed, self._start)
+        self._start = solution.theta
+        yield self._fit(width, exponent, smoothed, kernel, [], solution)
+        law, spikes = smoothed, list[int]()
+        for _ in range(0 if exponent else _ROUNDS):
+            new = self._promising(law @ solution.theta, width, spikes)
             if not new:
                 return
-            spikes = spikes + new
+            spikes += new
             law = np.concatenate([smoothed, self.law.rows[:, spikes]], axis=1)
             share = np.full(len(new), _NEW_SHARE / len(new))
             start = np.concatenate([(1 - _NEW_SHARE) * solution.theta, share])
+            solution = self._solve(law, start)
+            yield self._fit(width, exponent, law, kernel, spikes, solution)
 
-    def _solve(
-        self, law: FloatArray, start: FloatArray | None, plane: tuple[int, int] | None
-    ) -> Solution:
+    def _solve(self, law: FloatArray, start: FloatArray) -> Solution:
         """Maximise over phi: by columns, as few centres have weight, else by interior point."""
         likelihood = Likelihood(DenseOperator(law, self.law.log_scale), self.weights)
-        uniform = np.full(law.shape[1], 1 / law.shape[1])
-        certificate = likelihood.certify(uniform, self.tolerance)
-        best = Solution(uniform, certificate, 0, Status.STALLED)
-        limits = self.tolerance, self.max_steps
-        for attempt in (
-            lambda: columns.solve(likelihood, *limits, start, plane),
-            lambda: interior.solve(likelihood, DenseSystem(law), *limits),
-        ):
+        uniform = np.full(likelihood.size, 1 / likelihood.size)
+        best = Solution(uniform, Certificate(-np.inf, uniform, np.inf), 0, Status.STALLED)
+        for solve in (self._by_columns, self._by_interior):
             try:
-                found = attempt()
+                found = solve(likelihood, start)
             except (ArithmeticError, np.linalg.LinAlgError):
                 continue
             if found.certificate.gap < best.certificate.gap:
                 best = found
             if best.status == Status.CERTIFIED:
-                break
+                return best
         return best
+
+    def _by_columns(self, likelihood: Likelihood, start: FloatArray) -> Solution:
+        (rows, _), size = self.kernels.plane, likelihood.size
+        # Spikes stand at the end of a line. A grid has no place for them: then no neighbours count.
+        plane = (rows, size // rows) if rows == 1 or size == self.kernels.size else None
+        return columns.solve(likelihood, self.tolerance, self.max_steps, start, plane)
+
+    def _by_interior(self, likelihood: Likelihood, start: FloatArray) -> Solution:
+        system = DenseSystem(likelihood.operator.dense())
+        return interior.solve(likelihood, system, self.tolerance, self.max_steps, start)
 
     def _fit(
         self,
         width: float,
-        adaptive: bool,
+        exponent: float,
         law: FloatArray,
         kernel: FloatArray | None,
         spikes: list[int],
@@ -147,12 +157,13 @@ class Sieves:
         theta = phi if kernel is None else kernel @ phi[:size]
         theta[spikes] += phi[size:]
         # A weight of half a person is none.
-        used = [spike for spike, own in zip(spikes, phi[size:], strict=True) if own > 0.5 / self.people]
+        own = zip(spikes, phi[size:], strict=True)
+        used = [spike for spike, weight in own if weight > 0.5 / self.people]
         value = solution.certificate.value
         df = degrees_of_freedom(law, phi, self.people * self.weights)
         return Fit(
             width=width,
-            adaptive=adaptive,
+            exponent=exponent,
             spikes=tuple(sorted(used)),
             log_likelihood=value,
             df=df,

@@ -1,0 +1,175 @@
+"""Errors of smoothing beside those of the exact maximum likelihood, and its time."""
+
+import csv
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import freewill as fw
+from benchmarks import instances
+from benchmarks.harness import Figure, Row, clock, limited
+from benchmarks.instances import Instance
+from freewill.experiments import parameters as paper
+
+ADULT = "FREEWILL_ADULT_COUNTS"
+"""Environment variable: a csv file with a column `age` and columns of counts."""
+_SEEDS = 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, and what its error may be at most, over that of `gibu`."""
+
+    instance: Instance
+    asked: float | None = None
+    seeds: int = _SEEDS
+
+
+def bell(middle: float, width: float) -> np.ndarray:
+    """Return a bell on the line 0..99."""
+    return np.exp(-((np.arange(100) - middle) ** 2) / (2 * width**2))
+
+
+def atoms() -> np.ndarray:
+    """Return five values that have all the people."""
+    weights = np.zeros(100)
+    weights[[7, 23, 48, 66, 90]] = [0.1, 0.3, 0.25, 0.2, 0.15]
+    return weights
+
+
+def pareto() -> np.ndarray:
+    """Return weights that have nothing to do with their neighbours', some of them large."""
+    return np.random.default_rng(5).pareto(1.2, 100) + 0.05
+
+
+def step() -> np.ndarray:
+    """Return a plateau, a lower one beside it, and nobody elsewhere."""
+    values = np.arange(100)
+    return 1.0 * ((values >= 20) & (values < 45)) + 0.4 * ((values >= 45) & (values < 80))
+
+
+def adult_ages() -> np.ndarray | None:
+    """Return the ages of the census extract, where a file is given."""
+    path = os.environ.get(ADULT)
+    if path is None:
+        return None
+    counts = np.zeros(100)
+    with open(path, newline="") as file:
+        for line in csv.DictReader(file):
+            counts[int(line.pop("age"))] += sum(map(float, line.values()))
+    return counts
+
+
+def on_line(name: str, weights: np.ndarray, people: int, kind: str = "geometric") -> Instance:
+    """Return ten mechanisms of a kind on 0..99."""
+    made = {"geometric": instances.linear_geometric, "k-RR": instances.linear_krr}[kind]()
+    what = f"{name}, ten {kind}, n={people:,}"
+    return replace(made, name=what, truth=weights / weights.sum(), people=people)
+
+
+def in_city(name: str, truth: np.ndarray, people: int, kind: str = "planar geometric") -> Instance:
+    """Return ten mechanisms of a kind on 24 x 16 cells."""
+    made = {"planar geometric": instances.planar_geometric, "k-RR": instances.planar_krr}[kind]()
+    return replace(made, name=f"{name}, ten {kind}, n={people:,}", truth=truth, people=people)
+
+
+def measured(case: Case) -> Iterator[Row]:
+    """Yield mean EMD over that of gibu: to the drawn people, and to whom they were drawn from.
+
+    Both estimators see the same reports; the standard error is that of the ratio of two means.
+    """
+    errors = np.array([_errors(case.instance.seeded(seed)) for seed in range(case.seeds)])
+    for (ours, exact), of in zip(errors.transpose(1, 2, 0), ("people", "population"), strict=True):
+        ratio = float(ours.mean() / exact.mean())
+        error = float(np.std(ours - ratio * exact, ddof=1) / np.sqrt(case.seeds) / exact.mean())
+        name = f"{case.instance.name}: EMD to the {of} over gibu's, {case.seeds} seeds"
+        asked = case.asked if of == "people" else None
+        yield Row(
+            f"{name}, standard error {error:.2g}",
+            Figure(ratio, ""),
+            "gibu, mean EMD",
+            Figure(float(exact.mean()), ""),
+            asked="" if asked is None else f"<= {asked:g}",
+            met=None if asked is None else ratio <= asked,
+        )
+
+
+def _errors(instance: Instance) -> list[list[float]]:
+    evidence = instance.evidence()
+    size = instance.alphabet.size
+    people = np.bincount(instance.values(), minlength=size) / instance.people
+    thetas = fw.smooth(evidence).theta, fw.gibu(evidence).theta
+    return [
+        [fw.emd(theta, truth, instance.alphabet) for theta in thetas]
+        for truth in (people, instance.truth)
+    ]
+
+
+def asked() -> Iterator[Row]:
+    """Truths with a figure to reach: smooth, spiky and real."""
+    cases = [
+        Case(on_line("binomial", instances.binomial(100), 100_000), 0.5),
+        Case(on_line("five atoms", atoms(), 100_000), 1.0),
+        Case(on_line("Pareto spikes", pareto(), 100_000), 1.0),
+    ]
+    ages = adult_ages()
+    if ages is not None:
+        cases += [Case(on_line("Adult ages", ages, n), 0.75) for n in (10_000, 100_000)]
+    if instances.GOWALLA in os.environ:
+        cases.append(Case(in_city(*instances.city(), 10_000), 0.8))
+    for case in cases:
+        yield from measured(case)
+
+
+def others() -> Iterator[Row]:
+    """Truths, sizes and mechanisms that nothing was asked of."""
+    two = 0.6 * bell(30, 6) + 0.4 * bell(70, 8)
+    point = 1.0 * (np.arange(100) == 42)
+    line = [
+        on_line("binomial", instances.binomial(100), 1000),
+        on_line("binomial", instances.binomial(100), 10_000),
+        on_line("binomial", instances.binomial(100), 10_000, "k-RR"),
+        on_line("two bells", two, 10_000),
+        on_line("two bells", two, 100_000, "k-RR"),
+        on_line("exponential", np.exp(-np.arange(100) / 15), 10_000),
+        on_line("two plateaus", step(), 10_000),
+        on_line("uniform", np.ones(100), 10_000),
+        on_line("one value", point, 10_000),
+        on_line("five atoms", atoms(), 10_000),
+        on_line("five atoms", atoms(), 100_000, "k-RR"),
+        on_line("Pareto spikes", pareto(), 10_000),
+        on_line("Pareto spikes", pareto(), 100_000, "k-RR"),
+        instances.rappor(paper.RAPPOR_HIGH_PRIVACY, "high"),
+        instances.rappor(paper.RAPPOR_LOW_PRIVACY, "low"),
+    ]
+    for instance in line:
+        yield from measured(Case(instance, seeds=10))
+    city = [
+        in_city("rough city", instances.rough_city(instances.CITY), 10_000),
+        in_city("spiky city", instances.spiky_city(instances.CITY), 10_000),
+        in_city("smooth city", instances.smooth_city(instances.CITY), 10_000),
+        in_city("rough city", instances.rough_city(instances.CITY), 10_000, "k-RR"),
+    ]
+    if instances.GOWALLA in os.environ:
+        city += [in_city(*instances.city(), people) for people in (1000, 100_000)]
+    for instance in city:
+        yield from measured(Case(instance, seeds=5))
+
+
+def seconds() -> Iterator[Row]:
+    """Time of one estimate."""
+    line = [
+        on_line("binomial", instances.binomial(100), 100_000),
+        on_line("Pareto spikes", pareto(), 100_000),
+    ]
+    city = in_city(*instances.city(), 10_000)
+    for instance, limit in [*((each, 0.5) for each in line), (city, 5.0)]:
+        evidence = instance.evidence()
+        tick = clock(lambda evidence=evidence: fw.smooth(evidence))
+        least = min(tick() for _ in range(3))
+        yield limited(f"{instance.name}: time", Figure(least, "s"), limit)
+
+
+BENCHMARKS = (asked, others, seconds)
