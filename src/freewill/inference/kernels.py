@@ -30,9 +30,9 @@ class Kernels:
     a cell, in units of the shorter one; so are widths.
 
     >>> Kernels((1, 3), (1.0, 1.0)).kernel(1.0).round(3)
-    array([[0.519, 0.317, 0.164],
-           [0.317, 0.367, 0.317],
-           [0.164, 0.317, 0.519]])
+    array([[0.674, 0.259, 0.067],
+           [0.259, 0.482, 0.259],
+           [0.067, 0.259, 0.674]])
     """
 
     plane: tuple[int, int]

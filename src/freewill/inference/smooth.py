@@ -1,6 +1,5 @@
 """Smoothing that knows when not to: an average of sieves, weighted by how well they explain."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -85,15 +84,15 @@ def smooth(
 
     The most likely theta (`gibu`) explains noise by hot spots. For each of some widths h the
     maximum over theta = K_h phi, smoothed by a kernel (`kernels`), with and without spikes
-    (`sieve`), is as certain a maximum as that of `gibu`. What it is worth is Akaike's score
-    S = n L - df - spikes - [h > 0], and
+    (`sieve`), is as certain a maximum as that of `gibu`. Each has a score, and
 
-        theta = sum of w_h theta_h,   w ~ exp(S / t),   t = sqrt(max(1, (df + spikes) / 2)),
+        S = n L - df - spikes - 2 t - [h > 0],   t = sqrt((df + spikes) / 2),
+        theta = sum of w_h theta_h,              w ~ exp(S / t of the best),
 
-    with df and spikes of the best: what the likelihood gains by overfitting is half a chi-square
-    variable, and t its standard deviation. The first sieves have one width everywhere; then, with
-    the average of these as a pilot, others are wider where people are few. Width 0, nothing
-    smoothed, is always a candidate: where truth is not smooth, the answer is that of `gibu`.
+    which is Akaike's but for t: what n L gains by overfitting is half a chi-square variable, whose
+    mean is the penalty and t its standard deviation. The first sieves have one width everywhere;
+    then, with the average of these as a pilot, others are wider where people are few. Width 0,
+    nothing smoothed, is a candidate: where truth is not smooth, the answer is that of `gibu`.
 
     `tol` is for the gap of each fit, 0.01 / n by default. `on_step` is called with a `Step` (number
     of the fit, its gap and log_likelihood) after each fit. Cost: some fifty fits by column
@@ -169,8 +168,7 @@ def weighted(fits: Sequence[Fit]) -> list[Fit]:
     Width 0 counts for all the widths of the doubling below the narrowest: none of these smooths.
     """
     best = max(fits, key=lambda fit: fit.score)
-    noise = math.sqrt(max(1.0, (best.df + len(best.spikes)) / 2))
-    weights = np.exp([(fit.score - best.score) / noise for fit in fits])
+    weights = np.exp([(fit.score - best.score) / max(1.0, best.noise) for fit in fits])
     weights[[fit.width == 0 for fit in fits]] *= _FIXED
     weights[weights < _NEGLIGIBLE * weights.sum()] = 0.0
     shares = (weights / weights.sum()).tolist()
