@@ -1,5 +1,7 @@
 """Smoothing: its kernels, its degrees of freedom, its certificates, and what it must not lose."""
 
+from dataclasses import replace
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from freewill.inference.sieve import Sieves, degrees_of_freedom
 from freewill.inference.smooth import average, weighted
 from freewill.operators import probabilities
 from freewill.streams import Block, Stream
-from problems import CITY, COIN, LINE, MIXTURES, random_truth, simulated
+from problems import CITY, COIN, LINE, MIXTURES, expected, random_truth, simulated
 from streams_cases import Split
 
 ALL = np.arange(12)
@@ -43,6 +45,16 @@ def test_a_kernel_on_a_grid_is_as_wide_in_kilometres_both_ways(sides: tuple[floa
 def test_the_sides_of_a_cell_are_in_the_order_of_the_plane() -> None:
     assert Kernels.on(fw.Grid(columns=6, rows=2, cell=(0.5, 2.0))) == Kernels((2, 6), (4.0, 1.0))
     assert Kernels.on(fw.Linear(0, 50, step=5)) == Kernels((1, 11), (1.0, 1.0))
+
+
+@pytest.mark.parametrize("cell", [(0.5, 100.0), (100.0, 0.5), (0.5, 0.5)])
+def test_a_grid_of_one_row_or_column_is_a_line(cell: tuple[float, float]) -> None:
+    line = Kernels((1, 30), (1.0, 1.0))
+    row, column = Kernels.on(fw.Grid(30, 1, cell)), Kernels.on(fw.Grid(1, 30, cell))
+    assert row == line
+    assert row.widths(4) == column.widths(4) == line.widths(4)
+    np.testing.assert_array_equal(column.kernel(2.0), line.kernel(2.0))
+    assert Kernels.on(fw.Grid(1, 1, cell)).widths(4) == []
 
 
 @given(
@@ -200,7 +212,7 @@ def test_weights_are_the_scores_over_their_noise() -> None:
             odds = np.exp((fit.score - best.score) / noise)
             assert fit.weight / best.weight == pytest.approx(odds, rel=1e-9)
     if fits[0].weight and best.width:
-        odds = 4 * np.exp((fits[0].score - best.score) / noise)
+        odds = 8 * np.exp((fits[0].score - best.score) / noise)
         assert fits[0].weight / best.weight == pytest.approx(odds, rel=1e-9)
     np.testing.assert_array_equal(average(weighted(fits)), average(fits))
 
@@ -265,7 +277,22 @@ def test_on_step_hears_of_every_fit() -> None:
     fits = fw.smooth(evidence, on_step=heard.append).fits
     assert [step.number for step in heard] == list(range(1, len(fits) + 1))
     assert [step.gap for step in heard] == [fit.gap for fit in fits]
+    assert fw.smooth(evidence).trace == tuple(fit.gap for fit in fits)
     assert [step.log_likelihood for step in heard] == [fit.log_likelihood for fit in fits]
+
+
+@pytest.mark.parametrize("people", [10**7, 10**10, 10**13])
+def test_very_many_people_see_the_truth(people: int) -> None:
+    truth = random_truth(12, 8)
+    estimate = fw.smooth(expected(MIXTURES["geometric and k-RR"], truth, people))
+    assert estimate.gap < 1e-9
+    assert fw.total_variation(estimate.theta, truth) < 1e-2
+
+
+def test_where_no_score_is_finite_the_first_fit_stands_alone() -> None:
+    evidence = simulated(MIXTURES["geometric"], random_truth(12, 3), 400, 1)
+    lost = [replace(fit, score=-np.inf) for fit in fw.smooth(evidence).fits]
+    assert [fit.weight for fit in weighted(lost)] == [1.0] + [0.0] * (len(lost) - 1)
 
 
 def test_fits_that_ran_out_of_steps_are_no_certificate() -> None:

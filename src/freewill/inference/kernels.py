@@ -48,12 +48,12 @@ class Kernels:
             )
         # `plane` counts rows first, `extent` begins with the axis along a row.
         lengths = [high - low for low, high in reversed(alphabet.extent)]
-        if len(lengths) == 1:
-            return cls(alphabet.plane, (1.0, 1.0))
-        north, east = (
-            length / count for length, count in zip(lengths, alphabet.plane, strict=True)
-        )
-        return cls(alphabet.plane, (north / min(north, east), east / min(north, east)))
+        lengths = [1.0] * (2 - len(lengths)) + lengths
+        pairs = list(zip(lengths, alphabet.plane, strict=True))
+        # Along an axis of one cell nothing moves, however long that is.
+        shortest = min((length / count for length, count in pairs if count > 1), default=1.0)
+        north, east = (length / count / shortest if count > 1 else 1.0 for length, count in pairs)
+        return cls(alphabet.plane, (north, east))
 
     @property
     def size(self) -> int:

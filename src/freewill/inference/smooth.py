@@ -29,6 +29,8 @@ _FIXED, _LOCAL = 4, 2
 _EXPONENTS = -0.25, -0.5
 """Powers of the number of people that these widths go with. Abramson, Annals of Statistics 10
 (1982), 1217-1223, has -1/2 for densities seen without noise; the milder one does better on maps."""
+_NONE = _FIXED + _LOCAL * len(_EXPONENTS)
+"""Width 0 counts for all fits of the doubling of widths below the narrowest: none smooths."""
 _PILOT = 1.0
 """Width, in cells, over which people are counted for that."""
 _NOBODY = 1e-9
@@ -41,11 +43,10 @@ _NEGLIGIBLE = 1e-6
 class SmoothEstimate(Estimate):
     """An average of fits, each the most likely theta of its own sieve.
 
-    `fits` are the candidates, those of weight 0 too; the first is `gibu`'s. `gap` is the largest
-    gap of the fits that the average is made of, each about the likelihood over its own sieve, and
-    the status is "certified" only if all of them are. Nothing of that bounds the distance to the
-    truth. `log_likelihood` is that of the average; `fits[0].log_likelihood`, the largest there is,
-    exceeds it.
+    `fits` are the candidates, those of weight 0 too; the first is `gibu`'s. A step is a fit. `gap`
+    is the largest gap of the fits that the average is made of, each about the likelihood over its
+    own sieve, and the status is "certified" only if all of them are. Nothing of that bounds the
+    distance to the truth. `log_likelihood` is that of the average, at most `gibu`'s.
     """
 
     fits: tuple[Fit, ...] = field(repr=False)
@@ -144,32 +145,32 @@ def smooth(
     fits = weighted(found)
     used = [fit for fit in fits if fit.weight]
     theta = average(fits)
-    certified = all(fit.status == Status.CERTIFIED for fit in used)
-    failed = next((fit.status for fit in used if fit.status != Status.CERTIFIED), Status.CERTIFIED)
+    failed = (fit.status for fit in used if fit.status != Status.CERTIFIED)
     return SmoothEstimate(
         theta=theta,
         alphabet=evidence.alphabet,
         people=evidence.people,
         mechanisms=evidence.mechanisms,
         method="smooth",
-        status=Status.CERTIFIED if certified else failed,
+        status=next(failed, Status.CERTIFIED),
         gap=max(fit.gap for fit in used),
         log_likelihood=likelihood_of(evidence).certify(theta, tolerance).value,
-        steps=sum(fit.steps for fit in fits),
+        steps=len(fits),
         seconds=perf_counter() - started,
         unresolved=exact.unresolved,
+        trace=tuple(fit.gap for fit in fits),
         fits=tuple(fits),
     )
 
 
 def weighted(fits: Sequence[Fit]) -> list[Fit]:
-    """Return the fits with their weights, exp(S / t) over their sum, tiny ones 0.
-
-    Width 0 counts for all the widths of the doubling below the narrowest: none of these smooths.
-    """
+    """Return the fits with their weights, exp(S / t) over their sum, tiny ones 0."""
     best = max(fits, key=lambda fit: fit.score)
+    if not np.isfinite(best.score):
+        # Numbers overflowed, and there is nothing to tell fits apart by.
+        return [replace(fit, weight=float(fit is fits[0])) for fit in fits]
     weights = np.exp([(fit.score - best.score) / max(1.0, best.noise) for fit in fits])
-    weights[[fit.width == 0 for fit in fits]] *= _FIXED
+    weights[[fit.width == 0 for fit in fits]] *= _NONE
     weights[weights < _NEGLIGIBLE * weights.sum()] = 0.0
     shares = (weights / weights.sum()).tolist()
     return [replace(fit, weight=share) for fit, share in zip(fits, shares, strict=True)]
