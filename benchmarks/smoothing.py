@@ -16,7 +16,7 @@ from freewill.experiments import parameters as paper
 ADULT = "FREEWILL_ADULT_COUNTS"
 """Environment variable: a csv file with a column `age` and columns of counts."""
 _SEEDS = range(20)
-_HELD_OUT = range(2000, 2040)
+_HELD_OUT = range(3000, 3040)
 """Seeds that no number in `smooth` was chosen by."""
 
 

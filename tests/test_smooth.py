@@ -146,7 +146,7 @@ def test_each_fit_is_certified_on_its_own_sieve(name: str) -> None:
             assert np.log(slope.max()) <= fit.gap + 1e-9
             assert fit.gap <= 1e-7
             penalty = fit.df + len(fit.spikes)
-            wanted = 2000 * fit.log_likelihood - penalty - 2 * np.sqrt(penalty / 2) - 1
+            wanted = 2000 * fit.log_likelihood - penalty - np.sqrt(penalty) - 1
             assert fit.score == pytest.approx(wanted, rel=1e-12)
 
 
@@ -206,7 +206,7 @@ def test_weights_are_the_scores_over_their_noise() -> None:
     evidence = simulated(MIXTURES["geometric"], random_truth(12, 3), 4000, 1)
     fits = fw.smooth(evidence).fits
     best = max(fits, key=lambda fit: fit.score)
-    noise = max(1.0, np.sqrt((best.df + len(best.spikes)) / 2))
+    noise = max(1.0, np.sqrt(best.df + len(best.spikes)))
     odds = np.exp([(fit.score - best.score) / noise for fit in fits])
     odds[0] *= 8
     wanted = odds / odds.sum()

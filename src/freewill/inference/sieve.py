@@ -27,8 +27,6 @@ _NEW_SHARE = 0.02
 """Weight of all new spikes together where the solver starts."""
 _RANGE = 4.0
 """A centre's own width is at most so many times the usual, and at least one over it."""
-_LUCK = 2.0
-"""Standard deviations of luck that a score leaves out, for the best of many fits is a lucky one."""
 _MOST_BYTES = 1 << 28
 """What one array may take: the law, its smoothed twin and a few of that size are held."""
 
@@ -40,8 +38,8 @@ class Fit:
     `width` is the kernel's standard deviation in steps of the line, or in cells (their shorter
     side); 0 stands for the most likely theta of all, `gibu`. Where `exponent` is not 0 it is the
     width where people are as many as usual, and goes with that power of their number. `spikes` are
-    the values with a weight of their own. `score` is n L - df - len(spikes) - 2 noise -
-    [width > 0], and `weight` is the share in the average.
+    the values with a weight of their own. `score` is n L - d - noise - [width > 0]
+    with d = df + len(spikes), and `weight` is the share in the average.
     """
 
     width: float
@@ -58,7 +56,10 @@ class Fit:
 
     @property
     def noise(self) -> float:
-        """Standard deviation of what n L gains by overfitting, half a chi-square variable."""
+        """Standard deviation that the difference of two such scores has at most, about sqrt(d).
+
+        What n L gains by overfitting is half a chi-square variable, whose variance is d / 2.
+        """
         return noise_of(self.df, len(self.spikes))
 
 
@@ -175,11 +176,7 @@ class Sieves:
             spikes=tuple(sorted(used)),
             log_likelihood=value,
             df=df,
-            score=self.people * value
-            - df
-            - len(used)
-            - _LUCK * noise_of(df, len(used))
-            - (width > 0),
+            score=self.people * value - df - len(used) - noise_of(df, len(used)) - (width > 0),
             gap=solution.certificate.gap,
             status=solution.status,
             steps=solution.steps,
@@ -207,12 +204,12 @@ class Sieves:
 
 
 def noise_of(df: float, spikes: int) -> float:
-    """Return sqrt((df + spikes) / 2), the deviation of half a chi-square of so many degrees.
+    """Return sqrt(df + spikes), the deviation of the difference of two halves of a chi-square.
 
-    >>> noise_of(6.0, 2)
-    2.0
+    >>> noise_of(7.0, 2)
+    3.0
     """
-    return math.sqrt((df + spikes) / 2)
+    return math.sqrt(df + spikes)
 
 
 def degrees_of_freedom(law: FloatArray, phi: FloatArray, counts: FloatArray) -> float:

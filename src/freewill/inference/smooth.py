@@ -87,13 +87,14 @@ def smooth(
     maximum over theta = K_h phi, smoothed by a kernel (`kernels`), with and without spikes
     (`sieve`), is as certain a maximum as that of `gibu`. Each has a score, and
 
-        S = n L - df - spikes - 2 t - [h > 0],   t = sqrt((df + spikes) / 2),
-        theta = sum of w_h theta_h,              w ~ exp(S / t of the best),
+        S = n L - d - sqrt(d) - [h > 0],   d = df + spikes,
+        theta = sum of w_h theta_h,        w ~ exp(S / sqrt(d of the best)),
 
-    which is Akaike's but for t: what n L gains by overfitting is half a chi-square variable, whose
-    mean is the penalty and t its standard deviation. The first sieves have one width everywhere;
-    then, with the average of these as a pilot, others are wider where people are few. Width 0,
-    nothing smoothed, is a candidate: where truth is not smooth, the answer is that of `gibu`.
+    which is Akaike's but for the roots: what n L gains by overfitting is half a chi-square
+    variable, the difference of two has a standard deviation of up to about sqrt(d), and the best of
+    many is a lucky one. The first sieves have one width everywhere; then, with the average of these
+    as a pilot, others are wider where people are few. Width 0, nothing smoothed, is a candidate:
+    where truth is not smooth, the answer is that of `gibu`.
 
     `tol` is for the gap of each fit, 0.01 / n by default. `on_step` is called with a `Step` (number
     of the fit, its gap and log_likelihood) after each fit. Cost: some fifty fits by column
@@ -164,7 +165,7 @@ def smooth(
 
 
 def weighted(fits: Sequence[Fit]) -> list[Fit]:
-    """Return the fits with their weights, exp(S / t) over their sum, tiny ones 0."""
+    """Return the fits with their weights, exp(S / noise) over their sum; tiny ones are 0."""
     best = max(fits, key=lambda fit: fit.score)
     if not np.isfinite(best.score):
         # Numbers overflowed, and there is nothing to tell fits apart by.
