@@ -20,6 +20,9 @@ from problems import CITY, COIN, LINE, MIXTURES, expected, random_truth, simulat
 from streams_cases import Split
 
 ALL = np.arange(12)
+FIFTY = fw.Linear(0, 49)
+NOISY = [fw.Geometric(FIFTY, epsilon) for epsilon in (0.05, 0.2, 0.8)]
+BELL = np.exp(-((np.arange(50) - 22) ** 2) / 60)
 
 
 def walk(size: int) -> np.ndarray:
@@ -150,6 +153,25 @@ def test_each_fit_is_certified_on_its_own_sieve(name: str) -> None:
             assert fit.score == pytest.approx(wanted, rel=1e-12)
 
 
+def test_spikes_are_where_a_little_weight_gains_most() -> None:
+    """Against the exact gain of the best share of weight, by trying shares."""
+    truth = 0.7 * BELL / BELL.sum()
+    truth[[5, 35]] += 0.15
+    evidence = simulated(NOISY, truth, 20_000, 3)
+    sieves = Sieves(evidence, 1e-8, 100)
+    plain, *rounds = sieves.fits(4.0, np.ones(50))
+    assert not plain.spikes
+    law, weights = probabilities(evidence.operator), evidence.weights
+    fitted, shares = law @ plain.theta, np.geomspace(1e-5, 0.5, 60)
+    tried = fitted[:, None, None] * (1 - shares) + law[:, :, None] * shares
+    gains = 20_000 * np.einsum("j,jxs->xs", weights, np.log(tried / fitted[:, None, None]))
+    best = gains.max(axis=1)
+    assert min(abs(int(best.argmax()) - spike) for spike in rounds[0].spikes) <= 1
+    assert all(best[spike] > 1 for spike in rounds[0].spikes)
+    assert all(np.diff(rounds[0].spikes) > 8)
+    assert rounds[0].log_likelihood > plain.log_likelihood + 0.5 * best.max() / 20_000
+
+
 def test_local_widths_keep_within_a_factor_of_four() -> None:
     evidence = simulated(MIXTURES["geometric"], random_truth(12, 4), 2000, 2)
     sieves, crowd = Sieves(evidence, 1e-7, 100), np.geomspace(1e-12, 1e12, 12)
@@ -224,11 +246,6 @@ def errors(mechanisms, truth: np.ndarray, people: int, seeds: int) -> tuple[floa
         found.append([fw.emd(each.theta, truth, alphabet) for each in both])
     smooth, exact = np.mean(found, axis=0)
     return float(smooth), float(exact)
-
-
-FIFTY = fw.Linear(0, 49)
-NOISY = [fw.Geometric(FIFTY, epsilon) for epsilon in (0.05, 0.2, 0.8)]
-BELL = np.exp(-((np.arange(50) - 22) ** 2) / 60)
 
 
 def test_a_bell_is_found_with_much_less_error() -> None:
