@@ -97,9 +97,9 @@ def smooth(
     where truth is not smooth, the answer is that of `gibu`.
 
     `tol` is for the gap of each fit, 0.01 / n by default. `on_step` is called with a `Step` (number
-    of the fit, its gap and log_likelihood) after each fit. Cost: some fifty fits by column
-    generation, .2 s for k=100 and 1 s for 24 x 16 cells; memory for a few arrays of
-    (different reports) x k numbers. docs/smoothing.md says when it is better than `gibu`.
+    of the fit, its gap and log_likelihood) after each fit. Cost: fifty to ninety fits by column
+    generation, O(outputs k^2) each, .2 s for k=100 and 1 s for 24 x 16 cells; memory for a few
+    arrays of outputs x k numbers. docs/smoothing.md says when it is better than `gibu`.
 
     >>> import numpy as np, freewill as fw
     >>> noisy = fw.Geometric(fw.Linear(0, 29), epsilon=0.3)
