@@ -48,10 +48,12 @@ _HOMES = {
         "Functionals",
         "Information",
         "Intervals",
+        "SmoothEstimate",
         "functionals",
         "information",
         "intervals",
         "one_step",
+        "smooth",
     ),
     "mechanisms": (
         "KRR",

@@ -41,10 +41,12 @@ from freewill.guarantees import audit as audit
 from freewill.inference import Functionals as Functionals
 from freewill.inference import Information as Information
 from freewill.inference import Intervals as Intervals
+from freewill.inference import SmoothEstimate as SmoothEstimate
 from freewill.inference import functionals as functionals
 from freewill.inference import information as information
 from freewill.inference import intervals as intervals
 from freewill.inference import one_step as one_step
+from freewill.inference import smooth as smooth
 from freewill.mechanisms import KRR as KRR
 from freewill.mechanisms import RAPPOR as RAPPOR
 from freewill.mechanisms import Geometric as Geometric

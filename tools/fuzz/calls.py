@@ -18,6 +18,7 @@ UNCALLED = {
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "Estimate": "a result", "Step": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
+    "SmoothEstimate": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -198,6 +199,10 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"evidence": _EITHER, "of": None, "level": 0.95, "joint": False, "start": None},
     ),
     "one_step": (fw.one_step, {"evidence": _EITHER, "start": None}),
+    "smooth": (
+        fw.smooth,
+        {"evidence": _EITHER, "tol": 1e-6, "max_steps": 50, "on_step": None},
+    ),
     "functionals.values": (_asking(fw.functionals.values), {"some": [1]}),
     "functionals.between": (_asking(fw.functionals.between), {"low": 0, "high": 3}),
     "functionals.bins": (_asking(fw.functionals.bins), {"width": 2}),

@@ -5,14 +5,17 @@ from freewill.inference.functionals import Functionals, Quantiles
 from freewill.inference.information import Information, information
 from freewill.inference.intervals import Intervals, intervals
 from freewill.inference.one_step import one_step
+from freewill.inference.smooth import SmoothEstimate, smooth
 
 __all__ = [
     "Functionals",
     "Information",
     "Intervals",
     "Quantiles",
+    "SmoothEstimate",
     "functionals",
     "information",
     "intervals",
     "one_step",
+    "smooth",
 ]
