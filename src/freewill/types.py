@@ -78,7 +78,8 @@ def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray
     if not np.all(np.isfinite(array)) or np.any(array < 0):
         worst = int(np.argmin(np.where(np.isfinite(array), array, -np.inf)))
         raise ParameterError(f"{name}[{worst}]={array[worst]}: must be finite and >= 0.")
-    total = float(array.sum())
+    with np.errstate(over="ignore"):
+        total = float(array.sum())
     if abs(total - 1) > 1e-9:
         raise ParameterError(f"{name} sums to {total!r}; expected 1. Divide it by its sum.")
     return array
