@@ -6,7 +6,6 @@ from time import perf_counter
 
 import numpy as np
 
-from freewill.errors import EvidenceError
 from freewill.estimators.estimate import (
     Estimate,
     default_tolerance,
@@ -16,11 +15,12 @@ from freewill.estimators.estimate import (
     whole,
 )
 from freewill.estimators.gibu import gibu
-from freewill.evidence import Evidence
+from freewill.evidence import Evidence, checked_evidence
 from freewill.inference.kernels import Kernels
 from freewill.inference.sieve import Fit, Sieves
-from freewill.solvers import OnStep, Solution, Status, Step
+from freewill.solvers import OnStep, Solution, Status
 from freewill.solvers.likelihood import Certificate
+from freewill.solvers.solution import Trace
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
@@ -113,11 +113,8 @@ def smooth(
     (True, True, 'certified')
     """
     started = perf_counter()
-    if not isinstance(evidence, Evidence):
-        raise EvidenceError(
-            f"smooth takes evidence, and not {type(evidence).__name__}: fw.collect makes it from "
-            f"reports in memory, fw.read_reports from files."
-        )
+    checked_evidence(evidence, "smooth")
+    trace = Trace(on_step)
     tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
     limit = whole("max_steps", max_steps)
     refuse_empty(evidence)
@@ -127,8 +124,7 @@ def smooth(
 
     def keep(fit: Fit) -> None:
         found.append(fit)
-        if on_step is not None:
-            on_step(Step(len(found), fit.gap, fit.log_likelihood))
+        trace.add(len(found), fit.gap, fit.log_likelihood)
 
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
@@ -159,7 +155,7 @@ def smooth(
         steps=len(fits),
         seconds=perf_counter() - started,
         unresolved=exact.unresolved,
-        trace=tuple(fit.gap for fit in fits),
+        trace=trace.gaps,
         fits=tuple(fits),
     )
 
