@@ -214,8 +214,8 @@ def _check_rows(rows: int, entries: list[_Entry]) -> None:
         if not is_whole_text(entry.name):
             raise ValueError(f"{shown(entry.name)}, which is no name, of {entry.mechanism}")
         space = entry.mechanism.output_space
-        most = 1 << space.size if space.packed else space.size
-        if space.repeats and entry.outputs > most:
+        # Only where outputs repeat: of all other bits there are more patterns than a number holds.
+        if space.repeats and entry.outputs > (1 << space.size if space.packed else space.size):
             raise ValueError(f"{several(entry.outputs, 'distinct output')} of {entry.mechanism}")
     if rows != sum(entry.outputs for entry in entries):
         raise ValueError(f"{several(rows, 'row')}, not as many as told")
