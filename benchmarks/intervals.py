@@ -1,6 +1,6 @@
 """How often intervals hold the truth, by simulation: the tables of docs/inference.md.
 
-`python -m benchmarks.coverage [--runs 400] [--city FILE] [--people 10000 100000] [MIXTURE ...]`
+`python -m benchmarks.intervals [--runs 400] [--city FILE] [--people 10000 100000] [MIXTURE ...]`
 prints them in markdown. Everybody's value is drawn from the truth and the truth is what must be
 held. A functional is inside where it is more than two standard errors from the least and the most
 that it can be; elsewhere, at the border, an interval may hold the truth more often.
@@ -135,7 +135,7 @@ def _mean(shares: FloatArray) -> str:
 
 def main() -> None:
     """Simulate and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.intervals", description=__doc__)
     parser.add_argument("mixtures", nargs="*", default=CASES, metavar="MIXTURE")
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--people", type=int, nargs="+", default=[10_000, 100_000])
