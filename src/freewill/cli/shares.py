@@ -124,7 +124,8 @@ class Asked:
     def warning(self, evidence: Evidence, found: Estimate, sure: Intervals | None) -> str:
         """Say how unsure the largest shares are, where people are few; nothing where many."""
         people, size = evidence.people, evidence.alphabet.size
-        if people >= FEW and not (sure is not None and people < size):
+        rough = people < FEW or (sure is not None and people < size)
+        if not rough or self.count(evidence.alphabet) == 1:
             return ""
         if people < 2:
             return f"From {several(people, 'person')}: nothing tells how near these shares are."
@@ -139,11 +140,12 @@ class Asked:
             one = intervals(evidence, rows, level, start=start)
             reach = np.maximum(reach, one.critical * one.standard_error)
         more = "" if sure is not None or size <= _LARGE else " without any noise, which adds to it"
-        rough = f"Intervals are rough where people are so few, for {several(size, 'value')}."
+        told = "--intervals tells more."
+        if self.intervals:
+            told = f"Intervals are rough where people are so few, for {several(size, 'value')}."
         return (
             f"From {several(people, 'person')}, these shares are unsure: at {_percent(level)} the "
-            f"largest may be off by {min(100 * reach.max(), 100):.3g} points{more}. "
-            f"{rough if self.intervals else '--intervals tells more.'}"
+            f"largest may be off by {min(100 * reach.max(), 100):.3g} points{more}. {told}"
         )
 
     def _rows(self, alphabet: Alphabet, places: IntArray) -> FloatArray:
