@@ -2,7 +2,9 @@
 
 import csv
 import io
+import shlex
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -145,6 +147,22 @@ def test_the_table_has_them_too(monday, city):
 def test_a_band_that_holds_everyone_has_all_of_them(monday):
     (share,) = run_json("estimate", monday[0], "--intervals", "--bands", 2**62)["shares"]
     assert share == pytest.approx(1)
+
+
+def test_the_page_shows_what_its_commands_print(tmp_path, monkeypatch):
+    text = (Path(__file__).parent.parent / "docs" / "inference.md").read_text(encoding="utf-8")
+    section = text.split("## On the command line")[1].split("\n## ")[0]
+    survey, commands, printed = (block.strip("\n") for block in section.split("```")[1::2])
+    monkeypatch.chdir(tmp_path)
+    Path("survey.toml").write_text(survey.removeprefix("toml\n"), encoding="utf-8")
+    first, *others = commands.splitlines()
+    ages = (20 + i * i % 60 for i in range(5000))
+    assert "(20 + i * i % 60 for i in range(5000))" in first
+    Path("ages.csv").write_text("age\n" + "".join(f"{age}\n" for age in ages))
+    for command in others:
+        shown = run(*shlex.split(command.removeprefix("freewill "))).stdout
+    table = shown.split("\n\n", 1)[1]
+    assert [line.rstrip() for line in table.splitlines()] == printed.splitlines()
 
 
 # Methods
