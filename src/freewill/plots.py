@@ -204,14 +204,14 @@ def _maps(
     count = len(series) + (intervals is not None)
     figure, panels = _panels(count, shape, "" if count == 1 else title)
     which = neighbours.blocks(alphabet, side).reshape(neighbours.checked_plane(alphabet))
-    each = "cell" if side == 1 else f"square of {side} x {side} cells"
+    each = "a cell" if side == 1 else f"{side} x {side} cells"
     least = min(0.0, *(float(percent.min()) for _, _, percent in series))
     most = max(float(percent.max()) for _, _, percent in series)
     for axes, (_, name, percent) in zip(panels, series, strict=False):
         image = _image(axes, percent[which], cmap="magma_r", vmin=least, vmax=most, **looks)
         _finish_panel(axes, title if count == 1 else name, *names)
     shared = panels[: len(series)]
-    _scale(figure, image, shared, f"share of people in a {each} (%)")
+    _scale(figure, image, shared, f"share of people in {each} (%)")
     if intervals is not None:
         errors = np.ma.masked_invalid(100 * intervals.standard_error[which])
         image = _image(panels[-1], errors, cmap="viridis_r", vmin=0.0, **looks)
@@ -313,7 +313,7 @@ def _check_intervals(intervals: Any, alphabet: Alphabet, count: int) -> None:
         raise ParameterError(f"intervals={shown(intervals)}: expected those of fw.intervals.")
     if intervals.alphabet != alphabet or np.shape(intervals.point) != (count,):
         raise ParameterError(
-            f"{several(len(intervals), 'interval')} over {intervals.alphabet}, for "
+            f"intervals of {several(len(intervals), 'functional')} over {intervals.alphabet}, for "
             f"{several(count, 'share')} over {alphabet}: expected one for each share."
         )
 
