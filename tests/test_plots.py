@@ -103,6 +103,76 @@ def test_bars_carry_the_labels(tmp_path, drawn):
     np.testing.assert_allclose(widths, [10, 10, 80, 50, 20, 30])
 
 
+def intervals_of(alphabet, of=None, **options):
+    mechanism = fw.KRR(alphabet, 4.0)
+    values = np.random.default_rng(2).integers(0, alphabet.size, 2000)
+    reports = mechanism.obfuscate(values, np.random.default_rng(2))
+    return fw.intervals(fw.collect([(mechanism, reports)]), of, **options)
+
+
+def test_a_line_has_its_intervals_behind_it(tmp_path, drawn):
+    many, few = intervals_of(AGES, joint=True), intervals_of(AGES, fw.functionals.bins(30))
+    plots.picture(AGES, {"a": uniform(AGES)}, path=tmp_path / "a.png", intervals=many)
+    band, line = drawn[0].axes[0].patches[0], drawn[0].axes[0].get_lines()[0]
+    np.testing.assert_allclose(band.get_data().values, 100 * many.high)
+    np.testing.assert_allclose(band.get_data().baseline, 100 * many.low)
+    assert line.get_zorder() > band.get_zorder()
+    labels = [text.get_text() for text in drawn[0].axes[0].get_legend().get_texts()]
+    assert labels == ["95 % intervals of all together", "a"]
+    theta = np.linspace(0, 2, 100) / 100
+    plots.picture(AGES, {"a": theta}, path=tmp_path / "b.png", intervals=few, merged=30)
+    axes = drawn[1].axes[0]
+    steps = axes.patches[0].get_data()
+    np.testing.assert_allclose(
+        steps.values, [100 * theta[i : i + 30].sum() for i in (0, 30, 60, 90)]
+    )
+    np.testing.assert_allclose(steps.edges, [-0.5, 29.5, 59.5, 89.5, 99.5])
+    bars = axes.collections[0].get_segments()
+    np.testing.assert_allclose([bar[:, 1].min() for bar in bars], 100 * few.low, atol=1e-9)
+    np.testing.assert_allclose([bar[:, 1].max() for bar in bars], 100 * few.high, atol=1e-9)
+    assert axes.get_ylabel() == "share of people in 30 values (%)"
+
+
+def test_beside_a_map_stand_its_standard_errors(tmp_path, drawn):
+    found = intervals_of(CITY, fw.functionals.districts(8))
+    theta = np.arange(CITY.size) / np.arange(CITY.size).sum()
+    options = {"intervals": found, "merged": 8}
+    plots.picture(CITY, {"GIBU": theta}, path=tmp_path / "a.png", title="city", **options)
+    shares, errors, *scales = drawn[0].axes
+    assert [axes.get_title(loc="left") for axes in (shares, errors)] == ["GIBU", "standard error"]
+    cells = theta.reshape(16, 24)
+    corner = 100 * cells[8:, 16:].sum()
+    np.testing.assert_allclose(shares.images[0].get_array()[8:, 16:], corner)
+    np.testing.assert_allclose(
+        errors.images[0].get_array()[8:, 16:], 100 * found.standard_error[-1]
+    )
+    assert "8 x 8 cells" in scales[0].get_ylabel()
+    assert "standard error" in scales[1].get_ylabel()
+
+
+def test_labels_have_error_bars(tmp_path, drawn):
+    found = intervals_of(MENU)
+    plots.picture(MENU, {"a": [0.5, 0.2, 0.3]}, path=tmp_path / "a.png", intervals=found)
+    bars = drawn[0].axes[0].collections[0].get_segments()
+    np.testing.assert_allclose([bar[:, 0].min() for bar in bars], 100 * found.low, atol=1e-9)
+    np.testing.assert_allclose([bar[:, 0].max() for bar in bars], 100 * found.high, atol=1e-9)
+
+
+def test_intervals_of_anything_else_are_refused(tmp_path):
+    line, path = {"a": uniform(AGES)}, tmp_path / "a.png"
+    for wrong in (intervals_of(AGES, "mean"), intervals_of(AGES, fw.functionals.bins(2)),
+                  intervals_of(fw.Linear(1, 100))):  # fmt: skip
+        with pytest.raises(fw.ParameterError, match="one for each share"):
+            plots.picture(AGES, line, path=path, intervals=wrong)
+    with pytest.raises(fw.ParameterError, match="expected those of fw"):
+        plots.picture(AGES, line, path=path, intervals=[0.1] * 100)
+    for wrong in (0, -1, 2.0, True, "2", None):
+        with pytest.raises(fw.ParameterError, match="integer >= 1"):
+            plots.picture(AGES, line, path=path, merged=wrong)
+    with pytest.raises(fw.AlphabetError, match="no neighbours"):
+        plots.picture(MENU, {"a": uniform(MENU)}, path=path, merged=2)
+
+
 def test_laws_side_by_side(tmp_path, drawn):
     mechanisms = [fw.KRR(AGES, 2.0), fw.Identity(AGES)]
     matrices = [mechanism.law() for mechanism in mechanisms]

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_kind
+from freewill.alphabets import blocks as neighbours
 from freewill.errors import FreewillError, ParameterError, printable, several, shown
+from freewill.inference import Intervals
 from freewill.types import FloatArray, numbers
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ _DPI = 160  # sharp in print, and a picture stays below a megabyte
 _LONGEST_NAME, _LONGEST_TITLE = 40, 80
 _ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
+
+_FEW_BARS = 40
+"""Values of a line up to which each has an error bar of its own; more have a band."""
 
 _Series = list[tuple[int, str, FloatArray]]
 """A number that says the pen, a name, and the percentage at each value; the truth comes first."""
@@ -58,6 +63,8 @@ def picture(
     path: str | Path,
     title: str = "",
     unit: str = "",
+    intervals: Intervals | None = None,
+    merged: int = 1,
 ) -> Path:
     """Draw distributions the way their alphabet asks for, the truth with them where it is known.
 
@@ -66,6 +73,10 @@ def picture(
     the truth first, with degrees for a box and kilometres without. Over labels bars lie beside each
     other, the truth in grey.
 
+    `merged` draws so many neighbours of a line, or squares of cells, as one. `intervals` of what is
+    drawn, every value or every such block, are error bars or a band; in the plane a second map has
+    the standard errors, hatched where these are infinite.
+
     >>> import freewill as fw, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> theta = np.full(10, 0.1)
@@ -73,30 +84,76 @@ def picture(
     'ages.png'
     """
     draw = (_bars, _line, _maps)[len(checked_kind(alphabet).extent)]
-    return save(draw(alphabet, _checked(thetas, truth, alphabet), title, unit), path)
+    series = _checked(thetas, truth, alphabet)
+    side = _checked_side(merged, alphabet)
+    if side > 1:
+        series = [(one, name, neighbours.merged(alphabet, w, side)) for one, name, w in series]
+    if intervals is not None:
+        _check_intervals(intervals, alphabet, len(series[0][2]))
+    return save(draw(alphabet, series, title, unit, intervals, side), path)
 
 
-def _line(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure":
+def _line(
+    alphabet: Alphabet,
+    series: _Series,
+    title: str,
+    unit: str,
+    intervals: Intervals | None,
+    side: int,
+) -> "Figure":
     figure = blank_figure(8.4, 4.4)
     axes = figure.add_subplot()
     edges = np.linspace(*alphabet.extent[0], alphabet.size + 1)
+    edges = np.append(edges[:-1:side], edges[-1])
+    if intervals is not None:
+        _draw_intervals(axes, intervals, edges)
     for number, name, percent in series:
         if number == _TRUTH:
             axes.stairs(percent, edges, fill=True, color=TRUTH, label=_plain(name))
         else:
             # The first estimate lies on top: it is the one the picture is about.
             pen = {**_pen(number), "linewidth": 1.9, "zorder": 3 - number / len(series)}
-            axes.plot((edges[1:] + edges[:-1]) / 2, percent, label=_plain(name), **pen)
+            if side > 1:
+                axes.stairs(percent, edges, baseline=None, label=_plain(name), **pen)
+            else:
+                axes.plot((edges[1:] + edges[:-1]) / 2, percent, label=_plain(name), **pen)
     axes.set_xlim(edges[0], edges[-1])
     axes.margins(y=0.06)
     if all(percent.min() >= 0 for _, _, percent in series):
         axes.set_ylim(bottom=0)
-    finish(axes, title, unit or "value", "share of people (%)")
-    _finish_series(axes, "y", series)
+    each = "" if side == 1 else f" in {several(side, 'value')}"
+    finish(axes, title, unit or "value", f"share of people{each} (%)")
+    _finish_series(axes, "y", series, intervals)
     return figure
 
 
-def _bars(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure":
+def _draw_intervals(axes: "Axes", intervals: Intervals, edges: FloatArray) -> None:
+    """Draw error bars where there is room for them, else a band, behind the estimates."""
+    low, high, point = (100 * end for end in (intervals.low, intervals.high, intervals.point))
+    looks: dict[str, Any] = {"color": SKY, "label": _kind(intervals)}
+    if len(point) > _FEW_BARS:
+        axes.stairs(high, edges, baseline=low, fill=True, alpha=0.35, linewidth=0, **looks)
+        return
+    middle = (edges[1:] + edges[:-1]) / 2
+    # Numbers beside the point may be the least above 0 that there are, or a hair below it.
+    reach = np.maximum([point - low, high - point], 0.0)
+    axes.errorbar(middle, point, reach, fmt="o", ms=4, capsize=3, elinewidth=1.4, **looks)
+
+
+def _kind(intervals: Intervals) -> str:
+    """Say what intervals are, in a legend."""
+    together = " of all together" if intervals.joint else ""
+    return f"{100 * intervals.level:.12g} % intervals{together}"
+
+
+def _bars(
+    alphabet: Alphabet,
+    series: _Series,
+    title: str,
+    unit: str,
+    intervals: Intervals | None,
+    side: int,
+) -> "Figure":
     height = np.clip(1.2 + 0.3 * alphabet.size * len(series) ** 0.5, 2.6, 60)
     figure = blank_figure(6.8, float(height))
     axes = figure.add_subplot()
@@ -105,21 +162,35 @@ def _bars(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure
         offset = (row - (len(series) - 1) / 2) * thick
         colour = TRUTH if number == _TRUTH else _pen(number)["color"]
         axes.barh(places + offset, percent, thick * 0.92, color=colour, label=_plain(name))
+    if intervals is not None:
+        low, high, point = (100 * end for end in (intervals.low, intervals.high, intervals.point))
+        reach = np.maximum([point - low, high - point], 0.0)
+        looks: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 3, "color": INK}
+        axes.errorbar(point, places, xerr=reach, label=_kind(intervals), **looks)
     axes.set_yticks(places, [_plain(label) for label in alphabet.labels])
     axes.invert_yaxis()
     finish(axes, title, "share of people (%)", unit)
-    _finish_series(axes, "x", series)
+    _finish_series(axes, "x", series, intervals)
     return figure
 
 
-def _finish_series(axes: "Axes", shares: Literal["x", "y"], series: _Series) -> None:
+def _finish_series(
+    axes: "Axes", shares: Literal["x", "y"], series: _Series, intervals: Intervals | None
+) -> None:
     """Draw lines across the axis of the shares, and say what is what where there is a choice."""
     axes.grid(axis=shares, color=FAINT, linewidth=0.8)
-    if len(series) > 1:
+    if len(series) > 1 or intervals is not None:
         axes.legend(fontsize=_NORMAL, frameon=False, labelcolor=INK)
 
 
-def _maps(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure":
+def _maps(
+    alphabet: Alphabet,
+    series: _Series,
+    title: str,
+    unit: str,
+    intervals: Intervals | None,
+    side: int,
+) -> "Figure":
     (west, east), (south, north) = alphabet.extent
     shape = np.clip((north - south) / (east - west), 0.35, 1.6)
     looks: dict[str, Any] = {"extent": (west, east, south, north)}
@@ -130,17 +201,26 @@ def _maps(alphabet: Alphabet, series: _Series, title: str, unit: str) -> "Figure
         stretch = (north - south) / (high - low) / ((east - west) / (right - left))
         looks = {"extent": (left, right, low, high), "aspect": stretch}
         names = ("longitude (°)", "latitude (°)")
-    alone = len(series) == 1
-    figure, panels = _panels(len(series), shape, "" if alone else title)
+    count = len(series) + (intervals is not None)
+    figure, panels = _panels(count, shape, "" if count == 1 else title)
+    which = neighbours.blocks(alphabet, side).reshape(neighbours.checked_plane(alphabet))
+    each = "a cell" if side == 1 else f"{side} x {side} cells"
     least = min(0.0, *(float(percent.min()) for _, _, percent in series))
     most = max(float(percent.max()) for _, _, percent in series)
-    for axes, (_, name, percent) in zip(panels, series, strict=True):
-        cells = percent.reshape(alphabet.plane)
-        image = _image(axes, cells, cmap="magma_r", vmin=least, vmax=most, **looks)
+    for axes, (_, name, percent) in zip(panels, series, strict=False):
+        image = _image(axes, percent[which], cmap="magma_r", vmin=least, vmax=most, **looks)
+        _finish_panel(axes, title if count == 1 else name, *names)
+    shared = panels[: len(series)]
+    _scale(figure, image, shared, f"share of people in {each} (%)")
+    if intervals is not None:
+        errors = np.ma.masked_invalid(100 * intervals.standard_error[which])
+        image = _image(panels[-1], errors, cmap="viridis_r", vmin=0.0, **looks)
+        panels[-1].patch.set(hatch="///", edgecolor=SOFT)
+        _finish_panel(panels[-1], "standard error", *names)
+        _scale(figure, image, panels[-1:], "standard error (points)")
+    for axes in panels:
         axes.ticklabel_format(useOffset=False)
-        axes.locator_params(axis="x", nbins=6 if alone else 3)  # long numbers, narrow panels
-        _finish_panel(axes, title if alone else name, *names)
-    _scale(figure, image, panels, "share of people in a cell (%)")
+        axes.locator_params(axis="x", nbins=6 if count == 1 else 3)  # long numbers, narrow panels
     return figure
 
 
@@ -215,6 +295,27 @@ def _checked(
             )
         series.append((number, name, 100 * theta))
     return series
+
+
+def _checked_side(merged: Any, alphabet: Alphabet) -> int:
+    """Return how many neighbours to draw as one, at most as many as there are."""
+    whole = isinstance(merged, int | np.integer) and not isinstance(merged, bool)
+    if not whole or merged < 1:
+        raise ParameterError(f"merged={shown(merged)}: expected an integer >= 1.")
+    if merged > 1:
+        neighbours.checked_plane(alphabet)
+    return min(int(merged), alphabet.size)
+
+
+def _check_intervals(intervals: Any, alphabet: Alphabet, count: int) -> None:
+    """Refuse intervals of anything but what is drawn."""
+    if not isinstance(intervals, Intervals):
+        raise ParameterError(f"intervals={shown(intervals)}: expected those of fw.intervals.")
+    if intervals.alphabet != alphabet or np.shape(intervals.point) != (count,):
+        raise ParameterError(
+            f"intervals of {several(len(intervals), 'functional')} over {intervals.alphabet}, for "
+            f"{several(count, 'share')} over {alphabet}: expected one for each share."
+        )
 
 
 def _plain(text: str, longest: int = _LONGEST_NAME) -> str:

@@ -11,9 +11,9 @@ import typer
 
 from freewill import geojson as geojson_file
 from freewill import plots
-from freewill.alphabets import Alphabet, readable
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
+from freewill.cli.methods import AnyMethod
 from freewill.cli.options import (
     AsJson,
     Engine,
@@ -26,16 +26,17 @@ from freewill.cli.options import (
     option,
 )
 from freewill.cli.overwrites import refuse_overwriting
-from freewill.cli.show import FAILED, remark, say, say_json, say_raw, table
+from freewill.cli.shares import COLUMNS, Asked, advice, described, heading, numbers
+from freewill.cli.show import FAILED, console, remark, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, standard_input
 from freewill.errors import ParameterError, several
 from freewill.estimators import Estimate, Status
-from freewill.estimators.estimate import default_tolerance
-from freewill.estimators.methods import Method
 from freewill.evidence import Evidence
 from freewill.geojson import features
-from freewill.progress import progress, towards
+from freewill.inference import Intervals
+from freewill.progress import progress
 from freewill.reports import is_evidence
+from freewill.types import FloatArray
 
 _BAR = 30  # characters of the likeliest value's bar
 
@@ -55,8 +56,9 @@ def estimate(
     method: Annotated[
         str,
         option(
-            "gibu, em, inversion, ibu, debias; over many mechanisms inversion-m, inversion-r, "
-            "ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, [IBU]R, [RAP]M ... work too).",
+            "gibu, em, smooth, one-step, inversion, ibu, debias; over many mechanisms inversion-m, "
+            "inversion-r, ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, [IBU]R, [RAP]M ... "
+            "work too).",
             "--method",
             "-m",
         ),
@@ -68,11 +70,24 @@ def estimate(
     tol: Annotated[float | None, numeric("The gap to certify: 0.01 / people by default.")] = None,
     delta: Annotated[float | None, numeric("Where em stops, and ibu as an iteration.")] = None,
     max_steps: Annotated[int | None, integral("The most steps to take.", 1)] = None,
+    intervals: Annotated[
+        bool, option("Add to each share its interval and standard error.", "--intervals")
+    ] = False,
+    level: Annotated[
+        float | None, numeric("How often intervals hold the truth: 0.95 by default.")
+    ] = None,
+    joint: Annotated[
+        bool, option("Make intervals that hold all shares at once.", "--joint")
+    ] = False,
+    bands: Annotated[
+        int | None,
+        integral("Merge so many neighbouring values of a line; of a grid, squares of cells.", 1),
+    ] = None,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
     rows: Annotated[int, integral("Values to print, the likeliest; 0 prints all.", 0)] = 20,
     as_json: AsJson = False,
-    as_csv: Annotated[bool, option("Print CSV: value, share.", "--csv")] = False,
+    as_csv: Annotated[bool, option("Print CSV: value, share and the rest.", "--csv")] = False,
     plot: Annotated[Path | None, option("Draw a picture: .png, .svg or .pdf.")] = None,
     geojson: Annotated[
         Path | None,
@@ -83,44 +98,73 @@ def estimate(
 
     What is certified is the likelihood: the gap bounds how much more likely, per person and as a
     logarithm, the best distribution could be. How near that one is to the truth is another
-    question, which the number of people and their mechanisms decide. `-` reads standard input.
+    question, which the number of people and their mechanisms decide: --intervals answers it.
+    `-` reads standard input.
     The exit code is 1 where the method did not arrive: it ran out of steps, stalled, or
     the mechanisms do not allow what it asks for.
 
     Example:
 
         freewill estimate week.parquet --plot ages.png
+        freewill estimate week.parquet --intervals --bands 5 --plot bands.png
         freewill estimate reports.csv -s survey.json --only k-rr -m inversion-m
     """
     to_screen = str(geojson) == DASH
     if as_json + as_csv + to_screen > 1:
         raise ParameterError("--json, --csv or --geojson - were given together: take one of them.")
+    if geojson is not None and (bands is not None or (intervals and to_screen)):
+        raise ParameterError(
+            "--geojson writes the shares of single cells: leave out --bands and, to print it, "
+            "--intervals; or take --csv."
+        )
     check_targets(geojson, plot, [*sources, *([] if survey is None else [str(survey)])])
     given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
-    chosen = Method.parse(method, **given)
+    chosen = AnyMethod.parse(method, **given)
+    asked = Asked(intervals, level, joint, bands)
     with standard_input(sources) as files:
         evidence, lost = load(files, survey, engine, strict=strict)
         evidence = evidence.only(*only) if only else evidence
+        asked.check(evidence)
         if geojson is not None:
             features(evidence.alphabet, np.zeros(evidence.alphabet.size))  # refused before the work
-        with progress(f"estimating by {chosen.estimator}") as tell:
-            watch = towards(tol or default_tolerance(evidence), tell)
-            found = chosen.run(evidence, lambda step: watch(step.gap))
+        found = chosen.run_shown(evidence)
+        with progress("looking how sure that is"):
+            sure = asked.look(evidence, found) if intervals else None
+            plain = not (to_screen or as_json or as_csv)
+            warning = asked.warning(evidence, found, sure) if plain or intervals else ""
     if to_screen:
         say_json(features(evidence.alphabet, found.theta))
     elif as_json:
-        say_json({**describe(found, evidence), **lost})
+        say_json({**describe(found, asked, sure), **lost})
     elif as_csv:
-        say_raw(as_rows(found, evidence.alphabet))
+        say_raw(as_rows(found, asked, sure))
     else:
-        show(found, evidence, rows)
+        show(found, asked, sure, rows, warning)
     if plot is not None:
-        title = f"{found.method}: {several(evidence.people, 'person')}"
-        plots.picture(evidence.alphabet, {found.method: found.theta}, path=plot, title=title)
-        remark(f"picture written to {plot}")
+        draw(found, asked, sure, plot)
     if geojson is not None and not to_screen:
         geojson_file.write(evidence.alphabet, found.theta, geojson)
         remark(f"map written to {geojson}")
+    if warning and not plain:
+        remark(warning)
+    comment(found, sure)
+
+
+def draw(found: Estimate, asked: Asked, sure: Intervals | None, plot: Path) -> None:
+    """Draw the shares, with their intervals where these were asked for."""
+    title, thetas = (
+        f"{found.method}: {several(found.people, 'person')}",
+        {found.method: found.theta},
+    )
+    side = asked.side(found.alphabet)
+    plots.picture(found.alphabet, thetas, path=plot, title=title, intervals=sure, merged=side)
+    remark(f"picture written to {plot}")
+
+
+def comment(found: Estimate, sure: Intervals | None) -> None:
+    """Say what is hardly known and what did not arrive, of which the exit code tells too."""
+    if sure is not None and sure.advice:
+        remark(advice(sure))
     if found.unresolved:
         remark(
             f"{several(found.unresolved, 'direction')} of the distribution without a trace in "
@@ -162,50 +206,79 @@ def load(
     return reading.evidence, losses(reading)
 
 
-def describe(found: Estimate, evidence: Evidence) -> dict[str, Any]:
-    """Describe an estimate for JSON; an infinite gap is null."""
-    alphabet = evidence.alphabet
+def describe(found: Estimate, asked: Asked, sure: Intervals | None) -> dict[str, Any]:
+    """Describe an estimate for JSON; an infinite gap is null, as is an infinite standard error."""
+    alphabet = found.alphabet
+    cells = asked.cells(alphabet, np.arange(asked.count(alphabet)))
+    heads, shares = asked.heads(alphabet), asked.shares(found).tolist()
+    values = [cell[0] if len(cell) == 1 else cell for cell in cells]
+    bands = [dict(zip(heads, cell, strict=True)) for cell in cells]
+    merged = asked.bands is not None
     return {
         **{name: getattr(found, name) for name in _TOLD},
-        "people": evidence.people,
+        "people": found.people,
         "alphabet": alphabet.spec(),
-        "values": readable(alphabet, np.arange(alphabet.size)),
-        "theta": found.theta.tolist(),
+        **({"bands": bands, "shares": shares} if merged else {"values": values, "theta": shares}),
+        **({} if sure is None else {"intervals": described(sure)}),
     }
 
 
-def as_rows(found: Estimate, alphabet: Alphabet) -> str:
-    """Return CSV: one row a value, with its coordinates on a grid, and its share."""
+def as_rows(found: Estimate, asked: Asked, sure: Intervals | None) -> str:
+    """Return CSV: one row a value or band, with its coordinates on a grid, share and interval."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    values = readable(alphabet, np.arange(alphabet.size))
-    writer.writerow([*alphabet.axes, "share"])
-    for value, share in zip(values, found.theta.tolist(), strict=True):
-        writer.writerow([*(value if isinstance(value, tuple) else (value,)), share])
+    alphabet, shares = found.alphabet, asked.shares(found)
+    places = np.arange(shares.size)
+    writer.writerow([*asked.heads(alphabet), "share", *(COLUMNS if sure is not None else ())])
+    more: list[list[float]] = [[]] * shares.size if sure is None else numbers(sure, places)
+    values = asked.cells(alphabet, places)
+    for cells, share, interval in zip(values, shares.tolist(), more, strict=True):
+        writer.writerow([*cells, share, *interval])
     return text.getvalue()
 
 
-def show(found: Estimate, evidence: Evidence, rows: int) -> None:
-    """Print the certificate and the likeliest values, in the alphabet's order."""
-    alphabet, theta = evidence.alphabet, found.theta
-    say(f"{several(evidence.people, 'person')}, {alphabet}")
-    say(f"{found}\n")
-    many = theta.size if rows == 0 else min(rows, theta.size)
-    likeliest = np.sort(np.argsort(-theta, kind="stable")[:many])
-    largest = max(float(theta.max()), np.finfo(float).tiny)
-    values, shares = readable(alphabet, likeliest), theta[likeliest].tolist()
+def show(found: Estimate, asked: Asked, sure: Intervals | None, rows: int, warning: str) -> None:
+    """Print the warning, the certificate and the largest shares, in the alphabet's order."""
+    alphabet, shares = found.alphabet, asked.shares(found)
+    if warning:
+        say(f"{warning}\n")
+    say(f"{several(found.people, 'person')}, {alphabet}")
+    say(f"{found}\n" if sure is None else f"{found}\n{heading(sure)}\n")
+    many = shares.size if rows == 0 else min(rows, shares.size)
+    largest = np.sort(np.argsort(-shares, kind="stable")[:many])
+    more: list[list[float]] = [[]] * many if sure is None else numbers(sure, largest)
+    sizes = zip(shares[largest].tolist(), more, strict=True)
+    words = asked.texts(alphabet, largest)
     lines = [
-        [*_cells(value), f"{share:8.4%}", "█" * round(_BAR * max(share, 0.0) / largest)]
-        for value, share in zip(values, shares, strict=True)
+        [*texts, *map(_percentage, (share, *interval))]
+        for texts, (share, interval) in zip(words, sizes, strict=True)
     ]
-    table([*alphabet.axes, "share", ""], lines, numbers=range(len(alphabet.axes) + 1))
-    if many < theta.size:
-        covered = float(theta[likeliest].sum())
+    columns = () if sure is None else ("point", "low", "high", "std error")
+    heads = [*alphabet.axes, "share", *columns]
+    low, high = (shares, shares) if sure is None else (sure.low, sure.high)
+    bars = _bars(low[largest], high[largest], _room([heads, *lines]))
+    lines = [[*line, bar] for line, bar in zip(lines, bars, strict=True)]
+    table([*heads, ""], lines, numbers=range(len(heads)))
+    if many < shares.size:
+        what = "value" if asked.bands is None else "band"
         say(
-            f"\n{several(many, 'value')} with {covered:.1%} of the people; {theta.size - many:,} "
-            f"more with --rows 0, --csv or --json."
+            f"\n{several(many, what)} with {float(shares[largest].sum()):.1%} of the people; "
+            f"{shares.size - many:,} more with --rows 0, --csv or --json."
         )
 
 
-def _cells(value: Any) -> list[str]:
-    return [f"{number:.10g}" for number in value] if isinstance(value, tuple) else [str(value)]
+def _room(lines: list[list[str]]) -> int:
+    """Return how long bars may be beside these columns, each with two spaces after it."""
+    taken = sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
+    return max(0, min(_BAR, console().width - taken - 2))
+
+
+def _bars(low: FloatArray, high: FloatArray, longest: int) -> list[str]:
+    """Draw bars, solid up to what shares are at least and shaded up to what they may be."""
+    scale = longest / max(float(high.max()), np.finfo(float).tiny)
+    ends = [np.rint(scale * np.maximum(end, 0.0)).astype(int).tolist() for end in (low, high)]
+    return ["█" * solid + "░" * (whole - solid) for solid, whole in zip(*ends, strict=True)]
+
+
+def _percentage(share: float) -> str:
+    return f"{share:8.4%}" if np.isfinite(share) else "unknown"

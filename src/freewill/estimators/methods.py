@@ -1,9 +1,9 @@
 """The paper's methods by name: an estimator, how it is brought to many mechanisms, its options."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from freewill.errors import ParameterError
 from freewill.estimators.combine import combine_mechanisms, combine_results
@@ -19,22 +19,17 @@ from freewill.solvers import OnStep
 Way = Literal["", "M", "R"]
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
+    """An estimator: the paper's name, the options it takes, whether it asks for one mechanism."""
+
     paper: str
     estimate: Callable[..., Estimate]
     options: tuple[str, ...]
     takes_one: bool = True
-    tells_gap: bool = False
+    tells: bool = False
+    """Whether `on_step` is told how far the work has come."""
 
 
-_ESTIMATORS = {
-    "gibu": _Entry("GIBU", gibu, ("tol", "max_steps"), takes_one=False, tells_gap=True),
-    "em": _Entry("EM", em, ("delta", "max_steps"), takes_one=False),
-    "inversion": _Entry("INV", inversion, ("post",)),
-    "ibu": _Entry("IBU", ibu, ("tol", "delta", "max_steps")),
-    "debias": _Entry("RAP", debias, ("post",)),
-}
-_BY_PAPER = {entry.paper.lower(): name for name, entry in _ESTIMATORS.items()}
 _COMBINE = {"M": combine_mechanisms, "R": combine_results}
 _NAME = re.compile(r"\[?([a-z]+)\]?(?:-?([mr]))?")
 _POSTS = {"project": "projected", "normalise": "normalised", "none": "raw"}
@@ -51,6 +46,15 @@ class Method:
     '[INV]M, projected'
     """
 
+    table: ClassVar[Mapping[str, Entry]] = {
+        "gibu": Entry("GIBU", gibu, ("tol", "max_steps"), takes_one=False, tells=True),
+        "em": Entry("EM", em, ("delta", "max_steps"), takes_one=False),
+        "inversion": Entry("INV", inversion, ("post",)),
+        "ibu": Entry("IBU", ibu, ("tol", "delta", "max_steps")),
+        "debias": Entry("RAP", debias, ("post",)),
+    }
+    """The estimators by name; whoever knows more of them has a table of their own."""
+
     estimator: str
     way: Way = ""
     post: str | None = None
@@ -59,33 +63,37 @@ class Method:
     max_steps: int | None = None
 
     def __post_init__(self) -> None:
-        entry = _ESTIMATORS.get(self.estimator)
+        entry = self.table.get(self.estimator)
         if entry is None or (self.way and not (entry.takes_one and self.way in _COMBINE)):
+            whole = [name for name, other in self.table.items() if not other.takes_one]
+            single = [name for name, other in self.table.items() if other.takes_one]
             raise ParameterError(
-                f"method {self.estimator}{self.way and '-'}{self.way.lower()}: expected gibu, em, "
-                f"inversion, ibu or debias; or one of the last three over many mechanisms, such as "
-                f"inversion-m for [INV]M (the average mechanism) and inversion-r for [INV]R (the "
-                f"average of the results)."
+                f"method {self.estimator}{self.way and '-'}{self.way.lower()}: expected "
+                f"{_listed([*whole, *single], 'or')}; or one of the last three over many "
+                f"mechanisms, such as inversion-m for [INV]M (the average mechanism) and "
+                f"inversion-r for [INV]R (the average of the results)."
             )
         for name in self.options:
             if name not in entry.options:
-                takers = [key for key, other in _ESTIMATORS.items() if name in other.options]
+                takers = [key for key, other in self.table.items() if name in other.options]
                 raise ParameterError(
-                    f"{name} says nothing to {self.estimator}: it is for {' and '.join(takers)}."
+                    f"{name} says nothing to {self.estimator}: it is for {_listed(takers, 'and')}."
                 )
 
     @classmethod
-    def parse(cls, text: str, **options: Any) -> "Method":
+    def parse(cls, text: str, **options: Any) -> Self:
         """Read a method's name as people type it, or as the paper prints it.
 
         >>> Method.parse("[INV]M") == Method.parse("inversion-m") == Method("inversion", "M")
         True
         """
-        found = _NAME.fullmatch(text.lower())
-        if found is None:
-            return cls(text, **options)
+        plain = text.lower().replace("_", "-")
+        found = _NAME.fullmatch(plain)
+        if plain in cls.table or found is None:
+            return cls(plain if plain in cls.table else text, **options)
         way: Any = (found[2] or "").upper()
-        return cls(_BY_PAPER.get(found[1], found[1]), way, **options)
+        by_paper = {entry.paper.lower(): name for name, entry in cls.table.items()}
+        return cls(by_paper.get(found[1], found[1]), way, **options)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -97,13 +105,13 @@ class Method:
     def name(self) -> str:
         """A name for tables and files: inv-m-project, em-1e-06."""
         stop = "" if self.delta is None else f"{self.delta:.0e}"
-        paper = _ESTIMATORS[self.estimator].paper
+        paper = self.table[self.estimator].paper
         return "-".join(word for word in (paper, self.way, self.post, stop) if word).lower()
 
     @property
     def label(self) -> str:
         """The paper's name, and what was done afterwards."""
-        paper = _ESTIMATORS[self.estimator].paper
+        paper = self.table[self.estimator].paper
         head = f"[{paper}]{self.way}" if self.way else paper
         if self.delta is not None:
             return f"{head}, delta {self.delta:.0e}"
@@ -112,9 +120,9 @@ class Method:
     def run(self, evidence: Evidence, on_step: OnStep | None = None) -> Estimate:
         """Estimate; what no option says is the estimator's own choice.
 
-        A method that closes a gap tells `on_step` after each step.
+        A method that knows how far it has come tells `on_step` after each step.
         """
-        entry = _ESTIMATORS[self.estimator]
+        entry = self.table[self.estimator]
         if self.way:
             return _COMBINE[self.way](evidence, entry.estimate, **self.options)
         if entry.takes_one and len(evidence.groups) > 1:
@@ -123,5 +131,10 @@ class Method:
                 f"{len(evidence.groups)}. Use the method {self.estimator}-m or {self.estimator}-r, "
                 f"keep one mechanism only, or take gibu, which uses them all."
             )
-        watched = {"on_step": on_step} if entry.tells_gap else {}
+        watched = {"on_step": on_step} if entry.tells else {}
         return entry.estimate(evidence, **self.options, **watched)
+
+
+def _listed(names: list[str], last: str) -> str:
+    """Return names in a row: a, b or c."""
+    return f" {last} ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
