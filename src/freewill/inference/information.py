@@ -197,12 +197,13 @@ def information_of(
 
 
 def pulled(theta: FloatArray, people: int, each: float = PULL) -> FloatArray:
-    """Return theta with so many people added to each value.
+    """Return theta with so many people added to each value; fewer, where values outnumber people.
 
     >>> pulled(np.array([1.0, 0.0]), people=9)
     array([0.95, 0.05])
     """
-    return np.asarray((people * theta + each) / (people + each * theta.size))
+    added = each * min(1.0, people / theta.size)
+    return np.asarray((people * theta + added) / (people + added * theta.size))
 
 
 def several_people(evidence: Any, what: str) -> None:

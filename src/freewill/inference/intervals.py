@@ -50,7 +50,7 @@ class Intervals:
 
     def __str__(self) -> str:
         kind = "all together" if self.joint else "one by one"
-        head = f"{self.level:.0%} intervals, {kind}, from {several(self.people, 'person')}"
+        head = f"{100 * self.level:.6g}% intervals, {kind}, from {several(self.people, 'person')}"
         columns = (np.atleast_1d(column) for column in (self.point, self.low, self.high))
         longest = max(map(len, self.of))
         lines = [
@@ -116,12 +116,14 @@ def _intervals(estimator: OneStep, weights: Weights, level: float, joint: bool) 
     below = np.maximum(reach[0] * errors, 0)
     above = np.maximum(reach[1] * errors, 0)
     least, most = weights.least, weights.most
+    # From within what can be: a centre beyond it would leave an interval without length.
+    point = np.clip(centres, least, most)
     with np.errstate(invalid="ignore"):
-        low = np.where(np.isinf(errors), least, np.clip(centres - below, least, most))
-        high = np.where(np.isinf(errors), most, np.clip(centres + above, least, most))
+        low = np.where(np.isinf(errors), least, np.maximum(point - below, least))
+        high = np.where(np.isinf(errors), most, np.minimum(point + above, most))
     return Intervals(
         of=weights.names,
-        point=np.clip(centres, least, most),
+        point=point,
         low=low,
         high=high,
         standard_error=errors,
@@ -130,7 +132,7 @@ def _intervals(estimator: OneStep, weights: Weights, level: float, joint: bool) 
         critical=critical,
         people=evidence.people,
         alphabet=evidence.alphabet,
-        advice=_advice(np.clip(centres, least, most), errors, least, most, evidence.alphabet),
+        advice=_advice(point, errors, least, most, evidence.alphabet),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from freewill.errors import EvidenceError, ParameterError
+from freewill.errors import EvidenceError, ParameterError, several
 from freewill.estimators.estimate import likelihood_of
 from freewill.evidence import Evidence
 from freewill.inference.kernels import Kernels
@@ -82,7 +82,7 @@ class Sieves:
         refuse_beyond(
             _MOST_BYTES,
             8 * max(rows, size) * size,
-            f"smoothing {size:,} values with {rows:,} different reports holds an array that",
+            f"smoothing {several(size, 'value')} from {rows:,} kinds of reports holds what",
             "Smooth a coarser alphabet, or fewer reports; fw.gibu has no such limit.",
             ParameterError,
         )
