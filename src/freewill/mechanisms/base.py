@@ -32,8 +32,6 @@ LARGEST_LDP_EPSILON = 700.0
 """Where e^-epsilon is still a double."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
-_LEAST_LOSS = 1e-290
-"""Expected loss below which no number tells how rarely a report is not the truth."""
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
@@ -251,13 +249,13 @@ def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float
     return value
 
 
-def checked_quality_loss(quality_loss: Any) -> float:
+def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
     """Return an expected loss as a float after checking that it is positive and finite."""
     value, given = _number(quality_loss), f"quality_loss={shown(quality_loss)}"
-    if 0 <= value < _LEAST_LOSS:
+    if 0 <= value <= least:
         raise ParameterError(
-            f"{given}: must be >= {_LEAST_LOSS:g} and finite. At 0, and so close to it, every "
-            f"report would be the truth: for no privacy at all, use Identity."
+            f"{given}: must be > {least:g} and finite. At 0, and so close to it, every report "
+            f"would be the truth: for no privacy at all, use Identity."
         )
     if not 0 < value < math.inf:
         raise ParameterError(

@@ -28,6 +28,8 @@ _SOLUTION = 2
 """To be raised when a selection starts to give other laws: kept ones are then solved anew."""
 _REACHED = 1e-7
 """How far, relative, a law from the disk may stay below the optimum."""
+_LEAST_LOSS = 1e-290
+"""Expected loss below which no number tells how rarely a report is not the truth."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -95,7 +97,7 @@ class Shokri(Mechanism):
         weights = None if prior is None else distribution(prior, alphabet.size, "prior")
         fields = {
             "alphabet": alphabet,
-            "quality_loss_limit": checked_quality_loss(quality_loss),
+            "quality_loss_limit": checked_quality_loss(quality_loss, _LEAST_LOSS),
             "prior": None if weights is None else _frozen(weights),
             "selection": selection,
             "report_loss": _checked_loss(report_loss, alphabet.size, "report_loss"),
