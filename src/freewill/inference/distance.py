@@ -11,7 +11,7 @@ from freewill.inference.one_step import OneStep
 from freewill.metrics import emd
 from freewill.types import FloatArray
 
-_DRAWS = 2000
+_DRAWS = 1000
 _PLANE_DRAWS = 100
 """Each takes an exact transport, of some milliseconds on hundreds of cells."""
 
