@@ -43,7 +43,8 @@ class Case:
 
 
 @cache
-def _setting(mixture: str, city: str | None) -> Setting:
+def setting_of(mixture: str, city: str | None) -> Setting:
+    """Return a mixture at its place."""
     crowd = load(city) if city is not None and MIXTURES[mixture].place == "city" else None
     return settings([MIXTURES[mixture]], city=crowd)[0]
 
@@ -51,7 +52,7 @@ def _setting(mixture: str, city: str | None) -> Setting:
 @cache
 def _laws(mixture: str, city: str | None) -> list[FloatArray | None]:
     """Return the law of each mechanism whose reports are values."""
-    mechanisms = _setting(mixture, city).mechanisms
+    mechanisms = setting_of(mixture, city).mechanisms
     return [one.law() if one.output_space.alphabet is not None else None for one in mechanisms]
 
 
@@ -65,9 +66,13 @@ def questions(setting: Setting) -> dict[str, Any]:
 
 def evidence_of(case: Case, seed: int) -> fw.Evidence:
     """Draw evidence: the counts of reports at once, or report by report where they are bits."""
-    setting = _setting(case.mixture, case.city)
     rng = np.random.default_rng([seed, case.people])
-    mechanisms, truth = setting.mechanisms, setting.truth
+    return drawn(case, setting_of(case.mixture, case.city).truth, rng)
+
+
+def drawn(case: Case, truth: FloatArray, rng: np.random.Generator) -> fw.Evidence:
+    """Draw evidence of people with any truth, who choose from a case's mechanisms."""
+    mechanisms = setting_of(case.mixture, case.city).mechanisms
     who = rng.multinomial(case.people, np.full(len(mechanisms), 1 / len(mechanisms)))
     parts: list[Any] = []
     for mechanism, many, law in zip(mechanisms, who, _laws(case.mixture, case.city), strict=True):
@@ -84,7 +89,7 @@ def evidence_of(case: Case, seed: int) -> fw.Evidence:
 def held(job: tuple[Case, int]) -> dict[tuple[str, bool], BoolArray]:
     """Say of each question which intervals hold the truth, one by one and all together."""
     case, seed = job
-    setting = _setting(case.mixture, case.city)
+    setting = setting_of(case.mixture, case.city)
     evidence = evidence_of(case, seed)
     mode = fw.gibu(evidence)
     found = {}
@@ -119,7 +124,7 @@ def inside(name: str, of: Any, setting: Setting, people: int) -> BoolArray:
 
 def rows(case: Case, results: list[dict[tuple[str, bool], BoolArray]]) -> Iterator[list[str]]:
     """Yield the lines of the table for one case."""
-    setting = _setting(case.mixture, case.city)
+    setting = setting_of(case.mixture, case.city)
     for name, of in questions(setting).items():
         shares = np.array([result[name, False] for result in results]).mean(axis=0)
         away = inside(name, of, setting, case.people)

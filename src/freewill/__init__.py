@@ -45,10 +45,12 @@ _HOMES = {
     "evidence": ("Evidence", "Group", "collect", "merge"),
     "guarantees": ("AdversaryLoss", "Audit", "Guarantee", "LossAudit", "audit"),
     "inference": (
+        "Comparison",
         "Functionals",
         "Information",
         "Intervals",
         "SmoothEstimate",
+        "compare",
         "functionals",
         "information",
         "intervals",

@@ -18,7 +18,7 @@ UNCALLED = {
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "Estimate": "a result", "Step": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
-    "SmoothEstimate": "a result",
+    "Comparison": "a result", "SmoothEstimate": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -197,6 +197,10 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "intervals": (
         fw.intervals,
         {"evidence": _EITHER, "of": None, "level": 0.95, "joint": False, "start": None},
+    ),
+    "compare": (
+        fw.compare,
+        {"one": _EITHER, "other": _EITHER, "of": None, "level": 0.95, "joint": False},
     ),
     "one_step": (fw.one_step, {"evidence": _EITHER, "start": None}),
     "smooth": (

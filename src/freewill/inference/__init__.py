@@ -1,6 +1,7 @@
 """How sure a number is: information, intervals, and estimates that are not the most likely."""
 
 from freewill.inference import functionals
+from freewill.inference.compare import Comparison, compare
 from freewill.inference.functionals import Functionals, Quantiles
 from freewill.inference.information import Information, information
 from freewill.inference.intervals import Intervals, intervals
@@ -8,11 +9,13 @@ from freewill.inference.one_step import one_step
 from freewill.inference.smooth import SmoothEstimate, smooth
 
 __all__ = [
+    "Comparison",
     "Functionals",
     "Information",
     "Intervals",
     "Quantiles",
     "SmoothEstimate",
+    "compare",
     "functionals",
     "information",
     "intervals",

@@ -19,7 +19,7 @@ from freewill.mechanisms.base import is_mechanism
 from freewill.operators import Moments
 from freewill.types import FloatArray, distribution
 
-_DENSE = 1024
+DENSE = 1024
 """Values up to which C is held as an array."""
 _MATRIX_BYTES = 1 << 29
 PULL = 0.5
@@ -57,7 +57,7 @@ class Information:
     def _covariance(self) -> DenseCovariance | ProductCovariance:
         shares = (share for _, share, _ in self.parts)
         parts = tuple(zip(shares, self._moments, strict=True))
-        if self.alphabet.size <= _DENSE:
+        if self.alphabet.size <= DENSE:
             return DenseCovariance(parts, self.theta)
         return ProductCovariance(parts, self.theta, self.alphabet.plane)
 
@@ -81,6 +81,14 @@ class Information:
     def influences(self, rows: FloatArray) -> FloatArray:
         """Return C h for each row h: what a report adds to h'theta is (a / p)'C h / n."""
         return self._covariance.influences(rows)
+
+    def products(self, rows: FloatArray) -> FloatArray:
+        """Return K u for each row u, for one person."""
+        held = self._covariance
+        if isinstance(held, DenseCovariance):
+            return np.asarray(rows @ held.information)
+        found = [sum(share * one.product(row) for share, one in held.parts) for row in rows]
+        return np.asarray(found)
 
     def variances(self, rows: FloatArray) -> FloatArray:
         """Return h'C h for each row h, for one person."""

@@ -89,7 +89,7 @@ def intervals(
       no   0.2836  (0.2179 to 0.3499)
     """
     several_people(evidence, "intervals")
-    level = _checked_level(level)
+    level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
     wanted = asked(of)
@@ -112,7 +112,7 @@ def _intervals(estimator: OneStep, weights: Weights, level: float, joint: bool) 
     critical = float(ndtri((1 + level) / 2))
     if joint:
         critical = _joint(estimator, weights, influences, skewness, level)
-    reach = _more(critical, skewness)
+    reach = reach_of(critical, skewness)
     below = np.maximum(reach[0] * errors, 0)
     above = np.maximum(reach[1] * errors, 0)
     least, most = weights.least, weights.most
@@ -136,7 +136,7 @@ def _intervals(estimator: OneStep, weights: Weights, level: float, joint: bool) 
     )
 
 
-def _more(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatArray, FloatArray]:
+def reach_of(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return how many standard errors an interval reaches down and up.
 
     The Edgeworth term of a studentised mean, on the side where the variance at the truth would
@@ -180,12 +180,12 @@ def _joint(
     at_least, at_most = mode <= weights.least[known] + room, mode >= weights.most[known] - room
     skewed = skewness[known]
     # An estimate that is too high leaves its interval below, and the other way round.
-    down = np.where(at_most, 0.0, _asked(draws, np.maximum(-skewed, 0)))
-    up = np.where(at_least, 0.0, _asked(-draws, np.maximum(skewed, 0)))
+    down = np.where(at_most, 0.0, asked_of(draws, np.maximum(-skewed, 0)))
+    up = np.where(at_least, 0.0, asked_of(-draws, np.maximum(skewed, 0)))
     return float(np.quantile(np.maximum(down, up).max(axis=1), level))
 
 
-def _asked(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
+def asked_of(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
     """Return the number c with c + skewness (2 c^2 + 1) / 6 = deviation, where that is positive."""
     beyond = np.maximum(deviations - skewness / 6, 0.0)
     return np.asarray(2 * beyond / (1 + np.sqrt(1 + 4 / 3 * skewness * beyond)))
@@ -270,7 +270,8 @@ def _advice(
     )
 
 
-def _checked_level(level: Any) -> float:
+def checked_level(level: Any) -> float:
+    """Return a level after checking that it is a number between 0 and 1."""
     number = numbers(level, "level", "a number between 0 and 1, such as 0.95")
     if number.ndim or not 0 < number < 1:
         raise ParameterError(f"level={shown(level)}: expected a number between 0 and 1, as 0.95.")

@@ -58,10 +58,7 @@ class OneStep:
     @cached_property
     def slope(self) -> FloatArray:
         """Gradient g at theta_w, one number a value."""
-        held = self.evidence.held
-        source = likelihood_of(self.evidence) if held else passes_of(self.evidence)
-        tolerance = default_tolerance(self.evidence)
-        return np.asarray(source.certify(self.information.theta, tolerance).slope)
+        return slope_at(self.evidence, self.information.theta)
 
     def values(self, rows: FloatArray, influences: FloatArray) -> FloatArray:
         """Return h'theta_1 for rows h, from their influences C h."""
@@ -71,6 +68,12 @@ class OneStep:
         found = rows @ self.information.theta
         found[known] += influences[known] @ change
         return np.asarray(found)
+
+
+def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
+    """Return g = sum w a / p at theta, one number a value: 1 on average over theta."""
+    source = likelihood_of(evidence) if evidence.held else passes_of(evidence)
+    return np.asarray(source.certify(theta, default_tolerance(evidence)).slope)
 
 
 def one_step_from(evidence: Evidence, start: Start | None = None) -> OneStep:

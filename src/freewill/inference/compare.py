@@ -1,0 +1,236 @@
+"""Two bodies of evidence: what differs, by how much, and whether anything does."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from freewill.alphabets import Alphabet
+from freewill.errors import EvidenceError, ParameterError, several, shown
+from freewill.evidence import Evidence
+from freewill.inference.distance import distance_between
+from freewill.inference.equality import equality
+from freewill.inference.functionals import Quantiles, Weights, asked, weights_of
+from freewill.inference.information import several_people
+from freewill.inference.intervals import asked_of, checked_level, intervals, reach_of
+from freewill.inference.one_step import OneStep, one_step_from
+from freewill.solvers.threads import one_blas_thread
+from freewill.types import BoolArray, FloatArray
+
+_DRAWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The difference other - one of each functional, their distance, and a test of equality.
+
+    `difference`, `low`, `high` and `standard_error` are arrays, or numbers of one functional.
+    `emd` is the earth mover's distance (total variation where values have no neighbours) between
+    `emd_low` and `emd_high`; nan for more than 1,024 values. `p_value` is of the hypothesis that
+    both come from the same distribution.
+    """
+
+    of: tuple[str, ...]
+    difference: FloatArray
+    low: FloatArray
+    high: FloatArray
+    standard_error: FloatArray
+    emd: float
+    emd_low: float
+    emd_high: float
+    p_value: float
+    level: float
+    joint: bool
+    people: tuple[int, int]
+    alphabet: Alphabet = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    @property
+    def differ(self) -> bool:
+        """Whether equality is rejected: a p-value below 1 - level."""
+        return self.p_value < 1 - self.level
+
+    @property
+    def verdict(self) -> str:
+        """What the test says, in words."""
+        said = "they differ" if self.differ else "no difference is shown"
+        return f"{said} ({_shown(self.p_value)})"
+
+    def __str__(self) -> str:
+        one, other = self.people
+        kind = "all together" if self.joint else "one by one"
+        name = "total variation" if self.alphabet.plane is None else "earth mover's distance"
+        apart = (
+            f"{name} {self.emd:.4g} ({self.emd_low:.4g} to {self.emd_high:.4g})"
+            if math.isfinite(self.emd)
+            else f"no {name}: {several(self.alphabet.size, 'value')} are too many"
+        )
+        who = f"the other {several(other, 'person')} less the one {several(one, 'person')}"
+        head = f"{self.level:.0%} intervals, {kind}, of {who}"
+        columns = (np.atleast_1d(column) for column in (self.difference, self.low, self.high))
+        longest = max(map(len, self.of))
+        lines = [
+            f"  {name:<{longest}}  {point:+.4g}  ({low:+.4g} to {high:+.4g})"
+            for name, point, low, high in zip(self.of, *columns, strict=True)
+        ]
+        return "\n".join([self.verdict, apart, head, *lines])
+
+
+@one_blas_thread
+def compare(
+    one: Evidence, other: Evidence, of: Any = None, level: float = 0.95, joint: bool = False
+) -> Comparison:
+    """Return how two bodies of evidence over one alphabet differ: days, districts, two groups.
+
+    People of the two must be different ones, their mechanisms need not be the same. `of`, `level`
+    and `joint` are as in `intervals`: every value's share, unless told otherwise.
+
+    For h'theta the difference of the two efficient estimates has the variance
+    h'C_1 h / n_1 + h'C_2 h / n_2, and third cumulants add as well, one with the other sign; from
+    these, intervals are made as `intervals` makes them. A quantile's two intervals are put together
+    by the squares of what they reach (with `joint`, by their sum, of bands that hold both). The
+    distance is told in `distance_between`, the test in `equality`.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> monday = fw.collect([(coin, [0], [600]), (coin, [1], [400])])
+    >>> tuesday = fw.collect([(coin, [0], [540]), (coin, [1], [460])])
+    >>> print(fw.compare(monday, tuesday))
+    they differ (p = 0.0067)
+    total variation 0.128 (0.02497 to 0.2201)
+    95% intervals, one by one, of the other 1,000 people less the one 1,000 people
+      yes  -0.1298  (-0.2236 to -0.03592)
+      no   +0.1298  (+0.03592 to +0.2236)
+    """
+    for name, evidence in (("one", one), ("other", other)):
+        several_people(evidence, f"compare, for {name},")
+    if one.alphabet != other.alphabet:
+        raise EvidenceError(
+            f"evidence over {one.alphabet} cannot be compared with evidence over "
+            f"{other.alphabet}: the alphabets must be the same."
+        )
+    level = checked_level(level)
+    if not isinstance(joint, bool | np.bool_):
+        raise ParameterError(f"joint={shown(joint)}: expected True or False.")
+    wanted = asked(of)
+    if not isinstance(wanted, Quantiles):
+        wanted = weights_of(wanted, one.alphabet)
+    pair = one_step_from(one), one_step_from(other)
+    if isinstance(wanted, Quantiles):
+        names, columns = _of_quantiles(*pair, wanted, level, bool(joint))
+    else:
+        names, columns = _of_weights(*pair, wanted, level, bool(joint))
+    if wanted.single and len(names) == 1:
+        columns = columns[:, 0]
+    emd, nearest, furthest = distance_between(*pair, level)
+    return Comparison(
+        of=names,
+        difference=columns[0],
+        low=columns[1],
+        high=columns[2],
+        standard_error=columns[3],
+        emd=emd,
+        emd_low=nearest,
+        emd_high=furthest,
+        p_value=equality(one, other),
+        level=level,
+        joint=bool(joint),
+        people=(one.people, other.people),
+        alphabet=one.alphabet,
+    )
+
+
+def _of_weights(
+    one: OneStep, other: OneStep, weights: Weights, level: float, joint: bool
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Return names, and rows: differences, the ends of their intervals, standard errors."""
+    first, second = _Estimated.by(one, weights), _Estimated.by(other, weights)
+    errors = np.hypot(first.errors, second.errors)
+    skewness = np.zeros_like(errors)
+    known = np.isfinite(errors) & (errors > 0)
+    ratios = [(some.errors[known] / errors[known]) ** 3 for some in (first, second)]
+    skewness[known] = second.skewness[known] * ratios[1] - first.skewness[known] * ratios[0]
+    critical = float(ndtri((1 + level) / 2))
+    if joint and known.any():
+        critical = _joint(
+            first.covariance(known) + second.covariance(known), skewness[known], level
+        )
+    down, up = reach_of(critical, skewness)
+    most = weights.most - weights.least
+    difference = second.values - first.values
+    low, high = -most, most.copy()
+    finite = np.isfinite(errors)
+    low[finite] = np.clip(difference - down * errors, -most, most)[finite]
+    high[finite] = np.clip(difference + up * errors, -most, most)[finite]
+    return weights.names, np.stack([np.clip(difference, -most, most), low, high, errors])
+
+
+@dataclass(frozen=True, eq=False)
+class _Estimated:
+    """Functionals as one body of evidence has them."""
+
+    rows: FloatArray
+    influences: FloatArray
+    values: FloatArray
+    errors: FloatArray
+    skewness: FloatArray
+    people: int
+
+    @classmethod
+    def by(cls, estimator: OneStep, weights: Weights) -> "_Estimated":
+        told, rows = estimator.information, weights.rows
+        influences = told.influences(rows)
+        variances = told.variances_of(rows, influences)
+        values, skewness = estimator.values(rows, influences), told.skewness(influences, variances)
+        errors = np.sqrt(variances / told.people)
+        return cls(rows, influences, values, errors, skewness, told.people)
+
+    def covariance(self, known: BoolArray) -> FloatArray:
+        return np.asarray(self.rows[known] @ self.influences[known].T / self.people)
+
+
+def _joint(covariance: FloatArray, skewness: FloatArray, level: float) -> float:
+    """Return the number of standard errors with which all intervals hold at once, by draws."""
+    scale = 1 / np.sqrt(np.diag(covariance))
+    roots, vectors = np.linalg.eigh(covariance * scale[:, None] * scale)
+    root = vectors * np.sqrt(np.maximum(roots, 0.0))
+    draws = np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root.T
+    # Draws of both signs: exchanging the two bodies of evidence must change nothing.
+    draws = np.concatenate([draws, -draws])
+    down, up = asked_of(draws, np.maximum(-skewness, 0)), asked_of(-draws, np.maximum(skewness, 0))
+    found = float(np.quantile(np.maximum(down, up).max(axis=1), level))
+    return max(found, float(ndtri((1 + level) / 2)))
+
+
+def _of_quantiles(
+    one: OneStep, other: OneStep, wanted: Quantiles, level: float, joint: bool
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Return names, and rows: differences, the ends of their intervals, standard errors.
+
+    One by one, the ends are sqrt(a^2 + b^2) away, a and b what the two intervals reach to the sides
+    in question. All together, both bands hold in `level` of all cases where each does in the root
+    of it, and then no difference is beyond what their ends leave.
+    """
+    first, second = (
+        intervals(some.evidence, wanted, math.sqrt(level) if joint else level, joint, some.mode)
+        for some in (one, other)
+    )
+    add = np.add if joint else np.hypot
+    difference = np.atleast_1d(second.point - first.point)
+    low = difference - add(second.point - second.low, first.high - first.point)
+    high = difference + add(second.high - second.point, first.point - first.low)
+    errors = np.atleast_1d(np.hypot(first.standard_error, second.standard_error))
+    return first.of, np.stack([difference, low, high, errors])
+
+
+def _shown(p_value: float) -> str:
+    """Return a p-value as people write it.
+
+    >>> _shown(0.41234), _shown(0.0003), _shown(1e-9), _shown(1.0)
+    ('p = 0.41', 'p = 0.0003', 'p < 0.0001', 'p = 1')
+    """
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
