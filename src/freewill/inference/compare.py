@@ -12,9 +12,9 @@ from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.evidence import Evidence
 from freewill.inference.distance import distance_between
 from freewill.inference.equality import equality
-from freewill.inference.functionals import Quantiles, Weights, asked, weights_of
+from freewill.inference.functionals import Quantiles, Weights, asked, checked_level, weights_of
 from freewill.inference.information import several_people
-from freewill.inference.intervals import asked_of, checked_level, intervals, reach_of
+from freewill.inference.intervals import asked_of, intervals, reach_of
 from freewill.inference.one_step import OneStep, one_step_from
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import BoolArray, FloatArray

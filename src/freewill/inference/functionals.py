@@ -185,11 +185,10 @@ def quantiles(*levels: float) -> Quantiles:
     >>> str(quantiles(0.25, 0.5))
     'quantile 0.25, median'
     """
-    for level in levels:
-        _checked_share("a quantile's level", level)
+    shares = tuple(checked_level(level, "a quantile's level") for level in levels)
     if not levels:
         raise ParameterError("no level: expected some between 0 and 1, such as quantiles(0.5).")
-    return Quantiles(tuple(map(float, levels)), single=len(levels) == 1)
+    return Quantiles(shares, single=len(shares) == 1)
 
 
 def bins(width: int) -> Functionals:
@@ -356,10 +355,16 @@ def _north_east(alphabet: Alphabet) -> tuple[str, str]:
     return (first, second) if first.startswith("lat") else (second, first)
 
 
-def _checked_share(what: str, level: Any) -> None:
-    number = numbers(level, what, "a number between 0 and 1")
+def checked_level(level: Any, name: str = "level") -> float:
+    """Return a level as a float after checking that it is a number between 0 and 1.
+
+    >>> checked_level(0.95)
+    0.95
+    """
+    number = numbers(level, name, "a number between 0 and 1, such as 0.95")
     if number.ndim or not 0 < number < 1:
-        raise ParameterError(f"{what} is {shown(level)}: expected a number between 0 and 1.")
+        raise ParameterError(f"{name}={shown(level)}: expected a number between 0 and 1, as 0.95.")
+    return float(number)
 
 
 def _bound(name: str, value: Any) -> float:

@@ -10,11 +10,18 @@ from freewill.alphabets import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.estimators.estimate import Start
 from freewill.evidence import Evidence
-from freewill.inference.functionals import Quantiles, Weights, asked, cdf, weights_of
+from freewill.inference.functionals import (
+    Quantiles,
+    Weights,
+    asked,
+    cdf,
+    checked_level,
+    weights_of,
+)
 from freewill.inference.information import several_people
 from freewill.inference.one_step import OneStep, one_step_from
 from freewill.solvers.threads import one_blas_thread
-from freewill.types import FloatArray, numbers
+from freewill.types import FloatArray
 
 _DRAWS = 2000
 _FAINT = 0.005
@@ -268,11 +275,3 @@ def _advice(
         f"{many}{faint} of {len(point)} have a standard error of more than half of what "
         f"they are: {known}."
     )
-
-
-def checked_level(level: Any) -> float:
-    """Return a level after checking that it is a number between 0 and 1."""
-    number = numbers(level, "level", "a number between 0 and 1, such as 0.95")
-    if number.ndim or not 0 < number < 1:
-        raise ParameterError(f"level={shown(level)}: expected a number between 0 and 1, as 0.95.")
-    return float(number)
