@@ -32,9 +32,10 @@ def drawn(monkeypatch):
     """The figures as they are saved, to look into."""
     figures = []
     save = plots.save
-    monkeypatch.setattr(
-        plots, "save", lambda figure, path: figures.append(figure) or save(figure, path)
-    )
+    for room in (plots.shares, plots.heat_maps):
+        monkeypatch.setattr(
+            room, "save", lambda figure, path: figures.append(figure) or save(figure, path)
+        )
     return figures
 
 
@@ -241,7 +242,7 @@ def test_without_matplotlib_the_message_names_the_extra(tmp_path):
 def test_a_box_is_drawn_in_degrees_and_keeps_its_shape(monkeypatch, tmp_path):
     """Wherever on the earth: a cell is drawn as wide and high as its kilometres say."""
     drawn = []
-    monkeypatch.setattr(plots, "save", lambda figure, path: drawn.append(figure))
+    monkeypatch.setattr(plots.shares, "save", lambda figure, path: drawn.append(figure))
     for south, tall in ((37.7228, 0.07), (60.0, 10.0), (-0.5, 1.0)):
         grid = fw.Grid.box(south, south + tall, -122.5, -122.0, columns=6, rows=4)
         plots.picture(grid, {"a": np.full(24, 1 / 24)}, path=tmp_path / "a.png")

@@ -1,0 +1,41 @@
+"""Pictures from values: estimates on a line, map beside map, law beside law.
+
+Every function writes one file, its format told by the suffix (.png, .svg, .pdf), and returns the
+path. Figures are drawn on canvases of their own: no window opens and no global setting changes.
+"""
+
+from freewill.plots.canvas import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    SKY,
+    SOFT,
+    VERMILION,
+    blank_figure,
+    finish,
+    require_matplotlib,
+    save,
+)
+from freewill.plots.heat_maps import laws
+from freewill.plots.shares import picture
+
+__all__ = [
+    "BLUE",
+    "FAINT",
+    "GREEN",
+    "INK",
+    "ORANGE",
+    "PURPLE",
+    "SKY",
+    "SOFT",
+    "VERMILION",
+    "blank_figure",
+    "finish",
+    "laws",
+    "picture",
+    "require_matplotlib",
+    "save",
+]
