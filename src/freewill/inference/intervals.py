@@ -25,9 +25,7 @@ from freewill.types import FloatArray
 
 _DRAWS = 2000
 _FAINT = 0.005
-"""People a value in a theta that is hardly pulled, to see which errors the pull itself makes."""
-_MADE_BY_PULL = 2.0
-"""Factor between the variances at the two beyond which an error counts as such."""
+"""People a value in a theta that is hardly pulled, whose errors the pull itself does not make."""
 _WIDE = 0.5
 """Standard errors, as shares of what a functional is, beyond which it is hardly known."""
 
@@ -163,33 +161,31 @@ def _joint(
 ) -> float:
     """Return the number of standard errors with which all intervals hold at once.
 
-    From draws of N(0, C): each asks for a number of standard errors, that of the functional that is
-    the furthest off. A functional whose maximum likelihood is at its bound cannot leave its
-    interval on that side; one whose error is made by the pull is wide enough already.
+    From draws of N(0, C), C at a theta that is hardly pulled: each asks for a number of standard
+    errors (at theta_w, as the intervals have them), that of the functional that is the furthest
+    off. A functional whose maximum likelihood is at its bound cannot leave its interval on that
+    side. A skewed estimate that is far off to its long side has a larger standard error there, and
+    asks for fewer; to the other side the interval is longer by as much as it would ask for more.
     """
     rows = weights.rows
-    known = np.asarray(np.isfinite(influences).all(axis=1))
-    lighter = estimator.information_at(_FAINT).variances(rows[known])
-    matrix = rows[known] @ influences[known].T
-    variances = np.diag(matrix)
-    kept = (variances > 0) & (variances < _MADE_BY_PULL * lighter)
-    if not kept.any():
-        kept = variances > 0
-    if not kept.any():
-        return float(ndtri((1 + level) / 2))
-    known[np.flatnonzero(known)] = kept
-    scale = 1 / np.sqrt(variances[kept])
-    roots, vectors = np.linalg.eigh(matrix[np.ix_(kept, kept)] * scale[:, None] * scale)
+    variances = estimator.information.variances_of(rows, influences)
+    known = np.isfinite(variances) & (variances > 0)
+    alone = float(ndtri((1 + level) / 2))
+    if not known.any():
+        return alone
+    rows, skewed = rows[known], skewness[known]
+    scaled = rows / np.sqrt(variances[known])[:, None]
+    matrix = scaled @ estimator.information_at(_FAINT).influences(scaled).T
+    roots, vectors = np.linalg.eigh(matrix)
     root = vectors * np.sqrt(np.maximum(roots, 0))
     draws = np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root.T
-    mode = rows[known] @ estimator.mode
-    room = 1e-9 * np.maximum(weights.most - weights.least, 1e-300)[known]
-    at_least, at_most = mode <= weights.least[known] + room, mode >= weights.most[known] - room
-    skewed = skewness[known]
+    mode = rows @ estimator.mode
+    least, most = weights.least[known], weights.most[known]
+    room = 1e-9 * np.maximum(most - least, 1e-300)
     # An estimate that is too high leaves its interval below, and the other way round.
-    down = np.where(at_most, 0.0, asked_of(draws, np.maximum(-skewed, 0)))
-    up = np.where(at_least, 0.0, asked_of(-draws, np.maximum(skewed, 0)))
-    return float(np.quantile(np.maximum(down, up).max(axis=1), level))
+    down = np.where(mode >= most - room, 0.0, asked_of(draws, np.maximum(skewed, 0)))
+    up = np.where(mode <= least + room, 0.0, asked_of(-draws, np.maximum(-skewed, 0)))
+    return max(alone, float(np.quantile(np.maximum(down, up).max(axis=1), level)))
 
 
 def asked_of(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
