@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from cli_cases import AGES, CITY, MENU
+from cli_cases import AGES, ALPHABETS, CITY, GRIDS, LINES, MENU
 from freewill.alphabets.groups import (
     Values,
     as_groups,
@@ -14,16 +14,6 @@ from freewill.alphabets.groups import (
     merged_weights,
     set_name,
 )
-
-LINES = st.builds(
-    lambda first, last, step: fw.Linear(first, first + last * step, step),
-    st.integers(-50, 50), st.integers(0, 30), st.integers(1, 7),
-)  # fmt: skip
-GRIDS = st.builds(fw.Grid, st.integers(1, 7), st.integers(1, 7), cell=st.just(1.0))
-LABELS = st.lists(st.text(max_size=5), min_size=1, max_size=12, unique=True).filter(
-    lambda labels: all(label.encode(errors="replace").decode() == label for label in labels)
-)
-ALPHABETS = st.one_of(LINES, GRIDS, LABELS.map(fw.Categorical))
 
 
 def naive_blocks(alphabet, columns, rows):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets.base import Alphabet
+from freewill.alphabets.base import LARGEST, Alphabet
 from freewill.alphabets.texts import readable
 from freewill.errors import AlphabetError, ParameterError, printable, several, shown
 from freewill.types import FloatArray, IntArray
@@ -360,11 +360,14 @@ def checked_plane(alphabet: Alphabet) -> tuple[int, int]:
 
 
 def checked_length(name: str, value: Any) -> int:
-    """Return how many neighbours to take together after checking that it is a number of them."""
+    """Return how many neighbours to take together after checking that it is a number of them.
+
+    More than any alphabet has are as many as it has.
+    """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < 1:
         raise ParameterError(f"{name}={shown(value)}: expected an integer >= 1.")
-    return int(value)
+    return min(int(value), LARGEST)
 
 
 def _checked_name(name: Any) -> str:

@@ -27,7 +27,7 @@ from freewill.cli.options import (
     option,
 )
 from freewill.cli.overwrites import refuse_overwriting
-from freewill.cli.shares import Asked, advice, described
+from freewill.cli.shares import Asked, described
 from freewill.cli.show import FAILED, console, remark, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, standard_input
 from freewill.errors import ParameterError, several
@@ -36,7 +36,7 @@ from freewill.evidence import Evidence
 from freewill.geojson import check_place, features
 from freewill.inference import Intervals
 from freewill.progress import progress
-from freewill.readable import Shares, heading
+from freewill.readable import Shares, advice, heading
 from freewill.reports import is_evidence
 from freewill.types import FloatArray
 
@@ -160,7 +160,7 @@ def draw(shares: Shares, sure: Intervals | None, plot: Path) -> None:
 def comment(found: Estimate, sure: Intervals | None) -> None:
     """Say what is hardly known and what did not arrive, of which the exit code tells too."""
     if sure is not None and sure.advice:
-        remark(advice(sure))
+        remark(advice(sure, "--bands"))
     if found.unresolved:
         remark(
             f"{several(found.unresolved, 'direction')} of the distribution without a trace in "

@@ -70,14 +70,6 @@ class Asked:
         return _LEVEL if self.level is None else self.level
 
 
-def advice(sure: Intervals) -> str:
-    """Return the advice that comes with intervals, in the words of the command line."""
-    text = sure.advice
-    for name in ("functionals.bins", "functionals.districts"):
-        text = text.replace(name, "--bands")
-    return text
-
-
 def described(sure: Intervals) -> dict[str, Any]:
     """Describe intervals for JSON, in the order of the shares."""
     settings = {name: getattr(sure, name) for name in ("level", "joint", "critical", "advice")}

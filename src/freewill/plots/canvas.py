@@ -24,7 +24,8 @@ SMALL, NORMAL, LARGE = 9.0, 10.5, 12.5
 """Points of ticks, labels and titles."""
 FORMATS = (".png", ".svg", ".pdf")
 _DPI = 160  # sharp in print, and a picture stays below a megabyte
-_SMALL_DPI = 96
+_SMALL_BYTES, _SMALL_DPI = 60_000, (96, 72, 48, 32)
+"""Bytes that a picture within a page may have, and dots to the inch that are tried for it."""
 _LONGEST_NAME, _LONGEST_TITLE = 40, 80
 _ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
@@ -128,7 +129,12 @@ def save(figure: "Figure", path: str | Path) -> Path:
 
 
 def small_png(figure: "Figure") -> bytes:
-    """Return a figure as a picture for a page."""
-    held = BytesIO()
-    figure.savefig(held, format="png", dpi=_SMALL_DPI, bbox_inches="tight", pad_inches=0.08)
-    return held.getvalue()
+    """Return a figure as a picture for a page; a crowded one has fewer dots, to stay small."""
+    drawn = b""
+    for dots in _SMALL_DPI:
+        held = BytesIO()
+        figure.savefig(held, format="png", dpi=dots, bbox_inches="tight", pad_inches=0.08)
+        drawn = held.getvalue()
+        if len(drawn) <= _SMALL_BYTES:
+            break
+    return drawn

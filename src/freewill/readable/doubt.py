@@ -68,6 +68,14 @@ def heading(sure: Intervals) -> str:
     )
 
 
+def advice(sure: Intervals, coarser: str) -> str:
+    """Return the advice that comes with intervals, in the words for merging of those who ask."""
+    text = sure.advice
+    for name in ("functionals.bins", "functionals.districts"):
+        text = text.replace(name, coarser)
+    return text
+
+
 def percent(level: float) -> str:
     """Return a level as people say it."""
     return f"{100 * level:.12g} %"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from freewill.readable.shares import Shares
 
 T = TypeVar("T")
-ASK = "estimate.intervals() tells more."
-"""How to ask for more, beside an estimate that has its evidence."""
+ASK = "intervals() tells more."
+"""How to ask for more."""
 _ROWS = 20
 """Shares, the largest, of a page."""
 _DENSE, _WORK = 1024, 10**7
@@ -40,6 +40,11 @@ _CELL = "padding:1px 12px 1px 0;border:0;background:none;"
 
 def page(shares: "Shares") -> str:
     """Return HTML; nothing in it that came from outside is more than text."""
+    with np.errstate(all="ignore"):
+        return _tried(lambda: _page(shares)) or f"<pre>{_safe(str(shares.estimate), 2000)}</pre>"
+
+
+def _page(shares: "Shares") -> str:
     sure = _tried(shares.intervals) if quick(shares.estimate) else None
     warning = _tried(lambda: doubt.warning(shares, sure, ASK, large=0)) or ""
     parts = [
@@ -63,24 +68,26 @@ def quick(estimate: Estimate) -> bool:
 def _head(shares: "Shares", sure: Intervals | None) -> list[str]:
     """Say what this is, what is certified, and what is not."""
     estimate = shares.estimate
-    advice = "" if sure is None else sure.advice
+    advice = "" if sure is None else doubt.advice(sure, "estimate.coarser")
     return [
         f"{several(estimate.people, 'person')}, {estimate.alphabet}: shares of {shares.groups}, "
         f"by {estimate.method} ({estimate.status}).",
         f"{estimate.certificate} That is about likelihood, not accuracy: how near shares are to "
         f"the truth, intervals tell. {estimate.advice}",
-        doubt.heading(sure) if sure is not None else _without(estimate),
+        doubt.heading(sure) if sure is not None else _without(shares),
         *([advice] if advice else []),
     ]
 
 
-def _without(estimate: Estimate) -> str:
-    """Say why there are no intervals."""
-    if estimate.evidence is None:
+def _without(shares: "Shares") -> str:
+    """Say why there are no intervals, and how to get some."""
+    if shares.estimate.evidence is None:
         return "No intervals: this estimate does not have its evidence (fw.intervals takes it)."
-    if estimate.people < 2:
+    if shares.people < 2:
         return "No intervals: they need two people at least."
-    return "No intervals here, which could take long: ask estimate.intervals()."
+    if shares.groups.count > _DENSE:
+        return "No intervals for so many: ask coarser(...).intervals()."
+    return "No intervals here, which could take long: ask intervals()."
 
 
 def _picture(shares: "Shares", sure: Intervals | None) -> str:
