@@ -319,7 +319,7 @@ def _weights(groups: Groups) -> Weights:
     alphabet, count = groups.alphabet, groups.count
     what = str(groups)
     if not isinstance(groups, Values):
-        what = f"{several(count, groups.what)}, {groups}, of {several(alphabet.size, 'value')},"
+        what = f"weights for {groups}, {count:,} of them over {several(alphabet.size, 'value')},"
     advice = "Ask for what more of the values add up to: functionals.bins, districts or values."
     refuse_many(count, alphabet.size, what, advice)
     rows = np.zeros((count, alphabet.size))
