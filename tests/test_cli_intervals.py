@@ -140,7 +140,7 @@ def test_the_table_has_them_too(monday, city):
         assert line[3:5] == [f"{low:.4%}", f"{high:.4%}"]
     districts = run("estimate", city[0], "--intervals", "--bands", 4, "--rows", 1).stdout
     assert "37.7228..37.7946" in districts
-    assert "1 band with" in districts
+    assert "1 district with" in districts
 
 
 def test_a_band_that_holds_everyone_has_all_of_them(monday):

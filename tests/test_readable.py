@@ -111,6 +111,12 @@ def test_without_evidence_there_is_a_table_and_no_interval(ages):
             ask()
     assert "does not have its evidence" in " ".join(looked_at(alone).texts)
     assert not str(alone.coarser(10)).startswith("From")
+    other = fw.gibu(evidence_of(fw.KRR(MENU, 1.0), 50)).evidence
+    with pytest.raises(fw.EvidenceError, match="expected what it was made from"):
+        replace(ages, evidence=other).intervals()
+    more = ages.evidence + evidence_of(fw.KRR(AGES, 4.0), 500, seed=9)
+    given_more = replace(ages, evidence=more)  # whose most likely theta is another one
+    assert given_more.intervals("mean").low == pytest.approx(fw.intervals(more, "mean").low)
     few = replace(alone, people=50)
     assert "without any noise" in str(few.coarser(10))
 
@@ -125,6 +131,8 @@ def test_estimates_travel(ages, city):
             low = again.coarser(50).intervals().low
             np.testing.assert_allclose(low, found.coarser(50).intervals().low, rtol=1e-9)
         assert copy.copy(found).evidence is found.evidence
+    bands = pickle.loads(pickle.dumps(ages.coarser({"young": range(30)})))
+    np.testing.assert_array_equal(bands.shares, ages.coarser({"young": range(30)}).shares)
     counted = len(pickle.dumps(replace(ages, evidence=None)))
     assert len(pickle.dumps(ages)) < counted + 20_000
 
@@ -296,6 +304,7 @@ def test_a_page_of_few_people_leads_with_how_unsure_it_is(people):
             looked_at(shown).texts[0].startswith(f"From {people} people, these shares are unsure")
         )
     assert str(few.coarser(10)).startswith(f"From {people} people")
+    assert "without any noise" not in str(few.coarser(10))
 
 
 def test_labels_are_texts_and_nothing_else():

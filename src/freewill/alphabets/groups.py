@@ -28,8 +28,9 @@ Cells: TypeAlias = list[tuple[Any, ...]]
 class Groups(Protocol):
     """Disjoint groups of the values of an alphabet, in an order; each value is in one."""
 
-    what: ClassVar[str]
-    """What one is called."""
+    @property
+    def what(self) -> str:
+        """What one is called."""
 
     @property
     def alphabet(self) -> Alphabet:
@@ -122,7 +123,11 @@ class Blocks:
     alphabet: Alphabet
     columns: int
     rows: int
-    what: ClassVar[str] = "band"
+
+    @property
+    def what(self) -> str:
+        """What one is called."""
+        return "band" if len(self.alphabet.axes) == 1 else "district"
 
     @property
     def count(self) -> int:

@@ -10,7 +10,7 @@ from freewill.alphabets.groups import Groups, Values, coarser, merged_weights
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.estimators import Estimate, Status
 from freewill.estimators.estimate import default_tolerance
-from freewill.evidence import Evidence
+from freewill.evidence import Evidence, checked_evidence
 from freewill.frames import frame
 from freewill.inference import Intervals, functionals, intervals
 from freewill.readable import doubt, page
@@ -101,7 +101,8 @@ class Shares:
         places = self.largest(_ROWS)
         texts = [printable("  ".join(text)) for text in self.groups.texts(places)]
         wide = max(map(len, texts))
-        warning = doubt.warning(self, None, page.ASK, large=0)
+        large = self.estimate.alphabet.size if page.quick(self.estimate) else 0
+        warning = doubt.warning(self, None, page.ASK, large=large)
         head = f"{several(self.people, 'person')}, {self.groups}"
         lines = [
             f"  {text:<{wide}}  {share:6.2%}"
@@ -134,12 +135,18 @@ def intervals_of(estimate: Estimate, of: Any, level: float, joint: bool) -> Inte
             "by hand, or stored when its reports lay in files. Ask fw.intervals(evidence), or "
             "give it: dataclasses.replace(estimate, evidence=evidence)."
         )
+    if checked_evidence(evidence, "an estimate").alphabet != estimate.alphabet:
+        raise EvidenceError(
+            f"an estimate over {estimate.alphabet} with evidence over {evidence.alphabet}: "
+            f"expected what it was made from."
+        )
     return intervals(evidence, of, level, joint, start=_start(evidence, estimate))
 
 
 def _start(evidence: Evidence, found: Estimate) -> Estimate | None:
     """Return the estimate if it is the most likely one, where intervals begin."""
-    if found.method != "gibu" or found.alphabet != evidence.alphabet:
+    same = (found.people, found.mechanisms) == (evidence.people, evidence.mechanisms)
+    if found.method != "gibu" or not same:
         return None
     close = found.gap <= default_tolerance(evidence)
     return found if close or found.status == Status.STALLED else None
