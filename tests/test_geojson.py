@@ -8,7 +8,7 @@ import pytest
 import freewill as fw
 from cli_cases import CITY, refused, run
 from freewill import geojson
-from freewill.alphabets.groups import coarser
+from freewill.alphabets.coarser import coarser
 
 SHARES = np.arange(CITY.size) / np.arange(CITY.size).sum()
 

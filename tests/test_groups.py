@@ -7,13 +7,8 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from cli_cases import AGES, ALPHABETS, CITY, GRIDS, LINES, MENU
-from freewill.alphabets.groups import (
-    Values,
-    as_groups,
-    coarser,
-    merged_weights,
-    set_name,
-)
+from freewill.alphabets.coarser import as_groups, coarser, set_name
+from freewill.alphabets.groups import Values, merged_weights
 
 
 def naive_blocks(alphabet, columns, rows):

@@ -10,7 +10,7 @@ import pytest
 
 import freewill as fw
 from freewill import plots
-from freewill.alphabets.groups import coarser
+from freewill.alphabets.coarser import coarser
 
 AGES = fw.Linear(0, 99)
 CITY = fw.Grid(columns=24, rows=16, cell=0.5)

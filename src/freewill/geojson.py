@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
-from freewill.alphabets.groups import Blocks, Groups, Sets, as_groups, checked_plane, merged_weights
+from freewill.alphabets.coarser import as_groups
+from freewill.alphabets.groups import Blocks, Groups, Sets, checked_plane, merged_weights
 from freewill.atomic import whole_file
 from freewill.errors import AlphabetError, ParameterError, several
 from freewill.inference import Intervals

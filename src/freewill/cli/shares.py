@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from freewill.alphabets import Alphabet
-from freewill.alphabets.groups import Groups, Values, coarser
+from freewill.alphabets.coarser import coarser
+from freewill.alphabets.groups import Groups, Values
 from freewill.errors import ParameterError, several
 from freewill.estimators import Estimate
 from freewill.evidence import Evidence

@@ -84,7 +84,7 @@ class Estimate:
 
         >>> import freewill as fw
         >>> ages = fw.Identity(fw.Linear(0, 9))
-        >>> estimate = fw.gibu(fw.collect([(ages, [2, 3, 3, 7])]))
+        >>> estimate = fw.inversion(fw.collect([(ages, [2, 3, 3, 7])]))
         >>> estimate.coarser(5).shares, estimate.coarser({"three": [3]}).names
         (array([0.75, 0.25]), ('three', 'the rest'))
         """

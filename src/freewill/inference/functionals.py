@@ -13,15 +13,8 @@ from typing import Any
 import numpy as np
 
 from freewill.alphabets import Alphabet, is_line
-from freewill.alphabets.groups import (
-    Blocks,
-    Groups,
-    Values,
-    checked_length,
-    coarser,
-    members_of,
-    set_name,
-)
+from freewill.alphabets.coarser import checked_length, coarser, members_of, set_name
+from freewill.alphabets.groups import Blocks, Groups, Values
 from freewill.errors import ParameterError, several, shown
 from freewill.limits import refuse_beyond
 from freewill.types import FloatArray, numbers
@@ -102,7 +95,7 @@ def of_groups(groups: Groups) -> Functionals:
     """Ask for the shares of groups of values (`freewill.alphabets.groups`).
 
     >>> import freewill as fw
-    >>> from freewill.alphabets.groups import coarser
+    >>> from freewill.alphabets.coarser import coarser
     >>> menu = fw.Categorical(["yes", "no", "maybe"])
     >>> of_groups(coarser(menu, {"told": ["yes", "no"]})).on(menu).rows
     array([[1., 1., 0.],

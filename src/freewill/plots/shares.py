@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_kind
-from freewill.alphabets.groups import Blocks, Groups, Sets, as_groups, checked_plane, merged_weights
+from freewill.alphabets.coarser import as_groups
+from freewill.alphabets.groups import Blocks, Groups, Sets, checked_plane, merged_weights
 from freewill.errors import ParameterError, several, shown
 from freewill.inference import Intervals
 from freewill.inference.intervals import check_intervals
