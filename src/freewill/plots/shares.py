@@ -200,7 +200,12 @@ def _finish_series(
     """Draw lines across the axis of the shares, and say what is what where there is a choice."""
     axes.grid(axis=shares, color=FAINT, linewidth=0.8)
     if len(series) > 1 or intervals is not None:
-        axes.legend(fontsize=NORMAL, frameon=False, labelcolor=INK)
+        looks: dict[str, Any] = {"fontsize": NORMAL, "frameon": False, "labelcolor": INK}
+        if shares == "y":
+            axes.legend(**looks)
+        else:  # bars leave no room
+            figure: Any = axes.figure
+            figure.legend(loc="outside lower center", ncols=3, **looks)
 
 
 def _maps(

@@ -30,12 +30,14 @@ _DENSE, _WORK = 1024, 10**7
 """Values, and products of values and mechanisms or reports, with which intervals take a second."""
 _DRAWN, _BARS = 100_000, 30
 """Values of a line or cells of a map that are drawn, and labels, each of which takes a line."""
-_LONGEST = 60
+_LONGEST = 40
 """Characters of a label."""
 _BAR = 140
 """Pixels of the longest bar."""
 _SOLID, _SHADED = "#0072B2", "#9CCBE6"
-_CELL = "padding:1px 12px 1px 0;border:0;background:none;"
+_CELL = "padding:1px 12px 1px 0;border:0;background:none;white-space:nowrap;"
+_ONE, _TWO = 580, 780
+"""Pixels across a picture, and across a map beside that of its standard errors."""
 
 
 def page(shares: "Shares") -> str:
@@ -101,7 +103,8 @@ def _picture(shares: "Shares", sure: Intervals | None) -> str:
         estimate.alphabet, {estimate.method: estimate.theta}, intervals=sure, merged=groups
     )
     text = b64encode(drawn).decode()
-    look = "max-width:100%;width:560px;background:white"
+    two = sure is not None and len(groups.alphabet.extent) == 2 and plots.has_neighbours(groups)
+    look = f"max-width:100%;width:{_TWO if two else _ONE}px;background:white"
     return f'<img style="{look}" alt="shares" src="data:image/png;base64,{text}">'
 
 
