@@ -8,9 +8,11 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import freewill as fw
-from cli_cases import AGES, CITY, MENU
+from cli_cases import AGES, ALPHABETS, CITY, MENU
 from freewill import plots
 from freewill.readable import page
 from problems import simulated
@@ -123,6 +125,16 @@ def test_labels_are_texts_and_nothing_else():
         assert "<script>alert(1)</script>" in cells or "<b>bold</b>" in cells
         str(shown)
     assert "\x1b" not in str(sets)
+
+
+@settings(deadline=None, max_examples=25)
+@given(alphabet=ALPHABETS, people=st.sampled_from([1, 2, 50, 1000]))
+def test_every_alphabet_has_a_page_with_a_picture(alphabet, people):
+    noisy = fw.KRR(alphabet, 3.0) if alphabet.size > 1 else fw.Identity(alphabet)
+    found = looked_at(fw.gibu(evidence_of(noisy, people)))
+    assert [tag for tag, _ in found.tags].count("img") == 1
+    rows = [tag for tag, _ in found.tags].count("tr")
+    assert rows == 1 + min(20, alphabet.size)
 
 
 def test_a_page_never_fails():

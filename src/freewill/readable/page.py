@@ -4,6 +4,7 @@ It is made whenever somebody looks at an estimate, so that it must be quick and 
 intervals would take long, or a picture cannot be drawn, the page is shown without them.
 """
 
+import warnings
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from html import escape
@@ -99,9 +100,11 @@ def _picture(shares: "Shares", sure: Intervals | None) -> str:
     if groups.count > most or not plots.installed():
         return ""
     estimate = shares.estimate
-    drawn = plots.sketch(
-        estimate.alphabet, {estimate.method: estimate.theta}, intervals=sure, merged=groups
-    )
+    thetas = {estimate.method: estimate.theta}
+    with warnings.catch_warnings():
+        # Of letters that no font has; the table has them.
+        warnings.simplefilter("ignore")
+        drawn = plots.sketch(estimate.alphabet, thetas, intervals=sure, merged=groups)
     text = b64encode(drawn).decode()
     two = sure is not None and len(groups.alphabet.extent) == 2 and plots.has_neighbours(groups)
     look = f"max-width:100%;width:{_TWO if two else _ONE}px;background:white"
