@@ -1,7 +1,8 @@
-"""The commands as tests run them, and the survey that they are tried on."""
+"""The commands as tests run them, the survey that they are tried on, and other alphabets."""
 
 import json
 
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import freewill as fw
@@ -16,6 +17,17 @@ OFFERED = {
     "bits": fw.RAPPOR(AGES, epsilon=4.0),
     "open": fw.Identity(AGES),
 }
+
+LINES = st.builds(
+    lambda first, last, step: fw.Linear(first, first + last * step, step),
+    st.integers(-50, 50),
+    st.integers(0, 30),
+    st.integers(1, 7),
+)
+GRIDS = st.builds(fw.Grid, st.integers(1, 7), st.integers(1, 7), cell=st.just(1.0))
+_LABEL = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+LABELS = st.lists(_LABEL, min_size=1, max_size=12, unique=True).map(fw.Categorical)
+ALPHABETS = st.one_of(LINES, GRIDS, LABELS)
 
 
 def run(*arguments, code=0):

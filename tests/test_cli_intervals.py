@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import shlex
 import struct
 from pathlib import Path
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
-from freewill.alphabets.blocks import blocks, merged, spans
 from freewill.cli.methods import AnyMethod
 from freewill.cli.shares import Asked
 from freewill.reports import load_evidence, save_evidence
@@ -102,12 +102,11 @@ def test_bands_of_a_grid_are_districts_in_the_units_of_its_points(city):
 @pytest.mark.parametrize("grid", [CITY, fw.Grid(5, 3, cell=0.5), fw.Grid(1, 4, cell=2.0)], ids=str)
 def test_edges_of_districts_hold_their_cells(grid, bands):
     """The cells whose centres lie between a row's edges are those that its share is of."""
-    asked = Asked(bands=bands)
-    many = asked.count(grid)
+    groups = Asked(bands=bands).groups(grid)
     centres = np.asarray(grid.decode(np.arange(grid.size)))
-    rows = fw.functionals.districts(asked.side(grid)).on(grid).rows
-    assert len(rows) == many
-    for edges, row in zip(asked.cells(grid, np.arange(many)), rows, strict=True):
+    rows = fw.functionals.districts(bands).on(grid).rows
+    assert len(rows) == groups.count
+    for edges, row in zip(groups.cells(np.arange(groups.count)), rows, strict=True):
         low, high = np.array(edges[::2]), np.array(edges[1::2])
         inside = np.all((centres > low) & (centres < high), axis=1)
         np.testing.assert_array_equal(inside, row == 1)
@@ -141,7 +140,7 @@ def test_the_table_has_them_too(monday, city):
         assert line[3:5] == [f"{low:.4%}", f"{high:.4%}"]
     districts = run("estimate", city[0], "--intervals", "--bands", 4, "--rows", 1).stdout
     assert "37.7228..37.7946" in districts
-    assert "1 band with" in districts
+    assert "1 district with" in districts
 
 
 def test_a_band_that_holds_everyone_has_all_of_them(monday):
@@ -213,6 +212,27 @@ def test_smoothing_tells_how_far_it_is(monday, monkeypatch):
     assert told
 
 
+# Maps for other programs
+
+
+def test_maps_carry_intervals_and_districts(city, tmp_path):
+    path, evidence = city
+    sure = fw.intervals(evidence, fw.functionals.districts(4))
+    options = ("--intervals", "--bands", 4)
+    run("estimate", path, *options, "--geojson", tmp_path / "map.geojson")
+    written = json.loads((tmp_path / "map.geojson").read_text())
+    assert json.loads(run("estimate", path, *options, "--geojson", "-").stdout) == written
+    told = [feature["properties"] for feature in written["features"]]
+    for name in ("point", "low", "high", "standard_error"):
+        np.testing.assert_allclose([one[name] for one in told], getattr(sure, name), rtol=1e-9)
+    assert [(one["column"], one["columns"], one["rows"]) for one in told] == [(0, 4, 4), (4, 2, 4)]
+    shares = run_json("estimate", path, "--bands", 4)["shares"]
+    assert [one["share"] for one in told] == shares
+    single = json.loads(run("estimate", path, "--intervals", "--geojson", "-").stdout)
+    assert len(single["features"]) == 24
+    assert "standard_error" in single["features"][0]["properties"]
+
+
 # Refusals
 
 
@@ -223,18 +243,13 @@ def test_levels_that_are_none(monday, level):
     assert not answer.stdout
 
 
-def test_what_cannot_be_asked(monday, menu, city, tmp_path):
+def test_what_cannot_be_asked(monday, menu):
     path, _ = monday
     for bands in ("0", "-3", "2.5", "many", "1e30"):
         assert "--bands" in run("estimate", path, f"--bands={bands}", code=2).stderr
     assert "add --intervals" in refused("estimate", path, "--level", 0.9)
     assert "add --intervals" in refused("estimate", path, "--joint")
     assert "3 labels have none" in refused("estimate", menu[0], "--bands", 2)
-    map_file = tmp_path / "map.geojson"
-    assert "single cells" in refused("estimate", city[0], "--bands", 2, "--geojson", map_file)
-    assert "single cells" in refused("estimate", city[0], "--intervals", "--geojson", "-")
-    run("estimate", city[0], "--intervals", "--geojson", map_file)
-    assert map_file.exists()
 
 
 def test_one_person_has_no_interval(tmp_path):
@@ -290,7 +305,8 @@ def test_the_warning_is_never_less_than_counting_allows(people, size, epsilon, b
     line = fw.Linear(0, size - 1)
     mechanism = fw.KRR(line, epsilon)
     evidence = fw.collect([(mechanism, np.zeros(people, dtype=int))])
-    said = Asked(bands=bands).warning(evidence, fw.gibu(evidence), None)
+    asked = Asked(bands=bands)
+    said = asked.warning(asked.shares(fw.gibu(evidence)), None)
     if (bands or 1) >= size:
         assert not said  # everyone is in the one band there is
         return
@@ -333,30 +349,3 @@ def test_pictures_are_written(monday, city, menu, tmp_path):
         width, height = struct.unpack(">II", target.read_bytes()[16:24])
         assert width > 600
         assert height > 200
-
-
-# Blocks of neighbours
-
-
-@given(
-    alphabet=st.one_of(
-        st.integers(0, 30).map(lambda last: fw.Linear(0, last)),
-        st.builds(fw.Grid, st.integers(1, 7), st.integers(1, 7), cell=st.just(1.0)),
-    ),
-    side=st.integers(1, 40),
-    data=st.data(),
-)
-def test_blocks_are_what_functionals_merge(alphabet, side, data):
-    group = fw.functionals.bins if len(alphabet.axes) == 1 else fw.functionals.districts
-    rows = group(side).on(alphabet).rows
-    np.testing.assert_array_equal(rows, blocks(alphabet, side) == np.arange(len(rows))[:, None])
-    weights = data.draw(st.lists(st.floats(0, 1), min_size=alphabet.size, max_size=alphabet.size))
-    np.testing.assert_allclose(merged(alphabet, weights, side), rows @ weights, atol=1e-12)
-    first, end = spans(alphabet, side)
-    counts = np.prod(end - first, axis=0)
-    np.testing.assert_array_equal(counts, rows.sum(axis=1))
-
-
-def test_labels_have_no_blocks():
-    with pytest.raises(fw.AlphabetError, match="no neighbours"):
-        blocks(MENU, 2)

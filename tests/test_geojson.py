@@ -8,6 +8,7 @@ import pytest
 import freewill as fw
 from cli_cases import CITY, refused, run
 from freewill import geojson
+from freewill.alphabets.coarser import coarser
 
 SHARES = np.arange(CITY.size) / np.arange(CITY.size).sum()
 
@@ -55,6 +56,48 @@ def test_neighbours_share_their_edges():
 def test_what_has_no_place_on_the_earth_is_refused(alphabet, theta, words):
     with pytest.raises(fw.FreewillError, match=words):
         geojson.features(alphabet, theta)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(2, 3), (1, 1), (4, 4), (100, 1)])
+def test_districts_are_the_polygons(columns, rows):
+    """Each is the sum of the cells whose centres it holds, and together they cover the box once."""
+    found = geojson.features(CITY, SHARES, coarser(CITY, columns, rows))
+    centres = np.asarray(CITY.decode(np.arange(CITY.size)))
+    seen = np.zeros(CITY.size)
+    for feature, ring in zip(found["features"], rings(found), strict=True):
+        (left, low), _, (right, high) = ring[:3]
+        inside = (centres > (low, left)).all(axis=1) & (centres < (high, right)).all(axis=1)
+        told = feature["properties"]
+        assert told["share"] == pytest.approx(SHARES[inside].sum())
+        assert told["columns"] * told["rows"] == inside.sum()
+        assert told["row"] * CITY.columns + told["column"] == np.flatnonzero(inside)[0]
+        seen += inside
+    assert seen.tolist() == [1.0] * CITY.size
+
+
+def test_cells_carry_their_intervals():
+    evidence = fw.collect([(fw.KRR(CITY, 3.0), [0, 1, 1, 7, 20])])
+    sure = fw.intervals(evidence)
+    found = geojson.features(CITY, SHARES, intervals=sure)
+    for index, feature in enumerate(found["features"]):
+        told = feature["properties"]
+        for name in ("point", "low", "high", "standard_error"):
+            assert told[name] == getattr(sure, name)[index]
+    blind = fw.collect([(fw.Matrix(CITY, np.full((24, 2), 0.5)), [0, 1])])
+    unknown = geojson.features(CITY, SHARES, 3, fw.intervals(blind, fw.functionals.districts(3)))
+    assert {one["properties"]["standard_error"] for one in unknown["features"]} == {None}
+    json.dumps(unknown, allow_nan=False)
+
+
+def test_maps_of_something_else_are_refused():
+    sure = fw.intervals(fw.collect([(fw.KRR(CITY, 3.0), [0, 1, 1])]))
+    with pytest.raises(fw.ParameterError, match="one for each share"):
+        geojson.features(CITY, SHARES, 2, sure)
+    with pytest.raises(fw.ParameterError, match="no rectangles"):
+        geojson.features(CITY, SHARES, coarser(CITY, [CITY.decode([0, 1])]))
+    for wrong in (0, 1.5, "2", None):
+        with pytest.raises(fw.ParameterError, match="merged="):
+            geojson.features(CITY, SHARES, wrong)
 
 
 def test_an_estimate_becomes_a_map(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 import freewill as fw
 from freewill import plots
+from freewill.alphabets.coarser import coarser
 
 AGES = fw.Linear(0, 99)
 CITY = fw.Grid(columns=24, rows=16, cell=0.5)
@@ -149,6 +150,31 @@ def test_beside_a_map_stand_its_standard_errors(tmp_path, drawn):
     )
     assert "8 x 8 cells" in scales[0].get_ylabel()
     assert "standard error" in scales[1].get_ylabel()
+
+
+def test_districts_need_not_be_square(tmp_path, drawn):
+    theta = np.arange(CITY.size) / np.arange(CITY.size).sum()
+    groups = coarser(CITY, 12, 4)
+    found = intervals_of(CITY, fw.functionals.districts(12, 4))
+    plots.picture(CITY, {"a": theta}, path=tmp_path / "a.png", merged=groups, intervals=found)
+    shares, errors, *scales = drawn[0].axes
+    corner = 100 * theta.reshape(16, 24)[4:8, :12].sum()
+    np.testing.assert_allclose(shares.images[0].get_array()[4:8, :12], corner)
+    np.testing.assert_allclose(
+        errors.images[0].get_array()[4:8, :12], 100 * found.standard_error[2]
+    )
+    assert "12 x 4 cells" in scales[0].get_ylabel()
+
+
+@pytest.mark.parametrize("alphabet", [AGES, CITY, MENU], ids=str)
+def test_sets_are_bars_with_their_names(alphabet, tmp_path, drawn):
+    groups = coarser(alphabet, {"$first$": alphabet.decode([0, 1])})
+    theta = np.arange(1, alphabet.size + 1) / np.arange(1, alphabet.size + 1).sum()
+    plots.picture(alphabet, {"a": theta}, path=tmp_path / "a.png", merged=groups)
+    axes = drawn[0].axes[0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == [r"\$first\$", "the rest"]
+    widths = [bar.get_width() for bars in axes.containers for bar in bars]
+    np.testing.assert_allclose(widths, [100 * theta[:2].sum(), 100 * theta[2:].sum()])
 
 
 def test_labels_have_error_bars(tmp_path, drawn):

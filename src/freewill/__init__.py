@@ -70,6 +70,7 @@ _HOMES = {
     ),
     "metrics": ("emd", "kl", "l2", "total_variation"),
     "operators": ("Operator", "dot_test"),
+    "readable": ("Shares",),
     "reports": (
         "InvalidReports",
         "load_evidence",

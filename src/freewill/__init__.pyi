@@ -64,6 +64,7 @@ from freewill.metrics import l2 as l2
 from freewill.metrics import total_variation as total_variation
 from freewill.operators import Operator as Operator
 from freewill.operators import dot_test as dot_test
+from freewill.readable import Shares as Shares
 from freewill.reports import InvalidReports as InvalidReports
 from freewill.reports import load_evidence as load_evidence
 from freewill.reports import read_reports as read_reports

@@ -18,7 +18,7 @@ UNCALLED = {
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "Estimate": "a result", "Step": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
-    "Comparison": "a result", "SmoothEstimate": "a result",
+    "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -109,6 +109,13 @@ def _written(case: Case) -> Any:
     return lambda name, path, survey: fw.write_reports(path, [(name, [0, 1])], survey=survey)
 
 
+def _sets(case: Case) -> Any:
+    """Return the making of two sets of values."""
+    estimate = fw.gibu(_one())
+    return lambda members, others: estimate.coarser({"some": members, "others": others})
+
+
+_SHOWN: list[Callable[[], fw.Evidence]] = [_one, _two, _spread]
 _EITHER, _ONE = Drawn(lambda case: case.pick([_one(), _two()])), Drawn(lambda case: _one())
 _SOME, _ANY = Drawn(lambda case: case.pick(_ALPHABETS)), Drawn(lambda case: case.pick(_MECHANISMS))
 _PATH = Drawn(lambda case: case.folder / "x.json")
@@ -198,6 +205,23 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         fw.intervals,
         {"evidence": _EITHER, "of": None, "level": 0.95, "joint": False, "start": None},
     ),
+    "intervals.table": (
+        Drawn(lambda case: fw.intervals(_two()).table),
+        {"backend": "pyarrow"},
+    ),
+    "estimate.intervals": (
+        Drawn(lambda case: fw.gibu(case.pick(_SHOWN)()).intervals),
+        {"of": None, "level": 0.95, "joint": False},
+    ),
+    "estimate.table": (
+        Drawn(lambda case: fw.gibu(case.pick(_SHOWN)()).table),
+        {"intervals": True, "joint": False, "backend": "polars"},
+    ),
+    "estimate.coarser": (
+        Drawn(lambda case: fw.gibu(case.pick(_SHOWN)()).coarser),
+        {"by": 2, "rows": None},
+    ),
+    "estimate.coarser of sets": (Drawn(_sets), {"members": [1], "others": [2, 3]}),
     "compare": (
         fw.compare,
         {"one": _EITHER, "other": _EITHER, "of": None, "level": 0.95, "joint": False},
@@ -322,6 +346,10 @@ def _check(result: Any) -> None:
         promise(abs(result.theta.sum() - 1) < 1e-9, f"theta sums to {result.theta.sum()}")
         promise(not np.isnan(result.gap), "the gap is NaN")
         str(result)
+    if isinstance(result, fw.Shares):
+        promise(abs(result.shares.sum() - 1) < 1e-9, f"shares sum to {result.shares.sum()}")
+        str(result)
+        promise("<table" in result._repr_html_(), "shares have no page")
     if isinstance(result, fw.Evidence):
         promise(result.people >= 0, f"{result.people} people")
         str(result)

@@ -11,6 +11,7 @@ import typer
 
 from freewill import geojson as geojson_file
 from freewill import plots
+from freewill.alphabets.groups import Values
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
 from freewill.cli.methods import AnyMethod
@@ -26,15 +27,16 @@ from freewill.cli.options import (
     option,
 )
 from freewill.cli.overwrites import refuse_overwriting
-from freewill.cli.shares import COLUMNS, Asked, advice, described, heading, numbers
+from freewill.cli.shares import Asked, described
 from freewill.cli.show import FAILED, console, remark, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, standard_input
 from freewill.errors import ParameterError, several
 from freewill.estimators import Estimate, Status
 from freewill.evidence import Evidence
-from freewill.geojson import features
+from freewill.geojson import check_place, features
 from freewill.inference import Intervals
 from freewill.progress import progress
+from freewill.readable import Shares, advice, heading
 from freewill.reports import is_evidence
 from freewill.types import FloatArray
 
@@ -91,7 +93,7 @@ def estimate(
     plot: Annotated[Path | None, option("Draw a picture: .png, .svg or .pdf.")] = None,
     geojson: Annotated[
         Path | None,
-        option("Write the cells of a latitude/longitude box, with shares: .geojson, .json or -."),
+        option("Write the map of a latitude/longitude box, cells or bands: .geojson, .json or -."),
     ] = None,
 ) -> None:
     """Reconstruct the distribution of the true values, with a certificate.
@@ -112,11 +114,6 @@ def estimate(
     to_screen = str(geojson) == DASH
     if as_json + as_csv + to_screen > 1:
         raise ParameterError("--json, --csv or --geojson - were given together: take one of them.")
-    if geojson is not None and (bands is not None or (intervals and to_screen)):
-        raise ParameterError(
-            "--geojson writes the shares of single cells: leave out --bands and, to print it, "
-            "--intervals; or take --csv."
-        )
     check_targets(geojson, plot, [*sources, *([] if survey is None else [str(survey)])])
     given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = AnyMethod.parse(method, **given)
@@ -126,45 +123,44 @@ def estimate(
         evidence = evidence.only(*only) if only else evidence
         asked.check(evidence)
         if geojson is not None:
-            features(evidence.alphabet, np.zeros(evidence.alphabet.size))  # refused before the work
+            check_place(evidence.alphabet)  # refused before the work
         found = chosen.run_shown(evidence)
+        shares = asked.shares(found)
         with progress("looking how sure that is"):
-            sure = asked.look(evidence, found) if intervals else None
+            sure = asked.look(shares)
             plain = not (to_screen or as_json or as_csv)
-            warning = asked.warning(evidence, found, sure) if plain or intervals else ""
+            warning = asked.warning(shares, sure) if plain or intervals else ""
     if to_screen:
-        say_json(features(evidence.alphabet, found.theta))
+        say_json(features(found.alphabet, found.theta, shares.groups, sure))
     elif as_json:
-        say_json({**describe(found, asked, sure), **lost})
+        say_json({**describe(shares, sure), **lost})
     elif as_csv:
-        say_raw(as_rows(found, asked, sure))
+        say_raw(as_rows(shares, sure))
     else:
-        show(found, asked, sure, rows, warning)
+        show(shares, sure, rows, warning)
     if plot is not None:
-        draw(found, asked, sure, plot)
+        draw(shares, sure, plot)
     if geojson is not None and not to_screen:
-        geojson_file.write(evidence.alphabet, found.theta, geojson)
+        geojson_file.write(found.alphabet, found.theta, geojson, shares.groups, sure)
         remark(f"map written to {geojson}")
     if warning and not plain:
         remark(warning)
     comment(found, sure)
 
 
-def draw(found: Estimate, asked: Asked, sure: Intervals | None, plot: Path) -> None:
+def draw(shares: Shares, sure: Intervals | None, plot: Path) -> None:
     """Draw the shares, with their intervals where these were asked for."""
-    title, thetas = (
-        f"{found.method}: {several(found.people, 'person')}",
-        {found.method: found.theta},
-    )
-    side = asked.side(found.alphabet)
-    plots.picture(found.alphabet, thetas, path=plot, title=title, intervals=sure, merged=side)
+    found, groups = shares.estimate, shares.groups
+    title = f"{found.method}: {several(found.people, 'person')}"
+    thetas = {found.method: found.theta}
+    plots.picture(found.alphabet, thetas, path=plot, title=title, intervals=sure, merged=groups)
     remark(f"picture written to {plot}")
 
 
 def comment(found: Estimate, sure: Intervals | None) -> None:
     """Say what is hardly known and what did not arrive, of which the exit code tells too."""
     if sure is not None and sure.advice:
-        remark(advice(sure))
+        remark(advice(sure, "--bands"))
     if found.unresolved:
         remark(
             f"{several(found.unresolved, 'direction')} of the distribution without a trace in "
@@ -206,64 +202,58 @@ def load(
     return reading.evidence, losses(reading)
 
 
-def describe(found: Estimate, asked: Asked, sure: Intervals | None) -> dict[str, Any]:
+def describe(shares: Shares, sure: Intervals | None) -> dict[str, Any]:
     """Describe an estimate for JSON; an infinite gap is null, as is an infinite standard error."""
-    alphabet = found.alphabet
-    cells = asked.cells(alphabet, np.arange(asked.count(alphabet)))
-    heads, shares = asked.heads(alphabet), asked.shares(found).tolist()
+    found, groups = shares.estimate, shares.groups
+    cells, numbers = groups.cells(np.arange(len(shares))), shares.shares.tolist()
     values = [cell[0] if len(cell) == 1 else cell for cell in cells]
-    bands = [dict(zip(heads, cell, strict=True)) for cell in cells]
-    merged = asked.bands is not None
+    bands = [dict(zip(groups.heads, cell, strict=True)) for cell in cells]
+    single = isinstance(groups, Values)
     return {
         **{name: getattr(found, name) for name in _TOLD},
         "people": found.people,
-        "alphabet": alphabet.spec(),
-        **({"bands": bands, "shares": shares} if merged else {"values": values, "theta": shares}),
+        "alphabet": found.alphabet.spec(),
+        **({"values": values, "theta": numbers} if single else {"bands": bands, "shares": numbers}),
         **({} if sure is None else {"intervals": described(sure)}),
     }
 
 
-def as_rows(found: Estimate, asked: Asked, sure: Intervals | None) -> str:
+def as_rows(shares: Shares, sure: Intervals | None) -> str:
     """Return CSV: one row a value or band, with its coordinates on a grid, share and interval."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    alphabet, shares = found.alphabet, asked.shares(found)
-    places = np.arange(shares.size)
-    writer.writerow([*asked.heads(alphabet), "share", *(COLUMNS if sure is not None else ())])
-    more: list[list[float]] = [[]] * shares.size if sure is None else numbers(sure, places)
-    values = asked.cells(alphabet, places)
-    for cells, share, interval in zip(values, shares.tolist(), more, strict=True):
-        writer.writerow([*cells, share, *interval])
+    columns = shares.columns(sure)
+    writer.writerow(columns)
+    writer.writerows(zip(*(np.asarray(one, dtype=object) for one in columns.values()), strict=True))
     return text.getvalue()
 
 
-def show(found: Estimate, asked: Asked, sure: Intervals | None, rows: int, warning: str) -> None:
+def show(shares: Shares, sure: Intervals | None, rows: int, warning: str) -> None:
     """Print the warning, the certificate and the largest shares, in the alphabet's order."""
-    alphabet, shares = found.alphabet, asked.shares(found)
+    found, groups = shares.estimate, shares.groups
     if warning:
         say(f"{warning}\n")
-    say(f"{several(found.people, 'person')}, {alphabet}")
+    say(f"{several(found.people, 'person')}, {found.alphabet}")
     say(f"{found}\n" if sure is None else f"{found}\n{heading(sure)}\n")
-    many = shares.size if rows == 0 else min(rows, shares.size)
-    largest = np.sort(np.argsort(-shares, kind="stable")[:many])
-    more: list[list[float]] = [[]] * many if sure is None else numbers(sure, largest)
-    sizes = zip(shares[largest].tolist(), more, strict=True)
-    words = asked.texts(alphabet, largest)
+    largest = shares.largest(rows or len(shares))
+    numbers = [shares.shares, *(() if sure is None else sure.columns().values())]
+    figures = np.stack([column[largest] for column in numbers]).T.tolist()
     lines = [
-        [*texts, *map(_percentage, (share, *interval))]
-        for texts, (share, interval) in zip(words, sizes, strict=True)
+        [*texts, *map(_percentage, row)]
+        for texts, row in zip(groups.texts(largest), figures, strict=True)
     ]
     columns = () if sure is None else ("point", "low", "high", "std error")
-    heads = [*alphabet.axes, "share", *columns]
-    low, high = (shares, shares) if sure is None else (sure.low, sure.high)
+    heads = [*groups.axes, "share", *columns]
+    low, high = (shares.shares, shares.shares) if sure is None else (sure.low, sure.high)
     bars = _bars(low[largest], high[largest], _room([heads, *lines]))
     lines = [[*line, bar] for line, bar in zip(lines, bars, strict=True)]
     table([*heads, ""], lines, numbers=range(len(heads)))
-    if many < shares.size:
-        what = "value" if asked.bands is None else "band"
+    left = len(shares) - len(largest)
+    if left:
         say(
-            f"\n{several(many, what)} with {float(shares[largest].sum()):.1%} of the people; "
-            f"{shares.size - many:,} more with --rows 0, --csv or --json."
+            f"\n{several(len(largest), groups.what)} with "
+            f"{float(shares.shares[largest].sum()):.1%} of the people; "
+            f"{left:,} more with --rows 0, --csv or --json."
         )
 
 

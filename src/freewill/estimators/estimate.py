@@ -1,9 +1,9 @@
 """What every estimator returns: theta, how it was found, and how far it is from the optimum."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,9 @@ from freewill.solvers.passes import Passes
 from freewill.streams import StreamPart
 from freewill.types import FloatArray, distribution
 
+if TYPE_CHECKING:
+    from freewill.readable import Intervals, Shares
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Estimate:
@@ -28,7 +31,13 @@ class Estimate:
     has the gap after each step. `unresolved` counts directions of theta that the mechanisms do not
     tell apart, however many people report (None: not known). `curvature` is the Hessian of -L at
     theta where the solver holds it: a later run that starts here need not take it from the reports
-    again.
+    again. `evidence` is what it was made from, by which `intervals` tell how sure it is.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> estimate = fw.gibu(fw.collect([(coin, [0], [600]), (coin, [1], [400])]))
+    >>> estimate.table(intervals=True).column_names
+    ['value', 'share', 'point', 'low', 'high', 'standard_error']
     """
 
     theta: FloatArray
@@ -45,6 +54,7 @@ class Estimate:
     unresolved: int | None = None
     trace: tuple[float, ...] = field(default=(), repr=False)
     curvature: FloatArray | None = field(default=None, repr=False)
+    evidence: Evidence | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         by = f" by {self.solver}" if self.solver else ""
@@ -56,6 +66,71 @@ class Estimate:
         if self.unresolved:
             text += f"; not told apart: {several(self.unresolved, 'direction')} of theta"
         return f"{text}. {self.advice}" if self.advice else text
+
+    @property
+    def shares(self) -> "Shares":
+        """The share of every value, as `coarser` has those of groups."""
+        found: Shares = _readable().shares_of(self)
+        return found
+
+    def coarser(self, by: Any, rows: int | None = None) -> "Shares":
+        """Return the shares of groups of values: each is the sum of theta over its group.
+
+        `coarser(5)` takes bands of five values on a line, `coarser(4)` districts of 4 x 4 cells on
+        a grid and `coarser(columns, rows)` others. On any alphabet `by` may be sets of values that
+        have none in common, {"young": range(30), ...}, or a list of such sets; values that are in
+        none of them are "the rest". Nothing is estimated anew, and the certificate stays with the
+        estimate: it is about theta.
+
+        >>> import freewill as fw
+        >>> ages = fw.Identity(fw.Linear(0, 9))
+        >>> estimate = fw.inversion(fw.collect([(ages, [2, 3, 3, 7])]))
+        >>> estimate.coarser(5).shares, estimate.coarser({"three": [3]}).names
+        (array([0.75, 0.25]), ('three', 'the rest'))
+        """
+        found: Shares = _readable().coarser_shares(self, by, rows)
+        return found
+
+    def intervals(self, of: Any = None, level: float = 0.95, joint: bool = False) -> "Intervals":
+        """Return `fw.intervals` from the evidence of this estimate, for every value by default.
+
+        They are about the one-step estimate, whatever method this one is of (docs/inference.md).
+        """
+        found: Intervals = _readable().intervals_of(self, of, level, joint)
+        return found
+
+    def table(
+        self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
+    ) -> Any:
+        """Return a table with one row a value: the value or its coordinates, and its share.
+
+        With `intervals`, True or a level, it has point, low, high and standard_error too. `backend`
+        names the library that it is a table of: pyarrow, pandas, polars (`freewill.frames`).
+        """
+        return self.shares.table(intervals, joint, backend)
+
+    def _repr_html_(self) -> str:
+        return self.shares._repr_html_()
+
+    def __copy__(self) -> Self:
+        return replace(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Evidence in files or on a cluster is this session's. What was worked out from counts, the
+        # laws above all, is larger than they are.
+        kept = self.evidence if self.evidence is not None and self.evidence.held else None
+        if kept is not None:
+            kept = Evidence(kept.alphabet, tuple(replace(group) for group in kept.groups))
+        return {**self.__dict__, "evidence": kept}
+
+    @property
+    def certificate(self) -> str:
+        """What the gap says, in words."""
+        if not np.isfinite(self.gap):
+            return "No bound is known on how much likelier another distribution is."
+        total = self.gap * self.people
+        more = f"{100 * np.expm1(total):.2g} %" if total < 0.7 else f"a factor of e^{total:.3g}"
+        return f"No distribution makes these reports likelier by more than {more}."
 
     @property
     def advice(self) -> str:
@@ -76,6 +151,13 @@ class Estimate:
             f"If that is little beside 1, theta is as good as the best one: tol={self.gap:.1e} "
             f"accepts it. If a solver was named, name none: others are then tried as well."
         )
+
+
+def _readable() -> Any:
+    """Return the room that shows estimates. It lies above this one: entered when first asked."""
+    from freewill import readable  # noqa: PLC0415
+
+    return readable
 
 
 Start: TypeAlias = Estimate | ArrayLike
@@ -198,4 +280,5 @@ def estimate_of(
         unresolved=unresolved,
         trace=trace,
         curvature=hessian,
+        evidence=evidence,
     )

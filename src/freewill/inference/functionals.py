@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, is_line
-from freewill.alphabets.base import LARGEST
+from freewill.alphabets.coarser import checked_length, coarser, members_of, set_name
+from freewill.alphabets.groups import Blocks, Groups, Values
 from freewill.errors import ParameterError, several, shown
 from freewill.limits import refuse_beyond
 from freewill.types import FloatArray, numbers
@@ -23,6 +23,7 @@ _LARGEST_WEIGHT = 1e60
 """Weights whose cubes, summed, are still numbers."""
 _ROWS_BYTES = 1 << 28
 """Weights of all functionals of one question: 256 MiB."""
+_BETTER_SETS = "fewer, larger groups are known better"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,8 @@ class Weights:
     namer: Callable[[], Sequence[str]]
     single: bool = False
     """Whether one functional was asked for, and no list of them."""
+    better: str = ""
+    """What is known better than these, where they are hardly known."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -85,19 +88,26 @@ def cells() -> Functionals:
     >>> fw.functionals.cells().on(fw.Linear(1, 3)).names
     ('1', '2', '3')
     """
+    return Functionals("every value", lambda alphabet: _weights(Values(alphabet)))
+
+
+def of_groups(groups: Groups) -> Functionals:
+    """Ask for the shares of groups of values (`freewill.alphabets.groups`).
+
+    >>> import freewill as fw
+    >>> from freewill.alphabets.coarser import coarser
+    >>> menu = fw.Categorical(["yes", "no", "maybe"])
+    >>> of_groups(coarser(menu, {"told": ["yes", "no"]})).on(menu).rows
+    array([[1., 1., 0.],
+           [0., 0., 1.]])
+    """
 
     def bind(alphabet: Alphabet) -> Weights:
-        size = alphabet.size
-        refuse_beyond(
-            _ROWS_BYTES,
-            8 * size * size,
-            f"every one of {several(size, 'value')}",
-            "Ask for what the values add up to: functionals.bins, districts or values.",
-            ParameterError,
-        )
-        return Weights(np.eye(size), lambda: value_names(alphabet))
+        if alphabet != groups.alphabet:
+            raise ParameterError(f"{groups} of {groups.alphabet}: expected some of {alphabet}.")
+        return _weights(groups)
 
-    return Functionals("every value", bind)
+    return Functionals(str(groups), bind)
 
 
 def values(some: Any) -> Functionals:
@@ -110,11 +120,13 @@ def values(some: Any) -> Functionals:
     sets = some if isinstance(some, dict) else {"": some}
 
     def bind(alphabet: Alphabet) -> Weights:
-        rows = np.zeros((len(sets), alphabet.size))
-        for row, members in zip(rows, sets.values(), strict=True):
-            row[alphabet.encode(members)] = 1.0
-        names = tuple(name or _set_name(members) for name, members in sets.items())
-        return Weights(rows, lambda: names, single=not isinstance(some, dict))
+        refuse_many(len(sets), alphabet.size, several(len(sets), "set"), "Ask for fewer of them.")
+        rows, names = np.zeros((len(sets), alphabet.size)), []
+        for row, (name, members) in zip(rows, sets.items(), strict=True):
+            indices = members_of(alphabet, members)
+            row[indices] = 1.0
+            names.append(name or set_name(alphabet, indices))
+        return Weights(rows, lambda: names, not isinstance(some, dict), _BETTER_SETS)
 
     return Functionals("sets of values", bind)
 
@@ -167,13 +179,8 @@ def cdf() -> Functionals:
 
     def bind(alphabet: Alphabet) -> Weights:
         places, size = _positions(alphabet, "the CDF"), alphabet.size
-        refuse_beyond(
-            _ROWS_BYTES,
-            8 * size * size,
-            f"the CDF at {several(size, 'value')}",
-            "Ask for functionals.between or for quantiles.",
-            ParameterError,
-        )
+        advice = "Ask for functionals.between or for quantiles."
+        refuse_many(size, size, f"the CDF at {several(size, 'value')}", advice)
         return Weights(np.tri(size)[:-1], lambda: [f"<= {place:g}" for place in places[:-1]])
 
     return Functionals("the CDF", bind)
@@ -198,16 +205,11 @@ def bins(width: int) -> Functionals:
     >>> fw.functionals.bins(2).on(fw.Linear(0, 4)).names
     ('0..1', '2..3', '4')
     """
-    _checked_length("width", width)
+    width = checked_length("width", width)
 
     def bind(alphabet: Alphabet) -> Weights:
-        places = _positions(alphabet, "bins")
-        which = np.arange(places.size) // width
-        starts = np.arange(0, places.size, width)
-        ends = np.minimum(starts + width, places.size) - 1
-        pairs = list(zip(places[starts], places[ends], strict=True))
-        names = tuple(f"{a:g}..{b:g}" if a != b else f"{a:g}" for a, b in pairs)
-        return Weights(_grouped(which), lambda: names)
+        _check_line(alphabet, "bins")
+        return _weights(coarser(alphabet, width))
 
     return Functionals(f"bins of {several(width, 'value')}", bind)
 
@@ -219,22 +221,12 @@ def districts(columns: int, rows: int | None = None) -> Functionals:
     >>> fw.functionals.districts(12, 16).on(fw.Grid(24, 16, cell=0.5)).names
     ('columns 0..11, rows 0..15', 'columns 12..23, rows 0..15')
     """
-    _checked_length("columns", columns)
-    high = columns if rows is None else rows
-    _checked_length("rows", high)
+    columns = checked_length("columns", columns)
+    high = columns if rows is None else checked_length("rows", rows)
 
     def bind(alphabet: Alphabet) -> Weights:
-        shape = _plane(alphabet, "districts")
-        row, column = np.divmod(np.arange(alphabet.size), shape[1])
-        across = -(-shape[1] // columns)
-        which = (row // high) * across + column // columns
-        names = tuple(
-            f"columns {c}..{min(c + columns, shape[1]) - 1}, "
-            f"rows {r}..{min(r + high, shape[0]) - 1}"
-            for r in range(0, shape[0], high)
-            for c in range(0, shape[1], columns)
-        )
-        return Weights(_grouped(which), lambda: names)
+        _plane(alphabet, "districts")
+        return _weights(coarser(alphabet, columns, high))
 
     return Functionals(f"districts of {columns} x {high} cells", bind)
 
@@ -310,23 +302,37 @@ def weights_of(of: Any, alphabet: Alphabet) -> Weights:
     return Weights(rows, lambda: [f"functional {number}" for number in range(len(rows))], single)
 
 
-def value_names(alphabet: Alphabet) -> list[str]:
-    """Return what people call the values: labels, numbers or cells."""
-    if alphabet.labels:
-        return list(alphabet.labels)
-    places = np.asarray(alphabet.decode(np.arange(alphabet.size)))
-    if places.ndim == 1:
-        return [f"{place:g}" for place in places]
-    return [", ".join(f"{number:.6g}" for number in place) for place in places]
+def refuse_many(count: int, size: int, what: str, advice: str) -> None:
+    """Refuse more rows of weights than memory should hold."""
+    refuse_beyond(_ROWS_BYTES, 8 * count * size, what, advice, ParameterError)
 
 
-def _set_name(members: ArrayLike) -> str:
-    listed = [str(member) for member in np.asarray(members, dtype=object).ravel()]
-    return " or ".join(listed) if len(listed) <= 3 else several(len(listed), "value")
+def _weights(groups: Groups) -> Weights:
+    """Return the weights of disjoint groups: 1 for the values that are in each."""
+    alphabet, count = groups.alphabet, groups.count
+    what = str(groups)
+    if not isinstance(groups, Values):
+        what = f"weights for {groups}, {count:,} of them over {several(alphabet.size, 'value')},"
+    advice = "Ask for what more of the values add up to: functionals.bins, districts or values."
+    refuse_many(count, alphabet.size, what, advice)
+    rows = np.zeros((count, alphabet.size))
+    rows[groups.which, np.arange(alphabet.size)] = 1.0
+    return Weights(rows, lambda: groups.names, better=_better(groups))
 
 
-def _grouped(which: Any) -> FloatArray:
-    return np.asarray(which[None, :] == np.arange(which[-1] + 1)[:, None], dtype=float)
+def _better(groups: Groups) -> str:
+    """Say what is known better than the shares of these groups."""
+    alphabet = groups.alphabet
+    if alphabet.plane is None or not isinstance(groups, Values | Blocks):
+        return _BETTER_SETS
+    larger = groups.count > 2  # of two, nothing larger is left than everything
+    if len(alphabet.axes) == 2:
+        wide = isinstance(groups, Values)
+        districts = f"{'' if wide else 'larger '}districts (functionals.districts) and "
+        return f"{districts if larger else ''}the mean {'are' if larger else 'is'} known better"
+    merged = "merged values" if isinstance(groups, Values) else "wider bands"
+    merged = f"{merged} (functionals.bins), " if larger else ""
+    return f"{merged}the CDF, quantiles and the mean are known better"
 
 
 def _coordinates(alphabet: Alphabet, what: str) -> FloatArray:
@@ -338,9 +344,13 @@ def _coordinates(alphabet: Alphabet, what: str) -> FloatArray:
 
 
 def _positions(alphabet: Alphabet, what: str) -> FloatArray:
+    _check_line(alphabet, what)
+    return _coordinates(alphabet, what)[:, 0]
+
+
+def _check_line(alphabet: Alphabet, what: str) -> None:
     if len(alphabet.axes) != 1 or not is_line(alphabet):
         raise ParameterError(f"{what} on {alphabet}: expected numbers in a row, a Linear alphabet.")
-    return _coordinates(alphabet, what)[:, 0]
 
 
 def _plane(alphabet: Alphabet, what: str) -> tuple[int, int]:
@@ -372,9 +382,3 @@ def _bound(name: str, value: Any) -> float:
     if number.ndim or np.isnan(number):
         raise ParameterError(f"{name}={shown(value)}: expected a number.")
     return float(number)
-
-
-def _checked_length(name: str, value: Any) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not 1 <= value <= LARGEST:
-        raise ParameterError(f"{name}={shown(value)}: expected an integer >= 1.")

@@ -10,6 +10,7 @@ from freewill.alphabets import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.estimators.estimate import Start
 from freewill.evidence import Evidence
+from freewill.frames import frame
 from freewill.inference.functionals import (
     Quantiles,
     Weights,
@@ -23,6 +24,8 @@ from freewill.inference.one_step import OneStep, one_step_from
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
+COLUMNS = ("point", "low", "high", "standard_error")
+"""What is told of each functional, in tables and files."""
 _DRAWS = 2000
 _FAINT = 0.005
 """People a value in a theta that is hardly pulled, whose errors the pull itself does not make."""
@@ -63,6 +66,18 @@ class Intervals:
             for name, point, low, high in zip(self.of, *columns, strict=True)
         ]
         return "\n".join([head, *lines, *([self.advice] if self.advice else [])])
+
+    def columns(self) -> dict[str, FloatArray]:
+        """Return point, low, high and standard error, one number a functional."""
+        return {name: np.atleast_1d(getattr(self, name)) for name in COLUMNS}
+
+    def table(self, backend: Any = "pyarrow") -> Any:
+        """Return a table with one row a functional: of, point, low, high, standard_error.
+
+        `backend` names the library that it is a table of (`freewill.frames`): pyarrow, pandas,
+        polars.
+        """
+        return frame({"of": list(self.of), **self.columns()}, backend)
 
 
 @one_blas_thread
@@ -137,7 +152,7 @@ def _intervals(estimator: OneStep, weights: Weights, level: float, joint: bool) 
         critical=critical,
         people=evidence.people,
         alphabet=evidence.alphabet,
-        advice=_advice(point, errors, least, most, evidence.alphabet),
+        advice=_advice(point, errors, least, weights.better),
     )
 
 
@@ -249,9 +264,7 @@ def _single(found: Intervals) -> Intervals:
     )
 
 
-def _advice(
-    point: FloatArray, errors: FloatArray, least: FloatArray, most: FloatArray, alphabet: Alphabet
-) -> str:
+def _advice(point: FloatArray, errors: FloatArray, least: FloatArray, better: str) -> str:
     """Say which of many functionals are hardly known, and what is known better."""
     if len(point) < 2:
         return ""
@@ -260,14 +273,18 @@ def _advice(
     many = f"{blind} of {several(len(point), 'share')} cannot be told at all: " if blind else ""
     if faint < len(point) / 2 and not blind:
         return ""
-    better = {
-        1: "merged values (functionals.bins), the CDF, quantiles and the mean are known better",
-        2: "districts (functionals.districts) and the mean are known better",
-    }
-    known = (
-        better[len(alphabet.axes)] if alphabet.plane else "fewer, larger groups are known better"
-    )
     return (
         f"{many}{faint} of {len(point)} have a standard error of more than half of what "
-        f"they are: {known}."
+        f"they are{f': {better}' if better else ''}."
     )
+
+
+def check_intervals(intervals: Any, alphabet: Alphabet, count: int) -> None:
+    """Refuse intervals of anything but the shares that are shown."""
+    if not isinstance(intervals, Intervals):
+        raise ParameterError(f"intervals={shown(intervals)}: expected those of fw.intervals.")
+    if intervals.alphabet != alphabet or np.shape(intervals.point) != (count,):
+        raise ParameterError(
+            f"intervals of {several(len(intervals), 'functional')} over {intervals.alphabet}, for "
+            f"{several(count, 'share')} over {alphabet}: expected one for each share."
+        )

@@ -6,6 +6,7 @@ from time import perf_counter
 
 import numpy as np
 
+from freewill.errors import several
 from freewill.estimators.estimate import (
     Estimate,
     default_tolerance,
@@ -60,6 +61,15 @@ class SmoothEstimate(Estimate):
     def width(self) -> float:
         """The average width, in steps or cells; 0 where nothing was smoothed."""
         return sum(fit.weight * fit.width for fit in self.fits)
+
+    @property
+    def certificate(self) -> str:
+        """What the gap says, in words: something of each fit, nothing of their average."""
+        used = sum(1 for fit in self.fits if fit.weight)
+        return (
+            f"An average of {several(used, 'fit')}, each as likely as its own smoothness allows, "
+            f"but for {self.gap:.2g} a person at most; without smoothing others are likelier."
+        )
 
     @property
     def advice(self) -> str:
@@ -156,6 +166,7 @@ def smooth(
         seconds=perf_counter() - started,
         unresolved=exact.unresolved,
         trace=trace.gaps,
+        evidence=evidence,
         fits=tuple(fits),
     )
 

@@ -16,11 +16,12 @@ from freewill.plots.canvas import (
     VERMILION,
     blank_figure,
     finish,
+    installed,
     require_matplotlib,
     save,
 )
 from freewill.plots.heat_maps import laws
-from freewill.plots.shares import picture
+from freewill.plots.shares import has_neighbours, picture, sketch
 
 __all__ = [
     "BLUE",
@@ -34,8 +35,11 @@ __all__ = [
     "VERMILION",
     "blank_figure",
     "finish",
+    "has_neighbours",
+    "installed",
     "laws",
     "picture",
     "require_matplotlib",
     "save",
+    "sketch",
 ]

@@ -1,5 +1,7 @@
 """The house's looks: palette, figures on canvases of their own, axes, scales, files."""
 
+from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,9 +24,16 @@ SMALL, NORMAL, LARGE = 9.0, 10.5, 12.5
 """Points of ticks, labels and titles."""
 FORMATS = (".png", ".svg", ".pdf")
 _DPI = 160  # sharp in print, and a picture stays below a megabyte
+_SMALL_BYTES, _SMALL_DPI = 60_000, (96, 72, 48, 32)
+"""Bytes that a picture within a page may have, and dots to the inch that are tried for it."""
 _LONGEST_NAME, _LONGEST_TITLE = 40, 80
 _ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
+
+
+def installed() -> bool:
+    """Tell whether matplotlib is there."""
+    return find_spec("matplotlib") is not None
 
 
 def require_matplotlib() -> None:
@@ -117,3 +126,15 @@ def save(figure: "Figure", path: str | Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=_DPI, bbox_inches="tight", pad_inches=0.12)
     return target
+
+
+def small_png(figure: "Figure") -> bytes:
+    """Return a figure as a picture for a page; a crowded one has fewer dots, to stay small."""
+    drawn = b""
+    for dots in _SMALL_DPI:
+        held = BytesIO()
+        figure.savefig(held, format="png", dpi=dots, bbox_inches="tight", pad_inches=0.08)
+        drawn = held.getvalue()
+        if len(drawn) <= _SMALL_BYTES:
+            break
+    return drawn

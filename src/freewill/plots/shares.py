@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_kind
-from freewill.alphabets import blocks as neighbours
+from freewill.alphabets.coarser import as_groups
+from freewill.alphabets.groups import Blocks, Groups, Sets, checked_plane, merged_weights
 from freewill.errors import ParameterError, several, shown
 from freewill.inference import Intervals
+from freewill.inference.intervals import check_intervals
 from freewill.plots.canvas import (
     FAINT,
     INK,
@@ -27,6 +29,7 @@ from freewill.plots.canvas import (
     pen_of,
     plain,
     save,
+    small_png,
 )
 from freewill.types import FloatArray, numbers
 
@@ -51,7 +54,7 @@ def picture(
     title: str = "",
     unit: str = "",
     intervals: Intervals | None = None,
-    merged: int = 1,
+    merged: int | Groups = 1,
 ) -> Path:
     """Draw distributions the way their alphabet asks for, the truth with them where it is known.
 
@@ -60,9 +63,10 @@ def picture(
     the truth first, with degrees for a box and kilometres without. Over labels bars lie beside each
     other, the truth in grey.
 
-    `merged` draws so many neighbours of a line, or squares of cells, as one. `intervals` of what is
-    drawn, every value or every such block, are error bars or a band; in the plane a second map has
-    the standard errors, hatched where these are infinite.
+    `merged` draws so many neighbours of a line, or squares of cells, as one, or any groups of
+    `freewill.alphabets.groups`. `intervals` of what is drawn, every value or every such group, are
+    error bars or a band; in the plane a second map has the standard errors, hatched where these are
+    infinite.
 
     >>> import freewill as fw, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -70,26 +74,60 @@ def picture(
     >>> picture(fw.Linear(0, 9), {"estimate": theta}, path=folder / "ages.png").name
     'ages.png'
     """
-    draw = (_bars, _line, _maps)[len(checked_kind(alphabet).extent)]
-    series = _checked(thetas, truth, alphabet)
-    side = _checked_side(merged, alphabet)
-    if side > 1:
-        series = [(one, name, neighbours.merged(alphabet, w, side)) for one, name, w in series]
-    if intervals is not None:
-        _check_intervals(intervals, alphabet, len(series[0][2]))
-    return save(draw(alphabet, series, title, unit, intervals, side), path)
+    return save(_figure(alphabet, thetas, truth, title, unit, intervals, merged), path)
 
 
-def _line(
+def sketch(
     alphabet: Alphabet,
-    series: _Series,
+    thetas: Mapping[str, ArrayLike],
+    *,
+    intervals: Intervals | None = None,
+    merged: int | Groups = 1,
+) -> bytes:
+    r"""Draw the same as `picture` for a page, and return it as PNG of some tens of kilobytes.
+
+    >>> import freewill as fw
+    >>> drawn = sketch(fw.Linear(0, 9), {"estimate": np.full(10, 0.1)})
+    >>> drawn[:4], len(drawn) < 60_000
+    (b'\x89PNG', True)
+    """
+    return small_png(_figure(alphabet, thetas, None, "", "", intervals, merged))
+
+
+def has_neighbours(groups: Groups) -> bool:
+    """Tell whether groups are drawn along their axes, and not as one bar each."""
+    return groups.alphabet.plane is not None and not isinstance(groups, Sets)
+
+
+def _figure(
+    alphabet: Alphabet,
+    thetas: Mapping[str, ArrayLike],
+    truth: ArrayLike | None,
     title: str,
     unit: str,
     intervals: Intervals | None,
-    side: int,
+    merged: int | Groups,
+) -> "Figure":
+    series = _checked(thetas, truth, checked_kind(alphabet))
+    groups = as_groups(alphabet, merged)
+    series = [(one, name, merged_weights(groups, weights)) for one, name, weights in series]
+    if intervals is not None:
+        check_intervals(intervals, alphabet, groups.count)
+    draw = (_bars, _line, _maps)[len(alphabet.extent) if has_neighbours(groups) else 0]
+    return draw(groups, series, title, unit, intervals)
+
+
+def _sides(groups: Groups) -> tuple[int, int]:
+    """Return how many columns and rows are drawn as one."""
+    return (groups.columns, groups.rows) if isinstance(groups, Blocks) else (1, 1)
+
+
+def _line(
+    groups: Groups, series: _Series, title: str, unit: str, intervals: Intervals | None
 ) -> "Figure":
     figure = blank_figure(8.4, 4.4)
     axes = figure.add_subplot()
+    alphabet, (side, _) = groups.alphabet, _sides(groups)
     edges = np.linspace(*alphabet.extent[0], alphabet.size + 1)
     edges = np.append(edges[:-1:side], edges[-1])
     if intervals is not None:
@@ -134,17 +172,12 @@ def _kind(intervals: Intervals) -> str:
 
 
 def _bars(
-    alphabet: Alphabet,
-    series: _Series,
-    title: str,
-    unit: str,
-    intervals: Intervals | None,
-    side: int,
+    groups: Groups, series: _Series, title: str, unit: str, intervals: Intervals | None
 ) -> "Figure":
-    height = np.clip(1.2 + 0.3 * alphabet.size * len(series) ** 0.5, 2.6, 60)
+    height = np.clip(1.2 + 0.3 * groups.count * len(series) ** 0.5, 2.6, 60)
     figure = blank_figure(6.8, float(height))
     axes = figure.add_subplot()
-    places, thick = np.arange(alphabet.size), 0.8 / len(series)
+    places, thick = np.arange(groups.count), 0.8 / len(series)
     for row, (number, name, percent) in enumerate(series):
         offset = (row - (len(series) - 1) / 2) * thick
         colour = TRUTH if number == _TRUTH else pen_of(number)["color"]
@@ -154,7 +187,7 @@ def _bars(
         reach = np.maximum([point - low, high - point], 0.0)
         looks: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 3, "color": INK}
         axes.errorbar(point, places, xerr=reach, label=_kind(intervals), **looks)
-    axes.set_yticks(places, [plain(label) for label in alphabet.labels])
+    axes.set_yticks(places, [plain(name) for name in groups.names])
     axes.invert_yaxis()
     finish(axes, title, "share of people (%)", unit)
     _finish_series(axes, "x", series, intervals)
@@ -167,17 +200,18 @@ def _finish_series(
     """Draw lines across the axis of the shares, and say what is what where there is a choice."""
     axes.grid(axis=shares, color=FAINT, linewidth=0.8)
     if len(series) > 1 or intervals is not None:
-        axes.legend(fontsize=NORMAL, frameon=False, labelcolor=INK)
+        looks: dict[str, Any] = {"fontsize": NORMAL, "frameon": False, "labelcolor": INK}
+        if shares == "y":
+            axes.legend(**looks)
+        else:  # bars leave no room
+            figure: Any = axes.figure
+            figure.legend(loc="outside lower center", ncols=3, **looks)
 
 
 def _maps(
-    alphabet: Alphabet,
-    series: _Series,
-    title: str,
-    unit: str,
-    intervals: Intervals | None,
-    side: int,
+    groups: Groups, series: _Series, title: str, unit: str, intervals: Intervals | None
 ) -> "Figure":
+    alphabet, (columns, rows) = groups.alphabet, _sides(groups)
     (west, east), (south, north) = alphabet.extent
     shape = np.clip((north - south) / (east - west), 0.35, 1.6)
     looks: dict[str, Any] = {"extent": (west, east, south, north)}
@@ -190,8 +224,8 @@ def _maps(
         names = ("longitude (°)", "latitude (°)")
     count = len(series) + (intervals is not None)
     figure, panels = blank_panels(count, shape, "" if count == 1 else title)
-    which = neighbours.blocks(alphabet, side).reshape(neighbours.checked_plane(alphabet))
-    each = "a cell" if side == 1 else f"{side} x {side} cells"
+    which = groups.which.reshape(checked_plane(alphabet))
+    each = "a cell" if columns == rows == 1 else f"{columns} x {rows} cells"
     least = min(0.0, *(float(percent.min()) for _, _, percent in series))
     most = max(float(percent.max()) for _, _, percent in series)
     for axes, (_, name, percent) in zip(panels, series, strict=False):
@@ -229,24 +263,3 @@ def _checked(
             )
         series.append((number, name, 100 * theta))
     return series
-
-
-def _checked_side(merged: Any, alphabet: Alphabet) -> int:
-    """Return how many neighbours to draw as one, at most as many as there are."""
-    whole = isinstance(merged, int | np.integer) and not isinstance(merged, bool)
-    if not whole or merged < 1:
-        raise ParameterError(f"merged={shown(merged)}: expected an integer >= 1.")
-    if merged > 1:
-        neighbours.checked_plane(alphabet)
-    return min(int(merged), alphabet.size)
-
-
-def _check_intervals(intervals: Any, alphabet: Alphabet, count: int) -> None:
-    """Refuse intervals of anything but what is drawn."""
-    if not isinstance(intervals, Intervals):
-        raise ParameterError(f"intervals={shown(intervals)}: expected those of fw.intervals.")
-    if intervals.alphabet != alphabet or np.shape(intervals.point) != (count,):
-        raise ParameterError(
-            f"intervals of {several(len(intervals), 'functional')} over {intervals.alphabet}, for "
-            f"{several(count, 'share')} over {alphabet}: expected one for each share."
-        )

@@ -1,0 +1,17 @@
+"""Estimates for people: shares with labels and intervals, as tables, texts and pages."""
+
+from freewill.inference import Intervals
+from freewill.readable.doubt import FEW, advice, heading, warning
+from freewill.readable.shares import Shares, coarser_shares, intervals_of, shares_of
+
+__all__ = [
+    "FEW",
+    "Intervals",
+    "Shares",
+    "advice",
+    "coarser_shares",
+    "heading",
+    "intervals_of",
+    "shares_of",
+    "warning",
+]
