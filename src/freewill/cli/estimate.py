@@ -13,7 +13,7 @@ from freewill import geojson as geojson_file
 from freewill import plots
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
-from freewill.cli.methods import AnyMethod
+from freewill.cli.methods import AnyMethod, watching
 from freewill.cli.options import (
     AsJson,
     Engine,
@@ -27,10 +27,11 @@ from freewill.cli.options import (
 )
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.shares import COLUMNS, Asked, advice, described, heading, numbers
-from freewill.cli.show import FAILED, console, remark, say, say_json, say_raw, table
+from freewill.cli.show import FAILED, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, standard_input
 from freewill.errors import ParameterError, several
 from freewill.estimators import Estimate, Status
+from freewill.estimators.estimate import default_tolerance
 from freewill.evidence import Evidence
 from freewill.geojson import features
 from freewill.inference import Intervals
@@ -128,8 +129,9 @@ def estimate(
         if geojson is not None:
             features(evidence.alphabet, np.zeros(evidence.alphabet.size))  # refused before the work
         found = chosen.run_shown(evidence)
-        with progress("looking how sure that is"):
-            sure = asked.look(evidence, found) if intervals else None
+        with progress("looking how sure that is") as tell:
+            told = watching(tell, default_tolerance(evidence))
+            sure = asked.look(evidence, found, told) if intervals else None
             plain = not (to_screen or as_json or as_csv)
             warning = asked.warning(evidence, found, sure) if plain or intervals else ""
     if to_screen:
@@ -256,7 +258,7 @@ def show(found: Estimate, asked: Asked, sure: Intervals | None, rows: int, warni
     columns = () if sure is None else ("point", "low", "high", "std error")
     heads = [*alphabet.axes, "share", *columns]
     low, high = (shares, shares) if sure is None else (sure.low, sure.high)
-    bars = _bars(low[largest], high[largest], _room([heads, *lines]))
+    bars = _bars(low[largest], high[largest], room_beside([heads, *lines], _BAR))
     lines = [[*line, bar] for line, bar in zip(lines, bars, strict=True)]
     table([*heads, ""], lines, numbers=range(len(heads)))
     if many < shares.size:
@@ -265,12 +267,6 @@ def show(found: Estimate, asked: Asked, sure: Intervals | None, rows: int, warni
             f"\n{several(many, what)} with {float(shares[largest].sum()):.1%} of the people; "
             f"{shares.size - many:,} more with --rows 0, --csv or --json."
         )
-
-
-def _room(lines: list[list[str]]) -> int:
-    """Return how long bars may be beside these columns, each with two spaces after it."""
-    taken = sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
-    return max(0, min(_BAR, console().width - taken - 2))
 
 
 def _bars(low: FloatArray, high: FloatArray, longest: int) -> list[str]:

@@ -16,6 +16,7 @@ from freewill.evidence import Evidence
 from freewill.inference import Intervals, functionals, intervals
 from freewill.inference.information import several_people
 from freewill.limits import refuse_beyond
+from freewill.solvers import OnStep
 from freewill.types import FloatArray, IntArray
 
 FEW = 300
@@ -112,14 +113,15 @@ class Asked:
             return found.theta
         return merged(alphabet, found.theta, self.side(alphabet))
 
-    def look(self, evidence: Evidence, found: Estimate) -> Intervals:
+    def look(self, evidence: Evidence, found: Estimate, on_step: OnStep | None = None) -> Intervals:
         """Return the intervals that were asked for."""
         alphabet = evidence.alphabet
         of = functionals.cells()
         if self.bands is not None:
             group = functionals.bins if len(alphabet.axes) == 1 else functionals.districts
             of = group(self.side(alphabet))
-        return intervals(evidence, of, self._level, self.joint, start=_start(evidence, found))
+        start = _start(evidence, found)
+        return intervals(evidence, of, self._level, self.joint, start=start, on_step=on_step)
 
     def warning(self, evidence: Evidence, found: Estimate, sure: Intervals | None) -> str:
         """Say how unsure the largest shares are, where people are few; nothing where many."""

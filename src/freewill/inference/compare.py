@@ -58,6 +58,8 @@ class Comparison:
     p_value: float
     level: float
     joint: bool
+    shares: bool
+    """Whether each functional is the share of some values, and no mean, quantile or other sum."""
     people: tuple[int, int]
     alphabet: Alphabet = field(repr=False)
 
@@ -149,10 +151,10 @@ def compare(
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
     wanted, work = asked(of), Work(on_step)
     if isinstance(wanted, Quantiles):
-        many = (1 + joint) * len(cdf().on(one.alphabet).rows)
+        many, shares = (1 + joint) * len(cdf().on(one.alphabet).rows), False
     else:
         wanted = weights_of(wanted, one.alphabet)
-        many = len(wanted.rows)
+        many, shares = len(wanted.rows), bool(np.all((wanted.rows == 0) | (wanted.rows == 1)))
     rest = solves_of(one.alphabet) + _TRANSPORT * transports_on(one.alphabet)
     work.expect(2 * many + rest, maxima=3)
     first = one_step_from(one, on_step=work.maximum(one))
@@ -176,6 +178,7 @@ def compare(
         p_value=equality(one, other, work),
         level=level,
         joint=bool(joint),
+        shares=shares,
         people=(one.people, other.people),
         alphabet=one.alphabet,
     )

@@ -19,6 +19,7 @@ from freewill.plots.canvas import (
     require_matplotlib,
     save,
 )
+from freewill.plots.comparison import comparison
 from freewill.plots.heat_maps import laws
 from freewill.plots.shares import picture
 
@@ -33,6 +34,7 @@ __all__ = [
     "SOFT",
     "VERMILION",
     "blank_figure",
+    "comparison",
     "finish",
     "laws",
     "picture",
