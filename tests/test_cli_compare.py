@@ -69,7 +69,7 @@ def same(rows, expected):
 )
 def test_json_has_the_librarys_comparison(days, options, of, level, joint):
     shown = run_json("compare", *pair(days), *options)
-    expected = fw.compare(*bodies(days), of, level, joint)
+    expected = fw.compare(*bodies(days), of=of, level=level, joint=joint)
     same(shown["differences"], expected)
     assert (shown["differ"], shown["p_value"]) == (expected.differ, expected.p_value)
     assert (shown["level"], shown["joint"], shown["people"]) == (level, joint, [3000, 3000])
@@ -87,7 +87,7 @@ def test_bands_and_districts_say_where_they_are(days):
     shown = run_json("compare", *pair(days), "--bands", 30)["differences"]
     assert [(row["from"], row["to"]) for row in shown] == [(0, 29), (30, 59), (60, 89), (90, 99)]
     shown = run_json("compare", *pair(days, "-city"), "--bands", 4)
-    same(shown["differences"], fw.compare(*bodies(days, "-city"), fw.functionals.districts(4)))
+    same(shown["differences"], fw.compare(*bodies(days, "-city"), of=fw.functionals.districts(4)))
     assert list(shown["differences"][0])[:4] == ["lat_from", "lat_to", "lon_from", "lon_to"]
     assert shown["distance"]["unit"] == "km"
 
@@ -152,7 +152,7 @@ def test_the_largest_differences_are_printed_in_order(days):
 
 def test_bars_lie_on_the_side_of_the_difference(days):
     shown = run("compare", *pair(days), "--bands", 25).stdout
-    found = fw.compare(*bodies(days), fw.functionals.bins(25))
+    found = fw.compare(*bodies(days), of=fw.functionals.bins(25))
     lines = [line for line in shown.splitlines() if "│" in line]
     for line, low, high in zip(lines, found.low, found.high, strict=True):
         left, right = line.split("│")
