@@ -80,7 +80,7 @@ def comparison(
     side = checked_side(merged, found.alphabet)
     drawn = _Columns(found, names)
     alphabet, many = found.alphabet, len(found.of)
-    if alphabet.plane is not None and many == _blocks(alphabet, side):
+    if found.shares and alphabet.plane is not None and many == _blocks(alphabet, side):
         draw = (_on_line, _on_map)[len(alphabet.extent) - 1]
         return save(draw(drawn, title, unit, side), path)
     if side > 1:
