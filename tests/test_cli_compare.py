@@ -10,6 +10,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
+from freewill import plots
 from freewill.cli.differences import largest
 from freewill.reports import load_evidence, save_evidence
 
@@ -174,6 +175,18 @@ def test_reports_are_compared_by_their_survey(days, tmp_path):
     assert "invalid" in refused("compare", *both, "--strict")
     assert "say by --survey" in refused("compare", *both[:2])
     assert run_json("compare", tmp_path / "a.csv", f"{tmp_path}/b*.csv", *both[2:])["differ"]
+
+
+def test_bodies_in_a_picture_have_names_of_their_own(days, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(plots, "comparison", lambda found, **given: told.append(given["names"]))
+    for folder, day in (("a", "monday"), ("b", "tuesday")):
+        (tmp_path / folder).mkdir()
+        shutil.copy(days / f"{day}.parquet", tmp_path / folder / "day.parquet")
+    same_name = [tmp_path / folder / "day.parquet" for folder in ("a", "b")]
+    run("compare", *same_name, "--plot", tmp_path / "x.png")
+    run("compare", *pair(days), "--plot", tmp_path / "x.png")
+    assert told == [[str(path) for path in same_name], ["monday", "tuesday"]]
 
 
 def test_one_side_may_come_in_on_standard_input(days):

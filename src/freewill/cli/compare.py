@@ -91,6 +91,7 @@ def compare(
     if plot is not None:
         title = f"{found.verdict}; {asked.apart(found)}"
         stems = [Path(name).stem for name in names]
+        apart = stems if stems[0] != stems[1] else list(names)
         side = asked.side(first.alphabet)
-        plots.comparison(found, path=plot, names=stems, title=title, merged=side)
+        plots.comparison(found, path=plot, names=apart, title=title, merged=side)
         remark(f"picture written to {plot}")
