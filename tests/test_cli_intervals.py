@@ -204,7 +204,7 @@ def test_options_that_do_not_apply(monday, menu):
 
 def test_smoothing_tells_how_far_it_is(monday, monkeypatch):
     told = []
-    monkeypatch.setattr("freewill.cli.methods.towards", lambda goal, show: told.append)
+    monkeypatch.setattr("freewill.cli.methods.towards", lambda goal: told.append)
     evidence = monday[1].only("identity")
     AnyMethod.parse("smooth").run_shown(evidence)
     assert not told

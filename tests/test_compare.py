@@ -16,6 +16,7 @@ from freewill.inference.equality import (
     smooth_differences,
 )
 from freewill.inference.functionals import weights_of
+from freewill.inference.work import Work
 from problems import simulated
 
 LINE = fw.Linear(0, 19)
@@ -88,9 +89,9 @@ def test_differences_in_single_values_are_found_beside_smooth_ones():
     comb = np.where(np.arange(20) % 2, 1.2, 0.8) / 20
     one = simulated([fw.KRR(LINE, 4.0)], np.full(20, 0.05), 20_000, 0)
     other = simulated([fw.KRR(LINE, 4.0)], comb, 20_000, 1)
-    scores = Scores.of(one, other)
+    scores = Scores.of(one, other, Work(None))
     smooth = smooth_differences(scores.mode, LINE)
-    assert in_stages(*scores.along(smooth), [len(smooth)]) > 1e-3
+    assert in_stages(*scores.along(smooth, Work(None)), [len(smooth)]) > 1e-3
     assert equality(one, other) < 1e-6
 
 
@@ -115,11 +116,11 @@ def test_without_noise_it_is_the_textbook_s_test():
 def test_the_score_is_the_difference_of_efficient_estimates():
     # W^-1 S against C_2 g_2 - C_1 g_1, formed naively at the pooled theta.
     one, other = (simulated(MIXTURES["k-rr"], SMOOTH, 3000, seed) for seed in (0, 1))
-    scores = Scores.of(one, other)
+    scores = Scores.of(one, other, Work(None))
     first, second = scores.one.covariance, scores.other.covariance
     wanted = other.people * second @ scores.slopes[1] - one.people * first @ scores.slopes[0]
     rows = single_differences(scores.mode)
-    score, told = scores.along(rows)
+    score, told = scores.along(rows, Work(None))
     weight = np.linalg.pinv(first + second, rcond=1e-10)
     assert told == pytest.approx(rows @ weight @ rows.T, rel=1e-5, abs=1e-8 * told.max())
     assert score == pytest.approx(rows @ weight @ wanted, rel=1e-5, abs=1e-7 * np.abs(score).max())

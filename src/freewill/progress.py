@@ -18,9 +18,9 @@ _watched: ContextVar[bool] = ContextVar("watched", default=False)
 
 
 class Show(Protocol):
-    """Takes the share done, 0 to 1, and the seconds left where the work knows better than a bar."""
+    """Takes the share done, 0 to 1, the seconds left where the work knows better, and a note."""
 
-    def __call__(self, share: float, left: float | None = None) -> None:
+    def __call__(self, share: float, left: float | None = None, note: str = "") -> None:
         """Show it."""
 
 
@@ -37,24 +37,24 @@ def progress(what: str) -> Iterator[Show]:
     ...     show(0.5)
     """
     bar: Progress | None = None
-    known: tuple[float, float | None] | None = None
+    known: tuple[float, float | None, str] | None = None
 
     def begin() -> None:
         nonlocal bar
         drawn = _bar()
-        drawn.add_task(what, total=None)
+        drawn.add_task(what, total=None, note="")
         bar = drawn
         # In this order, a share told while the bar was made is not lost.
         if known is not None:
             show(*known)
         drawn.start()
 
-    def show(share: float, left: float | None = None) -> None:
+    def show(share: float, left: float | None = None, note: str = "") -> None:
         nonlocal known
-        known = share, left
+        known = share, left, note
         if bar is not None:
             until = None if left is None else monotonic() + left
-            bar.update(bar.task_ids[0], completed=share, total=1.0, until=until)
+            bar.update(bar.task_ids[0], completed=share, total=1.0, until=until, note=note)
 
     if _watched.get() or not sys.stderr.isatty():
         yield show
@@ -73,27 +73,27 @@ def progress(what: str) -> Iterator[Show]:
             bar.stop()
 
 
-def towards(goal: float, show: Callable[[float], None]) -> Callable[[float], None]:
-    """Return what shows, told where a quantity has fallen to, the share done of the way to a goal.
+def towards(goal: float) -> Callable[[float], float]:
+    """Return what says, told where a quantity has fallen to, the share done of the way to a goal.
 
-    The way is measured on a logarithmic scale, from what is told first.
+    The way is measured on a logarithmic scale, from what is told first. What rises again, as the
+    gap does where a solver begins anew, takes nothing back.
 
-    >>> tell = towards(1e-8, print)
-    >>> tell(1.0), tell(1e-4), tell(1e-9)
-    0.0
-    0.5
-    1.0
-    (None, None, None)
+    >>> done = towards(1e-8)
+    >>> done(1.0), done(1e-4), done(1e-3), done(1e-9)
+    (0.0, 0.5, 0.5, 1.0)
     """
-    first = 0.0
+    first, furthest = 0.0, 0.0
 
-    def tell(now: float) -> None:
-        nonlocal first
-        first = first or max(now, 2 * goal)
-        left = math.log(max(now, goal) / goal) / math.log(first / goal)
-        show(min(max(1 - left, 0.0), 1.0))
+    def done(now: float) -> float:
+        nonlocal first, furthest
+        if math.isfinite(now):
+            first = first or max(now, 2 * goal)
+            left = math.log(max(now, goal) / goal) / math.log(first / goal)
+            furthest = max(furthest, min(1 - left, 1.0))
+        return furthest
 
-    return tell
+    return done
 
 
 def _bar() -> "Progress":
@@ -114,6 +114,7 @@ def _bar() -> "Progress":
         columns.TextColumn("{task.description}"),
         columns.BarColumn(),
         columns.TaskProgressColumn(),
+        columns.TextColumn("{task.fields[note]}"),
         columns.TimeElapsedColumn(),
         columns.TextColumn("left:"),
         Left(),

@@ -192,10 +192,10 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         fw.em,
         {"evidence": _EITHER, "delta": 1e-6, "max_steps": 50, "start": None, "on_step": None},
     ),
-    "information": (fw.information, {"evidence": _EITHER, "theta": None}),
+    "information": (fw.information, {"evidence": _EITHER, "theta": None, "on_step": None}),
     "information.standard_error": (
         Drawn(lambda case: fw.information(_two()).standard_error),
-        {"of": "mean"},
+        {"of": "mean", "on_step": None},
     ),
     "information.share": (
         Drawn(lambda case: fw.information(_two()).share),
@@ -203,7 +203,14 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "intervals": (
         fw.intervals,
-        {"evidence": _EITHER, "of": None, "level": 0.95, "joint": False, "start": None},
+        {
+            "evidence": _EITHER,
+            "of": None,
+            "level": 0.95,
+            "joint": False,
+            "start": None,
+            "on_step": None,
+        },
     ),
     "intervals.table": (
         Drawn(lambda case: fw.intervals(_two()).table),
@@ -224,9 +231,16 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "estimate.coarser of sets": (Drawn(_sets), {"members": [1], "others": [2, 3]}),
     "compare": (
         fw.compare,
-        {"one": _EITHER, "other": _EITHER, "of": None, "level": 0.95, "joint": False},
+        {
+            "one": _EITHER,
+            "other": _EITHER,
+            "of": None,
+            "level": 0.95,
+            "joint": False,
+            "on_step": None,
+        },
     ),
-    "one_step": (fw.one_step, {"evidence": _EITHER, "start": None}),
+    "one_step": (fw.one_step, {"evidence": _EITHER, "start": None, "on_step": None}),
     "smooth": (
         fw.smooth,
         {"evidence": _EITHER, "tol": 1e-6, "max_steps": 50, "on_step": None},

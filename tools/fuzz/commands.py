@@ -49,11 +49,24 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "--geojson",
         "--plot",
     ),
+    "compare": (
+        "--survey",
+        "--of",
+        "--bands",
+        "--level",
+        "--joint",
+        "--equal",
+        "--strict",
+        "--rows",
+        "--json",
+        "--csv",
+        "--plot",
+    ),
     "calibrate": ("--alphabet", "--loss", "--prior", "--json"),
     "audit": ("--claim", "--json"),
     "reproduce": ("--list", "--workers", "--out"),
 }
-_FLAGS = {"--drop-outside", "--json", "--strict", "--equal", "--csv", "--list"}
+_FLAGS = {"--drop-outside", "--json", "--strict", "--equal", "--csv", "--list", "--joint"}
 _FILES = {"--survey", "--out", "--prior", "--geojson"}
 _NAMES = (
     "a",
@@ -168,6 +181,7 @@ def _positional(case: Case, command: str, files: list[str]) -> list[str]:
         "collect": [rows],
         "merge": [proof],
         "estimate": [proof],
+        "compare": [proof, case.pick([_second(case, proof)] * 4 + [proof, rows])],
         "audit": [case.pick([survey, spec])],
         "calibrate": [case.pick(["k-rr", "geometric", "rappor"])],
     }.get(command, [])
@@ -176,6 +190,14 @@ def _positional(case: Case, command: str, files: list[str]) -> list[str]:
     if case.often(0.1):
         right = right * 2 + [case.pick(files)]
     return right if case.often(0.97) else []
+
+
+def _second(case: Case, proof: str) -> str:
+    """Write evidence beside the first: of other people, a copy, or anything."""
+    path, first = Path(proof).with_name("second.parquet"), Path(proof).read_bytes()
+    others = dict(zip(whole(), whole(seed=1), strict=True))
+    path.write_bytes(case.pick([others.get(first, first)] * 6 + [first, hostile_evidence(case)]))
+    return str(path)
 
 
 def _option(case: Case, name: str, survey: fw.Survey, files: list[str]) -> list[str]:
@@ -231,6 +253,9 @@ _RIGHT: dict[str, tuple[str, ...]] = {
     "--delta": ("1e-6", "0", "nan", "1e300"),
     "--max-steps": ("1", "0", "5", "1000"),
     "--rows": ("0", "1", "99999999999"),
+    "--of": ("cells", "mean", "median", "quartiles", "cdf", "Cells"),
+    "--bands": ("1", "2", "0", "99999999999"),
+    "--level": ("0.95", "0.5", "0", "1", "nan", "1e-300"),
     "--alphabet": ("0..9", "2x2x1", "a,b"),
     "--loss": ("1", "0", "nan", "1e-300", "1e300", "-1", "inf"),
     "--claim": ("1-ldp", "0.1-geo", "1e999-ldp", "-1-ldp", "ldp"),
@@ -354,12 +379,14 @@ def pipe(case: Case) -> str:
             case.pick(["-", f"{files[5]}/o.csv"]),
             *columns,
         ],
+        "compare": ["compare", "-", files[2], *case.pick([[], ["--equal"], ["--json"]])],
         "audit": ["audit", "-"],
         "merge": ["merge", "-", files[2], "-o", case.pick(["-", f"{files[5]}/o.parquet"])],
         "calibrate": ["calibrate", "k-rr", "-a", "0..3", "-l", "1", "--prior", "-"],
     }
     right = {
         "estimate": proof,
+        "compare": proof,
         "collect": rows,
         "obfuscate": truth,
         "audit": own,

@@ -14,7 +14,7 @@ from freewill import plots
 from freewill.alphabets.groups import Values
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
-from freewill.cli.methods import AnyMethod
+from freewill.cli.methods import AnyMethod, watching
 from freewill.cli.options import (
     AsJson,
     Engine,
@@ -28,10 +28,11 @@ from freewill.cli.options import (
 )
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.shares import Asked, described
-from freewill.cli.show import FAILED, console, remark, say, say_json, say_raw, table
+from freewill.cli.show import FAILED, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, standard_input
 from freewill.errors import ParameterError, several
 from freewill.estimators import Estimate, Status
+from freewill.estimators.estimate import default_tolerance
 from freewill.evidence import Evidence
 from freewill.geojson import check_place, features
 from freewill.inference import Intervals
@@ -126,8 +127,8 @@ def estimate(
             check_place(evidence.alphabet)  # refused before the work
         found = chosen.run_shown(evidence)
         shares = asked.shares(found)
-        with progress("looking how sure that is"):
-            sure = asked.look(shares)
+        with progress("looking how sure that is") as tell:
+            sure = asked.look(shares, watching(tell, default_tolerance(evidence)))
             plain = not (to_screen or as_json or as_csv)
             warning = asked.warning(shares, sure) if plain or intervals else ""
     if to_screen:
@@ -245,7 +246,7 @@ def show(shares: Shares, sure: Intervals | None, rows: int, warning: str) -> Non
     columns = () if sure is None else ("point", "low", "high", "std error")
     heads = [*groups.axes, "share", *columns]
     low, high = (shares.shares, shares.shares) if sure is None else (sure.low, sure.high)
-    bars = _bars(low[largest], high[largest], _room([heads, *lines]))
+    bars = _bars(low[largest], high[largest], room_beside([heads, *lines], _BAR))
     lines = [[*line, bar] for line, bar in zip(lines, bars, strict=True)]
     table([*heads, ""], lines, numbers=range(len(heads)))
     left = len(shares) - len(largest)
@@ -255,12 +256,6 @@ def show(shares: Shares, sure: Intervals | None, rows: int, warning: str) -> Non
             f"{float(shares.shares[largest].sum()):.1%} of the people; "
             f"{left:,} more with --rows 0, --csv or --json."
         )
-
-
-def _room(lines: list[list[str]]) -> int:
-    """Return how long bars may be beside these columns, each with two spaces after it."""
-    taken = sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
-    return max(0, min(_BAR, console().width - taken - 2))
 
 
 def _bars(low: FloatArray, high: FloatArray, longest: int) -> list[str]:

@@ -1,5 +1,6 @@
 """Every method that `freewill estimate` knows, with a bar that shows how far it has come."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,11 +10,8 @@ from freewill.estimators.estimate import default_tolerance
 from freewill.estimators.methods import Entry, Method
 from freewill.evidence import Evidence
 from freewill.inference import one_step, smooth
-from freewill.progress import progress, towards
-from freewill.solvers import Step
-
-_FITS = 90
-"""The most that smoothing takes, but for a few."""
+from freewill.progress import Show, progress, towards
+from freewill.solvers import OnStep, Step
 
 
 @dataclass(frozen=True)
@@ -27,19 +25,22 @@ class AnyMethod(Method):
     table: ClassVar[Mapping[str, Entry]] = {
         **Method.table,
         "smooth": Entry("smooth", smooth, ("tol", "max_steps"), takes_one=False, tells=True),
-        "one-step": Entry("one-step", one_step, (), takes_one=False),
+        "one-step": Entry("one-step", one_step, (), takes_one=False, tells=True),
     }
 
     def run_shown(self, evidence: Evidence) -> Estimate:
-        """Estimate, and show on a terminal how the gap falls, or how many fits are done."""
-        with progress(f"estimating by {self.estimator}") as tell:
-            watch = towards(self.tol or default_tolerance(evidence), tell)
+        """Estimate, and show on a terminal how the gap falls."""
+        with progress(f"estimating by {self.estimator}") as show:
+            return self.run(evidence, watching(show, self.tol or default_tolerance(evidence)))
 
-            def told(step: Step) -> None:
-                if self.estimator == "smooth":
-                    # Each fit has a gap of its own, small from the first.
-                    tell(min(step.number / _FITS, 1.0))
-                else:
-                    watch(step.gap)
 
-            return self.run(evidence, told)
+def watching(show: Show, goal: float) -> OnStep:
+    """Return what shows, told of each step, the gap and the share done: on its way to a goal."""
+
+    def told(step: Step) -> None:
+        note = f"gap {step.gap:.1e}" if math.isfinite(step.gap) else ""
+        share = fallen(step.gap) if step.share is None else step.share
+        show(share, note=note)
+
+    fallen = towards(goal)
+    return told

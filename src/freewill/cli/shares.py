@@ -13,8 +13,18 @@ from freewill.inference import Intervals
 from freewill.inference.functionals import refuse_many
 from freewill.inference.information import several_people
 from freewill.readable import Shares, warning
+from freewill.solvers import OnStep
 
 _LEVEL = 0.95
+
+
+def check_bands(bands: int | None, alphabet: Alphabet) -> None:
+    """Refuse to merge neighbours where there are none."""
+    if bands is not None and alphabet.plane is None:
+        raise ParameterError(
+            f"--bands {bands}: it merges neighbours on a line or a grid, and {alphabet} have none. "
+            f"Leave it out."
+        )
 
 
 @dataclass(frozen=True)
@@ -38,11 +48,7 @@ class Asked:
     def check(self, evidence: Evidence) -> None:
         """Refuse, before the work, what this evidence and its alphabet do not allow."""
         alphabet = evidence.alphabet
-        if self.bands is not None and alphabet.plane is None:
-            raise ParameterError(
-                f"--bands {self.bands}: it merges neighbours on a line or a grid, and "
-                f"{alphabet} have none. Leave it out."
-            )
+        check_bands(self.bands, alphabet)
         if self.intervals:
             several_people(evidence, "--intervals")
             many, size = self.groups(alphabet).count, alphabet.size
@@ -58,9 +64,9 @@ class Asked:
         """Return the shares of an estimate."""
         return Shares(found, self.groups(found.alphabet))
 
-    def look(self, shares: Shares) -> Intervals | None:
+    def look(self, shares: Shares, on_step: OnStep | None = None) -> Intervals | None:
         """Return the intervals, if they were asked for."""
-        return shares.intervals(self._level, self.joint) if self.intervals else None
+        return shares.intervals(self._level, self.joint, on_step) if self.intervals else None
 
     def warning(self, shares: Shares, sure: Intervals | None) -> str:
         """Say how unsure the largest shares are, where people are few; nothing where many."""

@@ -100,6 +100,12 @@ def table(
     console(stderr=stderr).print(drawn)
 
 
+def room_beside(lines: Sequence[Sequence[str]], most: int) -> int:
+    """Return how long bars may be beside these columns, each with two spaces after it."""
+    taken = sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
+    return max(0, min(most, console().width - taken - 2))
+
+
 def describe(evidence: "Evidence") -> dict[str, Any]:
     """Describe for JSON how many people chose what."""
     mechanisms = [

@@ -8,6 +8,7 @@ from freewill.estimators.estimate import Estimate
 from freewill.estimators.gibu import gibu
 from freewill.estimators.inversion import only_group
 from freewill.evidence import Evidence
+from freewill.solvers import OnStep
 
 
 def ibu(
@@ -15,11 +16,13 @@ def ibu(
     tol: float | None = None,
     delta: float | None = None,
     max_steps: int | None = None,
+    on_step: OnStep | None = None,
 ) -> Estimate:
     """Return the most likely theta under the only mechanism of the evidence (IBU, eq. 10).
 
     The iteration's limit is computed directly and certified to `tol`; give `delta` to run the
-    iteration itself until L grows by less than that.
+    iteration itself until L grows by less than that. `on_step` is called with a `Step` (number,
+    gap, log_likelihood) after each one.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -28,5 +31,6 @@ def ibu(
     """
     only_group(evidence, "ibu")
     method = partial(gibu, evidence, tol) if delta is None else partial(em, evidence, delta)
-    found = method() if max_steps is None else method(max_steps=max_steps)
+    limit = {} if max_steps is None else {"max_steps": max_steps}
+    found = method(on_step=on_step, **limit)
     return replace(found, method="ibu")

@@ -48,9 +48,9 @@ class Method:
 
     table: ClassVar[Mapping[str, Entry]] = {
         "gibu": Entry("GIBU", gibu, ("tol", "max_steps"), takes_one=False, tells=True),
-        "em": Entry("EM", em, ("delta", "max_steps"), takes_one=False),
+        "em": Entry("EM", em, ("delta", "max_steps"), takes_one=False, tells=True),
         "inversion": Entry("INV", inversion, ("post",)),
-        "ibu": Entry("IBU", ibu, ("tol", "delta", "max_steps")),
+        "ibu": Entry("IBU", ibu, ("tol", "delta", "max_steps"), tells=True),
         "debias": Entry("RAP", debias, ("post",)),
     }
     """The estimators by name; whoever knows more of them has a table of their own."""
@@ -120,18 +120,18 @@ class Method:
     def run(self, evidence: Evidence, on_step: OnStep | None = None) -> Estimate:
         """Estimate; what no option says is the estimator's own choice.
 
-        A method that knows how far it has come tells `on_step` after each step.
+        A method that iterates tells `on_step` after each step, of each result that is combined.
         """
         entry = self.table[self.estimator]
+        watched = {"on_step": on_step} if entry.tells else {}
         if self.way:
-            return _COMBINE[self.way](evidence, entry.estimate, **self.options)
+            return _COMBINE[self.way](evidence, entry.estimate, **self.options, **watched)
         if entry.takes_one and len(evidence.groups) > 1:
             raise ParameterError(
                 f"{self.estimator} takes one mechanism and the evidence has "
                 f"{len(evidence.groups)}. Use the method {self.estimator}-m or {self.estimator}-r, "
                 f"keep one mechanism only, or take gibu, which uses them all."
             )
-        watched = {"on_step": on_step} if entry.tells else {}
         return entry.estimate(evidence, **self.options, **watched)
 
 

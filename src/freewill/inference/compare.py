@@ -10,16 +10,28 @@ from scipy.special import ndtri
 from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.evidence import Evidence
-from freewill.inference.distance import distance_between
-from freewill.inference.equality import equality
-from freewill.inference.functionals import Quantiles, Weights, asked, checked_level, weights_of
+from freewill.inference.distance import distance_between, transports_on
+from freewill.inference.equality import equality, solves_of
+from freewill.inference.functionals import (
+    Quantiles,
+    Weights,
+    asked,
+    cdf,
+    checked_level,
+    weights_of,
+)
 from freewill.inference.information import several_people
 from freewill.inference.intervals import asked_of, intervals, reach_of
 from freewill.inference.one_step import OneStep, one_step_from
+from freewill.inference.work import Work
+from freewill.solvers import OnStep
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import BoolArray, FloatArray
 
 _DRAWS = 2000
+_TRANSPORT = 10
+"""Solves that an exact transport counts for: where there are any, solves have a matrix."""
+_COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +39,15 @@ class Comparison:
     """The difference other - one of each functional, their distance, and a test of equality.
 
     `difference`, `low`, `high` and `standard_error` are arrays, or numbers of one functional.
-    `emd` is the earth mover's distance (total variation where values have no neighbours) between
-    `emd_low` and `emd_high`; nan for more than 1,024 values. `p_value` is of the hypothesis that
+    `one` and `other` are what each body says by itself, kept within what it can be. `emd` is the
+    earth mover's distance (total variation where values have no neighbours) between `emd_low` and
+    `emd_high`, in `unit`; nan for more than 1,024 values. `p_value` is of the hypothesis that
     both come from the same distribution.
     """
 
     of: tuple[str, ...]
+    one: FloatArray
+    other: FloatArray
     difference: FloatArray
     low: FloatArray
     high: FloatArray
@@ -43,6 +58,8 @@ class Comparison:
     p_value: float
     level: float
     joint: bool
+    shares: bool
+    """Whether each functional is the share of some values, and no mean, quantile or other sum."""
     people: tuple[int, int]
     alphabet: Alphabet = field(repr=False)
 
@@ -55,6 +72,16 @@ class Comparison:
         return self.p_value < 1 - self.level
 
     @property
+    def distance(self) -> str:
+        """What `emd` is called."""
+        return "total variation" if self.alphabet.plane is None else "earth mover's distance"
+
+    @property
+    def unit(self) -> str:
+        """What `emd` is measured in: km, the unit of the values, or shares of the people."""
+        return ("share", "value", "km")[len(self.alphabet.extent)]
+
+    @property
     def verdict(self) -> str:
         """What the test says, in words."""
         said = "they differ" if self.differ else "no difference is shown"
@@ -63,12 +90,11 @@ class Comparison:
     def __str__(self) -> str:
         one, other = self.people
         kind = "all together" if self.joint else "one by one"
-        name = "total variation" if self.alphabet.plane is None else "earth mover's distance"
-        apart = (
-            f"{name} {self.emd:.4g} ({self.emd_low:.4g} to {self.emd_high:.4g})"
-            if math.isfinite(self.emd)
-            else f"no {name}: {several(self.alphabet.size, 'value')} are too many"
-        )
+        apart = f"no {self.distance}: {several(self.alphabet.size, 'value')} are too many"
+        if math.isfinite(self.emd):
+            unit = " km" if self.unit == "km" else ""
+            ends = f"({self.emd_low:.4g} to {self.emd_high:.4g})"
+            apart = f"{self.distance} {self.emd:.4g}{unit} {ends}"
         who = f"the other {several(other, 'person')} less the one {several(one, 'person')}"
         head = f"{self.level:.0%} intervals, {kind}, of {who}"
         columns = (np.atleast_1d(column) for column in (self.difference, self.low, self.high))
@@ -82,7 +108,12 @@ class Comparison:
 
 @one_blas_thread
 def compare(
-    one: Evidence, other: Evidence, of: Any = None, level: float = 0.95, joint: bool = False
+    one: Evidence,
+    other: Evidence,
+    of: Any = None,
+    level: float = 0.95,
+    joint: bool = False,
+    on_step: OnStep | None = None,
 ) -> Comparison:
     """Return how two bodies of evidence over one alphabet differ: days, districts, two groups.
 
@@ -93,7 +124,9 @@ def compare(
     h'C_1 h / n_1 + h'C_2 h / n_2, and third cumulants add as well, one with the other sign; from
     these, intervals are made as `intervals` makes them. A quantile's two intervals are put together
     by the squares of what they reach (with `joint`, by their sum, of bands that hold both). The
-    distance is told in `distance_between`, the test in `equality`.
+    distance is told in `distance_between`, the test in `equality`. `on_step` is called with a
+    `Step` (number, gap, log_likelihood, share of the work done) after each one to the three maxima,
+    of one, of other and of both together, and after each solve of a functional or of a transport.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -116,39 +149,46 @@ def compare(
     level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
-    wanted = asked(of)
-    if not isinstance(wanted, Quantiles):
-        wanted = weights_of(wanted, one.alphabet)
-    pair = one_step_from(one), one_step_from(other)
+    wanted, work = asked(of), Work(on_step)
     if isinstance(wanted, Quantiles):
-        names, columns = _of_quantiles(*pair, wanted, level, bool(joint))
+        many, shares = (1 + joint) * len(cdf().on(one.alphabet).rows), False
     else:
-        names, columns = _of_weights(*pair, wanted, level, bool(joint))
+        wanted = weights_of(wanted, one.alphabet)
+        many, shares = len(wanted.rows), bool(np.all((wanted.rows == 0) | (wanted.rows == 1)))
+    rest = solves_of(one.alphabet) + _TRANSPORT * transports_on(one.alphabet)
+    work.expect(2 * many + rest, maxima=3)
+    first = one_step_from(one, on_step=work.maximum(one))
+    second = one_step_from(other, on_step=work.maximum(other))
+    if isinstance(wanted, Quantiles):
+        told = work.part(many), work.part(many)
+        names, columns = _of_quantiles(first, second, wanted, level, bool(joint), told)
+    else:
+        names, columns = _of_weights(first, second, wanted, level, bool(joint), work)
     if wanted.single and len(names) == 1:
         columns = columns[:, 0]
-    emd, nearest, furthest = distance_between(*pair, level)
+    emd, nearest, furthest = distance_between(
+        first, second, level, lambda many: work.solved(_TRANSPORT * many)
+    )
     return Comparison(
         of=names,
-        difference=columns[0],
-        low=columns[1],
-        high=columns[2],
-        standard_error=columns[3],
+        **dict(zip(_COLUMNS, columns, strict=True)),
         emd=emd,
         emd_low=nearest,
         emd_high=furthest,
-        p_value=equality(one, other),
+        p_value=equality(one, other, work),
         level=level,
         joint=bool(joint),
+        shares=shares,
         people=(one.people, other.people),
         alphabet=one.alphabet,
     )
 
 
 def _of_weights(
-    one: OneStep, other: OneStep, weights: Weights, level: float, joint: bool
+    one: OneStep, other: OneStep, weights: Weights, level: float, joint: bool, work: Work
 ) -> tuple[tuple[str, ...], FloatArray]:
-    """Return names, and rows: differences, the ends of their intervals, standard errors."""
-    first, second = _Estimated.by(one, weights), _Estimated.by(other, weights)
+    """Return names, and the columns of a comparison as rows."""
+    first, second = _Estimated.by(one, weights, work), _Estimated.by(other, weights, work)
     errors = np.hypot(first.errors, second.errors)
     skewness = np.zeros_like(errors)
     known = np.isfinite(errors) & (errors > 0)
@@ -166,7 +206,8 @@ def _of_weights(
     finite = np.isfinite(errors)
     low[finite] = np.clip(difference - down * errors, -most, most)[finite]
     high[finite] = np.clip(difference + up * errors, -most, most)[finite]
-    return weights.names, np.stack([np.clip(difference, -most, most), low, high, errors])
+    own = [np.clip(some.values, weights.least, weights.most) for some in (first, second)]
+    return weights.names, np.stack([*own, np.clip(difference, -most, most), low, high, errors])
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +222,9 @@ class _Estimated:
     people: int
 
     @classmethod
-    def by(cls, estimator: OneStep, weights: Weights) -> "_Estimated":
+    def by(cls, estimator: OneStep, weights: Weights, work: Work) -> "_Estimated":
         told, rows = estimator.information, weights.rows
-        influences = told.influences(rows)
+        influences = told.influences(rows, work.solved)
         variances = told.variances_of(rows, influences)
         values, skewness = estimator.values(rows, influences), told.skewness(influences, variances)
         errors = np.sqrt(variances / told.people)
@@ -201,30 +242,38 @@ def _joint(covariance: FloatArray, skewness: FloatArray, level: float) -> float:
     draws = np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root.T
     # Draws of both signs: exchanging the two bodies of evidence must change nothing.
     draws = np.concatenate([draws, -draws])
-    down, up = asked_of(draws, np.maximum(-skewness, 0)), asked_of(-draws, np.maximum(skewness, 0))
+    # As in `intervals`: to its long side a skewed estimate asks for fewer standard errors.
+    down, up = asked_of(draws, np.maximum(skewness, 0)), asked_of(-draws, np.maximum(-skewness, 0))
     found = float(np.quantile(np.maximum(down, up).max(axis=1), level))
     return max(found, float(ndtri((1 + level) / 2)))
 
 
 def _of_quantiles(
-    one: OneStep, other: OneStep, wanted: Quantiles, level: float, joint: bool
+    one: OneStep,
+    other: OneStep,
+    wanted: Quantiles,
+    level: float,
+    joint: bool,
+    on_steps: tuple[OnStep | None, OnStep | None],
 ) -> tuple[tuple[str, ...], FloatArray]:
-    """Return names, and rows: differences, the ends of their intervals, standard errors.
+    """Return names, and the columns of a comparison as rows.
 
     One by one, the ends are sqrt(a^2 + b^2) away, a and b what the two intervals reach to the sides
     in question. All together, both bands hold in `level` of all cases where each does in the root
     of it, and then no difference is beyond what their ends leave.
     """
+    each = math.sqrt(level) if joint else level
     first, second = (
-        intervals(some.evidence, wanted, math.sqrt(level) if joint else level, joint, some.mode)
-        for some in (one, other)
+        intervals(some.evidence, wanted, each, joint, some.mode, on_step)
+        for some, on_step in zip((one, other), on_steps, strict=True)
     )
     add = np.add if joint else np.hypot
     difference = np.atleast_1d(second.point - first.point)
     low = difference - add(second.point - second.low, first.high - first.point)
     high = difference + add(second.high - second.point, first.point - first.low)
     errors = np.atleast_1d(np.hypot(first.standard_error, second.standard_error))
-    return first.of, np.stack([difference, low, high, errors])
+    own = [np.atleast_1d(some.point) for some in (first, second)]
+    return first.of, np.stack([*own, difference, low, high, errors])
 
 
 def _shown(p_value: float) -> str:

@@ -1,6 +1,6 @@
 """C = K^- on the simplex: dense where alphabets are small, by products where they are large."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -26,10 +26,14 @@ Weighted = Sequence[tuple[float, Moments]]
 """Each mechanism's share of the people, and what its reports tell."""
 
 
+OnRow = Callable[[int], None]
+"""Is told how many rows are done since it was told before."""
+
+
 class Covariance(Protocol):
     """The asymptotic covariance of the efficient estimator, for one person: C 1 = 0, C = C K C."""
 
-    def influences(self, rows: FloatArray) -> FloatArray:
+    def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return C h for each row h; infinite where the reports tell nothing of h."""
 
 
@@ -80,7 +84,7 @@ class DenseCovariance:
         """C, k x k; along directions that are lost, without what they would add."""
         return self._inverse[0]
 
-    def influences(self, rows: FloatArray) -> FloatArray:
+    def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return C h for each row h."""
         matrix, lost = self._inverse
         found = rows @ matrix
@@ -88,6 +92,8 @@ class DenseCovariance:
             # What the reports cannot tell changes h'theta by more than rounding.
             part = np.abs(rows @ lost.T).max(axis=1) > 1e-9 * np.abs(rows).max(axis=1)
             found[part] = np.inf
+        if on_row is not None:
+            on_row(len(rows))
         return np.asarray(found)
 
 
@@ -137,9 +143,14 @@ class ProductCovariance:
         rows, columns = self.plane or (1, self.theta.size)
         return (rows // 2) * columns + columns // 2
 
-    def influences(self, rows: FloatArray) -> FloatArray:
+    def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return C h for each row h, good enough for a variance within .2 %."""
-        return np.stack([self._influence(row) for row in rows])
+        found = np.empty(rows.shape)
+        for place, row in enumerate(rows):
+            found[place] = self._influence(row)
+            if on_row is not None:
+                on_row(1)
+        return found
 
     def _influence(self, row: FloatArray) -> FloatArray:
         centred = row - row @ self.theta

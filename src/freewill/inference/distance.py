@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from freewill.alphabets import Alphabet
+from freewill.inference.covariance import OnRow
 from freewill.inference.information import DENSE
 from freewill.inference.one_step import OneStep
 from freewill.metrics import emd
@@ -16,7 +17,20 @@ _PLANE_DRAWS = 100
 """Each takes an exact transport, of some milliseconds on hundreds of cells."""
 
 
-def distance_between(one: OneStep, other: OneStep, level: float) -> tuple[float, float, float]:
+def transports_on(alphabet: Alphabet) -> int:
+    """Return how many exact transports an interval takes: none with a closed form, or too many.
+
+    >>> import freewill as fw
+    >>> transports_on(fw.Linear(0, 99)), transports_on(fw.Grid(4, 5, cell=1.0))
+    (0, 200)
+    """
+    closed = alphabet.size > DENSE or alphabet.transport(np.zeros(alphabet.size)) is not None
+    return 0 if closed else 2 * _PLANE_DRAWS
+
+
+def distance_between(
+    one: OneStep, other: OneStep, level: float, on_transport: OnRow | None = None
+) -> tuple[float, float, float]:
     """Return the earth mover's distance between two thetas, and an interval for it.
 
     The distance is a norm of the difference d: on a line the sum of |cumulative d|, without
@@ -37,7 +51,8 @@ def distance_between(one: OneStep, other: OneStep, level: float) -> tuple[float,
     alphabet = one.evidence.alphabet
     if alphabet.size > DENSE:
         return np.nan, np.nan, np.nan
-    length, most = norm_on(alphabet), diameter(alphabet)
+    exact = transports_on(alphabet)
+    length, most = norm_on(alphabet, on_transport if exact else None), diameter(alphabet)
     difference = _theta(other) - _theta(one)
     found = min(length(difference), most)
     if not all(np.isfinite(some.information.standard_error()).all() for some in (one, other)):
@@ -45,7 +60,7 @@ def distance_between(one: OneStep, other: OneStep, level: float) -> tuple[float,
     covariance = one.information.covariance + other.information.covariance
     roots, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(roots, 0.0))
-    many = _DRAWS if alphabet.transport(difference) is not None else _PLANE_DRAWS
+    many = _PLANE_DRAWS if exact else _DRAWS
     errors = np.random.default_rng(0).standard_normal((many, alphabet.size)) @ root.T
     # Both bodies exchanged, d has the other sign: so has each error, and lengths are the same.
     errors *= _sign(difference)
@@ -68,10 +83,12 @@ def quantile(drawn: list[float], share: float) -> float:
     return sorted(drawn)[min(place, len(drawn) - 1)]
 
 
-def norm_on(alphabet: Alphabet) -> Callable[[FloatArray], float]:
-    """Return the earth mover's norm of differences, which sum to 0."""
+def norm_on(alphabet: Alphabet, on_length: OnRow | None = None) -> Callable[[FloatArray], float]:
+    """Return the earth mover's norm of differences, which sum to 0; tell of each one taken."""
 
     def length(difference: FloatArray) -> float:
+        if on_length is not None:
+            on_length(1)
         known = alphabet.transport(difference)
         if known is not None:
             return known

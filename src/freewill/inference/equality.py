@@ -11,6 +11,7 @@ from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, merge
 from freewill.inference.information import DENSE, Information, information_of, pulled
 from freewill.inference.one_step import slope_at
+from freewill.inference.work import Work
 from freewill.types import FloatArray
 
 _COMPONENTS = 64
@@ -43,34 +44,39 @@ class Scores:
     """g - 1 of each body, at the pooled theta."""
 
     @classmethod
-    def of(cls, one: Evidence, other: Evidence) -> "Scores":
+    def of(cls, one: Evidence, other: Evidence, work: Work) -> "Scores":
         """Return the scores at the theta that is most likely for both, pulled inside."""
         everyone = merge([one, other])
-        mode = gibu(everyone).theta
+        mode = gibu(everyone, on_step=work.maximum(everyone)).theta
         theta = pulled(mode, everyone.people)
         first, second, both = (_information(some, theta) for some in (one, other, everyone))
         return cls(
             mode, first, second, both, (slope_at(one, theta) - 1, slope_at(other, theta) - 1)
         )
 
-    def along(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def along(self, rows: FloatArray, work: Work) -> tuple[FloatArray, FloatArray]:
         """Return L'S and L'W L for differences L, in rows that sum to 0."""
         first = self.one.people * self.one.products(rows)
         second = self.other.people * self.other.products(rows)
-        solved = self._solve(first), self._solve(second)
+        solved = self._solve(first, work), self._solve(second, work)
         score = solved[0] @ (self.other.people * self.slopes[1])
         score -= solved[1] @ (self.one.people * self.slopes[0])
         told = first @ solved[1].T
         return score, (told + told.T) / 2
 
-    def _solve(self, rows: FloatArray) -> FloatArray:
+    def _solve(self, rows: FloatArray, work: Work) -> FloatArray:
         """Return P u for each row u that the information can reach."""
         if self.pooled.alphabet.size <= DENSE:
             return np.asarray(rows @ self.pooled.covariance)
-        return self.pooled.influences(rows) / self.pooled.people
+        return self.pooled.influences(rows, work.solved) / self.pooled.people
 
 
-def equality(one: Evidence, other: Evidence) -> float:
+def solves_of(alphabet: Alphabet) -> int:
+    """Return how many solves the test takes where values are too many for a matrix; else none."""
+    return 2 * min(_WAVES, alphabet.size - 1) if alphabet.size > DENSE else 0
+
+
+def equality(one: Evidence, other: Evidence, work: Work | None = None) -> float:
     """Return the p-value of a test that both bodies of evidence come from the same theta.
 
     Differences theta f are tested with f smooth over the alphabet's distance d (f has the
@@ -79,12 +85,13 @@ def equality(one: Evidence, other: Evidence) -> float:
     that the smaller of their p-values counts as 1 - (1 - p)^2. Without neighbours the second is
     alone.
     """
-    scores = Scores.of(one, other)
+    work = work or Work(None)
+    scores = Scores.of(one, other, work)
     theta, alphabet = scores.mode, one.alphabet
     stages = [smooth_differences(theta, alphabet)] if alphabet.plane is not None else []
     if alphabet.plane is None or alphabet.size <= DENSE:
         stages.append(single_differences(theta))
-    score, told = scores.along(np.concatenate(stages))
+    score, told = scores.along(np.concatenate(stages), work)
     if not (np.isfinite(score).all() and np.isfinite(told).all()):
         return 1.0
     return in_stages(score, told, [len(stage) for stage in stages])
@@ -159,8 +166,9 @@ def _cosines(alphabet: Alphabet) -> FloatArray:
     rows, columns = alphabet.plane or (1, alphabet.size)
     lengths = [high - low for low, high in reversed(alphabet.extent)]
     north, east = [1.0] * (2 - len(lengths)) + lengths
-    pairs = [(i, j) for i in range(min(rows, _WAVES)) for j in range(min(columns, _WAVES))]
-    waves = sorted((math.hypot(i / north, j / east), i, j) for i, j in pairs)[1 : _WAVES + 1]
+    most = _WAVES + 1  # the first of all is constant
+    pairs = [(i, j) for i in range(min(rows, most)) for j in range(min(columns, most))]
+    waves = sorted((math.hypot(i / north, j / east), i, j) for i, j in pairs)[1:most]
     power = (1 + len(lengths)) / 2
     return np.stack([_wave(rows, i)[:, None] * _wave(columns, j) / pitch**power
                      for pitch, i, j in waves]).reshape(len(waves), -1)  # fmt: skip

@@ -11,12 +11,14 @@ from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, ParameterError, closest, several, shown
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, checked_evidence
-from freewill.inference.covariance import DenseCovariance, ProductCovariance
+from freewill.inference.covariance import DenseCovariance, OnRow, ProductCovariance
 from freewill.inference.functionals import weights_of
+from freewill.inference.work import Work
 from freewill.limits import refuse_beyond
 from freewill.mechanisms import Mechanism
 from freewill.mechanisms.base import is_mechanism
 from freewill.operators import Moments
+from freewill.solvers import OnStep
 from freewill.types import FloatArray, distribution
 
 DENSE = 1024
@@ -78,9 +80,9 @@ class Information:
             held = DenseCovariance(held.parts, self.theta)
         return held.matrix / self.people
 
-    def influences(self, rows: FloatArray) -> FloatArray:
+    def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return C h for each row h: what a report adds to h'theta is (a / p)'C h / n."""
-        return self._covariance.influences(rows)
+        return self._covariance.influences(rows, on_row)
 
     def products(self, rows: FloatArray) -> FloatArray:
         """Return K u for each row u, for one person."""
@@ -90,9 +92,9 @@ class Information:
         found = [sum(share * one.product(row) for share, one in held.parts) for row in rows]
         return np.asarray(found)
 
-    def variances(self, rows: FloatArray) -> FloatArray:
+    def variances(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return h'C h for each row h, for one person."""
-        return self.variances_of(rows, self.influences(rows))
+        return self.variances_of(rows, self.influences(rows, on_row))
 
     @staticmethod
     def variances_of(rows: FloatArray, influences: FloatArray) -> FloatArray:
@@ -102,13 +104,17 @@ class Information:
         found[known] = np.maximum(np.einsum("ij,ij->i", rows[known], influences[known]), 0.0)
         return found
 
-    def standard_error(self, of: Any = None) -> FloatArray:
+    def standard_error(self, of: Any = None, on_step: OnStep | None = None) -> FloatArray:
         """Return the standard error of each functional, or of every value's share.
 
-        Infinite where the reports tell nothing of it, however many there are.
+        Infinite where the reports tell nothing of it, however many there are. `on_step` is called
+        with a `Step` (its number and share of the work) after each solve of a functional; up to
+        1,024 values one solve is for all.
         """
+        work = Work(on_step)
         weights = weights_of(of, self.alphabet)
-        found = np.sqrt(self.variances(weights.rows) / self.people)
+        work.expect(len(weights.rows))
+        found = np.sqrt(self.variances(weights.rows, work.solved) / self.people)
         return found[0] if weights.single else found
 
     def skewness(self, influences: FloatArray, variances: FloatArray) -> FloatArray:
@@ -171,11 +177,14 @@ class Information:
         return places
 
 
-def information(evidence: Evidence, theta: ArrayLike | None = None) -> Information:
+def information(
+    evidence: Evidence, theta: ArrayLike | None = None, on_step: OnStep | None = None
+) -> Information:
     """Return the Fisher information of evidence at theta: by default near the most likely one.
 
     The maximum likelihood is pulled inside, towards uniform by half a person a value, so that a
-    value that nobody seems to have is not taken for certain.
+    value that nobody seems to have is not taken for certain. `on_step` is called with a `Step`
+    (number, gap, log_likelihood) after each step to it.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -186,7 +195,7 @@ def information(evidence: Evidence, theta: ArrayLike | None = None) -> Informati
     several_people(evidence, "information")
     size = evidence.alphabet.size
     if theta is None:
-        inside = pulled(gibu(evidence).theta, evidence.people)
+        inside = pulled(gibu(evidence, on_step=on_step).theta, evidence.people)
     else:
         inside = (1 - _HAIR) * distribution(theta, size) + _HAIR / size
     parts = [(one.mechanism, one.people / evidence.people, one.name) for one in evidence.groups]

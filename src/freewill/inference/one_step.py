@@ -25,7 +25,9 @@ from freewill.inference.information import (
     pulled,
     several_people,
 )
+from freewill.inference.work import Work
 from freewill.simplex import project
+from freewill.solvers import OnStep
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
@@ -76,20 +78,26 @@ def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
     return np.asarray(source.certify(theta, default_tolerance(evidence)).slope)
 
 
-def one_step_from(evidence: Evidence, start: Start | None = None) -> OneStep:
+def one_step_from(
+    evidence: Evidence, start: Start | None = None, on_step: OnStep | None = None
+) -> OneStep:
     """Return the one-step estimator, from the maximum likelihood or an estimate of it."""
-    mode = gibu(evidence).theta if start is None else theta_of(start, evidence.alphabet)
-    return OneStep(evidence, mode)
+    if start is not None:
+        return OneStep(evidence, theta_of(start, evidence.alphabet))
+    return OneStep(evidence, gibu(evidence, on_step=on_step).theta)
 
 
 @one_blas_thread
-def one_step(evidence: Evidence, start: Start | None = None) -> Estimate:
+def one_step(
+    evidence: Evidence, start: Start | None = None, on_step: OnStep | None = None
+) -> Estimate:
     """Return the efficient estimate of theta: a Newton step from inside, clipped only at the end.
 
     Where the alphabet is ordered, its CDF is made monotone (the least squares fit) and clipped to
     0..1; elsewhere it is projected onto the simplex. On k-RR with many empty values it has half of
     the maximum likelihood's earth mover's distance, and ties elsewhere; its gap says how much less
-    likely it is than the maximum.
+    likely it is than the maximum. `on_step` is called with a `Step` (number, gap, log_likelihood,
+    share of the work done) after each one to the maximum, and after the last of all.
 
     >>> import freewill as fw
     >>> line = fw.Linear(0, 9)
@@ -101,9 +109,11 @@ def one_step(evidence: Evidence, start: Start | None = None) -> Estimate:
     """
     started = perf_counter()
     several_people(evidence, "one_step")
-    found = one_step_from(evidence, start)
+    work = Work(on_step)
+    work.expect(1, maxima=int(start is None))
+    found = one_step_from(evidence, start, work.maximum(evidence) if start is None else None)
     told = found.information
-    raw = told.theta + told.influences((found.slope - 1)[None])[0]
+    raw = told.theta + told.influences((found.slope - 1)[None], work.solved)[0]
     theta = monotone(raw) if is_line(evidence.alphabet) else project(raw)
     return certified_estimate(evidence, theta, "one-step", Status.DIRECT, started)
 

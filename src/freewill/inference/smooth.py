@@ -107,9 +107,10 @@ def smooth(
     where truth is not smooth, the answer is that of `gibu`.
 
     `tol` is for the gap of each fit, 0.01 / n by default. `on_step` is called with a `Step` (number
-    of the fit, its gap and log_likelihood) after each fit. Cost: fifty to ninety fits by column
-    generation, O(outputs k^2) each, .2 s for k=100 and 1 s for 24 x 16 cells; memory for a few
-    arrays of outputs x k numbers. docs/smoothing.md says when it is better than `gibu`.
+    of the fit, its gap and log_likelihood, share of the work done) after each fit. Cost: fifty to
+    ninety fits by column generation, O(outputs k^2) each, .2 s for k=100 and 1 s for 24 x 16 cells;
+    memory for a few arrays of outputs x k numbers. docs/smoothing.md says when it is better than
+    `gibu`.
 
     >>> import numpy as np, freewill as fw
     >>> noisy = fw.Geometric(fw.Linear(0, 29), epsilon=0.3)
@@ -131,24 +132,27 @@ def smooth(
     sieves = Sieves(evidence, tolerance, limit)
     exact = gibu(evidence, tolerance, limit)
     found: list[Fit] = []
+    fixed, local = (list(sieves.kernels.widths(many)) for many in (_FIXED, _LOCAL))
+    rounds = 1 + len(fixed) + len(_EXPONENTS) * len(local)
 
-    def keep(fit: Fit) -> None:
+    def keep(fit: Fit, begun: int) -> None:
         found.append(fit)
-        trace.add(len(found), fit.gap, fit.log_likelihood)
+        # Each fit has a gap of its own, small from the first: widths that are left tell of work.
+        trace.add(len(found), fit.gap, fit.log_likelihood, begun / rounds)
 
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
         certificate = Certificate(exact.log_likelihood, exact.theta, exact.gap)
-        keep(sieves.whole(Solution(exact.theta, certificate, exact.steps, exact.status)))
+        keep(sieves.whole(Solution(exact.theta, certificate, exact.steps, exact.status)), 1)
         crowd = np.ones(evidence.alphabet.size)
-        for width in sieves.kernels.widths(_FIXED):
+        for begun, width in enumerate(fixed, 2):
             for fit in sieves.fits(width, crowd):
-                keep(fit)
+                keep(fit, begun)
         crowd = _crowd(sieves.kernels, average(weighted(found)))
-        for exponent in _EXPONENTS:
-            for width in sieves.kernels.widths(_LOCAL):
-                for fit in sieves.fits(width, crowd, exponent):
-                    keep(fit)
+        wider = [(exponent, width) for exponent in _EXPONENTS for width in local]
+        for begun, (exponent, width) in enumerate(wider, 2 + len(fixed)):
+            for fit in sieves.fits(width, crowd, exponent):
+                keep(fit, begun)
     fits = weighted(found)
     used = [fit for fit in fits if fit.weight]
     theta = average(fits)

@@ -183,10 +183,13 @@ class Shokri(Mechanism):
         proof: cache.Arrays = {}
         with progress(f"solving {self}") as show:
             if not problem.one_loss:
-                law, replies, price = program.solve(problem, limit, on_step=towards(1e-8, show))
+                near = towards(1e-8)
+                found = program.solve(problem, limit, on_step=lambda gap: show(near(gap)))
+                law, replies, price = found
                 proof = {"replies": replies, "price": np.array(price)}
             elif self.selection == "centre":
-                law = centre.solve(problem, limit, towards(1e-16, show))
+                close = towards(1e-16)
+                law = centre.solve(problem, limit, lambda length: show(close(length)))
             else:
                 solve = {"max-entropy": max_entropy, "vertex": vertex, "coin": coin}
                 law = solve[self.selection].solve(problem, limit)

@@ -20,6 +20,7 @@ from freewill.plots.canvas import (
     require_matplotlib,
     save,
 )
+from freewill.plots.comparison import comparison
 from freewill.plots.heat_maps import laws
 from freewill.plots.shares import has_neighbours, picture, sketch
 
@@ -34,6 +35,7 @@ __all__ = [
     "SOFT",
     "VERMILION",
     "blank_figure",
+    "comparison",
     "finish",
     "has_neighbours",
     "installed",

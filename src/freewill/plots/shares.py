@@ -1,8 +1,9 @@
 """Distributions drawn as their alphabet asks: curves, bars or maps, with their intervals."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,7 @@ from freewill.alphabets import Alphabet, checked_kind
 from freewill.alphabets.coarser import as_groups
 from freewill.alphabets.groups import Blocks, Groups, Sets, checked_plane, merged_weights
 from freewill.errors import ParameterError, several, shown
-from freewill.inference import Intervals
+from freewill.inference import Comparison, Intervals
 from freewill.inference.intervals import check_intervals
 from freewill.plots.canvas import (
     FAINT,
@@ -31,16 +32,17 @@ from freewill.plots.canvas import (
     save,
     small_png,
 )
-from freewill.types import FloatArray, numbers
+from freewill.types import FloatArray, IntArray, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 _FEW_BARS = 40
 """Values of a line up to which each has an error bar of its own; more have a band."""
 
-_Series = list[tuple[int, str, FloatArray]]
+Series = list[tuple[int, str, FloatArray]]
 """A number that says the pen, a name, and the percentage at each value; the truth comes first."""
 _TRUTH = -1
 
@@ -117,62 +119,82 @@ def _figure(
     return draw(groups, series, title, unit, intervals)
 
 
-def _sides(groups: Groups) -> tuple[int, int]:
+def sides_of(groups: Groups) -> tuple[int, int]:
     """Return how many columns and rows are drawn as one."""
     return (groups.columns, groups.rows) if isinstance(groups, Blocks) else (1, 1)
 
 
 def _line(
-    groups: Groups, series: _Series, title: str, unit: str, intervals: Intervals | None
+    groups: Groups, series: Series, title: str, unit: str, intervals: Intervals | None
 ) -> "Figure":
     figure = blank_figure(8.4, 4.4)
     axes = figure.add_subplot()
-    alphabet, (side, _) = groups.alphabet, _sides(groups)
-    edges = np.linspace(*alphabet.extent[0], alphabet.size + 1)
-    edges = np.append(edges[:-1:side], edges[-1])
+    edges, side = edges_of(groups), sides_of(groups)[0]
     if intervals is not None:
-        _draw_intervals(axes, intervals, edges)
-    for number, name, percent in series:
-        if number == _TRUTH:
-            axes.stairs(percent, edges, fill=True, color=TRUTH, label=plain(name))
-        else:
-            # The first estimate lies on top: it is the one the picture is about.
-            pen = {**pen_of(number), "linewidth": 1.9, "zorder": 3 - number / len(series)}
-            if side > 1:
-                axes.stairs(percent, edges, baseline=None, label=plain(name), **pen)
-            else:
-                axes.plot((edges[1:] + edges[:-1]) / 2, percent, label=plain(name), **pen)
+        draw_reach(axes, _percentages(intervals), edges, kind_of(intervals))
+    draw_series(axes, series, edges, steps=side > 1)
     axes.set_xlim(edges[0], edges[-1])
     axes.margins(y=0.06)
     if all(percent.min() >= 0 for _, _, percent in series):
         axes.set_ylim(bottom=0)
     each = "" if side == 1 else f" in {several(side, 'value')}"
     finish(axes, title, unit or "value", f"share of people{each} (%)")
-    _finish_series(axes, "y", series, intervals)
+    finish_series(axes, "y", series, intervals)
     return figure
 
 
-def _draw_intervals(axes: "Axes", intervals: Intervals, edges: FloatArray) -> None:
-    """Draw error bars where there is room for them, else a band, behind the estimates."""
-    low, high, point = (100 * end for end in (intervals.low, intervals.high, intervals.point))
-    looks: dict[str, Any] = {"color": SKY, "label": _kind(intervals)}
+def edges_of(groups: Groups) -> FloatArray:
+    """Return where the values of a line, or so many of them together, begin and end."""
+    alphabet, (side, _) = groups.alphabet, sides_of(groups)
+    edges = np.linspace(*alphabet.extent[0], alphabet.size + 1)
+    return np.append(edges[:-1:side], edges[-1])
+
+
+def draw_series(axes: "Axes", series: Series, edges: FloatArray, *, steps: bool) -> None:
+    """Draw shares between the edges: curves, or steps where these are of merged values."""
+    for number, name, percent in series:
+        if number == _TRUTH:
+            axes.stairs(percent, edges, fill=True, color=TRUTH, label=plain(name))
+            continue
+        # The first estimate lies on top: it is the one the picture is about.
+        pen = {**pen_of(number), "linewidth": 1.9, "zorder": 3 - number / len(series)}
+        if steps:
+            axes.stairs(percent, edges, baseline=None, label=plain(name), **pen)
+        else:
+            axes.plot((edges[1:] + edges[:-1]) / 2, percent, label=plain(name), **pen)
+
+
+def draw_reach(
+    axes: "Axes", reach: tuple[FloatArray, FloatArray, FloatArray], edges: FloatArray, label: str
+) -> None:
+    """Draw points with error bars to their ends where there is room, else a band, behind all."""
+    point, low, high = reach
+    looks: dict[str, Any] = {"color": SKY, "label": label}
     if len(point) > _FEW_BARS:
         axes.stairs(high, edges, baseline=low, fill=True, alpha=0.35, linewidth=0, **looks)
         return
     middle = (edges[1:] + edges[:-1]) / 2
-    # Numbers beside the point may be the least above 0 that there are, or a hair below it.
-    reach = np.maximum([point - low, high - point], 0.0)
-    axes.errorbar(middle, point, reach, fmt="o", ms=4, capsize=3, elinewidth=1.4, **looks)
+    axes.errorbar(middle, point, lengths(*reach), fmt="o", ms=4, capsize=3, elinewidth=1.4, **looks)
 
 
-def _kind(intervals: Intervals) -> str:
+def lengths(point: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return how far intervals reach to both sides."""
+    # Ends beside the point may be the least above it that there are, or a hair on its other side.
+    return np.maximum([point - low, high - point], 0.0)
+
+
+def _percentages(intervals: Intervals) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return 100 * intervals.point, 100 * intervals.low, 100 * intervals.high
+
+
+def kind_of(intervals: Intervals | Comparison) -> str:
     """Say what intervals are, in a legend."""
     together = " of all together" if intervals.joint else ""
     return f"{100 * intervals.level:.12g} % intervals{together}"
 
 
 def _bars(
-    groups: Groups, series: _Series, title: str, unit: str, intervals: Intervals | None
+    groups: Groups, series: Series, title: str, unit: str, intervals: Intervals | None
 ) -> "Figure":
     height = np.clip(1.2 + 0.3 * groups.count * len(series) ** 0.5, 2.6, 60)
     figure = blank_figure(6.8, float(height))
@@ -183,19 +205,18 @@ def _bars(
         colour = TRUTH if number == _TRUTH else pen_of(number)["color"]
         axes.barh(places + offset, percent, thick * 0.92, color=colour, label=plain(name))
     if intervals is not None:
-        low, high, point = (100 * end for end in (intervals.low, intervals.high, intervals.point))
-        reach = np.maximum([point - low, high - point], 0.0)
+        reach = _percentages(intervals)
         looks: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 3, "color": INK}
-        axes.errorbar(point, places, xerr=reach, label=_kind(intervals), **looks)
+        axes.errorbar(reach[0], places, xerr=lengths(*reach), label=kind_of(intervals), **looks)
     axes.set_yticks(places, [plain(name) for name in groups.names])
     axes.invert_yaxis()
     finish(axes, title, "share of people (%)", unit)
-    _finish_series(axes, "x", series, intervals)
+    finish_series(axes, "x", series, intervals)
     return figure
 
 
-def _finish_series(
-    axes: "Axes", shares: Literal["x", "y"], series: _Series, intervals: Intervals | None
+def finish_series(
+    axes: "Axes", shares: Literal["x", "y"], series: Series, intervals: Intervals | None
 ) -> None:
     """Draw lines across the axis of the shares, and say what is what where there is a choice."""
     axes.grid(axis=shares, color=FAINT, linewidth=0.8)
@@ -209,45 +230,77 @@ def _finish_series(
 
 
 def _maps(
-    groups: Groups, series: _Series, title: str, unit: str, intervals: Intervals | None
+    groups: Groups, series: Series, title: str, unit: str, intervals: Intervals | None
 ) -> "Figure":
-    alphabet, (columns, rows) = groups.alphabet, _sides(groups)
-    (west, east), (south, north) = alphabet.extent
-    shape = np.clip((north - south) / (east - west), 0.35, 1.6)
-    looks: dict[str, Any] = {"extent": (west, east, south, north)}
-    names = ("km east", "km north")
-    if alphabet.axes == ("lat", "lon"):
-        (low, high), (left, right) = alphabet.reach
-        # A degree of longitude is shorter than one of latitude: the map keeps its shape in km.
-        stretch = (north - south) / (high - low) / ((east - west) / (right - left))
-        looks = {"extent": (left, right, low, high), "aspect": stretch}
-        names = ("longitude (°)", "latitude (°)")
     count = len(series) + (intervals is not None)
-    figure, panels = blank_panels(count, shape, "" if count == 1 else title)
-    which = groups.which.reshape(checked_plane(alphabet))
-    each = "a cell" if columns == rows == 1 else f"{columns} x {rows} cells"
+    ground = Ground.of(groups)
+    figure, panels = blank_panels(count, ground.shape, "" if count == 1 else title)
     least = min(0.0, *(float(percent.min()) for _, _, percent in series))
     most = max(float(percent.max()) for _, _, percent in series)
     for axes, (_, name, percent) in zip(panels, series, strict=False):
-        image = draw_image(axes, percent[which], cmap="magma_r", vmin=least, vmax=most, **looks)
-        finish_panel(axes, title if count == 1 else name, *names)
+        image = ground.draw(axes, percent, cmap="magma_r", vmin=least, vmax=most)
+        finish_panel(axes, title if count == 1 else name, *ground.names)
     shared = panels[: len(series)]
-    draw_scale(figure, image, shared, f"share of people in {each} (%)")
+    draw_scale(figure, image, shared, f"share of people in {ground.each} (%)")
     if intervals is not None:
-        errors = np.ma.masked_invalid(100 * intervals.standard_error[which])
-        image = draw_image(panels[-1], errors, cmap="viridis_r", vmin=0.0, **looks)
-        panels[-1].patch.set(hatch="///", edgecolor=SOFT)
-        finish_panel(panels[-1], "standard error", *names)
-        draw_scale(figure, image, panels[-1:], "standard error (points)")
-    for axes in panels:
-        axes.ticklabel_format(useOffset=False)
-        axes.locator_params(axis="x", nbins=6 if count == 1 else 3)  # long numbers, narrow panels
+        ground.draw_errors(figure, panels[-1], 100 * intervals.standard_error)
+    ground.finish(panels)
     return figure
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What all maps of a grid share: its shape, its edges in km or degrees, its blocks of cells."""
+
+    shape: float
+    """Height over width."""
+    looks: dict[str, Any]
+    names: tuple[str, str]
+    which: IntArray
+    """The block of each cell, in rows and columns."""
+    each: str
+    """What a block is called."""
+
+    @classmethod
+    def of(cls, groups: Groups) -> Self:
+        """Return the ground of a grid whose groups of cells are drawn as one."""
+        alphabet, (columns, rows) = groups.alphabet, sides_of(groups)
+        (west, east), (south, north) = alphabet.extent
+        looks: dict[str, Any] = {"extent": (west, east, south, north)}
+        names = ("km east", "km north")
+        if alphabet.axes == ("lat", "lon"):
+            (low, high), (left, right) = alphabet.reach
+            # A degree of longitude is shorter than one of latitude: the map keeps its shape in km.
+            stretch = (north - south) / (high - low) / ((east - west) / (right - left))
+            looks = {"extent": (left, right, low, high), "aspect": stretch}
+            names = ("longitude (°)", "latitude (°)")
+        which = groups.which.reshape(checked_plane(alphabet))
+        each = "a cell" if columns == rows == 1 else f"{columns} x {rows} cells"
+        shape = float(np.clip((north - south) / (east - west), 0.35, 1.6))
+        return cls(shape, looks, names, which, each)
+
+    def draw(self, axes: "Axes", numbers: FloatArray, **looks: Any) -> "AxesImage":
+        """Draw a number for each block."""
+        return draw_image(axes, numbers[self.which], **looks, **self.looks)
+
+    def draw_errors(self, figure: "Figure", axes: "Axes", errors: FloatArray) -> None:
+        """Draw standard errors in percentage points, hatched where they are infinite."""
+        known = np.ma.masked_invalid(errors[self.which])
+        image = draw_image(axes, known, cmap="viridis_r", vmin=0.0, **self.looks)
+        axes.patch.set(hatch="///", edgecolor=SOFT)
+        finish_panel(axes, "standard error", *self.names)
+        draw_scale(figure, image, [axes], "standard error (points)")
+
+    def finish(self, panels: list["Axes"]) -> None:
+        """Leave room for long numbers in narrow panels."""
+        for axes in panels:
+            axes.ticklabel_format(useOffset=False)
+            axes.locator_params(axis="x", nbins=6 if len(panels) == 1 else 3)
 
 
 def _checked(
     thetas: Mapping[str, ArrayLike], truth: ArrayLike | None, alphabet: Alphabet
-) -> _Series:
+) -> Series:
     """Return the distributions with their numbers; each must have a weight for each value."""
     if not isinstance(thetas, Mapping) or not thetas:
         raise ParameterError("nothing to draw: expected at least one name with its distribution.")

@@ -15,6 +15,7 @@ from freewill.evidence import Evidence, checked_evidence
 from freewill.frames import frame
 from freewill.inference import Intervals, functionals, intervals
 from freewill.readable import doubt, page
+from freewill.solvers import OnStep
 from freewill.types import FloatArray, IntArray
 
 _ROWS = 20
@@ -59,9 +60,12 @@ class Shares:
     def __len__(self) -> int:
         return self.groups.count
 
-    def intervals(self, level: float = 0.95, joint: bool = False) -> Intervals:
+    def intervals(
+        self, level: float = 0.95, joint: bool = False, on_step: OnStep | None = None
+    ) -> Intervals:
         """Return an interval for each share, or with `joint` a band that holds all of them."""
-        return intervals_of(self.estimate, functionals.of_groups(self.groups), level, joint)
+        of = functionals.of_groups(self.groups)
+        return intervals_of(self.estimate, of, level, joint, on_step)
 
     def columns(self, sure: Intervals | None = None) -> dict[str, Any]:
         """Return the columns of a table for programs: what shares are of, the shares, intervals."""
@@ -127,7 +131,9 @@ def coarser_shares(estimate: Estimate, by: Any, rows: int | None = None) -> Shar
     return Shares(estimate, coarser(estimate.alphabet, by, rows))
 
 
-def intervals_of(estimate: Estimate, of: Any, level: float, joint: bool) -> Intervals:
+def intervals_of(
+    estimate: Estimate, of: Any, level: float, joint: bool, on_step: OnStep | None = None
+) -> Intervals:
     """Return the intervals of anything, from the evidence that an estimate was made from."""
     evidence = estimate.evidence
     if evidence is None:
@@ -141,7 +147,7 @@ def intervals_of(estimate: Estimate, of: Any, level: float, joint: bool) -> Inte
             f"an estimate over {estimate.alphabet} with evidence over {evidence.alphabet}: "
             f"expected what it was made from."
         )
-    return intervals(evidence, of, level, joint, start=_start(evidence, estimate))
+    return intervals(evidence, of, level, joint, _start(evidence, estimate), on_step)
 
 
 def _start(evidence: Evidence, found: Estimate) -> Estimate | None:

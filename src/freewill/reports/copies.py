@@ -1,7 +1,7 @@
 """Files of reports that are copies of each other: everyone in them would count twice."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +28,36 @@ def refuse_copies(source: Any) -> None:
     Traceback (most recent call last):
     freewill.errors.ReportError: ... hold the same reports, of people who would count twice: ...
     """
-    for first, second in _pairs(source):
-        if not _harmless(first):
+    for first, second in _pairs(files_of(source).paths):
+        if not (_is_empty(first) or _has_ids(first)):
             raise ReportError(
                 f"{first} and {second} hold the same reports, of people who would count twice: is "
                 f"one a copy? If not, give --equal to `freewill collect`."
             )
 
 
-def _pairs(source: Any) -> Iterator[tuple[str, str]]:
+def copied(one: Any, other: Any) -> tuple[str, str] | None:
+    r"""Return a file of reports of one source and one of the other with the same rows, if any are.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a.csv", "b.csv"):
+    ...         _ = Path(folder, name).write_text("mechanism,report\ncareful,1\n")
+    ...     [Path(path).name for path in copied(f"{folder}/a.csv", f"{folder}/b.csv")]
+    ['a.csv', 'b.csv']
+    """
+    first, second = (files_of(source).paths for source in (one, other))
+    mine = set(first)
+    for pair in _pairs([*first, *second]):
+        if pair[0] in mine and pair[1] not in mine and not _is_empty(pair[0]):
+            return pair
+    return None
+
+
+def _pairs(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield files of the same bytes."""
     sizes: dict[tuple[Any, ...], list[str]] = {}
-    for path in files_of(source).paths:
+    for path in paths:
         if not is_remote(path):
             told = [part for part in Path(path).parent.parts if "=" in part]
             sizes.setdefault((Path(path).stat().st_size, *told), []).append(path)
@@ -53,15 +71,26 @@ def _pairs(source: Any) -> Iterator[tuple[str, str]]:
             known[digest] = path
 
 
-def _harmless(path: str) -> bool:
-    """Say whether a second copy changes nothing: without rows, or with rows known by their ids."""
+def _is_empty(path: str) -> bool:
+    """Say whether a file has no rows, so that a second copy changes nothing."""
     kind = format_of(path)
     if kind == "parquet":
-        try:
-            found = parquet.read_metadata(path)
-        except (pa.ArrowException, OSError):
-            return False
-        return found.num_rows == 0 or REPORT_ID in found.schema.to_arrow_schema().names
+        found = _metadata(path)
+        return found is not None and found.num_rows == 0
+    return kind == "csv" and len(head_of(path).splitlines()) < 2
+
+
+def _has_ids(path: str) -> bool:
+    """Say whether rows are known by their ids, so that those of a second copy do not count."""
+    if format_of(path) == "parquet":
+        found = _metadata(path)
+        return found is not None and REPORT_ID in found.schema.to_arrow_schema().names
     # Of a text, the first line has the names; of an Arrow file, its first bytes.
-    head = head_of(path)
-    return REPORT_ID in head or (kind == "csv" and len(head.splitlines()) < 2)
+    return REPORT_ID in head_of(path)
+
+
+def _metadata(path: str) -> parquet.FileMetaData | None:
+    try:
+        return parquet.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return None

@@ -40,30 +40,42 @@ class Solution(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is told of a step when it is done."""
+    """What is told of a step when it is done.
+
+    `share` is how much of all the work is done, 0 to 1, where that can be counted; where it is
+    None, how far the gap has fallen tells.
+    """
 
     number: int
     gap: float
     log_likelihood: float
+    share: float | None = None
 
 
 OnStep: TypeAlias = Callable[[Step], None]
+
+
+def checked_on_step(on_step: OnStep | None) -> OnStep | None:
+    """Return whom to tell of steps, if anyone, after checking that it is a function."""
+    if on_step is not None and not callable(on_step):
+        raise ParameterError(f"on_step={shown(on_step)}: expected a function of a Step.")
+    return on_step
 
 
 class Trace:
     """The gaps of a run, step by step; whoever wants to know is told."""
 
     def __init__(self, on_step: OnStep | None) -> None:
-        if on_step is not None and not callable(on_step):
-            raise ParameterError(f"on_step={shown(on_step)}: expected a function of a Step.")
         self._gaps: list[float] = []
-        self._on_step = on_step
+        self._on_step = checked_on_step(on_step)
 
-    def add(self, number: int, gap: float, log_likelihood: float) -> None:
+    def add(
+        self, number: int, gap: float, log_likelihood: float, share: float | None = None
+    ) -> None:
         """Note a step."""
         self._gaps.append(gap)
         if self._on_step is not None:
-            self._on_step(Step(number, gap, log_likelihood))
+            self._on_step(Step(number, gap, log_likelihood, share))
 
     @property
     def gaps(self) -> tuple[float, ...]:
