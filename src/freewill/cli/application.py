@@ -15,7 +15,16 @@ from typer.core import TyperCommand, TyperGroup
 from freewill.cli.show import BAD_INPUT, BUG, FAILED, complain
 from freewill.errors import FreewillError, IdentifiabilityError, printable, why
 
-COMMANDS = ("obfuscate", "collect", "merge", "estimate", "calibrate", "audit", "reproduce")
+COMMANDS = (
+    "plan",
+    "obfuscate",
+    "collect",
+    "merge",
+    "estimate",
+    "calibrate",
+    "audit",
+    "reproduce",
+)
 TRACEBACK = "FREEWILL_TRACEBACK"
 _LONGEST_USAGE = 2000
 _LOOKS: dict[str, Any] = {
@@ -151,7 +160,8 @@ def freewill(
     People's devices send noisy reports. `collect` counts them into evidence, `merge` adds evidence
     together, and `estimate` reconstructs the distribution of the true values: the most likely one,
     with a proof of that.
-    `calibrate` and `audit` help to choose mechanisms, and `obfuscate` plays the devices' part.
+    `plan` says how many people that takes; `calibrate` and `audit` help to choose mechanisms, and
+    `obfuscate` plays the devices' part.
 
     Exit codes: 0 all is well; 1 a claim does not hold or an estimate failed; 2 bad usage or bad
     input; 3 a fault of Freewill's own.

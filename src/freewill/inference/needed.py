@@ -9,7 +9,8 @@ from freewill.types import FloatArray
 
 MOST_PEOPLE = 10**12
 """Beyond, a number of people is no answer."""
-_LEVEL = 0.95
+REACH = float(ndtri(0.975))
+"""Standard errors that a 95 % interval reaches to either side."""
 _CLOSE = 0.01
 """How near, relative, the search comes to its target."""
 _NOISE = 0.02
@@ -25,8 +26,7 @@ def needed_for_interval(variances: FloatArray, target: float) -> int | None:
     >>> needed_for_interval(np.array([0.25]), 0.01)
     9604
     """
-    reach = float(ndtri((1 + _LEVEL) / 2))
-    many = float(variances.max()) * (reach / target) ** 2
+    many = float(variances.max()) * (REACH / target) ** 2
     return max(2, math.ceil(many * (1 - 1e-12))) if many <= MOST_PEOPLE else None
 
 

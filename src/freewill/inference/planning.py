@@ -13,7 +13,7 @@ from freewill.errors import SurveyError, several, shown
 from freewill.estimators import Estimate
 from freewill.inference.functionals import Weights
 from freewill.inference.information import DENSE
-from freewill.inference.needed import MOST_PEOPLE, needed_for_emd, needed_for_interval
+from freewill.inference.needed import MOST_PEOPLE, REACH, needed_for_emd, needed_for_interval
 from freewill.inference.plan_inputs import (
     checked_people,
     checked_shares,
@@ -64,7 +64,8 @@ class Plan:
     worth: dict[str, float]
     cost: dict[str, float]
     target: float | None = None
-    target_of: str = "EMD"
+    by_emd: bool = True
+    """Whether the target is an earth mover's distance, and not half of an interval."""
     needed: int | None = None
     screened: dict[str, FloatArray] = field(default_factory=dict, repr=False)
     """The expected error under each truth that was looked at, roughly; empty where it was given."""
@@ -80,6 +81,19 @@ class Plan:
         """The largest standard error of the functionals, for each number of people."""
         return np.asarray(self.standard_error.max(axis=1))
 
+    @property
+    def half_width(self) -> FloatArray:
+        """Half the length of the widest 95 % interval, for each number of people."""
+        return np.asarray(REACH * self.largest_error)
+
+    @property
+    def goal(self) -> str:
+        """The target in words."""
+        if self.by_emd:
+            return f"an EMD of {self.target:g}"
+        widest = "" if len(self.of) == 1 else ", the widest"
+        return f"95 % intervals of {self.target:g} to either side{widest}"
+
     def __str__(self) -> str:
         offered = ", ".join(f"{name} {100 * share:.3g} %" for name, share in self.shares.items())
         lines = [f"{self.alphabet}: {offered}", f"truth: {self.truth}", *self._rows()]
@@ -89,8 +103,7 @@ class Plan:
         for name, worth in self.worth.items():
             lines.append(f"  {name:<{longest}}  {worth:8.3g}  {self.cost[name]:10.4g}")
         if self.needed is not None:
-            goal = f"for {self.target_of} of {self.target:g}"
-            lines += ["", f"{goal}: {several(self.needed, 'person')}"]
+            lines += ["", f"for {self.goal}: {several(self.needed, 'person')}"]
         return "\n".join([*lines, *([self.advice] if self.advice else [])])
 
     def _rows(self) -> list[str]:
@@ -220,7 +233,7 @@ def _plan(
         worth=design.worth(weights.rows),
         cost=design.costs(weights.rows),
         target=target,
-        target_of="an EMD" if by_emd else "a 95 % interval to either side",
+        by_emd=by_emd,
         needed=needed,
         screened=screened,
         advice=advice,

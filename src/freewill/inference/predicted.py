@@ -24,7 +24,8 @@ _SIMULATED_BITS = 1_000_000
 """Bits of all reports up to which the same is so."""
 _HAIR = 1e-9
 """Share of the uniform distribution in theta, so that nothing divides by 0."""
-_FEWEST, _MOST, _BATCH = 40, 4000, 20
+_FEWEST, _BATCH = 40, 20
+_MOST, _MOST_SIMULATED = 2000, 400
 _ACCURACY, _SIMULATED_ACCURACY = 0.01, 0.02
 """Standard errors of a mean, as shares of it, at which no more is drawn."""
 _SUM = 1e-7
@@ -103,10 +104,13 @@ class Design:
         }
 
     def costs(self, rows: FloatArray) -> dict[str, float]:
-        """Return how many times the people each mechanism alone needs, beside no privacy."""
-        least = true_variance(rows, self.inside)
+        """Return how many times the people each mechanism alone needs, beside no privacy.
+
+        Infinite where one person who tells the truth is enough: all have the same.
+        """
+        least = true_variance(rows, self.theta)
         return {
-            name: float(told.variances(rows).sum()) / least if least else np.nan
+            name: float(told.variances(rows).sum()) / least if least else np.inf
             for name, told in self.alone.items()
         }
 
@@ -135,7 +139,8 @@ class Design:
         length = norm_on(self.alphabet)
         thetas = self._simulated(people) if simulate else self.projected.draws(people)
         aim = accuracy or (_SIMULATED_ACCURACY if simulate else _ACCURACY)
-        found = enough((length(theta - self.theta) for theta in thetas), aim)
+        most = _MOST_SIMULATED if simulate else _MOST
+        found = enough((length(theta - self.theta) for theta in thetas), aim, most)
         low, high = np.quantile(found, [0.05, 0.95])
         error = found.std(ddof=1) / np.sqrt(found.size)
         return Expected(float(found.mean()), float(low), float(high), float(error), simulate)
@@ -194,9 +199,9 @@ class Projected:
 
     @cached_property
     def _root(self) -> FloatArray:
-        """R with R R' = K."""
+        """R with R R = K: for mechanisms that tell nearly the same, draws are nearly the same."""
         roots, vectors = np.linalg.eigh(self.information)
-        return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))
+        return np.asarray((vectors * np.sqrt(np.maximum(roots, 0.0))) @ vectors.T)
 
     @cached_property
     def _weight(self) -> float:
@@ -219,20 +224,30 @@ class Projected:
         By multipliers: with c/2 (sum u - 1)^2 added, the program has the single constraint u >= 0.
         """
         matrix = self.information + self._weight
-        multiplier = self._weight
+        multiplier, rise = self._weight, 1 / self._weight
+        before: tuple[float, float] | None = None
         for _ in range(_MULTIPLIERS):
             found = pivoted_quadratic(matrix, -(score + multiplier), free)
-            missing = 1 - float(found.sum())
-            if abs(missing) < _SUM:
+            total = float(found.sum())
+            if abs(1 - total) < _SUM:
                 break
-            multiplier += self._weight * missing
+            # The sum rises with the multiplier, by straight pieces: the secant finds the right one.
+            if before is not None and (total - before[1]) * (multiplier - before[0]) > 0:
+                rise = (total - before[1]) / (multiplier - before[0])
+            before = multiplier, total
+            multiplier += (1 - total) / rise
             free = found > 0
         return np.asarray(found / found.sum())
 
 
 def true_variance(rows: FloatArray, theta: FloatArray) -> float:
-    """Return the variance of functionals together, of one person who tells the truth."""
-    return float(sum(row**2 @ theta - (row @ theta) ** 2 for row in rows))
+    """Return the variance of functionals together, of one person who tells the truth.
+
+    >>> true_variance(np.array([[0.0, 1.0]]), np.array([0.5, 0.5]))
+    0.25
+    """
+    # About each mean, so that it is 0 and no rounding where all have the same value.
+    return float(sum((row - row @ theta) ** 2 @ theta for row in rows))
 
 
 def without_privacy(alphabet: Alphabet, theta: FloatArray) -> Design:
@@ -240,7 +255,7 @@ def without_privacy(alphabet: Alphabet, theta: FloatArray) -> Design:
     return Design(alphabet, (("no privacy", Identity(alphabet), 1.0),), theta)
 
 
-def enough(drawn: Iterator[float], accuracy: float) -> FloatArray:
+def enough(drawn: Iterator[float], accuracy: float, most: int = _MOST) -> FloatArray:
     """Draw until the mean is as accurate as asked, or drawing more would take long.
 
     >>> enough(iter([1.0] * 100), accuracy=0.01).size
@@ -251,6 +266,6 @@ def enough(drawn: Iterator[float], accuracy: float) -> FloatArray:
         found.append(value)
         if len(found) >= _FEWEST and not len(found) % _BATCH:
             error = np.std(found) / np.sqrt(len(found))
-            if error <= accuracy * np.mean(found) or len(found) >= _MOST:
+            if error <= accuracy * np.mean(found) or len(found) >= most:
                 break
     return np.array(found)

@@ -20,6 +20,7 @@ from freewill.plots.canvas import (
     save,
 )
 from freewill.plots.heat_maps import laws
+from freewill.plots.plan import planned
 from freewill.plots.shares import picture
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "finish",
     "laws",
     "picture",
+    "planned",
     "require_matplotlib",
     "save",
 ]
