@@ -176,7 +176,7 @@ def plan(
         name = _worst(designs, screened, target if by_emd else None)
     return _plan(
         designs[name],
-        name if len(designs) == 1 else f"{name}, the worst of {', '.join(designs)}",
+        name if len(designs) == 1 else f"{name}, the worst of {len(designs)} truths",
         numbers_of_people,
         weights,
         target,

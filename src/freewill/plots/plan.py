@@ -51,7 +51,9 @@ def planned(plan: Plan, *, path: str | Path, title: str = "", unit: str = "") ->
         low, high = _positive(plan.emd_low[order]), _positive(plan.emd_high[order])
         looks: dict[str, Any] = {"color": SKY, "alpha": 0.3, "linewidth": 0}
         axes.fill_between(people, low, high, label="90 % of surveys", **looks)
-    error, what = (plan.emd, "EMD") if plan.by_emd else (plan.half_width, _asked(plan))
+    error, what = (
+        (plan.emd, "earth mover's distance") if plan.by_emd else (plan.half_width, _asked(plan))
+    )
     pen: dict[str, Any] = {"color": BLUE, "linewidth": 1.9, "marker": "o", "markersize": 4.5}
     axes.plot(people, _positive(error[order]), label="expected", **pen)
     if plan.target is not None:
@@ -66,7 +68,7 @@ def planned(plan: Plan, *, path: str | Path, title: str = "", unit: str = "") ->
 
 def _asked(plan: Plan) -> str:
     name = plan.of[0] if len(plan.of) == 1 else "the least known share"
-    return f"half of the 95 % interval of {plain(name)}"
+    return f"95 % interval, to either side: {plain(name)}"
 
 
 def _positive(values: FloatArray) -> FloatArray:
