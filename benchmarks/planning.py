@@ -4,7 +4,7 @@
 prints it in markdown. Everybody's value is drawn from the truth and their mechanism from equal
 shares; `gibu` estimates, and its earth mover's distance to the truth is averaged over the runs.
 `plan` knows none of these draws. Up to 20,000 people it simulates surveys of its own; the last
-column has what draws to first order alone would say.
+columns have what draws to first order alone would say, projected onto the simplex and as they are.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import numpy as np
 
 import freewill as fw
 from benchmarks.intervals import Case, evidence_of, setting_of
+from freewill.inference.distance import norm_on
 from freewill.inference.predicted import Design
 from freewill.progress import progress
 from freewill.types import FloatArray
@@ -36,6 +37,8 @@ CASES = (
 )
 _FIRST_SEED = 10**6
 """Far from those of the coverage tables, and unlike those of the plan."""
+
+_UNPROJECTED = 100
 
 
 def missed(job: tuple[Case, int]) -> float:
@@ -70,7 +73,17 @@ def row(case: Case, simulated: FloatArray) -> list[str]:
         _ratio(plan.emd[0], plan.emd_error[0], mean, error),
         "simulated" if plan.simulated[0] else "first order",
         _ratio(normal.mean, normal.error, mean, error),
+        f"{unprojected(design, case.people) / mean:.2f}",
     ]
+
+
+def unprojected(design: Design, people: int) -> float:
+    """Return the mean length of N(0, C / n), drawn and not projected."""
+    roots, vectors = np.linalg.eigh(design.information.covariance / people)
+    root = vectors * np.sqrt(np.maximum(roots, 0.0))
+    draws = np.random.default_rng(0).standard_normal((_UNPROJECTED, len(root))) @ root.T
+    length = norm_on(design.alphabet)
+    return float(np.mean([length(draw) for draw in draws]))
 
 
 def _ratio(top: Any, top_error: Any, bottom: Any, bottom_error: Any) -> str:
@@ -89,6 +102,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     head = ["mixture", "people", "predicted", "simulated", "quotient (s.e.)", "by", "first order"]
+    head.append("not projected")
     print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     cases = [Case(one, many, options.city) for one in options.mixtures for many in options.people]
     with ProcessPoolExecutor(options.jobs) as pool, progress("simulating") as show:

@@ -1,5 +1,7 @@
 """Menus: every mechanism at a level keeps the promise, and the best one is the best."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -83,7 +85,7 @@ def test_a_menu_is_a_survey():
     assert "geo-indistinguishability" in str(menu)
 
 
-BAD = {
+BAD: dict[str, Any] = {
     "no alphabet": ({"alphabet": "0..99"}, "expected Linear, Grid or Categorical"),
     "no levels": ({"levels": []}, "levels=[]"),
     "zero": ({"levels": [0.0]}, "level 0"),
@@ -96,6 +98,7 @@ BAD = {
     "a loss out of reach": ({"levels": 1e6, "promise": "loss"}, "out of reach"),
     "promise": ({"promise": "lpd"}, "Did you mean 'ldp'"),
     "no promise": ({"promise": None}, "expected one of ldp, geo, loss"),
+    "promises": ({"promise": np.array(["ldp", "geo"])}, "expected one of ldp, geo, loss"),
     "theta": ({"theta": [1.0]}, "5 values"),
     "a quantile": ({"of": "median"}, "quantile"),
 }

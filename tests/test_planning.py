@@ -1,5 +1,7 @@
 """Plans: predicted errors beside oracles and simulations, people needed, and what is refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -190,8 +192,9 @@ def test_without_a_truth_the_worst_is_planned_for():
         for name, theta in truths(LINE).items()
     }
     assert set(plan.screened) == set(each)
-    assert plan.needed == pytest.approx(max(one.needed for one in each.values()), rel=0.05)
-    assert plan.truth.startswith(max(each, key=lambda name: each[name].needed))
+    needed = {name: one.needed or 0 for name, one in each.items()}
+    assert plan.needed == pytest.approx(max(needed.values()), rel=0.05)
+    assert plan.truth.startswith(max(needed, key=lambda name: needed[name]))
     mean = fw.plan(SURVEY, people=people, of="mean")
     assert mean.truth.startswith("both ends")
 
@@ -226,7 +229,7 @@ def test_what_reports_do_not_tell_is_said():
 def test_one_value_and_two_people():
     only = fw.Linear(3, 3)
     plan = fw.plan(fw.Survey(only, {"all": fw.Identity(only)}), people=2)
-    assert plan.emd[0] == 0
+    assert plan.emd[0] == 0 == plan.standard_error[0, 0]
     sure = fw.plan(fw.Survey(LINE, {"open": fw.Identity(LINE)}), theta=np.eye(20)[3], people=2)
     assert sure.emd[0] == pytest.approx(0, abs=1e-6)
     assert np.isinf(sure.cost["open"]) or np.isnan(sure.cost["open"])
@@ -259,7 +262,7 @@ def test_a_plan_reads_well():
     assert "1,000,000" in text
 
 
-BAD = {
+BAD: dict[str, Any] = {
     "no survey": ({"survey": "survey.json"}, "expected a Survey"),
     "a mechanism": ({"survey": fw.KRR(LINE, 1.0)}, "expected a Survey"),
     "sum": ({"shares": [0.5, 0.6]}, "sum to 1.1: expected 1"),
@@ -290,6 +293,7 @@ BAD = {
     "target infinite": ({"target": np.inf}, "target=inf"),
     "target of several": ({"target": [0.1, 0.2]}, "target="),
     "a quantile": ({"of": "median"}, "quantile"),
+    "no function": ({"show": [1.0]}, "expected a function"),
     "unknown functional": ({"of": "mode"}, "mode"),
     "weights too short": ({"of": [1.0, 2.0]}, "20 values"),
 }

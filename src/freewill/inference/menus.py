@@ -219,7 +219,7 @@ def checked_levels(levels: Any) -> list[float]:
 def checked_promise(promise: Any) -> Promise:
     """Return what levels mean."""
     for known in ("ldp", "geo", "loss"):
-        if promise == known and isinstance(promise, str):
+        if isinstance(promise, str) and promise == known:
             return known
     raise ParameterError(
         f"promise={shown(promise)}: expected one of {', '.join(_PROMISES)}."

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
-from freewill.errors import SurveyError, several, shown
+from freewill.errors import ParameterError, SurveyError, several, shown
 from freewill.estimators import Estimate
 from freewill.inference.functionals import Weights
 from freewill.inference.information import DENSE
@@ -155,6 +155,8 @@ def plan(
     """
     if not isinstance(survey, Survey):
         raise SurveyError(f"survey={shown(survey)}: expected a Survey, such as Survey.load reads.")
+    if show is not None and not callable(show):
+        raise ParameterError(f"show={shown(show)}: expected a function that takes a share, 0 to 1.")
     chosen = checked_shares(survey, shares)
     numbers_of_people = checked_people(people)
     if target is not None:

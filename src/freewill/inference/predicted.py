@@ -86,6 +86,8 @@ class Design:
 
     def variances(self, rows: FloatArray) -> FloatArray:
         """Return h'C h for each row h."""
+        if self.alphabet.size == 1:  # there is nothing to be unsure of
+            return np.zeros(len(rows))
         return self.information.variances(rows)
 
     def worth(self, rows: FloatArray) -> dict[str, float]:
@@ -135,6 +137,8 @@ class Design:
         """
         if not self.resolved:
             return UNKNOWN
+        if self.alphabet.size == 1:
+            return Expected(0.0, 0.0, 0.0, 0.0, simulated=False)
         simulate = self.can_simulate(people) if simulate is None else simulate
         length = norm_on(self.alphabet)
         thetas = self._simulated(people) if simulate else self.projected.draws(people)
