@@ -231,8 +231,8 @@ def test_one_value_and_two_people():
     plan = fw.plan(fw.Survey(only, {"all": fw.Identity(only)}), people=2)
     assert plan.emd[0] == 0 == plan.standard_error[0, 0]
     sure = fw.plan(fw.Survey(LINE, {"open": fw.Identity(LINE)}), theta=np.eye(20)[3], people=2)
-    assert sure.emd[0] == pytest.approx(0, abs=1e-6)
-    assert np.isinf(sure.cost["open"]) or np.isnan(sure.cost["open"])
+    assert sure.emd[0] < 1e-3  # what the gap that gibu certifies for two people leaves
+    assert np.isinf(sure.cost["open"])
 
 
 def test_large_alphabets_answer_functionals_and_refuse_the_rest():

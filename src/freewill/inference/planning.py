@@ -30,7 +30,7 @@ _SCREENED = 0.1
 """Accuracy with which truths are compared before the worst is planned for."""
 _BLIND = (
     "However many people report, some distributions cannot be told apart by these mechanisms: "
-    "there is no error to expect. Offer one that can, such as k-RR."
+    "there is no error to expect. Offer one that can, such as k-RR with an epsilon of 1."
 )
 
 Show = Callable[[float], None]

@@ -31,6 +31,8 @@ _ACCURACY, _SIMULATED_ACCURACY = 0.01, 0.02
 _SUM = 1e-7
 """How closely a projected draw sums to 1."""
 _MULTIPLIERS = 100
+_NOISE = 4.0
+"""Weight of the sum in units of the score, at least."""
 
 Parts = tuple[tuple[str, Mechanism, float], ...]
 """Name, mechanism and share of the people of each."""
@@ -227,8 +229,10 @@ class Projected:
 
         By multipliers: with c/2 (sum u - 1)^2 added, the program has the single constraint u >= 0.
         """
-        matrix = self.information + self._weight
-        multiplier, rise = self._weight, 1 / self._weight
+        # Heavier where the noise is larger than K, so that the sum is near 1 from the first.
+        weight = max(self._weight, _NOISE * float(np.ptp(score)))
+        matrix = self.information + weight
+        multiplier, rise = weight, 1 / weight
         before: tuple[float, float] | None = None
         for _ in range(_MULTIPLIERS):
             found = pivoted_quadratic(matrix, -(score + multiplier), free)
