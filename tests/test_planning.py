@@ -248,6 +248,22 @@ def test_large_alphabets_answer_functionals_and_refuse_the_rest():
             fw.plan(survey, target=target)
 
 
+def test_outputs_that_no_value_has_tell_nothing():
+    law = np.array([[0.7, 0.3], [0.3, 0.7], [0.5, 0.5]])
+    law[:, 1] -= (extra := np.array([0.0, 0.2, 0.4]))
+    theta = np.full(3, 1 / 3)
+    plain = fw.Matrix(MENU, np.column_stack([law, extra]))
+    padded = fw.Matrix(MENU, np.column_stack([law[:, 0], np.zeros(3), law[:, 1], extra]))
+    one, other = (
+        fw.plan(fw.Survey(MENU, {"all": m}), theta=theta, people=50_000, of=[1, 0, 0])
+        for m in (plain, padded)
+    )
+    assert other.standard_error == pytest.approx(one.standard_error)
+    assert other.emd[0] == pytest.approx(one.emd[0], rel=1e-6)
+    shokri = fw.Survey(LINE, {"all": fw.Shokri(LINE, 2.0)})
+    assert not np.isnan(fw.plan(shokri, theta=BINOMIAL, people=50_000).standard_error).any()
+
+
 def test_progress_is_told():
     told = []
     fw.plan(SURVEY, people=[100_000, 200_000], show=told.append)
