@@ -151,7 +151,7 @@ def test_wrong_calls_are_refused(tmp_path):
     for names in ("ab", ["a"], ["a", "b", "c"], 3, None):
         with pytest.raises(fw.ParameterError, match="expected two"):
             plots.comparison(found, path=path, names=names)
-    with pytest.raises(fw.ParameterError, match="20 functionals .* 7 groups"):
+    with pytest.raises(fw.ParameterError, match=r"20 functionals .* 7 groups"):
         plots.comparison(found, path=path, merged=3)
     with pytest.raises(fw.ParameterError, match="merged=0"):
         plots.comparison(found, path=path, merged=0)

@@ -42,12 +42,16 @@ from freewill.inference import Comparison as Comparison
 from freewill.inference import Functionals as Functionals
 from freewill.inference import Information as Information
 from freewill.inference import Intervals as Intervals
+from freewill.inference import Menu as Menu
+from freewill.inference import Plan as Plan
 from freewill.inference import SmoothEstimate as SmoothEstimate
 from freewill.inference import compare as compare
 from freewill.inference import functionals as functionals
 from freewill.inference import information as information
 from freewill.inference import intervals as intervals
+from freewill.inference import menu as menu
 from freewill.inference import one_step as one_step
+from freewill.inference import plan as plan
 from freewill.inference import smooth as smooth
 from freewill.mechanisms import KRR as KRR
 from freewill.mechanisms import RAPPOR as RAPPOR

@@ -19,6 +19,7 @@ UNCALLED = {
     "Audit": "a result", "LossAudit": "a result", "Estimate": "a result", "Step": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
+    "Plan": "a result", "Menu": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -244,6 +245,28 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "smooth": (
         fw.smooth,
         {"evidence": _EITHER, "tol": 1e-6, "max_steps": 50, "on_step": None},
+    ),
+    "plan": (
+        fw.plan,
+        {
+            "survey": _SURVEY,
+            "shares": {"k": 0.5, "bits": 0.5},
+            "theta": _THETA,
+            "people": [100],
+            "target": 0.5,
+            "of": None,
+            "show": None,
+        },
+    ),
+    "menu": (
+        fw.menu,
+        {
+            "alphabet": _SOME,
+            "levels": [1.0, 2.0],
+            "promise": "ldp",
+            "theta": Drawn(lambda case: case.pick([None, _THETA])),
+            "of": None,
+        },
     ),
     "functionals.values": (_asking(fw.functionals.values), {"some": [1]}),
     "functionals.between": (_asking(fw.functionals.between), {"low": 0, "high": 3}),

@@ -16,6 +16,7 @@ from freewill.cli.show import BAD_INPUT, BUG, FAILED, complain
 from freewill.errors import FreewillError, IdentifiabilityError, printable, why
 
 COMMANDS = (
+    "plan",
     "obfuscate",
     "collect",
     "merge",
@@ -160,7 +161,8 @@ def freewill(
     People's devices send noisy reports. `collect` counts them into evidence, `merge` adds evidence
     together, and `estimate` reconstructs the distribution of the true values: the most likely one,
     with a proof of that. `compare` tells whether two bodies of evidence differ.
-    `calibrate` and `audit` help to choose mechanisms, and `obfuscate` plays the devices' part.
+    `plan` says how many people that takes; `calibrate` and `audit` help to choose mechanisms, and
+    `obfuscate` plays the devices' part.
 
     Exit codes: 0 all is well; 1 a claim does not hold or an estimate failed; 2 bad usage or bad
     input; 3 a fault of Freewill's own.

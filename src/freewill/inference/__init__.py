@@ -5,7 +5,9 @@ from freewill.inference.compare import Comparison, compare
 from freewill.inference.functionals import Functionals, Quantiles
 from freewill.inference.information import Information, information
 from freewill.inference.intervals import Intervals, intervals
+from freewill.inference.menus import Menu, Offer, menu
 from freewill.inference.one_step import one_step
+from freewill.inference.planning import Plan, plan
 from freewill.inference.smooth import SmoothEstimate, smooth
 
 __all__ = [
@@ -13,12 +15,17 @@ __all__ = [
     "Functionals",
     "Information",
     "Intervals",
+    "Menu",
+    "Offer",
+    "Plan",
     "Quantiles",
     "SmoothEstimate",
     "compare",
     "functionals",
     "information",
     "intervals",
+    "menu",
     "one_step",
+    "plan",
     "smooth",
 ]

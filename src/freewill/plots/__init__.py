@@ -22,6 +22,7 @@ from freewill.plots.canvas import (
 )
 from freewill.plots.comparison import comparison
 from freewill.plots.heat_maps import laws
+from freewill.plots.plan import planned
 from freewill.plots.shares import has_neighbours, picture, sketch
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "installed",
     "laws",
     "picture",
+    "planned",
     "require_matplotlib",
     "save",
     "sketch",
