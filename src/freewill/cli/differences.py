@@ -75,8 +75,7 @@ class Differences:
         point, low, high = (
             f"{scale * end:.3g}" for end in (found.emd, found.emd_low, found.emd_high)
         )
-        told = ", in the unit of the values" if found.unit == "value" else ""
-        return f"{found.distance} {point}{unit} ({low} to {high}{unit}){told}"
+        return f"{found.distance} {point}{unit} ({low} to {high}{unit})"
 
     def heads(self, found: Comparison) -> tuple[str, ...]:
         """Return the names of the columns that say what a difference is of."""
@@ -131,7 +130,9 @@ class Differences:
         one, other = (several(many, "person") for many in found.people)
         kind = "all together" if found.joint else "one by one"
         unit = ", in points" if found.shares else ""
-        say(f"{found.verdict}\n{self.apart(found)}\n")
+        measured = math.isfinite(found.emd) and found.unit == "value"
+        told = ", in the unit of the values" if measured else ""
+        say(f"{found.verdict}\n{self.apart(found)}{told}\n")
         say(f"one: {one}, {names[0]}; other: {other}, {names[1]}; {found.alphabet}")
         say(f"{100 * found.level:.12g} % intervals, {kind}, of other less one{unit}.\n")
         places = largest(found, rows)
