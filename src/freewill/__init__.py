@@ -45,6 +45,7 @@ _HOMES = {
     "evidence": ("Evidence", "Group", "collect", "merge"),
     "guarantees": ("AdversaryLoss", "Audit", "Guarantee", "LossAudit", "audit"),
     "inference": (
+        "ChoiceCheck",
         "Comparison",
         "Functionals",
         "Information",
@@ -52,6 +53,7 @@ _HOMES = {
         "Menu",
         "Plan",
         "SmoothEstimate",
+        "check_choice",
         "compare",
         "functionals",
         "information",

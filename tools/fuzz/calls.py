@@ -19,7 +19,7 @@ UNCALLED = {
     "Audit": "a result", "LossAudit": "a result", "Estimate": "a result", "Step": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
-    "Plan": "a result", "Menu": "a result",
+    "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -241,6 +241,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
             "on_step": None,
         },
     ),
+    "check_choice": (fw.check_choice, {"evidence": _EITHER, "level": 0.95, "start": None}),
     "one_step": (fw.one_step, {"evidence": _EITHER, "start": None, "on_step": None}),
     "smooth": (
         fw.smooth,

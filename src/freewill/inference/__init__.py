@@ -1,6 +1,7 @@
 """How sure a number is: information, intervals, and estimates that are not the most likely."""
 
 from freewill.inference import functionals
+from freewill.inference.check_choice import ChoiceCheck, check_choice
 from freewill.inference.compare import Comparison, compare
 from freewill.inference.functionals import Functionals, Quantiles
 from freewill.inference.information import Information, information
@@ -11,6 +12,7 @@ from freewill.inference.planning import Plan, plan
 from freewill.inference.smooth import SmoothEstimate, smooth
 
 __all__ = [
+    "ChoiceCheck",
     "Comparison",
     "Functionals",
     "Information",
@@ -20,6 +22,7 @@ __all__ = [
     "Plan",
     "Quantiles",
     "SmoothEstimate",
+    "check_choice",
     "compare",
     "functionals",
     "information",

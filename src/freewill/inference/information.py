@@ -53,12 +53,12 @@ class Information:
     people: int
     parts: tuple[tuple[Mechanism, float, str], ...]
     """Mechanism, share of the people and name of each group."""
-    _moments: tuple[Moments, ...] = field(repr=False)
+    moments: tuple[Moments, ...] = field(repr=False)
 
     @cached_property
     def _covariance(self) -> DenseCovariance | ProductCovariance:
         shares = (share for _, share, _ in self.parts)
-        parts = tuple(zip(shares, self._moments, strict=True))
+        parts = tuple(zip(shares, self.moments, strict=True))
         if self.alphabet.size <= DENSE:
             return DenseCovariance(parts, self.theta)
         return ProductCovariance(parts, self.theta, self.alphabet.plane)
@@ -121,7 +121,7 @@ class Information:
         """Return the skewness of each h'theta estimated, from its influences C h."""
         third = np.zeros(len(influences))
         known = np.isfinite(variances) & (variances > 0)
-        for (_, share, _), moments in zip(self.parts, self._moments, strict=True):
+        for (_, share, _), moments in zip(self.parts, self.moments, strict=True):
             third[known] += share * moments.third(influences[known])
         third[known] /= variances[known] ** 1.5 * np.sqrt(self.people)
         return third
@@ -142,7 +142,7 @@ class Information:
         parts = np.array(
             [
                 share * float(direction @ moments.product(direction))
-                for (_, share, _), moments in zip(self.parts, self._moments, strict=True)
+                for (_, share, _), moments in zip(self.parts, self.moments, strict=True)
             ]
         )
         return float(parts[places].sum() / parts.sum())
