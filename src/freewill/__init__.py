@@ -45,11 +45,13 @@ _HOMES = {
     "evidence": ("Evidence", "Group", "collect", "merge"),
     "guarantees": ("AdversaryLoss", "Audit", "Guarantee", "LossAudit", "audit"),
     "inference": (
+        "ChoiceAwareEstimate",
         "Comparison",
         "Functionals",
         "Information",
         "Intervals",
         "SmoothEstimate",
+        "choice_aware",
         "compare",
         "functionals",
         "information",

@@ -38,11 +38,13 @@ from freewill.guarantees import Audit as Audit
 from freewill.guarantees import Guarantee as Guarantee
 from freewill.guarantees import LossAudit as LossAudit
 from freewill.guarantees import audit as audit
+from freewill.inference import ChoiceAwareEstimate as ChoiceAwareEstimate
 from freewill.inference import Comparison as Comparison
 from freewill.inference import Functionals as Functionals
 from freewill.inference import Information as Information
 from freewill.inference import Intervals as Intervals
 from freewill.inference import SmoothEstimate as SmoothEstimate
+from freewill.inference import choice_aware as choice_aware
 from freewill.inference import compare as compare
 from freewill.inference import functionals as functionals
 from freewill.inference import information as information
