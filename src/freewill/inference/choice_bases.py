@@ -1,5 +1,6 @@
 """Bases of functions of the value, by which the choice of a mechanism may depend on it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, TypeAlias
@@ -15,13 +16,13 @@ from freewill.types import FloatArray, numbers
 BasisName: TypeAlias = str | int | tuple[int, int] | ArrayLike
 """What `choice_aware` takes for a basis: a name, a number of functions, or the functions."""
 
-_ON_A_LINE = 2, 3, 4, 6, 8, 12, 20, 40
-"""Functions along a line: a slope, a parabola, and splines from a bend or two to a step."""
-_ON_A_GRID = 2, 3, 4, 6, 9
-"""Functions along the longer side of a grid."""
+_ON_A_LINE = 4, 6, 8, 12, 20, 40
+"""Splines along a line: from a bend or two to a step."""
+_ON_A_GRID = 4, 6, 9
+"""Splines along the longer side of a grid."""
 _LEAST = 4
-"""Functions along the shorter side of a grid: as many as along the longer one, up to so many."""
-_NAMES = {"none": 1, "linear": 2, "quadratic": 3}
+"""Splines along the shorter side of a grid, and the fewest that are more than a polynomial."""
+_DEGREES = {"none": 0, "linear": 1, "quadratic": 2}
 _CATEGORIES = "categories"
 
 
@@ -46,24 +47,28 @@ def ladder(alphabet: Alphabet) -> list[Basis]:
     """Return the bases to choose from, from few functions to many; the first has none.
 
     On a line: nothing, a slope, a parabola, and cubic B-splines with 4 to 40 functions. On a grid
-    products of such functions along its sides. Without an order: one parameter a label.
+    the same of two coordinates, splines as products. Without an order: one parameter a label.
 
     >>> import freewill as fw
     >>> [basis.name for basis in ladder(fw.Linear(0, 9))]
     ['none', 'linear', 'quadratic', '4 splines', '6 splines', '8 splines']
     >>> [basis.name for basis in ladder(fw.Grid(24, 3, cell=0.5))]
-    ['none', '2 x 2 splines', '3 x 3 splines', '4 x 3 splines', '6 x 3 splines', '9 x 3 splines']
+    ['none', 'linear', 'quadratic', '4 x 3 splines', '6 x 3 splines', '9 x 3 splines']
     >>> [basis.name for basis in ladder(fw.Categorical(["yes", "no"]))]
     ['none', 'categories']
     """
-    none = _none(alphabet)
+    none = _polynomials(alphabet, 0)
     if alphabet.plane is None:
         return [none, *([_categories(alphabet)] if alphabet.size > 1 else [])]
     rows, columns = alphabet.plane
+    found = [none]
+    for degree in range(1, len(_DEGREES)):
+        more = _polynomials(alphabet, degree)
+        found += [more] if more.size > found[-1].size else []
     if 1 in (rows, columns):
-        return [none, *(_on_a_line(alphabet.size, d) for d in _ON_A_LINE if d <= alphabet.size)]
-    counts = (_sides(columns, rows, d) for d in _ON_A_GRID)
-    return [none, *(_on_a_grid(alphabet, pair) for pair in dict.fromkeys(counts))]
+        return found + [_on_a_line(alphabet.size, d) for d in _ON_A_LINE if d <= alphabet.size]
+    counts = (_sides(columns, rows, d) for d in _ON_A_GRID if d <= max(rows, columns))
+    return found + [_on_a_grid(alphabet, pair) for pair in dict.fromkeys(counts)]
 
 
 def basis_of(given: BasisName, alphabet: Alphabet) -> Basis:
@@ -78,46 +83,59 @@ def basis_of(given: BasisName, alphabet: Alphabet) -> Basis:
     """
     if isinstance(given, str):
         return _named(given, alphabet)
-    pair = _pair(given)
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        count = int(given)
-        if count == 1:
-            return _none(alphabet)
+    if isinstance(given, tuple) and _all_whole(given):
+        counts = tuple(int(one) for one in given)
         _refuse_unordered(given, alphabet)
-        rows, columns = alphabet.plane or (1, 1)
-        if 1 in (rows, columns):
-            _refuse_many(given, count, alphabet.size)
-            return _on_a_line(alphabet.size, count)
-        _refuse_many(given, count, max(rows, columns))
-        return _on_a_grid(alphabet, _sides(columns, rows, count))
-    if pair is not None and len(alphabet.axes) > 1 and alphabet.plane is not None:
-        for count, side in zip(pair, reversed(alphabet.plane), strict=True):
-            _refuse_many(given, count, side)
-        return _on_a_grid(alphabet, pair)
+        if len(counts) != len(alphabet.axes):
+            raise ParameterError(
+                f"basis={shown(given)}: expected {len(alphabet.axes)} numbers of splines, one for "
+                f"each of {', '.join(alphabet.axes)}."
+            )
+        return _splines(given, counts, alphabet)
+    if _all_whole((given,)):
+        return _counted(int(given), alphabet)  # type: ignore[call-overload,no-any-return]
     return _given(given, alphabet)
 
 
 def _named(name: str, alphabet: Alphabet) -> Basis:
-    if name == "none":
-        return _none(alphabet)
+    known = [*_DEGREES, _CATEGORIES]
+    if name not in known:
+        raise ParameterError(
+            f"basis={shown(name)}: expected one of {', '.join(known)}, a number of splines, or "
+            f"an array of functions, one row a value.{closest(name, known)}"
+        )
     if name == _CATEGORIES:
         return _categories(alphabet)
-    known = [*_NAMES, _CATEGORIES]
-    if name not in _NAMES:
-        raise ParameterError(
-            f"basis={shown(name)}: expected one of {', '.join(known)}, a number of functions, or "
-            f"an array of them, one row a value.{closest(name, known)}"
-        )
-    return basis_of(_NAMES[name], alphabet)
+    if name != "none":
+        _refuse_unordered(name, alphabet)
+    found = _polynomials(alphabet, _DEGREES[name])
+    if found.size < _DEGREES[name]:
+        _refuse_many(name, _DEGREES[name] + 1, max(alphabet.plane or (1,)))
+    return found
 
 
-def _pair(given: Any) -> tuple[int, int] | None:
-    """Return two numbers of functions, if that is what was given."""
-    if not isinstance(given, tuple) or len(given) != 2:
-        return None
-    if any(isinstance(one, bool) or not isinstance(one, Integral) for one in given):
-        return None
-    return int(given[0]), int(given[1])
+def _all_whole(given: Sequence[Any]) -> bool:
+    return all(isinstance(one, Integral) and not isinstance(one, bool) for one in given)
+
+
+def _counted(count: int, alphabet: Alphabet) -> Basis:
+    """Return so many splines along a line or the longer side of a grid."""
+    _refuse_unordered(count, alphabet)
+    rows, columns = alphabet.plane or (1, 1)
+    _refuse_many(count, count, max(rows, columns))
+    if 1 in (rows, columns):
+        return _on_a_line(alphabet.size, count)
+    return _on_a_grid(alphabet, _sides(columns, rows, count))
+
+
+def _splines(given: Any, counts: tuple[int, ...], alphabet: Alphabet) -> Basis:
+    """Return so many splines along each axis."""
+    rows, columns = alphabet.plane or (1, 1)
+    for count, side in zip(counts, (columns, rows), strict=False):
+        _refuse_many(given, count, side)
+    if len(counts) == 1:
+        return _on_a_line(alphabet.size, counts[0])
+    return _on_a_grid(alphabet, (counts[0], counts[1]))
 
 
 def _refuse_unordered(given: Any, alphabet: Alphabet) -> None:
@@ -131,8 +149,8 @@ def _refuse_unordered(given: Any, alphabet: Alphabet) -> None:
 def _refuse_many(given: Any, count: int, room: int) -> None:
     if count < 1:
         raise ParameterError(
-            f"basis={shown(given)}: expected at least 1 function, the constant one, for a choice "
-            f"that is free of the value."
+            f"basis={shown(given)}: expected at least 1 function, which is the constant, for a "
+            f"choice that is free of the value."
         )
     if count > room:
         raise ParameterError(
@@ -164,21 +182,33 @@ def _given(given: Any, alphabet: Alphabet) -> Basis:
     return _scaled("given", scaled)
 
 
-def _none(alphabet: Alphabet) -> Basis:
-    return Basis("none", np.zeros((alphabet.size, 0)))
+def _polynomials(alphabet: Alphabet, degree: int) -> Basis:
+    """Return polynomials of the places up to a degree, orthonormal: as likely large each."""
+    name = next(name for name, number in _DEGREES.items() if number == degree)
+    rows, columns = alphabet.plane or (1, 1)
+    if degree == 0 or rows * columns == 1:
+        return Basis("none", np.zeros((alphabet.size, 0)))
+    north, east = np.divmod(np.arange(alphabet.size), columns)
+    across = [
+        (east / max(columns - 1, 1) - 0.5) ** i * (north / max(rows - 1, 1) - 0.5) ** j
+        for i in range(min(degree, columns - 1) + 1)
+        for j in range(min(degree - i, rows - 1) + 1)
+    ]
+    axes, signs = np.linalg.qr(np.stack(across, axis=1))
+    return _scaled(name, axes[:, 1:] * np.sign(np.diag(signs))[1:])
 
 
 def _categories(alphabet: Alphabet) -> Basis:
     """One parameter a value: all differences between values, as likely one way as another."""
     size = alphabet.size
-    return _scaled(_CATEGORIES, contrasts(size)) if size > 1 else _none(alphabet)
+    return _scaled(_CATEGORIES, contrasts(size)) if size > 1 else _polynomials(alphabet, 0)
 
 
 def _on_a_line(size: int, count: int) -> Basis:
-    names = {number: name for name, number in _NAMES.items()}
     functions, rates = _waves(size, count)
-    name = names.get(count, f"{count} splines")
-    return _scaled(name, functions[:, 1:] / np.sqrt(rates[1:]))
+    if count == 1:
+        return Basis("none", np.zeros((size, 0)))
+    return _scaled(f"{count} splines", functions[:, 1:] / np.sqrt(rates[1:]))
 
 
 def _on_a_grid(alphabet: Alphabet, counts: tuple[int, int]) -> Basis:
@@ -187,7 +217,7 @@ def _on_a_grid(alphabet: Alphabet, counts: tuple[int, int]) -> Basis:
     both = np.einsum("rn,ce->rcne", north, east).reshape(alphabet.size, -1)
     rates = np.add.outer(north_rates, east_rates).ravel()
     if len(rates) == 1:
-        return _none(alphabet)
+        return Basis("none", np.zeros((alphabet.size, 0)))
     return _scaled(f"{counts[0]} x {counts[1]} splines", both[:, 1:] / np.sqrt(rates[1:]))
 
 

@@ -64,7 +64,7 @@ class _Point(NamedTuple):
     solution: Solution
 
     def value(self, people: int, spread: float) -> float:
-        """n L minus the penalty."""
+        """Return n L minus the penalty."""
         own = float(np.sum(self.coefficients[1:] ** 2)) / (2 * spread**2)
         return people * self.solution.certificate.value - own
 
