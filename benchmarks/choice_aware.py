@@ -89,12 +89,13 @@ def in_city(name: str, geometric: Sequence[float], krr: Sequence[float], file: s
     The centre is that of the people; the logits move by 1 for a standard deviation of the distance.
     """
     crowd = synthetic_city() if file is None else load(file)
-    places, truth = crowd.alphabet.positions, crowd.truth
-    distance = np.hypot(*(places - truth @ places).T)
+    grid, truth = crowd.alphabet, crowd.truth
+    north, east = (side / 2 for side in np.divmod(np.arange(grid.size), paper.CITY.columns))
+    distance = np.hypot(east - truth @ east, north - truth @ north)
     middle = truth @ distance
     far = (distance - middle) / np.sqrt(truth @ (distance - middle) ** 2)
-    mechanisms: list[fw.Mechanism] = [fw.PlanarGeometric(crowd.alphabet, e) for e in geometric]
-    mechanisms += [fw.KRR(crowd.alphabet, epsilon) for epsilon in krr]
+    mechanisms: list[fw.Mechanism] = [fw.PlanarGeometric(grid, e) for e in geometric]
+    mechanisms += [fw.KRR(grid, epsilon) for epsilon in krr]
     asked = {("distance", 100_000): 0.5, ("distance", 10_000): 1.0}
     asked |= {("free", 100_000): 1.03, ("free", 10_000): 1.05}
     return Case(name, mechanisms, truth, {"free": 0 * far, "distance": far}, asked, sway=1.0)
@@ -130,7 +131,8 @@ def rows(case: Case, people: int, seeds: Sequence[int]) -> Iterator[list[str]]:
             began = process_time()
             aware = fw.choice_aware(evidence)
             seconds[place] = process_time() - began
-            thetas = aware.theta, fw.combine_results(evidence, fw.ibu).theta, fw.gibu(evidence).theta
+            others = fw.combine_results(evidence, fw.ibu), fw.gibu(evidence)
+            thetas = [one.theta for one in (aware, *others)]
             errors[place] = [fw.emd(theta, truth, evidence.alphabet) for theta in thetas]
             bases.append(aware.basis)
         ours, each, free = errors.T

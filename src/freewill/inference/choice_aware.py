@@ -16,7 +16,7 @@ from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, checked_evidence
 from freewill.inference.choice_bases import Basis, BasisName, basis_of, ladder
 from freewill.inference.choice_fit import ChoiceFit, corrected, fit
-from freewill.inference.choice_model import ChoiceModel
+from freewill.inference.choice_model import ChoiceModel, beside_constants
 from freewill.solvers import OnStep, Solution, Status
 from freewill.solvers.likelihood import Certificate
 from freewill.solvers.solution import Trace
@@ -52,7 +52,7 @@ class ChoiceAwareEstimate(Estimate):
     @property
     def is_free(self) -> bool:
         """Whether the reports gave no reason to doubt that the choice is free of the value."""
-        return self.basis == self.fits[0].basis
+        return self.best.spread == 0
 
     @property
     def best(self) -> ChoiceFit:
@@ -198,14 +198,13 @@ def _blind(model: ChoiceModel, bases: list[Basis], free: Solution) -> tuple[str,
         return ()
     basis, count = bases[1], len(model.shares) - 1
     score = model.score(basis, free.theta, np.tile(model.shares, (model.size, 1)))
-    turn = np.kron(np.eye(basis.size), model.contrasts)
+    nothing = np.zeros((basis.size + 1, count))
+    both = [beside_constants(one, nothing)[0] for one in (score.curvature, score.known)]
     lost = []
-    for place, group in enumerate(model.evidence.groups):
-        rows = turn.reshape(basis.size, -1, basis.size * count)[:, place]
-        left, known = (
-            np.trace(rows @ matrix[count:, count:] @ rows.T)
-            for matrix in (score.curvature, score.known)
-        )
+    for group, contrast in zip(model.evidence.groups, model.contrasts, strict=True):
+        # To raise one logit is to move along its row of the contrasts.
+        rows = np.kron(np.eye(basis.size), contrast)
+        left, known = (float(np.trace(rows @ one @ rows.T)) for one in both)
         if not left > _LOST * known:
             name = group.name or str(group.mechanism)
             lost.append(f"how the choice of {name} depends on the value")

@@ -40,7 +40,7 @@ class Basis:
     @property
     def size(self) -> int:
         """How many functions there are; none stands for a choice that is free of the value."""
-        return self.functions.shape[1]
+        return int(self.functions.shape[1])
 
 
 def ladder(alphabet: Alphabet) -> list[Basis]:
@@ -71,7 +71,7 @@ def ladder(alphabet: Alphabet) -> list[Basis]:
     return found + [_on_a_grid(alphabet, pair) for pair in dict.fromkeys(counts)]
 
 
-def basis_of(given: BasisName, alphabet: Alphabet) -> Basis:
+def basis_of(given: Any, alphabet: Alphabet) -> Basis:
     """Return the basis that somebody asks for, after checking that the alphabet has room for it.
 
     >>> import freewill as fw
@@ -88,12 +88,12 @@ def basis_of(given: BasisName, alphabet: Alphabet) -> Basis:
         _refuse_unordered(given, alphabet)
         if len(counts) != len(alphabet.axes):
             raise ParameterError(
-                f"basis={shown(given)}: expected {len(alphabet.axes)} numbers of splines, one for "
-                f"each of {', '.join(alphabet.axes)}."
+                f"basis={shown(given)}: expected {several(len(alphabet.axes), 'number')} of "
+                f"splines, one for each of {', '.join(alphabet.axes)}."
             )
         return _splines(given, counts, alphabet)
     if _all_whole((given,)):
-        return _counted(int(given), alphabet)  # type: ignore[call-overload,no-any-return]
+        return _counted(int(given), alphabet)
     return _given(given, alphabet)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from freewill.inference.choice_bases import Basis
-from freewill.inference.choice_model import ChoiceModel, Score
+from freewill.inference.choice_model import ChoiceModel, Score, beside_constants
 from freewill.solvers import Solution
 from freewill.types import FloatArray
 
@@ -15,8 +15,8 @@ _MOST_STEPS = 40
 """Newton steps for one basis: ten are usual."""
 _DONE = 0.02
 """What a Newton step must promise, in n L, and how far the spread must move, to be worth it."""
-_SLACK = 0.02
-"""What a step may lose: the maxima over theta are known no better, .01 / n each."""
+_SLACK = 0.01
+"""What a step may lose, in n L, beside what the gaps leave open."""
 _LEAST_SPREAD, _MOST_SPREAD = 0.01, 10.0
 """Spreads that differ from none, and from a choice that is all but certain."""
 _LEAST_DAMPING = 0.05
@@ -158,7 +158,7 @@ def _newton(
     diagonal = np.diag_indices(len(matrix))
     matrix[diagonal] += damping * matrix[diagonal] + 1e-12 * float(matrix[diagonal].max())
     right = (slope - precision * coefficients).ravel()
-    step = np.linalg.solve(matrix, right)
+    step: FloatArray = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
     return step.reshape(slope.shape), float(step @ right)
 
 
@@ -180,7 +180,8 @@ def _step(
     for _ in range(_TRIES):
         step, promised = _newton(here.coefficients, spread, gradient, score.curvature, damping)
         there = _at(model, basis, here.coefficients + step, here.solution.theta)
-        if there.value(model.people, spread) > value - _SLACK:
+        open_still = here.solution.certificate.gap + there.solution.certificate.gap
+        if there.value(model.people, spread) > value - _SLACK - model.people * open_still:
             return there, promised, damping / 4 if damping > _LEAST_DAMPING / 4 else 0.0
         damping = max(4 * damping, _LEAST_DAMPING)
     return here, promised, damping
@@ -198,8 +199,8 @@ def _likelier(
     if near is None:
         return first
     functions = np.column_stack([np.ones(model.size), basis.functions])
-    coefficients = np.linalg.lstsq(functions, near @ model.contrasts, rcond=None)[0]
-    other = _at(model, basis, coefficients, first.solution.theta)
+    nearest = np.linalg.lstsq(functions, near @ model.contrasts, rcond=None)[0]
+    other = _at(model, basis, np.asarray(nearest, dtype=np.float64), first.solution.theta)
     return max(first, other, key=lambda point: point.value(model.people, spread))
 
 
@@ -210,7 +211,7 @@ def _first_spread(gradient: FloatArray, score: Score) -> float:
     and the gradient along their axes: the largest of
     sum(u^2 / (e + 1/s^2)) / 2 - sum(log(1 + s^2 e)) / 2 over a grid of s.
     """
-    information, slope = _beside_constants(score.curvature, gradient)
+    information, slope = beside_constants(score.curvature, gradient)
     values, axes = np.linalg.eigh(information)
     values = np.maximum(values, 0.0)
     along = (axes.T @ slope) ** 2
@@ -219,20 +220,6 @@ def _first_spread(gradient: FloatArray, score: Score) -> float:
     gains = (spreads**2 * (along / scaled).sum(axis=1) - np.log(scaled).sum(axis=1)) / 2
     best = int(np.argmax(gains))
     return float(spreads[best]) if gains[best] > 0 else 0.0
-
-
-def _beside_constants(curvature: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the information and slope of all coefficients but the constants', these projected."""
-    count = slope.shape[1]
-    fixed, cross, rest = (
-        curvature[:count, :count],
-        curvature[:count, count:],
-        curvature[count:, count:],
-    )
-    ridge = 1e-12 * max(float(np.trace(fixed)), 1e-300) * np.eye(count)
-    solved = np.linalg.solve(fixed + ridge, np.column_stack([cross, slope[0]]))
-    information = rest - cross.T @ solved[:, :-1]
-    return (information + information.T) / 2, slope[1:].ravel() - cross.T @ solved[:, -1]
 
 
 def _spread(coefficients: FloatArray, score: Score, spread: float) -> float:
@@ -244,7 +231,7 @@ def _spread(coefficients: FloatArray, score: Score, spread: float) -> float:
 
 def _df(coefficients: FloatArray, score: Score, spread: float) -> tuple[float, float]:
     """Return how many coefficients the reports decide, and log det(1 + spread^2 n S)."""
-    information, _ = _beside_constants(score.curvature, coefficients)
+    information, _ = beside_constants(score.curvature, coefficients)
     values = spread**2 * np.maximum(np.linalg.eigvalsh(information), 0.0)
     return float(np.sum(values / (1 + values))), float(np.sum(np.log1p(values)))
 

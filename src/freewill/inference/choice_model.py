@@ -178,6 +178,20 @@ class ChoiceModel:
         )
 
 
+def beside_constants(curvature: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the information and slope of all coefficients but the constants', these projected."""
+    count = slope.shape[1]
+    fixed, cross, rest = (
+        curvature[:count, :count],
+        curvature[:count, count:],
+        curvature[count:, count:],
+    )
+    ridge = 1e-12 * max(float(np.trace(fixed)), 1e-300) * np.eye(count)
+    solved = np.linalg.solve(fixed + ridge, np.column_stack([cross, slope[0]]))
+    information = rest - cross.T @ solved[:, :-1]
+    return (information + information.T) / 2, slope[1:].ravel() - cross.T @ solved[:, -1]
+
+
 def with_constant(basis: Basis) -> FloatArray:
     """Return the constant function and those of a basis."""
     return np.column_stack([np.ones(len(basis.functions)), basis.functions])
