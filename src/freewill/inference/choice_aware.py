@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, checked_evidence
 from freewill.inference.choice_bases import Basis, BasisName, basis_of, ladder
 from freewill.inference.choice_fit import ChoiceFit, corrected, fit
+from freewill.inference.choice_intervals import JointEstimate, joint_estimate
 from freewill.inference.choice_model import ChoiceModel, beside_constants
+from freewill.inference.intervals import Intervals
 from freewill.solvers import OnStep, Solution, Status
 from freewill.solvers.likelihood import Certificate
 from freewill.solvers.solution import Trace
@@ -48,6 +51,7 @@ class ChoiceAwareEstimate(Estimate):
     fits: tuple[ChoiceFit, ...] = field(repr=False)
     likelihood_ratio: float
     blind: tuple[str, ...] = ()
+    joint: JointEstimate | None = field(default=None, repr=False)
 
     @property
     def is_free(self) -> bool:
@@ -63,6 +67,29 @@ class ChoiceAwareEstimate(Estimate):
     def criterion(self) -> float:
         """How much better the chosen basis explains the reports than free choice; 0 for that."""
         return self.best.criterion - self.fits[0].criterion
+
+    def intervals(self, of: Any = None, level: float = 0.95) -> Intervals:
+        """Return intervals for functionals of theta, the choice law being unknown as well.
+
+        Wider than `fw.intervals`, which takes the choice to be free. Where no basis was found
+        better than none, they still allow for the smallest one: that reports give no reason to
+        doubt a free choice does not make it sure.
+        """
+        return self._joint.intervals(of, level)
+
+    def choice_intervals(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and the upper ends of intervals for `choice`, [value, mechanism]."""
+        _, low, high = self._joint.choice(level)
+        return low, high
+
+    @property
+    def _joint(self) -> JointEstimate:
+        if self.joint is None:
+            raise ParameterError(
+                f"intervals over {several(self.alphabet.size, 'value')} with a choice law: their "
+                f"covariance is too large to hold. Take a coarser alphabet."
+            )
+        return self.joint
 
     @property
     def advice(self) -> str:
@@ -137,6 +164,7 @@ def choice_aware(
         best = max(fits if basis is None else fits[-1:], key=lambda found: found.criterion)
         last = corrected(model, bases[fits.index(best)], best)
         blind = _blind(model, bases, free)
+        joint = _joint_of(model, bases, last)
     return ChoiceAwareEstimate(
         theta=exact.theta if not last.spread else last.theta,
         alphabet=evidence.alphabet,
@@ -155,6 +183,7 @@ def choice_aware(
         fits=tuple(fits),
         likelihood_ratio=2 * evidence.people * (last.log_likelihood - fits[0].log_likelihood),
         blind=blind,
+        joint=joint,
     )
 
 
@@ -182,6 +211,17 @@ def _free(model: ChoiceModel, exact: Estimate) -> Solution:
     value = exact.log_likelihood + float(model.shares @ np.log(model.shares))
     certificate = Certificate(value, np.ones(model.size), exact.gap)
     return Solution(exact.theta, certificate, exact.steps, exact.status)
+
+
+def _joint_of(model: ChoiceModel, bases: list[Basis], found: ChoiceFit) -> JointEstimate | None:
+    """Return theta and the choice law with their errors, in the basis that was found, or the least.
+
+    In a basis that no report asked for, logits have a spread of 1 a priori.
+    """
+    if found.spread or len(bases) == 1:
+        basis = next(one for one in bases if one.name == found.basis)
+        return joint_estimate(model, basis, found.theta, found.coefficients, found.spread or 1.0)
+    return joint_estimate(model, bases[1], found.theta, model.free(bases[1].size), 1.0)
 
 
 def _status(gap: float, tolerance: float) -> Status:

@@ -75,8 +75,8 @@ def basis_of(given: Any, alphabet: Alphabet) -> Basis:
     """Return the basis that somebody asks for, after checking that the alphabet has room for it.
 
     >>> import freewill as fw
-    >>> basis_of("linear", fw.Linear(0, 2)).functions.round(3).ravel().tolist()
-    [-1.225, 0.0, 1.225]
+    >>> basis_of("linear", fw.Linear(0, 1)).functions.round(3).ravel().tolist()
+    [-1.0, 1.0]
     >>> basis_of(12, fw.Linear(0, 9))
     Traceback (most recent call last):
     freewill.errors.ParameterError: basis=12: 12 functions of 10 values are more than there are ...

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve
@@ -38,6 +39,20 @@ class Score:
 
     slope: FloatArray
     curvature: FloatArray
+    known: FloatArray
+
+
+class Parts(NamedTuple):
+    """Derivatives and expected information of (theta, coefficients), for one person.
+
+    Those by theta are less 1, what they are at a maximum; coefficients are in one row.
+    """
+
+    theta: FloatArray
+    theta_slope: FloatArray
+    slope: FloatArray
+    of_theta: FloatArray
+    cross: FloatArray
     known: FloatArray
 
 
@@ -137,26 +152,24 @@ class ChoiceModel:
         excess = counts - choice * counts.sum(axis=1, keepdims=True)
         return np.asarray(with_constant(basis).T @ excess @ self.contrasts)
 
-    def score(self, basis: Basis, theta: FloatArray, choice: FloatArray) -> Score:
-        """Return the efficient score at a theta that is pulled inside, by half a person a value.
+    def parts(self, basis: Basis, theta: FloatArray, choice: FloatArray) -> Parts:
+        """Return the derivatives and the information at a theta that is pulled inside.
 
-        With U and I the derivatives and the expected information of (theta, coefficients),
-
-            slope = n (U_b - I_bt I_tt^-1 U_t),   curvature = n (I_bb - I_bt I_tt^-1 I_tb).
-
-        Reports are linear in theta. So, whatever the theta at which it is taken, the slope has mean
-        0 at the true choice law: that the most likely theta is biased where many values are rare,
-        it does not notice. O(mechanisms k^2 parameters).
+        By half a person a value, as for intervals. O(mechanisms k^2 parameters).
         """
         inside = pulled(theta, self.people)
         functions = with_constant(basis)
-        size, count = functions.shape[1], self.shares.size - 1
+        size = functions.shape[1] * (self.shares.size - 1)
         mean = choice @ self.contrasts
         slopes = self.slopes(inside, choice)
-        theta_slope = np.einsum("xm,xm->x", choice, slopes) - 1
-        slope = np.zeros(size * count)
-        both, cross = np.zeros((self.size,) * 2), np.zeros((self.size, size * count))
-        known = np.zeros((size * count,) * 2)
+        found = Parts(
+            theta=inside,
+            theta_slope=np.einsum("xm,xm->x", choice, slopes) - 1,
+            slope=np.zeros(size),
+            of_theta=np.zeros((self.size, self.size)),
+            cross=np.zeros((self.size, size)),
+            known=np.zeros((size, size)),
+        )
         for place, group in enumerate(self.evidence.groups):
             own = choice[:, place]
             moves = (inside * own)[:, None] * (self.contrasts[place] - mean)
@@ -164,17 +177,32 @@ class ChoiceModel:
             share = float(own @ inside)
             matrix = (group.mechanism.moments(own * inside / share).information() + 1) / share
             moved = matrix @ step
-            slope += step.T @ slopes[:, place]
-            both += own[:, None] * matrix * own
-            cross += own[:, None] * moved
-            known += step.T @ moved
-        projected = solved(both, np.column_stack([cross, theta_slope]))
-        slope -= cross.T @ projected[:, -1]
-        curvature = known - cross.T @ projected[:, :-1]
+            found.slope[:] += step.T @ slopes[:, place]
+            found.of_theta[:] += own[:, None] * matrix * own
+            found.cross[:] += own[:, None] * moved
+            found.known[:] += step.T @ moved
+        return found
+
+    def score(self, basis: Basis, theta: FloatArray, choice: FloatArray) -> Score:
+        """Return the efficient score.
+
+        With U and I the derivatives and the expected information of (theta, coefficients),
+
+            slope = n (U_b - I_bt I_tt^-1 U_t),   curvature = n (I_bb - I_bt I_tt^-1 I_tb).
+
+        Reports are linear in theta. So, whatever the theta at which it is taken, the slope has mean
+        0 at the true choice law: that the most likely theta is biased where many values are rare,
+        it does not notice.
+        """
+        parts = self.parts(basis, theta, choice)
+        projected = solved(parts.of_theta, np.column_stack([parts.cross, parts.theta_slope]))
+        slope = parts.slope - parts.cross.T @ projected[:, -1]
+        curvature = parts.known - parts.cross.T @ projected[:, :-1]
         people = self.people
-        shape = (size, count)
         return Score(
-            people * slope.reshape(shape), people * (curvature + curvature.T) / 2, people * known
+            people * slope.reshape(basis.size + 1, -1),
+            people * (curvature + curvature.T) / 2,
+            people * parts.known,
         )
 
 

@@ -100,11 +100,13 @@ def intervals(
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
     wanted = asked(of)
+    estimator = one_step_from(evidence, start)
     if isinstance(wanted, Quantiles):
-        return _quantiles(evidence, wanted, level, joint, start)
+        curve = _intervals(estimator, cdf().on(evidence.alphabet), level, joint)
+        return quantiles_of(curve, wanted)
     weights = weights_of(wanted, evidence.alphabet)
-    found = _intervals(one_step_from(evidence, start), weights, level, joint)
-    return _single(found) if weights.single and not joint else found
+    found = _intervals(estimator, weights, level, joint)
+    return single(found) if weights.single and not joint else found
 
 
 def _intervals(estimator: OneStep, weights: Weights, level: float, joint: bool) -> Intervals:
@@ -139,7 +141,7 @@ def _intervals(estimator: OneStep, weights: Weights, level: float, joint: bool) 
         critical=critical,
         people=evidence.people,
         alphabet=evidence.alphabet,
-        advice=_advice(point, errors, least, most, evidence.alphabet),
+        advice=advice_on(point, errors, least, most, evidence.alphabet),
     )
 
 
@@ -198,13 +200,9 @@ def asked_of(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
     return np.asarray(2 * beyond / (1 + np.sqrt(1 + 4 / 3 * skewness * beyond)))
 
 
-def _quantiles(
-    evidence: Evidence, wanted: Quantiles, level: float, joint: bool, start: Start | None
-) -> Intervals:
+def quantiles_of(found: Intervals, wanted: Quantiles) -> Intervals:
     """Return what the intervals of the CDF do not rule out."""
-    weights = cdf().on(evidence.alphabet)
-    found = _intervals(one_step_from(evidence, start), weights, level, joint)
-    (low, high), size = evidence.alphabet.reach[0], evidence.alphabet.size
+    (low, high), size = found.alphabet.reach[0], found.alphabet.size
     edges = np.linspace(low, high, size + 1)
     middle, lower, upper = (
         np.concatenate([[0.0], np.maximum.accumulate(curve), [1.0]])
@@ -214,20 +212,16 @@ def _quantiles(
         np.array([_crossing(curve, share, edges) for share in wanted.levels])
         for curve in (middle, upper, lower)
     )
-    names = str(wanted).split(", ")
-    whole = Intervals(
-        of=tuple(names),
+    whole = replace(
+        found,
+        of=tuple(str(wanted).split(", ")),
         point=point,
         low=first,
         high=last,
         standard_error=(last - first) / (2 * found.critical),
-        level=level,
-        joint=joint,
-        critical=found.critical,
-        people=evidence.people,
-        alphabet=evidence.alphabet,
+        advice="",
     )
-    return _single(whole) if wanted.single else whole
+    return single(whole) if wanted.single else whole
 
 
 def _crossing(curve: FloatArray, share: float, edges: FloatArray) -> float:
@@ -240,7 +234,7 @@ def _crossing(curve: FloatArray, share: float, edges: FloatArray) -> float:
     return float(edges[place - 1] + part * (edges[place] - edges[place - 1]))
 
 
-def _single(found: Intervals) -> Intervals:
+def single(found: Intervals) -> Intervals:
     """Return one functional's interval as numbers."""
     if len(found.of) != 1:
         return found
@@ -253,7 +247,7 @@ def _single(found: Intervals) -> Intervals:
     )
 
 
-def _advice(
+def advice_on(
     point: FloatArray, errors: FloatArray, least: FloatArray, most: FloatArray, alphabet: Alphabet
 ) -> str:
     """Say which of many functionals are hardly known, and what is known better."""
