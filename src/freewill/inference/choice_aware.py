@@ -1,5 +1,6 @@
 """An estimate that lets people choose their mechanism by their value, and tells how they do."""
 
+import math
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -151,12 +152,14 @@ def choice_aware(
     bases = _bases(evidence, basis)
     exact = gibu(evidence, tolerance, max_steps)
     free = _free(model, exact)
+    # A basis that was asked for needs no more than a reason; one of many, that of the criterion.
+    doubt = math.log(evidence.people) / 2 if basis is None else 0.0
     fits: list[ChoiceFit] = []
     near: FloatArray | None = None
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
         for one in bases:
-            found = fit(model, one, free, near)
+            found = fit(model, one, free, near, doubt)
             if found.spread:
                 near = model.logits(one, found.coefficients)
             fits.append(found)

@@ -1,7 +1,7 @@
 """The most likely choice law in a basis, shrunk as much as the reports ask for."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -69,21 +69,25 @@ class _Point(NamedTuple):
         return people * self.solution.certificate.value - own
 
 
-def fit(model: ChoiceModel, basis: Basis, free: Solution, near: FloatArray | None) -> ChoiceFit:
+def fit(
+    model: ChoiceModel, basis: Basis, free: Solution, near: FloatArray | None, doubt: float = 0.0
+) -> ChoiceFit:
     """Maximise n L - |b|^2 / 2 spread^2 over the coefficients b, and the criterion over the spread.
 
     Newton steps with the expected information, damped until they gain. Between them the spread
     moves to where the criterion is stationary, |b|^2 / df (MacKay, Neural Computation 4 (1992),
     415-447). The likelihood is not concave in b: the start is free choice or the logits of a basis
     that was `near`, whichever is the likelier.
+
+    Where the efficient score at free choice promises no more than `doubt`, the choice stays free.
+    What n L gains is no measure of that: at the border of the simplex, theta's bias gains too.
     """
     first = _Point(model.free(basis.size), np.tile(model.shares, (model.size, 1)), free)
     if basis.size == 0:
         return _told(model, basis, first, 0.0, None, converged=True)
     score = model.score(basis, free.theta, first.choice)
-    gradient = model.gradient(basis, free.theta, first.choice)
-    spread = _first_spread(gradient, score)
-    if spread < _LEAST_SPREAD:
+    spread, promised = _first_spread(score)
+    if spread < _LEAST_SPREAD or promised <= doubt:
         return _told(model, basis, first, 0.0, score, converged=True)
     here = _likelier(model, basis, first, near, spread)
     damping, converged = 0.0, False
@@ -112,36 +116,30 @@ def corrected(model: ChoiceModel, basis: Basis, found: ChoiceFit) -> ChoiceFit:
     law fitted beside it takes that bias for people. The efficient score (`ChoiceModel.score`) does
     not. Steps end as soon as they do not shrink. The criterion stays that of the maximum.
     """
-    coefficients, choice, theta, spread = (
-        found.coefficients, found.choice, found.theta, found.spread
-    )  # fmt: skip
-    value, gap, last = found.log_likelihood, found.gap, math.inf
-    for _ in range(_CORRECTIONS if basis.size and spread else 0):
-        score = model.score(basis, theta, choice)
-        step, promised = _newton(coefficients, spread, score.slope, score.curvature, 0.0)
-        if not promised < last or promised < _DONE / 2:
+    last = math.inf
+    for _ in range(_CORRECTIONS if found.spread else 0):
+        score = model.score(basis, found.theta, found.choice)
+        step, promised = _newton(
+            found.coefficients, found.spread, score.slope, score.curvature, 0.0
+        )
+        if not _DONE / 2 < promised < last:
             break
         reach = float(np.abs(model.logits(basis, step)).max())
-        moved = coefficients + step * min(1.0, _WIDEST / max(reach, 1e-300))
-        there = model.choice(basis, moved)
-        solution = model.solve(there, theta)
-        if not math.isfinite(solution.certificate.gap):
+        moved = found.coefficients + step * min(1.0, _WIDEST / max(reach, 1e-300))
+        there = _at(model, basis, moved, found.theta)
+        certificate = there.solution.certificate
+        if not math.isfinite(certificate.gap):
             break
-        coefficients, choice, theta, last = moved, there, solution.theta, promised
-        value, gap = solution.certificate.value, solution.certificate.gap
-    return ChoiceFit(
-        basis=found.basis,
-        parameters=found.parameters,
-        df=found.df,
-        spread=spread,
-        log_likelihood=value,
-        criterion=found.criterion,
-        gap=gap,
-        converged=found.converged,
-        choice=choice,
-        theta=theta,
-        coefficients=coefficients,
-    )
+        last = promised
+        found = replace(
+            found,
+            coefficients=moved,
+            choice=there.choice,
+            theta=there.solution.theta,
+            log_likelihood=certificate.value,
+            gap=certificate.gap,
+        )
+    return found
 
 
 def _newton(
@@ -204,14 +202,14 @@ def _likelier(
     return max(first, other, key=lambda point: point.value(model.people, spread))
 
 
-def _first_spread(gradient: FloatArray, score: Score) -> float:
-    """Return the spread with the largest criterion, n L taken for the parabola at free choice.
+def _first_spread(score: Score) -> tuple[float, float]:
+    """Return the spread of the largest criterion, and that, by the efficient score at free choice.
 
     With e and u the eigenvalues of the information of the coefficients, constants projected out,
-    and the gradient along their axes: the largest of
-    sum(u^2 / (e + 1/s^2)) / 2 - sum(log(1 + s^2 e)) / 2 over a grid of s.
+    and the score along their axes, the criterion of a parabola is
+    sum(u^2 / (e + 1/s^2)) / 2 - sum(log(1 + s^2 e)) / 2 above that of free choice.
     """
-    information, slope = beside_constants(score.curvature, gradient)
+    information, slope = beside_constants(score.curvature, score.slope)
     values, axes = np.linalg.eigh(information)
     values = np.maximum(values, 0.0)
     along = (axes.T @ slope) ** 2
@@ -219,7 +217,7 @@ def _first_spread(gradient: FloatArray, score: Score) -> float:
     scaled = 1 + np.outer(spreads**2, values)
     gains = (spreads**2 * (along / scaled).sum(axis=1) - np.log(scaled).sum(axis=1)) / 2
     best = int(np.argmax(gains))
-    return float(spreads[best]) if gains[best] > 0 else 0.0
+    return float(spreads[best]), float(gains[best])
 
 
 def _spread(coefficients: FloatArray, score: Score, spread: float) -> float:
