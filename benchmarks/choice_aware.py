@@ -1,10 +1,11 @@
 """Errors where people choose their mechanism by their value: the table of docs/choice-aware.md.
 
-`python -m benchmarks.choice_aware [--runs 20] [--people 10000 100000] [--city FILE] [MIXTURE ...]`
-prints, in markdown, the mean earth mover's distance to the very people who reported, of
-`choice_aware` and of [IBU]R (the average of one estimate a mechanism) over that of `gibu`, with the
-standard error of the ratio, and the time. Every run draws people, their choices and their reports
-anew; the three see the same reports.
+`python -m benchmarks.choice_aware [--runs 20] [--people 10000 100000] [--sway 0.5] [--city FILE]
+[MIXTURE ...]` prints, in markdown, the mean earth mover's distance to the very people who reported,
+of `choice_aware` and of [IBU]R (the average of one estimate a mechanism) over that of `gibu`, with
+the standard error of the ratio, and the time. Every run draws people, their choices and their
+reports anew; the three see the same reports. With `--coverage` it prints instead how often 95 %
+intervals hold the mean of the truth, and the choice at five values.
 """
 
 import argparse
@@ -14,7 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import process_time
 
 import numpy as np
@@ -26,6 +27,8 @@ from freewill.types import FloatArray
 
 _PLACES = (np.arange(100) - 50) / 50
 """The line from -1 to 1."""
+_AT = [20, 35, 50, 65, 80]
+"""Values at which the choice is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,20 +47,29 @@ class Case:
     asked: dict[tuple[str, int], float]
     sway: float = 0.5
 
-    def drawn(self, shape: str, people: int, seed: int) -> tuple[fw.Evidence, FloatArray]:
-        """Draw people, their choices and reports; return these, and the people's distribution."""
+    def drawn(
+        self, shape: str, people: int, seed: int
+    ) -> tuple[fw.Evidence, FloatArray, FloatArray]:
+        """Draw people, their choices and reports.
+
+        Return the reports, the people's distribution, and the choice law, [value, group].
+        """
         rng = np.random.default_rng([seed, people])
         count = len(self.mechanisms)
         levels = np.array([1.0, -1.0]) if count == 2 else self.sway * rng.standard_normal(count)
         powers = np.exp(np.outer(self.shapes[shape], levels))
-        choice = np.cumsum(powers / powers.sum(axis=1, keepdims=True), axis=1)
+        choice = powers / powers.sum(axis=1, keepdims=True)
         values = rng.choice(self.truth.size, size=people, p=self.truth)
-        chosen = np.minimum((rng.random(people)[:, None] > choice[values]).sum(axis=1), count - 1)
+        passed = rng.random(people)[:, None] > np.cumsum(choice, axis=1)[values]
+        chosen = np.minimum(passed.sum(axis=1), count - 1)
         parts = [
             (mechanism, mechanism.obfuscate(values[chosen == number], rng))
             for number, mechanism in enumerate(self.mechanisms)
         ]
-        return fw.collect(parts), np.bincount(values, minlength=self.truth.size) / people
+        evidence = fw.collect(parts)
+        order = [self.mechanisms.index(one) for one in evidence.mechanisms]
+        there = np.bincount(values, minlength=self.truth.size) / people
+        return evidence, there, choice[:, order]
 
 
 def bells() -> FloatArray:
@@ -127,7 +139,7 @@ def rows(case: Case, people: int, seeds: Sequence[int]) -> Iterator[list[str]]:
         errors, seconds = np.empty((len(seeds), 3)), np.empty(len(seeds))
         bases: list[str] = []
         for place, seed in enumerate(seeds):
-            evidence, truth = case.drawn(shape, people, seed)
+            evidence, truth, _ = case.drawn(shape, people, seed)
             began = process_time()
             aware = fw.choice_aware(evidence)
             seconds[place] = process_time() - began
@@ -154,6 +166,23 @@ def rows(case: Case, people: int, seeds: Sequence[int]) -> Iterator[list[str]]:
         ]
 
 
+def held(case: Case, people: int, seeds: Sequence[int]) -> Iterator[list[str]]:
+    """Yield how often intervals hold the mean and the choice, for a free choice and by a slope."""
+    mean = float(case.truth @ np.arange(100))
+    for shape in ("free", "slope"):
+        found, errors = [], []
+        for seed in seeds:
+            evidence, _, choice = case.drawn(shape, people, seed)
+            aware = fw.choice_aware(evidence)
+            told, (low, high) = aware.intervals("mean"), aware.choice_intervals()
+            inside = ((low <= choice) & (choice <= high))[_AT].mean(axis=1)
+            found.append([told.low <= mean <= told.high, *inside])
+            errors.append([told.standard_error, fw.intervals(evidence, "mean").standard_error])
+        shares = [f"{share:.3f}" for share in np.mean(found, axis=0)]
+        wide = [f"{error:.3f}" for error in np.mean(errors, axis=0)]
+        yield [case.name, f"{people:,}", shape, *shares, *wide]
+
+
 def main() -> None:
     """Simulate and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.choice_aware", description=__doc__)
@@ -161,20 +190,27 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--people", type=int, nargs="+", default=[100_000, 10_000])
+    parser.add_argument("--sway", type=float, help="of the multiples of ten mechanisms' logits")
+    parser.add_argument("--coverage", action="store_true", help="of intervals, on lines")
     parser.add_argument("--city", help="points of a city (CSV); invented by default")
     options = parser.parse_args()
     known = cases(options.city)
     unknown = [name for name in options.cases if name not in known]
     if unknown:
         parser.error(f"no mixture {', '.join(unknown)}; there are {', '.join(known)}")
-    head = ["mechanisms", "people", "choice", "gibu", "choice-aware / gibu", "[IBU]R / gibu"]
-    head += ["asked", "basis", "seconds, most"]
+    head = ["mechanisms", "people", "choice"]
+    if options.coverage:
+        head += ["mean", *(f"c({value})" for value in _AT), "error of the mean", "if free"]
+    else:
+        head += ["gibu", "choice-aware / gibu", "[IBU]R / gibu", "asked", "basis", "seconds, most"]
     print(f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", sep="\n", flush=True)
     for name in options.cases or known:
         case = known[name]()
+        if options.sway is not None:
+            case = replace(case, sway=options.sway)
         for people in options.people:
             seeds = range(options.first, options.first + options.runs)
-            for row in rows(case, people, seeds):
+            for row in (held if options.coverage else rows)(case, people, seeds):
                 print(f"| {' | '.join(row)} |", flush=True)
 
 
