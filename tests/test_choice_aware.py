@@ -311,7 +311,26 @@ def test_steps_are_told_and_counted() -> None:
     evidence = chosen(MIXED, np.full(12, 1 / 12), slope_of(12, 3), 1000, 3)
     aware = fw.choice_aware(evidence, on_step=told.append)
     assert [step.number for step in told] == list(range(1, len(aware.fits) + 1))
-    assert aware.steps == len(ladder(LINE)) == len(aware.trace)
+    names = [one.basis for one in aware.fits]
+    assert names[: len(ladder(LINE))] == [one.name for one in ladder(LINE)]
+    assert aware.steps == len(names) == len(aware.trace)
+
+
+@pytest.mark.parametrize(("rank", "shared"), [(1, True), (2, False)])
+def test_one_direction_is_taken_where_all_logits_have_it(rank: int, shared: bool) -> None:
+    many = [fw.KRR(LINE, epsilon) for epsilon in (1.5, 2.0, 2.5, 3.0, 3.5, 4.0)]
+    places = np.linspace(-1, 1, 12)
+    shapes = np.stack([places - places**2, places + places**2], axis=1)[:, :rank]
+    levels = np.array([[1.5, -1.5, 0.7, -0.7, 1.2, -1.2], [0.9, 0.9, -1.4, -1.4, 0.5, 0.5]])[:rank]
+    truth = np.full(12, 1 / 12)
+    evidence = chosen(many, truth, softmax(shapes @ levels), 30_000, 2)
+    aware = fw.choice_aware(evidence)
+    assert aware.basis.endswith("one direction") == shared
+    logits = np.log(aware.choice)
+    logits -= logits.mean(axis=1, keepdims=True) + (
+        logits - logits.mean(axis=1, keepdims=True)
+    ).mean(axis=0)
+    assert (np.linalg.svd(logits)[1][1] < 1e-9) == shared
 
 
 def test_one_mechanism_is_no_choice() -> None:

@@ -17,7 +17,7 @@ from freewill.estimators.estimate import (
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, checked_evidence
 from freewill.inference.choice_bases import Basis, BasisName, basis_of, ladder
-from freewill.inference.choice_fit import ChoiceFit, corrected, fit
+from freewill.inference.choice_fit import ChoiceFit, corrected, fit, narrowed
 from freewill.inference.choice_intervals import JointEstimate, joint_estimate
 from freewill.inference.choice_model import ChoiceModel, beside_constants
 from freewill.inference.intervals import Intervals
@@ -121,14 +121,16 @@ def choice_aware(
     with few functions f_j of the value: a slope, a parabola, splines on lines and grids, one
     parameter a label where there is no order (`choice_bases`). The coefficients are the most
     likely ones, shrunk towards free choice as much as the reports ask for; the criterion of
-    `ChoiceFit`, a finer BIC, chooses among the bases, of which the first is none. Last, the
-    efficient score takes out what theta's bias at the border of the simplex did to them.
+    `ChoiceFit`, a finer BIC, chooses among the bases, of which the first is none. With more than
+    two mechanisms, all logits may be multiples of one function: some want more protection than
+    others, by the same reason. Last, the efficient score takes out what theta's bias at the border
+    of the simplex did to the coefficients.
 
     `basis` names one basis instead: "none", "linear", "quadratic", "categories", a number of
-    functions (the constant one counted) along a line or the longer side of a grid, a pair of them
-    for the two sides, or an array of functions, a row for each value. `on_step` is called with a
-    `Step` after each basis. Cost: some ten solves a basis, .1 s for two mechanisms on 100 values
-    and 1 s for ten. docs/choice-aware.md has the derivation and the errors.
+    splines along a line or the longer side of a grid, a pair of them for the two sides, or an
+    array of functions, a row for each value. `on_step` is called with a
+    `Step` after each basis. Cost: some ten solves a basis, .2 s for two mechanisms on 100 values
+    and .5 s for ten. docs/choice-aware.md has the derivation and the errors.
 
     >>> import numpy as np, freewill as fw
     >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(0)
@@ -154,20 +156,19 @@ def choice_aware(
     free = _free(model, exact)
     # A basis that was asked for needs no more than a reason; one of many, that of the criterion.
     doubt = math.log(evidence.people) / 2 if basis is None else 0.0
-    fits: list[ChoiceFit] = []
-    near: FloatArray | None = None
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
-        for one in bases:
-            found = fit(model, one, free, near, doubt)
-            if found.spread:
-                near = model.logits(one, found.coefficients)
-            fits.append(found)
-            trace.add(len(fits), found.gap, found.log_likelihood)
-        best = max(fits if basis is None else fits[-1:], key=lambda found: found.criterion)
-        last = corrected(model, bases[fits.index(best)], best)
+        tried = _tried(model, bases, free, doubt, trace)
+        wide = best = max(tried if basis is None else tried[-1:], key=_criterion)
+        common = narrowed(model, *wide, free, doubt) if basis is None else None
+        if common is not None:
+            tried.append(common)
+            trace.add(len(tried), common[1].gap, common[1].log_likelihood)
+            best = max(wide, common, key=_criterion)
+        last = corrected(model, *best)
         blind = _blind(model, bases, free)
-        joint = _joint_of(model, bases, last)
+        joint = _joint_of(model, bases, *wide)
+    fits = tuple(one for _, one in tried)
     return ChoiceAwareEstimate(
         theta=exact.theta if not last.spread else last.theta,
         alphabet=evidence.alphabet,
@@ -182,12 +183,31 @@ def choice_aware(
         unresolved=exact.unresolved,
         trace=trace.gaps,
         choice=last.choice,
-        basis=best.basis,
-        fits=tuple(fits),
+        basis=last.basis,
+        fits=fits,
         likelihood_ratio=2 * evidence.people * (last.log_likelihood - fits[0].log_likelihood),
         blind=blind,
         joint=joint,
     )
+
+
+def _tried(
+    model: ChoiceModel, bases: list[Basis], free: Solution, doubt: float, trace: Trace
+) -> list[tuple[Basis, ChoiceFit]]:
+    """Fit one basis after the other, each from free choice or from the law before."""
+    tried: list[tuple[Basis, ChoiceFit]] = []
+    near: FloatArray | None = None
+    for basis in bases:
+        found = fit(model, basis, free, near, doubt)
+        if found.spread:
+            near = model.logits(basis, found.coefficients)
+        tried.append((basis, found))
+        trace.add(len(tried), found.gap, found.log_likelihood)
+    return tried
+
+
+def _criterion(one: tuple[Basis, ChoiceFit]) -> float:
+    return one[1].criterion
 
 
 def _bases(evidence: Evidence, given: BasisName | None) -> list[Basis]:
@@ -216,13 +236,15 @@ def _free(model: ChoiceModel, exact: Estimate) -> Solution:
     return Solution(exact.theta, certificate, exact.steps, exact.status)
 
 
-def _joint_of(model: ChoiceModel, bases: list[Basis], found: ChoiceFit) -> JointEstimate | None:
+def _joint_of(
+    model: ChoiceModel, bases: list[Basis], basis: Basis, found: ChoiceFit
+) -> JointEstimate | None:
     """Return theta and the choice law with their errors, in the basis that was found, or the least.
 
-    In a basis that no report asked for, logits have a spread of 1 a priori.
+    Not along a common direction, which the reports have chosen, too. In a basis that no report
+    asked for, logits have a spread of 1 a priori.
     """
     if found.spread or len(bases) == 1:
-        basis = next(one for one in bases if one.name == found.basis)
         return joint_estimate(model, basis, found.theta, found.coefficients, found.spread or 1.0)
     return joint_estimate(model, bases[1], found.theta, model.free(bases[1].size), 1.0)
 

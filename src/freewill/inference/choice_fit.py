@@ -142,6 +142,27 @@ def corrected(model: ChoiceModel, basis: Basis, found: ChoiceFit) -> ChoiceFit:
     return found
 
 
+def narrowed(
+    model: ChoiceModel, basis: Basis, found: ChoiceFit, free: Solution, doubt: float
+) -> tuple[Basis, ChoiceFit] | None:
+    """Fit logits that are all multiples of one function, the one that a fit comes nearest to.
+
+    The function is that of the first left singular vector of the coefficients. To choose it costs
+    log(n) / 2 for each coefficient of it beyond the first that the reports decide. None where
+    there is one function, or one contrast, anyhow.
+    """
+    contrasts = found.coefficients.shape[1]
+    if not found.spread or min(basis.size, contrasts) < 2:
+        return None
+    axes = np.linalg.svd(found.coefficients[1:], full_matrices=False)[0]
+    function = basis.functions @ axes[:, :1]
+    one = Basis(f"{basis.name}, one direction", function / np.sqrt(np.mean(function**2)))
+    common = fit(model, one, free, model.logits(basis, found.coefficients), doubt)
+    chosen = max(1.0, found.df / contrasts - 1)
+    cost = chosen * math.log(model.people) / 2
+    return one, replace(common, criterion=common.criterion - cost)
+
+
 def _newton(
     coefficients: FloatArray,
     spread: float,
