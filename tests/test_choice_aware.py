@@ -262,10 +262,19 @@ def test_a_dependent_choice_is_noticed_on_every_alphabet(mechanisms: list[Any], 
 
 
 EPSILONS = st.sampled_from([1e-9, 1e-3, 0.1, 1.0, 5.0, 40.0, 700.0])
-KINDS = st.sampled_from([fw.KRR, fw.Geometric, fw.RAPPOR])
+KINDS = st.sampled_from([fw.KRR, fw.Geometric, fw.RAPPOR, fw.Identity, fw.Shokri])
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+def built(kind: Any, alphabet: fw.Linear, level: float) -> Any:
+    """Return a mechanism of any kind."""
+    if kind is fw.Identity:
+        return fw.Identity(alphabet)
+    if kind is fw.Shokri:
+        return fw.Shokri(alphabet, float(np.clip(level, 0.1, 0.3 * alphabet.size)))
+    return kind(alphabet, level)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(
     kinds=st.lists(st.tuples(KINDS, EPSILONS), min_size=2, max_size=4, unique=True),
     size=st.integers(2, 9),
@@ -276,11 +285,11 @@ def test_the_answer_is_a_distribution_and_a_choice_law(
     kinds: list[Any], size: int, people: int, seed: int
 ) -> None:
     alphabet = fw.Linear(0, size - 1)
-    mechanisms = [kind(alphabet, epsilon) for kind, epsilon in kinds]
+    mechanisms = list({m.id: m for m in (built(kind, alphabet, e) for kind, e in kinds)}.values())
     rng = np.random.default_rng(seed)
     truth = rng.dirichlet(np.full(size, 0.5))
     truth /= truth.sum()
-    evidence = chosen(mechanisms, truth, slope_of(size, len(kinds), 2.0), people, seed)
+    evidence = chosen(mechanisms, truth, slope_of(size, len(mechanisms), 2.0), people, seed)
     if len(evidence.groups) == 1:
         with pytest.raises(fw.EvidenceError, match="no choice"):
             fw.choice_aware(evidence)

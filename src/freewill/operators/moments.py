@@ -53,6 +53,11 @@ class ListedMoments:
         """Probability p of each output, in the units of its row."""
         return self.operator.forward_within(self.theta, 1e-9)
 
+    @property
+    def _divisor(self) -> FloatArray:
+        """Return p, and 1 for an output that no value leads to: that tells nothing."""
+        return np.where(self.fitted > 0, self.fitted, 1.0)
+
     @cached_property
     def shares(self) -> FloatArray:
         """Probability p of each output."""
@@ -66,7 +71,7 @@ class ListedMoments:
             excess = np.expm1(ratios - ratios.max(axis=1, keepdims=True))
             mean = (excess @ self.theta)[:, None]
             return np.asarray((excess - mean) / (1 + mean))
-        return np.asarray(self.operator.dense() / self.fitted[:, None] - 1)
+        return np.asarray(self.operator.dense() / self._divisor[:, None] - 1)
 
     def information(self) -> FloatArray:
         """Return K, k x k."""
@@ -74,13 +79,13 @@ class ListedMoments:
 
     def product(self, direction: FloatArray) -> FloatArray:
         """Return K u by two products."""
-        weights = np.exp(self.operator.log_scale) / self.fitted
+        weights = np.exp(self.operator.log_scale) / self._divisor
         full = self.operator.adjoint(weights * self.operator.forward(direction))
         return np.asarray(full - direction.sum())
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of K."""
-        weights = np.exp(self.operator.log_scale) / self.fitted
+        weights = np.exp(self.operator.log_scale) / self._divisor
         return np.asarray(self.operator.gram_diagonal(weights) - 1)
 
     def response(self, value: int) -> FloatArray | None:
@@ -94,7 +99,7 @@ class ListedMoments:
         if "scores" in self.__dict__:
             scored = self.scores @ directions.T
         else:
-            by_row = [self.operator.forward(row) / self.fitted for row in directions]
+            by_row = [self.operator.forward(row) / self._divisor for row in directions]
             scored = np.stack(by_row, axis=1) if by_row else np.empty((len(self.fitted), 0))
         # NumPy's cubes are logarithms, and some ten times slower.
         return np.asarray(self.shares @ (scored * scored * scored))
