@@ -1,7 +1,7 @@
 """Errors where people choose their mechanism by their value: the table of docs/choice-aware.md.
 
-`python -m benchmarks.choice_aware [--runs 20] [--people 10000 100000] [--sway 0.5] [--city FILE]
-[MIXTURE ...]` prints, in markdown, the mean earth mover's distance to the very people who reported,
+`python -m benchmarks.choice_aware [MIXTURE ...] [--runs 20] [--people 10000 100000] [--sway 0.5]
+[--city FILE]` prints, in markdown, the mean earth mover's distance to the very people who reported,
 of `choice_aware` and of [IBU]R (the average of one estimate a mechanism) over that of `gibu`, with
 the standard error of the ratio, and the time. Every run draws people, their choices and their
 reports anew; the three see the same reports. With `--coverage` it prints instead how often 95 %

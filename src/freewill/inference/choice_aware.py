@@ -19,7 +19,7 @@ from freewill.evidence import Evidence, checked_evidence
 from freewill.inference.choice_bases import Basis, BasisName, basis_of, ladder
 from freewill.inference.choice_fit import ChoiceFit, corrected, fit, narrowed
 from freewill.inference.choice_intervals import JointEstimate, joint_estimate
-from freewill.inference.choice_model import ChoiceModel, beside_constants
+from freewill.inference.choice_model import ChoiceModel, beside_constants, projected
 from freewill.inference.intervals import Intervals
 from freewill.solvers import OnStep, Solution, Status
 from freewill.solvers.likelihood import Certificate
@@ -29,6 +29,8 @@ from freewill.types import FloatArray
 
 _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""
+_BENDS = 5
+"""Functions that intervals allow for at least: six splines on a line, a parabola on a grid."""
 _LOST = 1e-7
 """Share of the information about a coefficient that is left when theta is unknown, below which
 rounding is all there is."""
@@ -72,9 +74,9 @@ class ChoiceAwareEstimate(Estimate):
     def intervals(self, of: Any = None, level: float = 0.95) -> Intervals:
         """Return intervals for functionals of theta, the choice law being unknown as well.
 
-        Wider than `fw.intervals`, which takes the choice to be free. Where no basis was found
-        better than none, they still allow for the smallest one: that reports give no reason to
-        doubt a free choice does not make it sure.
+        Wider than `fw.intervals`, which takes the choice to be free. They allow for a choice law
+        of some bends even where a simpler one was found: that reports give no reason to doubt a
+        free choice does not make it sure.
         """
         return self._joint.intervals(of, level)
 
@@ -239,14 +241,16 @@ def _free(model: ChoiceModel, exact: Estimate) -> Solution:
 def _joint_of(
     model: ChoiceModel, bases: list[Basis], basis: Basis, found: ChoiceFit
 ) -> JointEstimate | None:
-    """Return theta and the choice law with their errors, in the basis that was found, or the least.
+    """Return theta and the choice law with their errors, in the basis found or a larger one.
 
-    Not along a common direction, which the reports have chosen, too. In a basis that no report
-    asked for, logits have a spread of 1 a priori.
+    Reports that a slope explains do not rule out a bend: intervals allow for a few, with logits
+    that have a spread of 1 a priori, or of more if that was found. They do not take a common
+    direction for given, which the reports have chosen, too.
     """
-    if found.spread or len(bases) == 1:
-        return joint_estimate(model, basis, found.theta, found.coefficients, found.spread or 1.0)
-    return joint_estimate(model, bases[1], found.theta, model.free(bases[1].size), 1.0)
+    enough = next((one for one in bases if one.size >= _BENDS), bases[-1])
+    larger = max(basis, enough, key=lambda one: one.size)
+    coefficients = projected(larger, np.log(found.choice) @ model.contrasts)
+    return joint_estimate(model, larger, found.theta, coefficients, max(found.spread, 1.0))
 
 
 def _status(gap: float, tolerance: float) -> Status:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from freewill.inference.choice_bases import Basis
-from freewill.inference.choice_model import ChoiceModel, Score, beside_constants
+from freewill.inference.choice_model import ChoiceModel, Score, beside_constants, projected
 from freewill.solvers import Solution
 from freewill.types import FloatArray
 
@@ -217,9 +217,7 @@ def _likelier(
     """Return free choice, or what comes nearest to the logits of another basis."""
     if near is None:
         return first
-    functions = np.column_stack([np.ones(model.size), basis.functions])
-    nearest = np.linalg.lstsq(functions, near @ model.contrasts, rcond=None)[0]
-    other = _at(model, basis, np.asarray(nearest, dtype=np.float64), first.solution.theta)
+    other = _at(model, basis, projected(basis, near @ model.contrasts), first.solution.theta)
     return max(first, other, key=lambda point: point.value(model.people, spread))
 
 

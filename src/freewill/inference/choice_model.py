@@ -195,9 +195,9 @@ class ChoiceModel:
         it does not notice.
         """
         parts = self.parts(basis, theta, choice)
-        projected = solved(parts.of_theta, np.column_stack([parts.cross, parts.theta_slope]))
-        slope = parts.slope - parts.cross.T @ projected[:, -1]
-        curvature = parts.known - parts.cross.T @ projected[:, :-1]
+        through = solved(parts.of_theta, np.column_stack([parts.cross, parts.theta_slope]))
+        slope = parts.slope - parts.cross.T @ through[:, -1]
+        curvature = parts.known - parts.cross.T @ through[:, :-1]
         people = self.people
         return Score(
             people * slope.reshape(basis.size + 1, -1),
@@ -223,6 +223,12 @@ def beside_constants(curvature: FloatArray, slope: FloatArray) -> tuple[FloatArr
 def with_constant(basis: Basis) -> FloatArray:
     """Return the constant function and those of a basis."""
     return np.column_stack([np.ones(len(basis.functions)), basis.functions])
+
+
+def projected(basis: Basis, logits: FloatArray) -> FloatArray:
+    """Return the coefficients, the constant's first, that come nearest to logits of contrasts."""
+    found = np.linalg.lstsq(with_constant(basis), logits, rcond=None)[0]
+    return np.asarray(found, dtype=np.float64)
 
 
 def softmax(logits: FloatArray) -> FloatArray:
