@@ -31,6 +31,10 @@ _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""
 _BENDS = 5
 """Functions that intervals allow for at least: six splines on a line, a parabola on a grid."""
+_TINY = 1e-300
+"""Least probability of a choice: it has a logarithm."""
+_VAGUE = 3.0
+"""Spread of the logits that intervals allow for at least: odds of 20 to 1 either way."""
 _LOST = 1e-7
 """Share of the information about a coefficient that is left when theta is unknown, below which
 rounding is all there is."""
@@ -243,14 +247,15 @@ def _joint_of(
 ) -> JointEstimate | None:
     """Return theta and the choice law with their errors, in the basis found or a larger one.
 
-    Reports that a slope explains do not rule out a bend: intervals allow for a few, with logits
-    that have a spread of 1 a priori, or of more if that was found. They do not take a common
-    direction for given, which the reports have chosen, too.
+    Reports that a slope explains do not rule out a bend: intervals allow for a few, and for a
+    spread that leaves the say to the reports. They do not take one direction for given, which
+    the reports have chosen, too.
     """
     enough = next((one for one in bases if one.size >= _BENDS), bases[-1])
     larger = max(basis, enough, key=lambda one: one.size)
-    coefficients = projected(larger, np.log(found.choice) @ model.contrasts)
-    return joint_estimate(model, larger, found.theta, coefficients, max(found.spread, 1.0))
+    logits = np.log(np.maximum(found.choice, _TINY))
+    coefficients = projected(larger, logits @ model.contrasts)
+    return joint_estimate(model, larger, found.theta, coefficients, max(found.spread, _VAGUE))
 
 
 def _status(gap: float, tolerance: float) -> Status:
