@@ -18,7 +18,7 @@ UNCALLED = {
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "Estimate": "a result", "Step": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
-    "Comparison": "a result", "SmoothEstimate": "a result",
+    "Comparison": "a result", "SmoothEstimate": "a result", "ChoiceAwareEstimate": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -206,6 +206,18 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "smooth": (
         fw.smooth,
         {"evidence": _EITHER, "tol": 1e-6, "max_steps": 50, "on_step": None},
+    ),
+    "choice_aware": (
+        fw.choice_aware,
+        {"evidence": _EITHER, "basis": None, "tol": 1e-6, "max_steps": 50, "on_step": None},
+    ),
+    "choice_aware.intervals": (
+        Drawn(lambda case: fw.choice_aware(_two()).intervals),
+        {"of": "mean", "level": 0.95},
+    ),
+    "choice_aware.choice_intervals": (
+        Drawn(lambda case: fw.choice_aware(_two()).choice_intervals),
+        {"level": 0.95},
     ),
     "functionals.values": (_asking(fw.functionals.values), {"some": [1]}),
     "functionals.between": (_asking(fw.functionals.between), {"low": 0, "high": 3}),
