@@ -357,7 +357,7 @@ def test_nobody_chooses_nothing() -> None:
 
 def test_a_basis_larger_than_the_alphabet_is_refused() -> None:
     evidence = fw.collect([(fw.KRR(FIVE, 2.0), [0, 1]), (fw.KRR(FIVE, 3.0), [2])])
-    with pytest.raises(fw.ParameterError, match="6 functions of 5 values"):
+    with pytest.raises(fw.ParameterError, match="basis=6: more functions than the 5 values"):
         fw.choice_aware(evidence, basis=6)
 
 

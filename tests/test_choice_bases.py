@@ -102,9 +102,11 @@ def test_functions_of_ones_own_are_centred_and_scaled() -> None:
 @pytest.mark.parametrize(
     ("given_basis", "alphabet", "words"),
     [
-        (12, fw.Linear(0, 9), "12 functions of 10 values are more"),
-        ((4, 9), fw.Grid(8, 8, cell=1.0), "9 functions of 8 values are more"),
-        ("quadratic", fw.Linear(0, 1), "3 functions of 2 values are more"),
+        (12, fw.Linear(0, 9), "more functions than the 10 values"),
+        ((4, 9), fw.Grid(8, 8, cell=1.0), "more functions than the 8 values"),
+        ("quadratic", fw.Linear(0, 1), "more functions than the 2 values"),
+        pytest.param(10**5000, fw.Linear(0, 9), "more functions than the 10", id="huge"),
+        pytest.param(-(10**5000), fw.Linear(0, 9), "at least 1 function", id="far below 0"),
         (0, fw.Linear(0, 9), "at least 1 function"),
         (-3, fw.Linear(0, 9), "at least 1 function"),
         ((4, 4), fw.Linear(0, 9), "expected 1 number of splines"),

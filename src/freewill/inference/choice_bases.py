@@ -79,7 +79,7 @@ def basis_of(given: Any, alphabet: Alphabet) -> Basis:
     [-1.0, 1.0]
     >>> basis_of(12, fw.Linear(0, 9))
     Traceback (most recent call last):
-    freewill.errors.ParameterError: basis=12: 12 functions of 10 values are more than there are ...
+    freewill.errors.ParameterError: basis=12: more functions than the 10 values that would have ...
     """
     if isinstance(given, str):
         return _named(given, alphabet)
@@ -154,8 +154,8 @@ def _refuse_many(given: Any, count: int, room: int) -> None:
         )
     if count > room:
         raise ParameterError(
-            f"basis={shown(given)}: {several(count, 'function')} of {several(room, 'value')} are "
-            f"more than there are values to tell them apart. Take at most {room}."
+            f"basis={shown(given)}: more functions than the {several(room, 'value')} that would "
+            f"have to tell them apart. Take at most {room}, with the constant."
         )
 
 
