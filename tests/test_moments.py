@@ -55,6 +55,30 @@ def test_moments_are_those_of_the_law(kind, power, seed, rough):
     assert np.all(np.abs(moments.third(rows) - third) <= 1e-8 * size)
 
 
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        fw.Shokri(fw.Linear(0, 14), 2.0),
+        fw.Matrix(LINE, np.hstack([fw.KRR(LINE, 1.0).law(), np.zeros((6, 2))])),
+    ],
+    ids=["shokri", "matrix"],
+)
+def test_outputs_that_never_come_tell_nothing(mechanism):
+    size = mechanism.alphabet.size
+    assert np.any(mechanism.law().sum(axis=0) == 0)
+    theta = np.random.default_rng(1).dirichlet(np.ones(size))
+    scores, shares = listed(mechanism, theta)
+    wanted, moments = (scores.T * shares) @ scores, mechanism.moments(theta)
+    assert moments.information() == pytest.approx(wanted, abs=1e-9)
+    assert moments.diagonal() == pytest.approx(np.diag(wanted), abs=1e-9)
+    row = np.random.default_rng(2).standard_normal(size)
+    assert moments.product(row) == pytest.approx(wanted @ row, abs=1e-9)
+    row -= row.mean()
+    third = shares @ (scores @ row) ** 3
+    assert mechanism.moments(theta).third(row[None]) == pytest.approx([third])
+    assert moments.third(row[None]) == pytest.approx([third])
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=["k-rr", "geometric", "planar", "rappor"])
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 50.0, 300.0])
 def test_the_ends_of_the_range_keep_their_digits(kind, epsilon):

@@ -12,6 +12,7 @@ from freewill.operators import (
     ConvolutionOperator,
     DenseOperator,
     GeometricOperator,
+    ScaledOperator,
     StackOperator,
     SymbolOperator,
     probabilities,
@@ -55,6 +56,39 @@ def test_products_equal_the_dense_ones(name):
     operator = LARGE[name]
     assert isinstance(operator, KINDS[name.split(",")[0]])
     check_products(operator)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_columns_with_factors_are_columns_times_factors(name):
+    inner = LARGE[name]
+    rng = np.random.default_rng(13)
+    factors = rng.random(inner.shape[1]) * (rng.random(inner.shape[1]) < 0.9)
+    operator = ScaledOperator(inner, factors)
+    np.testing.assert_allclose(operator.dense(), inner.dense() * factors)
+    check_products(operator)
+    theta, weights = rng.dirichlet(np.ones(factors.size)), rng.random(inner.shape[0])
+    rows = operator.dense()
+    fitted = rows @ theta
+    sums = operator.sums(theta, weights, 1)
+    assert sums.value == pytest.approx(weights @ np.log(fitted))
+    np.testing.assert_allclose(sums.slope, rows.T @ (weights / fitted), rtol=1e-9, atol=1e-9)
+    hessian = (rows.T * (weights / fitted**2)) @ rows
+    np.testing.assert_allclose(sums.hessian, hessian, rtol=1e-4, atol=1e-5 * hessian.max())
+    diagonal = (rows**2).T @ weights
+    np.testing.assert_allclose(operator.gram_diagonal(weights), diagonal, rtol=1e-9, atol=1e-12)
+    some = np.arange(0, inner.shape[0], 7)
+    np.testing.assert_allclose(operator.subset(some).dense(), rows[some], rtol=1e-12)
+    vector = rng.standard_normal(factors.size)
+    np.testing.assert_allclose(
+        operator.gram_map(weights)(vector),
+        (rows.T * weights) @ (rows @ vector),
+        rtol=1e-4,
+        atol=1e-5 * np.abs(rows).sum(),
+    )
+    np.testing.assert_allclose(operator.forward_within(theta, 1e-9), fitted, rtol=1e-8)
+    np.testing.assert_allclose(
+        operator.adjoint_within(weights, 1e-9), rows.T @ weights, rtol=1e-9, atol=1e-8
+    )
 
 
 def check_products(operator):

@@ -45,6 +45,7 @@ _HOMES = {
     "evidence": ("Evidence", "Group", "collect", "merge"),
     "guarantees": ("AdversaryLoss", "Audit", "Guarantee", "LossAudit", "audit"),
     "inference": (
+        "ChoiceAwareEstimate",
         "ChoiceCheck",
         "Comparison",
         "Functionals",
@@ -54,6 +55,7 @@ _HOMES = {
         "Plan",
         "SmoothEstimate",
         "check_choice",
+        "choice_aware",
         "compare",
         "functionals",
         "information",

@@ -38,6 +38,7 @@ from freewill.guarantees import Audit as Audit
 from freewill.guarantees import Guarantee as Guarantee
 from freewill.guarantees import LossAudit as LossAudit
 from freewill.guarantees import audit as audit
+from freewill.inference import ChoiceAwareEstimate as ChoiceAwareEstimate
 from freewill.inference import ChoiceCheck as ChoiceCheck
 from freewill.inference import Comparison as Comparison
 from freewill.inference import Functionals as Functionals
@@ -47,6 +48,7 @@ from freewill.inference import Menu as Menu
 from freewill.inference import Plan as Plan
 from freewill.inference import SmoothEstimate as SmoothEstimate
 from freewill.inference import check_choice as check_choice
+from freewill.inference import choice_aware as choice_aware
 from freewill.inference import compare as compare
 from freewill.inference import functionals as functionals
 from freewill.inference import information as information

@@ -12,7 +12,7 @@ from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.evidence import Evidence, checked_evidence
 from freewill.mechanisms import Mechanism
-from freewill.solvers import Likelihood, Solution, Status
+from freewill.solvers import Likelihood, OnStep, Solution, Status
 from freewill.solvers.parts import OperatorPart, Part
 from freewill.solvers.passes import Passes
 from freewill.streams import StreamPart
@@ -91,12 +91,18 @@ class Estimate:
         found: Shares = _readable().coarser_shares(self, by, rows)
         return found
 
-    def intervals(self, of: Any = None, level: float = 0.95, joint: bool = False) -> "Intervals":
+    def intervals(
+        self,
+        of: Any = None,
+        level: float = 0.95,
+        joint: bool = False,
+        on_step: OnStep | None = None,
+    ) -> "Intervals":
         """Return `fw.intervals` from the evidence of this estimate, for every value by default.
 
         They are about the one-step estimate, whatever method this one is of (docs/inference.md).
         """
-        found: Intervals = _readable().intervals_of(self, of, level, joint)
+        found: Intervals = _readable().intervals_of(self, of, level, joint, on_step)
         return found
 
     def table(

@@ -2,6 +2,7 @@
 
 from freewill.inference import functionals
 from freewill.inference.check_choice import ChoiceCheck, check_choice
+from freewill.inference.choice_aware import ChoiceAwareEstimate, choice_aware
 from freewill.inference.compare import Comparison, compare
 from freewill.inference.functionals import Functionals, Quantiles
 from freewill.inference.information import Information, information
@@ -12,6 +13,7 @@ from freewill.inference.planning import Plan, plan
 from freewill.inference.smooth import SmoothEstimate, smooth
 
 __all__ = [
+    "ChoiceAwareEstimate",
     "ChoiceCheck",
     "Comparison",
     "Functionals",
@@ -23,6 +25,7 @@ __all__ = [
     "Quantiles",
     "SmoothEstimate",
     "check_choice",
+    "choice_aware",
     "compare",
     "functionals",
     "information",

@@ -75,7 +75,7 @@ class ChoiceCheck:
     def __str__(self) -> str:
         longest = max(len(one.name) for one in self.groups)
         lines = [
-            f"  {one.name:<{longest}}  p = {one.p_value:<8.2g}{self._told(one)}"
+            f"  {one.name:<{longest}}  p = {one.p_value:<9.2g} {self._told(one)}"
             for one in self.groups
         ]
         left = [f"  {name}: not tested, {why}" for name, why in self.left_out.items()]

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.evidence import Evidence
+from freewill.inference.bands import band
 from freewill.inference.distance import distance_between, transports_on
 from freewill.inference.equality import equality, solves_of
 from freewill.inference.functionals import (
@@ -21,7 +22,7 @@ from freewill.inference.functionals import (
     weights_of,
 )
 from freewill.inference.information import several_people
-from freewill.inference.intervals import asked_of, intervals, reach_of
+from freewill.inference.intervals import intervals, reach_of
 from freewill.inference.one_step import OneStep, one_step_from
 from freewill.inference.work import Work
 from freewill.solvers import OnStep
@@ -196,9 +197,7 @@ def _of_weights(
     skewness[known] = second.skewness[known] * ratios[1] - first.skewness[known] * ratios[0]
     critical = float(ndtri((1 + level) / 2))
     if joint and known.any():
-        critical = _joint(
-            first.covariance(known) + second.covariance(known), skewness[known], level
-        )
+        critical = band(first.covariance(known) + second.covariance(known), skewness[known], level)
     down, up = reach_of(critical, skewness)
     most = weights.most - weights.least
     difference = second.values - first.values
@@ -232,20 +231,6 @@ class _Estimated:
 
     def covariance(self, known: BoolArray) -> FloatArray:
         return np.asarray(self.rows[known] @ self.influences[known].T / self.people)
-
-
-def _joint(covariance: FloatArray, skewness: FloatArray, level: float) -> float:
-    """Return the number of standard errors with which all intervals hold at once, by draws."""
-    scale = 1 / np.sqrt(np.diag(covariance))
-    roots, vectors = np.linalg.eigh(covariance * scale[:, None] * scale)
-    root = vectors * np.sqrt(np.maximum(roots, 0.0))
-    draws = np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root.T
-    # Draws of both signs: exchanging the two bodies of evidence must change nothing.
-    draws = np.concatenate([draws, -draws])
-    # As in `intervals`: to its long side a skewed estimate asks for fewer standard errors.
-    down, up = asked_of(draws, np.maximum(skewness, 0)), asked_of(-draws, np.maximum(-skewness, 0))
-    found = float(np.quantile(np.maximum(down, up).max(axis=1), level))
-    return max(found, float(ndtri((1 + level) / 2)))
 
 
 def _of_quantiles(

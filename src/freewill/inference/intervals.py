@@ -11,6 +11,7 @@ from freewill.errors import ParameterError, several, shown
 from freewill.estimators.estimate import Start
 from freewill.evidence import Evidence
 from freewill.frames import frame
+from freewill.inference.bands import asked_of, draws_of
 from freewill.inference.functionals import (
     Quantiles,
     Weights,
@@ -28,7 +29,6 @@ from freewill.types import FloatArray
 
 COLUMNS = ("point", "low", "high", "standard_error")
 """What is told of each functional, in tables and files."""
-_DRAWS = 2000
 _FAINT = 0.005
 """People a value in a theta that is hardly pulled, whose errors the pull itself does not make."""
 _WIDE = 0.5
@@ -119,10 +119,11 @@ def intervals(
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
     wanted, work = asked(of), Work(on_step)
     if isinstance(wanted, Quantiles):
-        return _quantiles(evidence, wanted, level, joint, start, work)
+        weights = cdf().on(evidence.alphabet)
+        return quantiles_of(_intervals_from(evidence, weights, level, joint, start, work), wanted)
     weights = weights_of(wanted, evidence.alphabet)
     found = _intervals_from(evidence, weights, level, joint, start, work)
-    return _single(found) if weights.single and not joint else found
+    return single(found) if weights.single and not joint else found
 
 
 def _intervals_from(
@@ -173,7 +174,7 @@ def _intervals(
         critical=critical,
         people=evidence.people,
         alphabet=evidence.alphabet,
-        advice=_advice(point, errors, least, weights.better),
+        advice=advice_on(point, errors, least, weights.better),
     )
 
 
@@ -213,9 +214,7 @@ def _joint(
     rows, skewed = rows[known], skewness[known]
     scaled = rows / np.sqrt(variances[known])[:, None]
     matrix = scaled @ estimator.information_at(_FAINT).influences(scaled, work.solved).T
-    roots, vectors = np.linalg.eigh(matrix)
-    root = vectors * np.sqrt(np.maximum(roots, 0))
-    draws = np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root.T
+    draws = draws_of(matrix)
     mode = rows @ estimator.mode
     least, most = weights.least[known], weights.most[known]
     room = 1e-9 * np.maximum(most - least, 1e-300)
@@ -225,24 +224,9 @@ def _joint(
     return max(alone, float(np.quantile(np.maximum(down, up).max(axis=1), level)))
 
 
-def asked_of(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Return the number c with c + skewness (2 c^2 + 1) / 6 = deviation, where that is positive."""
-    beyond = np.maximum(deviations - skewness / 6, 0.0)
-    return np.asarray(2 * beyond / (1 + np.sqrt(1 + 4 / 3 * skewness * beyond)))
-
-
-def _quantiles(
-    evidence: Evidence,
-    wanted: Quantiles,
-    level: float,
-    joint: bool,
-    start: Start | None,
-    work: Work,
-) -> Intervals:
+def quantiles_of(found: Intervals, wanted: Quantiles) -> Intervals:
     """Return what the intervals of the CDF do not rule out."""
-    weights = cdf().on(evidence.alphabet)
-    found = _intervals_from(evidence, weights, level, joint, start, work)
-    (low, high), size = evidence.alphabet.reach[0], evidence.alphabet.size
+    (low, high), size = found.alphabet.reach[0], found.alphabet.size
     edges = np.linspace(low, high, size + 1)
     middle, lower, upper = (
         np.concatenate([[0.0], np.maximum.accumulate(curve), [1.0]])
@@ -252,20 +236,16 @@ def _quantiles(
         np.array([_crossing(curve, share, edges) for share in wanted.levels])
         for curve in (middle, upper, lower)
     )
-    names = str(wanted).split(", ")
-    whole = Intervals(
-        of=tuple(names),
+    whole = replace(
+        found,
+        of=tuple(str(wanted).split(", ")),
         point=point,
         low=first,
         high=last,
         standard_error=(last - first) / (2 * found.critical),
-        level=level,
-        joint=joint,
-        critical=found.critical,
-        people=evidence.people,
-        alphabet=evidence.alphabet,
+        advice="",
     )
-    return _single(whole) if wanted.single else whole
+    return single(whole) if wanted.single else whole
 
 
 def _crossing(curve: FloatArray, share: float, edges: FloatArray) -> float:
@@ -278,7 +258,7 @@ def _crossing(curve: FloatArray, share: float, edges: FloatArray) -> float:
     return float(edges[place - 1] + part * (edges[place] - edges[place - 1]))
 
 
-def _single(found: Intervals) -> Intervals:
+def single(found: Intervals) -> Intervals:
     """Return one functional's interval as numbers."""
     if len(found.of) != 1:
         return found
@@ -291,7 +271,7 @@ def _single(found: Intervals) -> Intervals:
     )
 
 
-def _advice(point: FloatArray, errors: FloatArray, least: FloatArray, better: str) -> str:
+def advice_on(point: FloatArray, errors: FloatArray, least: FloatArray, better: str) -> str:
     """Say which of many functionals are hardly known, and what is known better."""
     if len(point) < 2:
         return ""

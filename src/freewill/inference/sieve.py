@@ -10,10 +10,10 @@ from freewill.errors import EvidenceError, ParameterError, several
 from freewill.estimators.estimate import likelihood_of
 from freewill.evidence import Evidence
 from freewill.inference.kernels import Kernels
+from freewill.inference.maximum import dense_maximum
 from freewill.limits import refuse_beyond
 from freewill.operators import DenseOperator
-from freewill.solvers import Certificate, Likelihood, Solution, Status, columns, interior
-from freewill.solvers.systems import DenseSystem
+from freewill.solvers import Likelihood, Solution, Status
 from freewill.types import FloatArray, IntArray
 
 _ROUNDS = 2
@@ -127,30 +127,12 @@ class Sieves:
             yield self._fit(width, exponent, law, kernel, spikes, solution)
 
     def _solve(self, law: FloatArray, start: FloatArray) -> Solution:
-        """Maximise over phi: by columns, as few centres have weight, else by interior point."""
+        """Maximise over phi: few centres have weight."""
         likelihood = Likelihood(DenseOperator(law, self.law.log_scale), self.weights)
-        uniform = np.full(likelihood.size, 1 / likelihood.size)
-        best = Solution(uniform, Certificate(-np.inf, uniform, np.inf), 0, Status.STALLED)
-        for solve in (self._by_columns, self._by_interior):
-            try:
-                found = solve(likelihood, start)
-            except (ArithmeticError, np.linalg.LinAlgError):
-                continue
-            if found.certificate.gap < best.certificate.gap:
-                best = found
-            if best.status == Status.CERTIFIED:
-                return best
-        return best
-
-    def _by_columns(self, likelihood: Likelihood, start: FloatArray) -> Solution:
         (rows, _), size = self.kernels.plane, likelihood.size
         # Spikes stand at the end of a line. A grid has no place for them: then no neighbours count.
         plane = (rows, size // rows) if rows == 1 or size == self.kernels.size else None
-        return columns.solve(likelihood, self.tolerance, self.max_steps, start, plane)
-
-    def _by_interior(self, likelihood: Likelihood, start: FloatArray) -> Solution:
-        system = DenseSystem(likelihood.operator.dense())
-        return interior.solve(likelihood, system, self.tolerance, self.max_steps, start)
+        return dense_maximum(likelihood, self.tolerance, self.max_steps, start, plane)
 
     def _fit(
         self,

@@ -17,6 +17,7 @@ from freewill.operators.folded_kernel import FoldedKernel
 from freewill.operators.geometric import GeometricOperator
 from freewill.operators.kernel import Sums
 from freewill.operators.moments import ListedMoments, Moments
+from freewill.operators.scaled import ScaledOperator
 from freewill.operators.stack import StackOperator, parts_of
 from freewill.operators.support import BitOperator, SymbolOperator
 
@@ -34,6 +35,7 @@ __all__ = [
     "Moments",
     "Operator",
     "Products",
+    "ScaledOperator",
     "StackOperator",
     "Structure",
     "Sums",

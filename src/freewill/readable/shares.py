@@ -65,7 +65,7 @@ class Shares:
     ) -> Intervals:
         """Return an interval for each share, or with `joint` a band that holds all of them."""
         of = functionals.of_groups(self.groups)
-        return intervals_of(self.estimate, of, level, joint, on_step)
+        return self.estimate.intervals(of, level, joint, on_step)
 
     def columns(self, sure: Intervals | None = None) -> dict[str, Any]:
         """Return the columns of a table for programs: what shares are of, the shares, intervals."""

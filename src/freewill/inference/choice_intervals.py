@@ -1,0 +1,124 @@
+"""Intervals for theta and for the choice law together: each as unsure as the other makes it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from freewill.alphabets import Alphabet
+from freewill.errors import ParameterError, shown
+from freewill.inference.bands import band
+from freewill.inference.choice_bases import Basis
+from freewill.inference.choice_model import ChoiceModel, softmax, solved, with_constant
+from freewill.inference.functionals import Quantiles, asked, cdf, checked_level, weights_of
+from freewill.inference.intervals import Intervals, advice_on, quantiles_of, single
+from freewill.types import FloatArray
+
+_MOST = 2048
+"""Values and coefficients together up to which their covariance is held."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointEstimate:
+    """The efficient estimate of (theta, coefficients), left negative where it is, with its errors.
+
+    With I the expected information at theta pulled inside and at the coefficients b, to which a
+    prior adds 1 / n spread^2, and U the derivatives there,
+
+        C = I^-1 - (theta, 0)(theta, 0)',   (theta_1, b_1) = (theta, b) + C U,
+
+    C / n being the covariance on the simplex. What moves theta and the choice law against each
+    other without a trace makes both uncertain.
+    """
+
+    alphabet: Alphabet
+    people: int
+    basis: Basis
+    contrasts: FloatArray = field(repr=False)
+    theta: FloatArray = field(repr=False)
+    coefficients: FloatArray = field(repr=False)
+    covariance: FloatArray = field(repr=False)
+
+    def intervals(self, of: Any = None, level: float = 0.95, joint: bool = False) -> Intervals:
+        """Return intervals for functionals of theta, as `fw.intervals` takes them."""
+        level = checked_level(level)
+        if not isinstance(joint, bool | np.bool_):
+            raise ParameterError(f"joint={shown(joint)}: expected True or False.")
+        wanted = asked(of)
+        if isinstance(wanted, Quantiles):
+            return quantiles_of(self.intervals(cdf(), level, joint), wanted)
+        weights = weights_of(wanted, self.alphabet)
+        rows, size = weights.rows, self.alphabet.size
+        matrix = rows @ self.covariance[:size, :size] @ rows.T
+        errors = np.sqrt(np.maximum(np.diag(matrix), 0))
+        critical, known = float(ndtri((1 + level) / 2)), errors > 0
+        if joint and known.any():
+            critical = band(matrix[np.ix_(known, known)], np.zeros(int(known.sum())), level)
+        point = np.clip(rows @ self.theta, weights.least, weights.most)
+        found = Intervals(
+            of=weights.names,
+            point=point,
+            low=np.maximum(point - critical * errors, weights.least),
+            high=np.minimum(point + critical * errors, weights.most),
+            standard_error=errors,
+            level=level,
+            joint=bool(joint),
+            critical=critical,
+            people=self.people,
+            alphabet=self.alphabet,
+            advice=advice_on(point, errors, weights.least, weights.better),
+        )
+        return single(found) if weights.single and not joint else found
+
+    def choice(self, level: float = 0.95) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return point, low and high of c, [value, mechanism] each.
+
+        By the delta method for log(c / (1 - c)), so that all are probabilities.
+        """
+        critical = float(ndtri((1 + checked_level(level)) / 2))
+        functions, size = with_constant(self.basis), self.alphabet.size
+        choice = softmax(functions @ self.coefficients @ self.contrasts.T)
+        matrix = self.covariance[size:, size:]
+        errors = np.empty_like(choice)
+        mean = choice @ self.contrasts
+        for place, contrast in enumerate(self.contrasts):
+            # d log(c_m / (1 - c_m)) = (contrast_m - mean) / (1 - c_m)
+            moves = (contrast - mean) / np.maximum(1 - choice[:, place], 1e-300)[:, None]
+            rows = (functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
+            errors[:, place] = np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", rows, matrix, rows), 0))
+        with np.errstate(divide="ignore", over="ignore"):
+            odds = np.log(choice) - np.log1p(-choice)
+            low, high = (1 / (1 + np.exp(-odds - side * errors)) for side in (-critical, critical))
+        return choice, low, high
+
+
+def joint_estimate(
+    model: ChoiceModel, basis: Basis, theta: FloatArray, coefficients: FloatArray, spread: float
+) -> JointEstimate | None:
+    """Return the efficient estimate near a fit; None where its covariance is too large to hold."""
+    size, count = model.size, coefficients.size
+    if size + count > _MOST:
+        return None
+    parts = model.parts(basis, theta, model.choice(basis, coefficients))
+    prior = np.zeros_like(coefficients)
+    prior[1:] = spread**-2 / model.people
+    information = np.zeros((size + count,) * 2)
+    information[:size, :size] = parts.of_theta
+    information[:size, size:] = parts.cross
+    information[size:, :size] = parts.cross.T
+    information[size:, size:] = parts.known + np.diag(prior.ravel())
+    inverse = solved(information, np.eye(size + count))
+    at = np.concatenate([parts.theta, np.zeros(count)])
+    covariance = (inverse + inverse.T) / 2 - np.outer(at, at)
+    slope = np.concatenate([parts.theta_slope, parts.slope - (prior * coefficients).ravel()])
+    moved = at + covariance @ slope
+    return JointEstimate(
+        alphabet=model.evidence.alphabet,
+        people=model.people,
+        basis=basis,
+        contrasts=model.contrasts,
+        theta=moved[:size],
+        coefficients=coefficients + moved[size:].reshape(coefficients.shape),
+        covariance=covariance / model.people,
+    )
