@@ -6,26 +6,32 @@ shift 0 both have the truth of the mixture; in the others the second one's peopl
 much further along the line, or eastward.
 """
 
-import argparse
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import freewill as fw
 from benchmarks.intervals import Case, drawn, setting_of
-from freewill.progress import progress
+from benchmarks.simulated import options, tabulate
 from freewill.types import FloatArray
 
 CASES = ("line-krr", "line-geometric", "line-mixed", "rappor-low", "city-geometric")
 SHIFTS = (0.0, 0.5)
 """In steps between values."""
-Job = tuple[Case, float, int]
+
+
+class Shifted(NamedTuple):
+    """A case, and how far the other body's values are moved, in steps."""
+
+    case: Case
+    shift: float
 
 
 def moved(truth: FloatArray, shift: float, plane: tuple[int, int]) -> FloatArray:
@@ -62,9 +68,9 @@ def truths(case: Case, shift: float) -> tuple[FloatArray, FloatArray]:
     return truth, moved(truth, shift, setting.alphabet.plane or (1, truth.size))
 
 
-def judged(job: Job) -> Judged:
+def judged(job: tuple[Shifted, int]) -> Judged:
     """Draw two bodies of evidence and compare them."""
-    case, shift, seed = job
+    (case, shift), seed = job
     truth, other = truths(case, shift)
     rng = np.random.default_rng([seed, case.people, round(10 * shift)])
     pair = drawn(case, truth, rng), drawn(case, other, rng)
@@ -79,8 +85,9 @@ def judged(job: Job) -> Judged:
     return Judged(found.differ, joint, share, (found.emd_low, found.emd, found.emd_high))
 
 
-def row(case: Case, shift: float, found: list[Judged]) -> str:
-    """Return a line of the table."""
+def rows(shifted: Shifted, found: list[Judged]) -> Iterator[list[str]]:
+    """Yield the line of the table for one case."""
+    case, shift = shifted
     setting = setting_of(case.mixture, case.city)
     true = fw.emd(*truths(case, shift), setting.alphabet)
     shares = [
@@ -91,30 +98,21 @@ def row(case: Case, shift: float, found: list[Judged]) -> str:
     ]
     low, point, high = np.mean([one.emd for one in found], axis=0)
     cells = [setting.mixture.title, f"{case.people:,}", f"{shift:g}", *(f"{s:.3f}" for s in shares)]
-    return " | ".join([*cells, f"{true:.3g}", f"{point:.3g} ({low:.3g} to {high:.3g})"])
+    yield [*cells, f"{true:.3g}", f"{point:.3g} ({low:.3g} to {high:.3g})"]
 
 
 def main() -> None:
     """Simulate and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.comparison", description=__doc__)
-    parser.add_argument("mixtures", nargs="*", default=CASES, metavar="MIXTURE")
-    parser.add_argument("--runs", type=int, default=400)
-    parser.add_argument("--people", type=int, default=10_000, help="in each of the two")
-    parser.add_argument("--shifts", type=float, nargs="+", default=SHIFTS)
-    parser.add_argument("--city", help="points of a city (CSV); invented by default")
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
+    people: dict[str, Any] = {"type": int, "default": 10_000, "help": "in each of the two"}
+    shifts: dict[str, Any] = {"type": float, "nargs": "+", "default": SHIFTS}
+    chosen = options("comparison", __doc__, CASES, 400, people=people, shifts=shifts)
+    cases = [
+        Shifted(Case(one, chosen.people, chosen.city), shift)
+        for one in chosen.mixtures
+        for shift in chosen.shifts
+    ]
     head = ["mixture", "people", "shift", "rejected", "sums", "joint", "EMD", "true", "found"]
-    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
-    rows = [(Case(one, options.people, options.city), s) for one in options.mixtures
-            for s in options.shifts]  # fmt: skip
-    with ProcessPoolExecutor(options.jobs) as pool, progress("simulating") as show:
-        for number, (case, shift) in enumerate(rows):
-            found = []
-            for one in pool.map(judged, [(case, shift, seed) for seed in range(options.runs)]):
-                found.append(one)
-                show((number + len(found) / options.runs) / len(rows))
-            print(f"| {row(case, shift, found)} |", flush=True)
+    tabulate(head, cases, judged, rows, chosen)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,12 @@ held. A functional is inside where it is more than two standard errors from the 
 that it can be; elsewhere, at the border, an interval may hold the truth more often.
 """
 
-import argparse
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,11 +19,11 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
+from benchmarks.simulated import options, tabulate
 from freewill.experiments.mixtures import MIXTURES, Setting, settings
 from freewill.experiments.places import load
 from freewill.inference.functionals import weights_of
 from freewill.inference.information import information_of
-from freewill.progress import progress
 from freewill.types import BoolArray, FloatArray
 
 CASES = ("line-krr", "line-geometric", "line-mixed", "rappor-low", "city-geometric", "city-krr")
@@ -140,24 +138,11 @@ def _mean(shares: FloatArray) -> str:
 
 def main() -> None:
     """Simulate and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.intervals", description=__doc__)
-    parser.add_argument("mixtures", nargs="*", default=CASES, metavar="MIXTURE")
-    parser.add_argument("--runs", type=int, default=400)
-    parser.add_argument("--people", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--city", help="points of a city (CSV); invented by default")
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
+    people: dict[str, Any] = {"type": int, "nargs": "+", "default": [10_000, 100_000]}
+    chosen = options("intervals", __doc__, CASES, 400, people=people)
+    cases = [Case(one, many, chosen.city) for one in chosen.mixtures for many in chosen.people]
     head = ["mixture", "people", "of", "inside (how many)", "at the border", "joint"]
-    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
-    cases = [Case(one, many, options.city) for one in options.mixtures for many in options.people]
-    with ProcessPoolExecutor(options.jobs) as pool, progress("simulating") as show:
-        for number, case in enumerate(cases):
-            results = []
-            for result in pool.map(held, [(case, seed) for seed in range(options.runs)]):
-                results.append(result)
-                show((number + len(results) / options.runs) / len(cases))
-            for row in rows(case, results):
-                print("| " + " | ".join(row) + " |", flush=True)
+    tabulate(head, cases, held, rows, chosen)
 
 
 if __name__ == "__main__":

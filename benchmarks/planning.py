@@ -7,22 +7,21 @@ shares; `gibu` estimates, and its earth mover's distance to the truth is average
 columns have what draws to first order alone would say, projected onto the simplex and as they are.
 """
 
-import argparse
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import freewill as fw
 from benchmarks.intervals import Case, evidence_of, setting_of
+from benchmarks.simulated import options, tabulate
 from freewill.inference.distance import norm_on
 from freewill.inference.predicted import Design
-from freewill.progress import progress
 from freewill.types import FloatArray
 
 CASES = (
@@ -92,26 +91,18 @@ def _ratio(top: Any, top_error: Any, bottom: Any, bottom_error: Any) -> str:
     return f"{ratio:.3f} ({ratio * np.hypot(top_error / top, bottom_error / bottom):.3f})"
 
 
+def rows(case: Case, results: list[float]) -> Iterator[list[str]]:
+    """Yield the line of the table for one case."""
+    yield row(case, np.array(results))
+
+
 def main() -> None:
     """Simulate and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.planning", description=__doc__)
-    parser.add_argument("mixtures", nargs="*", default=CASES, metavar="MIXTURE")
-    parser.add_argument("--runs", type=int, default=600)
-    parser.add_argument("--people", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--city", help="points of a city (CSV); invented by default")
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
+    people: dict[str, Any] = {"type": int, "nargs": "+", "default": [1_000, 10_000, 100_000]}
+    chosen = options("planning", __doc__, CASES, 600, people=people)
+    cases = [Case(one, many, chosen.city) for one in chosen.mixtures for many in chosen.people]
     head = ["mixture", "people", "predicted", "simulated", "quotient (s.e.)", "by", "first order"]
-    head.append("not projected")
-    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
-    cases = [Case(one, many, options.city) for one in options.mixtures for many in options.people]
-    with ProcessPoolExecutor(options.jobs) as pool, progress("simulating") as show:
-        for number, case in enumerate(cases):
-            results: list[float] = []
-            for result in pool.map(missed, [(case, seed) for seed in range(options.runs)]):
-                results.append(result)
-                show((number + len(results) / options.runs) / len(cases))
-            print("| " + " | ".join(row(case, np.array(results))) + " |", flush=True)
+    tabulate([*head, "not projected"], cases, missed, rows, chosen)
 
 
 if __name__ == "__main__":
