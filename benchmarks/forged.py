@@ -40,7 +40,7 @@ class Case:
     @property
     def name(self) -> str:
         """Both, for a table."""
-        return f"{self.share:.1%} | {_SHORT[self.mechanism]}" if self.share else "none | –"
+        return f"{self.share:.1%} | {_SHORT[self.mechanism]}" if self.share else "none |"
 
     def drawn(
         self, truth: FloatArray, people: int, seed: int
@@ -108,7 +108,7 @@ def rows(truth: str, people: int, seeds: Sequence[int]) -> Iterator[list[str]]:
             ratio(safe, exact),
             "" if case.asked is None else f"≤ {case.asked:g}",
             ratio(honest, exact),
-            f"{caught.mean():.1%}" if case.share else "–",
+            f"{caught.mean():.1%}" if case.share else "",
             f"{lost.mean():.4%}",
             f"{seconds.max():.2f}",
         ]

@@ -130,7 +130,7 @@ class AtomModel:
         return self.people * fit.log_likelihood - atoms * self.cost
 
     def _per_group(self, numbers: FloatArray) -> FloatArray:
-        return np.bincount(self.group, numbers)
+        return np.asarray(np.bincount(self.group, numbers), dtype=np.float64)
 
     def _within(self, places: IntArray, near: AtomFit) -> BoolArray:
         """Return which of these outputs stick out of a fit."""

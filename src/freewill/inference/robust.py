@@ -94,7 +94,7 @@ class RobustEstimate(Estimate):
         As if it were known which reports are forged: they do not allow for forgeries that were not
         found.
         """
-        return intervals(self.kept, of, level, joint, on_step)
+        return intervals(self.kept, of, level, joint, on_step=on_step)
 
     @property
     def certificate(self) -> str:
@@ -154,8 +154,8 @@ def robust(
     >>> safe = fw.robust(evidence)
     >>> [(one.mechanism, one.output, round(one.reports, -2)) for one in safe.set_aside]
     [('k-rr(0..19, epsilon=2)', 17, 400.0)]
-    >>> safe.theta[17] < 0.001 < 0.01 < fw.gibu(evidence).theta[17]
-    True
+    >>> print(f"{safe.theta[17]:.3f} {fw.gibu(evidence).theta[17]:.3f}")
+    0.000 0.017
     """
     started = perf_counter()
     checked_evidence(evidence, "robust")
