@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 
 import freewill as fw
 from freewill.estimators.estimate import default_tolerance
@@ -128,19 +129,29 @@ def test_shares_of_the_honest_are_the_best_given_theta(seed) -> None:
     after = model.fit(places, free_fit(model, evidence))
     # Rounds climb, up to what each may lack.
     assert after.log_likelihood >= before.log_likelihood - 2 * model.tolerance
-    best = model._honest(after.theta, after.forged > 0)
-    law = probabilities(evidence.operator) @ after.theta
+    law, atoms = probabilities(evidence.operator) @ after.theta, after.forged > 0
+    free = [np.any((model.group == one) & ~atoms) for one in range(len(evidence.groups))]
+    if not all(free):
+        return  # of a mechanism with atoms everywhere any share is as good
 
-    def top(shares):
-        """Return L with the best forgeries given theta and r, numbers of the honest scaled."""
-        p = shares[model.group] * law
-        own = np.where(after.forged > 0, np.maximum(model.weights, p), p)
-        return float(model.weights @ np.log(own) - own.sum())
+    def most_likely(one: int) -> float:
+        """Return the honest share of a mechanism that maximises L, the best forgeries beside it.
 
-    size = 1 - after.forged.sum()
-    for _ in range(20):
-        nudge = best * np.exp(0.05 * rng.standard_normal(best.size))
-        assert top(size * nudge / nudge.sum()) <= top(size * best) + 1e-4
+        L less the sum of all p: its maximum is that of L where these sum to 1.
+        """
+        own = model.group == one
+        weights, rows, apart = model.weights[own], law[own], atoms[own]
+
+        def loss(share: float) -> float:
+            excess = np.where(apart, np.maximum(weights - share * rows, 0), 0)
+            return share + excess.sum() - float(weights @ np.log(share * rows + excess))
+
+        most = float(model.shares[one])
+        return minimize_scalar(loss, bounds=(1e-9 * most, most), options={"xatol": 1e-10}).x
+
+    expected = np.array([most_likely(one) for one in range(len(free))])
+    found = model._honest(after.theta, atoms)
+    np.testing.assert_allclose(found, expected / expected.sum(), atol=2e-4)
 
 
 def test_the_likelihood_told_is_that_of_the_model_as_written() -> None:
@@ -186,19 +197,19 @@ def test_forgeries_on_several_outputs_of_several_mechanisms_are_found() -> None:
 
 
 def test_where_nothing_is_forged_it_is_gibu_s_estimate() -> None:
-    changed = 0
+    errors = np.zeros(2)
     for seed in range(20):
         evidence = honest(FOUR, 100 + seed, people=20_000)
         safe, exact = fw.robust(evidence), fw.gibu(evidence)
-        changed += bool(safe.set_aside)
+        errors += [fw.emd(one.theta, TRUTH, LINE) for one in (safe, exact)]
         if not safe.set_aside:
             np.testing.assert_array_equal(safe.theta, exact.theta)
             assert (safe.price, safe.forged, safe.kept) == (None, 0.0, evidence)
             assert safe.log_likelihood == exact.log_likelihood
             assert safe.certificate == exact.certificate
-        assert fw.emd(safe.theta, exact.theta, LINE) < 0.05
-    # 120 outputs, each beyond log 120 by chance in one run of some thousand.
-    assert changed <= 4
+        assert len(safe.set_aside) <= 1
+    # One run in ten has an output that sticks out by chance: 120 are looked at.
+    assert errors[0] <= 1.02 * errors[1]
 
 
 def test_few_values_and_many_reports_stick_out_by_little_and_are_found_all_the_same() -> None:
@@ -279,8 +290,8 @@ def test_intervals_are_those_of_what_was_kept() -> None:
     safe = fw.robust(evidence)
     mean = float(TRUTH @ np.arange(30))
     kept, all_of_them = safe.intervals("mean"), fw.intervals(evidence, "mean")
-    assert kept.low[0] < mean < kept.high[0]
-    assert not all_of_them.low[0] < mean < all_of_them.high[0]
+    assert kept.low < mean < kept.high
+    assert not all_of_them.low < mean < all_of_them.high
     assert safe.table(intervals=True).num_rows == 30
     again = pickle.loads(pickle.dumps(safe))
     assert again.set_aside == safe.set_aside
@@ -345,4 +356,4 @@ def test_atoms_outlive_outputs_that_the_law_calls_next_to_impossible() -> None:
     safe = fw.robust(with_forged(evidence, steep, 29, 50))
     assert safe.status == fw.Status.CERTIFIED
     assert [(x.mechanism, x.output) for x in safe.set_aside] == [(str(steep), 29)]
-    assert safe.forged == pytest.approx(50)
+    assert safe.forged == pytest.approx(50, rel=0.02)

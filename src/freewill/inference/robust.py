@@ -21,8 +21,10 @@ from freewill.types import IntArray
 
 PRICES = 0.8, 0.4, 0.2, 0.1, 0.05
 """What an atom costs beside 1, the cost of honest mass: from those that stick out most."""
-_ADDED = 50
-"""Atoms taken in one by one, after all prices were tried."""
+_CHANGED = 50
+"""Rounds in which atoms are taken in and dropped one by one, after all prices were tried."""
+_WEAK = 10
+"""Atoms that are tried to be dropped in each: gains are upper bounds, and the weak ones fall."""
 _NAMED = 3
 """Outputs that a sentence names."""
 
@@ -136,7 +138,7 @@ def robust(
     to four rounds find. Which outputs have atoms: at a price of 1 + lambda where honest mass costs
     1, those used that gain more than log N each, N the number of outputs observed; lambda from .05
     to .8, or no atom at all, by n L - (atoms) log N, with all of them fitted at no price. Last,
-    single outputs are taken in while that rises.
+    single atoms are taken in and dropped while that rises.
 
     It needs two mechanisms: a single one cannot defend itself, and neither can one that alone
     knows what the others hardly tell. Reports of bits hardly repeat and are never set aside.
@@ -218,11 +220,11 @@ class _Search:
             found = self._pruned(dear.atoms, price, found)
             # Another price, or one more atom, is what is left.
             self._trace.add(many, found.fit.gap, found.fit.log_likelihood, many / len(PRICES))
-        for _ in range(_ADDED):
-            grown = self._grown(found)
-            if grown is found:
+        for _ in range(_CHANGED):
+            better = self._shrunk(self._grown(found))
+            if better is found:
                 break
-            found = grown
+            found = better
         return found
 
     def _pruned(self, atoms: IntArray, price: float, found: _Candidate) -> _Candidate:
@@ -243,6 +245,17 @@ class _Search:
         atoms = np.sort(np.append(found.atoms, gains.argmax()))
         one = self._tried(atoms, found.price or 0.0)
         return one if one.score > found.score else found
+
+    def _shrunk(self, found: _Candidate) -> _Candidate:
+        """Drop an atom, of the weakest first, if the others do without."""
+        gains = self._model.gains(found.fit)[found.atoms]
+        for weak in np.argsort(gains)[:_WEAK]:
+            atoms = np.delete(found.atoms, weak)
+            if atoms.size and atoms.tobytes() not in self._seen:
+                one = self._tried(atoms, found.price or 0.0)
+                if one.score > found.score:
+                    return one
+        return found
 
     def _tried(self, atoms: IntArray, price: float) -> _Candidate:
         self._seen.add(atoms.tobytes())
