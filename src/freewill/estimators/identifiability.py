@@ -5,6 +5,7 @@ from scipy.linalg import eigvalsh, qr, svd, svdvals
 from scipy.sparse.csgraph import connected_components
 
 from freewill.alphabets import Alphabet
+from freewill.alphabets.base import is_line
 from freewill.alphabets.texts import texts
 from freewill.errors import printable
 from freewill.evidence import Evidence, Group, checked_evidence
@@ -83,20 +84,26 @@ def in_words(sets: tuple[tuple[int, ...], ...], alphabet: Alphabet) -> str:
     """Return sets of values in words of the alphabet, the first few of many.
 
     >>> import freewill as fw
-    >>> in_words(((3, 4), (7, 8, 9)), fw.Linear(0, 9))
-    '3 and 4; 7, 8 and 9'
+    >>> in_words(((0, 1), (2, 3, 4, 5), (7, 8, 10)), fw.Linear(0, 12))
+    '0 and 1; 2 to 5; 7, 8 and 10'
     """
-    told = []
-    for values in sets[:_SETS]:
-        shown = _VALUES if len(values) > _VALUES + 1 else len(values)
-        words = [printable(text) for text in texts(alphabet, values[:shown])]
-        left = len(values) - shown
-        last = f"{left:,} more" if left else words.pop()
-        told.append(f"{', '.join(words)} and {last}")
+    told = [_listed(values, alphabet) for values in sets[:_SETS]]
     more = len(sets) - _SETS
     if more > 0:
         told.append(f"and {more:,} more such {'set' if more == 1 else 'sets'}")
     return "; ".join(told)
+
+
+def _listed(values: tuple[int, ...], alphabet: Alphabet) -> str:
+    """Return two or more values as a list, or as a range where they are one on a line."""
+    first, last = values[0], values[-1]
+    if is_line(alphabet) and len(values) == last - first + 1 > 3:
+        return " to ".join(texts(alphabet, [first, last]))
+    named = _VALUES if len(values) > _VALUES + 1 else len(values)
+    words = [printable(text) for text in texts(alphabet, values[:named])]
+    left = len(values) - named
+    end = f"{left:,} more" if left else words.pop()
+    return f"{', '.join(words)} and {end}"
 
 
 def _null_space(law: FloatArray) -> FloatArray:
