@@ -1,9 +1,9 @@
 """Forged reports: how far `robust` and `gibu` are from the truth, and what is set aside.
 
-Four mechanisms on 0..99 that people choose freely; a share of all reports forged on one symbol,
-drawn anew for each seed, in the name of one mechanism. Errors are earth mover's distances to the
-values of the honest, ratios those of their means over the same seeds; `honest alone` is what gibu
-makes of the reports that are not forged, which no method knows apart.
+Four mechanisms on 0..99 that people choose freely; a share of all reports forged on one symbol (or
+some in a row), drawn anew for each seed, in the name of one mechanism. Errors are earth mover's
+distances to the values of the honest, ratios those of their means over the same seeds; `honest
+alone` is what gibu makes of the reports that are not forged, which no method knows apart.
 """
 
 import argparse
@@ -31,32 +31,43 @@ TRUTHS = {"bells": bells(), "binomial": binomial(100)}
 
 @dataclass(frozen=True)
 class Case:
-    """What is forged: a share of all reports, in the name of a mechanism."""
+    """What is forged: a share of all reports, in the name of a mechanism, on so many symbols.
+
+    `among` are the mechanisms that people choose from.
+    """
 
     share: float = 0.0
     mechanism: int = 0
     asked: float | None = None
+    among: tuple[int, ...] = (0, 1, 2, 3)
+    symbols: int = 1
 
     @property
     def name(self) -> str:
-        """Both, for a table."""
-        return f"{self.share:.1%} | {_SHORT[self.mechanism]}" if self.share else "none |"
+        """All of that, for a table."""
+        if not self.share:
+            return "none |"
+        beside = [_SHORT[i] for i in self.among if i != self.mechanism]
+        with_them = f", beside {' and '.join(beside)}" if len(beside) < 3 else ""
+        spread = f" on {self.symbols} symbols" if self.symbols > 1 else ""
+        return f"{self.share:.1%}{spread} | {_SHORT[self.mechanism]}{with_them}"
 
     def drawn(
         self, truth: FloatArray, people: int, seed: int
-    ) -> tuple[fw.Evidence, fw.Evidence, FloatArray, int]:
-        """Return all reports, those of the honest, the honest people's values and the symbol."""
+    ) -> tuple[fw.Evidence, fw.Evidence, FloatArray, set[int]]:
+        """Return all reports, those of the honest, the honest people's values and the symbols."""
         rng = np.random.default_rng([seed, 13])
-        symbol, many = int(rng.integers(100)), round(self.share * people)
+        first, many = int(rng.integers(100)), round(self.share * people)
         values = rng.choice(100, people - many, p=truth)
-        chosen = rng.integers(len(MECHANISMS), size=values.size)
-        parts = [(m, m.obfuscate(values[chosen == i], rng)) for i, m in enumerate(MECHANISMS)]
-        honest = fw.collect(parts)
+        chosen = rng.choice(self.among, size=values.size)
+        own = [(MECHANISMS[i], values[chosen == i]) for i in self.among]
+        honest = fw.collect([(m, m.obfuscate(some, rng)) for m, some in own])
         there = np.bincount(values, minlength=100) / values.size
         if not many:
-            return honest, honest, there, symbol
-        forged = fw.collect([(MECHANISMS[self.mechanism], [symbol], [many])])
-        return honest + forged, honest, there, symbol
+            return honest, honest, there, set()
+        symbols = (first + rng.integers(self.symbols, size=many)) % 100
+        forged = fw.collect([(MECHANISMS[self.mechanism], symbols)])
+        return honest + forged, honest, there, set(symbols.tolist())
 
 
 CASES = (
@@ -70,23 +81,30 @@ CASES = (
     Case(0.03, 0),
     Case(0.03, 2),
 )
+LIMITS = (
+    Case(0.01, 2, among=(2, 3)),
+    Case(0.01, 2, among=(1, 2)),
+    Case(0.01, 2, among=(0, 2)),
+    Case(0.01, 0, among=(0, 2)),
+    Case(0.01, 2, symbols=5),
+    Case(0.01, 2, symbols=20),
+    Case(0.01, 2, symbols=60),
+)
+"""Where little contradicts what is forged: one other mechanism, or forgeries spread out."""
 
 
 def measured(case: Case, truth: FloatArray, people: int, seed: int) -> list[float]:
     """Return errors of gibu, robust and of the honest alone; shares set aside; seconds."""
-    evidence, honest, there, symbol = case.drawn(truth, people, seed)
+    evidence, honest, there, symbols = case.drawn(truth, people, seed)
     exact = fw.gibu(evidence)
     started = process_time()
     safe = fw.robust(evidence)
     seconds = process_time() - started
     if safe.status != fw.Status.CERTIFIED:
         raise RuntimeError(f"seed {seed}, {case.name}: {safe}")
-    target = str(MECHANISMS[case.mechanism]), symbol
-    caught = sum(
-        one.reports
-        for one in safe.set_aside
-        if case.share and (one.mechanism, one.output) == target
-    )
+    name = str(MECHANISMS[case.mechanism])
+    own = [one for one in safe.set_aside if one.mechanism == name and one.output in symbols]
+    caught = sum(one.reports for one in own)
     forged = people - honest.people
     errors = [fw.emd(one.theta, there, _LINE) for one in (exact, safe, fw.gibu(honest))]
     # What is set aside there beyond the forged reports is honest, too.
@@ -95,9 +113,11 @@ def measured(case: Case, truth: FloatArray, people: int, seed: int) -> list[floa
     return [*errors, share, lost / honest.people, seconds]
 
 
-def rows(truth: str, people: int, seeds: Sequence[int]) -> Iterator[list[str]]:
+def rows(
+    truth: str, cases: Sequence[Case], people: int, seeds: Sequence[int]
+) -> Iterator[list[str]]:
     """Return the rows of a table, case by case."""
-    for case in CASES:
+    for case in cases:
         found = np.array([measured(case, TRUTHS[truth], people, seed) for seed in seeds])
         exact, safe, honest, caught, lost, seconds = found.T
         spread = exact.std(ddof=1) / np.sqrt(len(seeds)) if len(seeds) > 1 else np.nan
@@ -130,7 +150,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--people", type=int, default=100_000)
+    parser.add_argument("--limits", action="store_true", help="what it is not made for")
     options = parser.parse_args()
+    cases = LIMITS if options.limits else CASES
     unknown = [name for name in options.truths if name not in TRUTHS]
     if unknown:
         parser.error(f"no truth {', '.join(unknown)}; there are {', '.join(TRUTHS)}")
@@ -139,7 +161,7 @@ def main() -> None:
     print(f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", sep="\n", flush=True)
     seeds = range(options.first, options.first + options.runs)
     for truth in options.truths or TRUTHS:
-        for row in rows(truth, options.people, seeds):
+        for row in rows(truth, cases, options.people, seeds):
             print(f"| {' | '.join(row)} |", flush=True)
 
 
