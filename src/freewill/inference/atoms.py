@@ -18,6 +18,8 @@ _DENSE = 1 << 22
 """Entries of the law, atoms included, up to which it is held as an array."""
 _ROUNDS = 20
 """Rounds for the shares of the honest: two to four are the rule, the last ones tiny."""
+_LOOSE = 100
+"""Tolerances within which fits at a price are solved."""
 _LEAST = 1e-9
 """Least share of the honest that a mechanism keeps: it has a logarithm."""
 
@@ -156,7 +158,9 @@ class AtomModel:
         # Atoms begin with what sticks out there, for those without weight come late or never.
         atoms = np.maximum(self.weights - near.honest, 0)[places] / height
         start = np.concatenate([near.theta * max(1 - float(atoms.sum()), 0.1), atoms])
-        found = self._solve(likelihood, start / start.sum())
+        # A price only proposes atoms: that need not be exact.
+        tolerance = _LOOSE * self.tolerance if price else self.tolerance
+        found = self._solve(likelihood, start / start.sum(), tolerance)
         fitted = np.exp(law.log_scale) * law.forward(found.theta)
         weight, theta = np.zeros(self.weights.size), found.theta[: self.size]
         weight[places] = height * found.theta[self.size :]
@@ -176,8 +180,8 @@ class AtomModel:
             found.steps,
         )
 
-    def _solve(self, likelihood: Likelihood, start: FloatArray) -> Solution:
-        tolerance, limit = self.tolerance, self.max_steps
+    def _solve(self, likelihood: Likelihood, start: FloatArray, tolerance: float) -> Solution:
+        limit = self.max_steps
         if self._small:
             return dense_maximum(likelihood, tolerance, limit, start)
         if self._bits:
