@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill import mechanisms
-from freewill.estimators.identifiability import unresolved_directions
+from freewill.estimators.identifiability import (
+    confounded_values,
+    in_words,
+    unresolved_directions,
+)
 from freewill.mechanisms.base import Mechanism
 from freewill.mechanisms.shokri import Selection
-from freewill.operators import BitOperator
+from freewill.operators import BitOperator, DenseOperator
 from freewill.outputs import Bits
 
 LINE, CITY = fw.Linear(0, 19), fw.Grid(6, 4, cell=0.5)
@@ -184,3 +188,177 @@ def test_laws_too_large_to_look_at_are_not_known(monkeypatch) -> None:
     monkeypatch.setattr(identifiability, "_WORK", 20**3 - 1)
     assert unresolved_directions(vertex) is None
     assert fw.gibu(vertex).unresolved is None
+
+
+def blocks(law: np.ndarray) -> set[frozenset[int]]:
+    """Return the blocks of what is lost by another route: eigenvectors, and a walk over values."""
+    values, vectors = np.linalg.eigh(law @ law.T)
+    lost = vectors[:, values < 1e-13 * values[-1]]
+    beside = np.abs(lost @ lost.T) > 1e-5
+    left, found = set(range(len(law))), set()
+    while left:
+        reached, edge = set(), {left.pop()}
+        while edge:
+            reached |= edge
+            edge = {int(y) for x in edge for y in np.flatnonzero(beside[x])} - reached
+        left -= reached
+        if len(reached) > 1:
+            found.add(frozenset(reached))
+    return found
+
+
+def test_the_law_of_rank_140_of_192_says_so() -> None:
+    city = fw.Grid(16, 12, cell=0.5)
+    estimate = fw.gibu(observed(fw.Shokri(city, 1.0)))
+    assert estimate.unresolved == 192 - 140
+    assert estimate.confounded == (tuple(range(192)),)
+    text = str(estimate)
+    assert "52 directions of theta, among 0.25 0.25, 0.75 0.25" in text
+    assert text.endswith("and 186 more")
+    sharp = fw.gibu(observed(fw.Shokri(city, 1.0), fw.KRR(city, 0.5)))
+    assert (sharp.unresolved, sharp.confounded) == (0, ())
+
+
+def test_values_with_equal_rows_are_named_and_others_are_not() -> None:
+    rng = np.random.default_rng(0)
+    law = rng.dirichlet(np.ones(12), 10)
+    law[4], law[8], law[9] = law[3], law[7], law[7]
+    estimate = fw.gibu(observed(fw.Matrix(fw.Linear(0, 9), law)))
+    assert estimate.unresolved == 3
+    assert estimate.confounded == ((3, 4), (7, 8, 9))
+    assert str(estimate).endswith("3 directions of theta, among 3 and 4; 7, 8 and 9")
+    labels = fw.Categorical(["red", "blue", "green"])
+    blind = fw.Matrix(labels, [[0.5, 0.5], [0.2, 0.8], [0.5, 0.5]])
+    assert str(fw.gibu(observed(blind))).endswith("1 direction of theta, among red and green")
+
+
+def test_a_second_mechanism_tells_apart_what_the_first_does_not() -> None:
+    line = fw.Linear(0, 3)
+    pairs = fw.Matrix(line, [[1, 0], [1, 0], [0, 1], [0, 1]])
+    ends = fw.Matrix(line, [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]])
+    assert fw.gibu(observed(pairs)).confounded == ((0, 1), (2, 3))
+    assert fw.gibu(observed(ends)).confounded == ((2, 3),)
+    assert fw.gibu(observed(pairs, ends)).confounded == ((2, 3),)
+    odd = fw.Matrix(line, [[1, 0], [0, 1], [1, 0], [0, 1]])
+    both = fw.gibu(observed(pairs, odd))
+    # Of rank 3: sums over both sides of a square are known, and its diagonals are not.
+    assert (both.unresolved, both.confounded) == (1, ((0, 1, 2, 3),))
+    assert fw.gibu(observed(ends, odd)).confounded == ()
+
+
+def test_a_value_between_two_others_is_confounded_with_them() -> None:
+    law = np.array([[0.9, 0.1, 0], [0.5, 0.5, 0], [0.1, 0.9, 0], [0, 0.1, 0.9]])
+    estimate = fw.gibu(observed(fw.Matrix(fw.Linear(0, 3), law)))
+    assert (estimate.unresolved, estimate.confounded) == (1, ((0, 1, 2),))
+
+
+@given(st.integers(2, 12), st.integers(1, 14), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_confounded_values_are_the_blocks_of_what_is_lost(size, outputs, inner, seed) -> None:
+    rng = np.random.default_rng(seed)
+    law = rng.dirichlet(np.ones(outputs), inner)[rng.integers(inner, size=size)]
+    mixed = rng.random(size) < 0.3
+    law[mixed] = rng.dirichlet(np.ones(inner), int(mixed.sum())) @ rng.dirichlet(
+        np.ones(outputs), inner
+    )
+    law /= law.sum(axis=1, keepdims=True)
+    singular = np.linalg.svd(law, compute_uv=False)
+    if np.any((singular > 1e-13 * singular[0]) & (singular < 1e-5 * singular[0])):
+        return
+    lost = np.linalg.svd(law.T)[2][np.linalg.matrix_rank(law, tol=1e-10 * singular[0]) :]
+    entries = np.abs(lost.T @ lost)
+    if np.any((entries > 1e-8) & (entries < 1e-3)):
+        return
+    mechanism = fw.Matrix(fw.Linear(0, size - 1), law)
+    found = confounded_values(observed_one(mechanism))
+    assert {frozenset(values) for values in found} == blocks(law)
+    # The share of each set is told by the reports: its indicator is in the span of the law.
+    for values in found:
+        inside = np.isin(np.arange(size), values).astype(float)
+        assert np.linalg.norm(lost @ inside) < 1e-6
+
+
+def test_sets_are_named_in_bounded_length() -> None:
+    line = fw.Linear(0, 399)
+    halves = fw.Matrix(line, np.kron(np.eye(200), np.ones((2, 1))))
+    text = str(fw.gibu(observed(halves)))
+    assert text.endswith("0 and 1; 2 and 3; 4 and 5; 6 and 7; and 196 more such sets")
+    parity = fw.Matrix(line, np.kron(np.ones((200, 1)), np.eye(2)))
+    text = str(fw.gibu(observed(parity)))
+    assert text.endswith("0, 2, 4, 6, 8, 10 and 194 more; 1, 3, 5, 7, 9, 11 and 194 more")
+    long = fw.Categorical(["x" * 5000 + str(i) for i in range(9)])
+    assert len(str(fw.gibu(observed(fw.Matrix(long, np.ones((9, 1))))))) < 2000
+    assert in_words(((0, 1, 2, 3),), line) == "0 to 3"
+    assert in_words((tuple(range(7)),), fw.Grid(7, 2, cell=1.0)).count(",") == 5
+
+
+def test_every_estimator_that_does_not_refuse_names_them() -> None:
+    line = fw.Linear(0, 5)
+    pairs = fw.Matrix(line, np.kron(np.eye(3), np.ones((2, 1))))
+    evidence = fw.collect([(pairs, np.arange(3), [40, 30, 50])])
+    for method in (fw.gibu, fw.em, fw.ibu, fw.one_step, fw.smooth):
+        assert method(evidence).unresolved == 3, method
+        assert method(evidence).confounded == ((0, 1), (2, 3), (4, 5)), method
+
+
+def test_too_many_values_to_name_are_counted(monkeypatch) -> None:
+    from freewill.estimators import identifiability  # noqa: PLC0415
+
+    vertex = observed(fw.Shokri(LINE, 3.5, selection="vertex"))
+    assert confounded_values(vertex)
+    monkeypatch.setattr(identifiability, "_NAMING_WORK", 20**3 - 1)
+    assert confounded_values(vertex) == ()
+    assert fw.gibu(vertex).unresolved == 10
+    assert str(fw.gibu(vertex)).endswith("10 directions of theta")
+
+
+@dataclass(frozen=True)
+class Rounded(fw.KRR):
+    """A k-RR whose reports are rounded down to even ones: of another law than its kind."""
+
+    name: ClassVar[str] = "rounded"
+
+    def operator(self, outputs):
+        law = fw.KRR(self.alphabet, self.epsilon).law()
+        law[:, ::2] += law[:, 1::2]
+        law[:, 1::2] = 0
+        return DenseOperator(law[:, np.asarray(outputs)].T)
+
+
+@dataclass(frozen=True)
+class Renamed(fw.KRR):
+    """A k-RR by another name: the law is its kind's."""
+
+    name: ClassVar[str] = "renamed"
+
+
+def test_a_kind_derived_from_one_of_full_rank_is_looked_at() -> None:
+    rounded = Rounded(LINE, 1.0)
+    evidence = fw.collect([(rounded, [0, 2, 4])])
+    assert unresolved_directions(evidence) == 20 - rank(rounded.law()) == 10
+    assert unresolved_directions(fw.collect([(Renamed(LINE, 1.0), [0, 1])])) == 0
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-14, 1e-30])
+@pytest.mark.parametrize("kind", [fw.KRR, fw.Geometric, fw.RAPPOR])
+def test_directions_that_are_nearly_lost_show_as_standard_errors(kind, epsilon) -> None:
+    evidence = observed_by(kind(LINE, epsilon))
+    estimate = fw.gibu(evidence)
+    assert (estimate.unresolved, estimate.confounded) == (0, ())
+    sure = estimate.intervals()
+    # At least the noise of counts, sqrt(1 / 1000), over what a report changes by: epsilon.
+    assert np.all(sure.standard_error > 0.03 / epsilon)
+    assert np.all(sure.low == 0)
+    assert np.all(sure.high == 1)
+
+
+def test_directions_that_are_lost_have_infinite_standard_errors_and_others_do_not() -> None:
+    law = np.kron(np.eye(10), np.ones((2, 1))) * 0.5 + 0.05
+    estimate = fw.gibu(observed_by(fw.Matrix(LINE, law)))
+    assert np.all(np.isinf(estimate.intervals().standard_error))
+    whole = estimate.coarser(2).intervals()
+    assert np.all(whole.standard_error < 0.1)
+
+
+def observed_by(mechanism: fw.Mechanism) -> fw.Evidence:
+    rng = np.random.default_rng(5)
+    return fw.collect([(mechanism, mechanism.obfuscate(rng.integers(20, size=1000), rng))])

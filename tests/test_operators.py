@@ -8,6 +8,7 @@ import pytest
 import freewill as fw
 from contract import planar_law
 from freewill.operators import (
+    AtomOperator,
     BitOperator,
     ConvolutionOperator,
     DenseOperator,
@@ -89,6 +90,31 @@ def test_columns_with_factors_are_columns_times_factors(name):
     np.testing.assert_allclose(
         operator.adjoint_within(weights, 1e-9), rows.T @ weights, rtol=1e-9, atol=1e-8
     )
+
+
+@pytest.mark.parametrize("height", [1.0, 0.6])
+@pytest.mark.parametrize("name", LARGE)
+def test_atoms_are_columns_with_one_entry(name, height):
+    inner = LARGE[name]
+    rng = np.random.default_rng(17)
+    outputs, size = inner.shape
+    factors = rng.random(outputs) + 0.1
+    places = rng.permutation(outputs)[:12]
+    operator = AtomOperator(inner, np.log(factors), places, height)
+    expected = np.hstack([factors[:, None] * probabilities(inner), np.zeros((outputs, 12))])
+    expected[places, size + np.arange(12)] = height
+    np.testing.assert_allclose(probabilities(operator), expected, rtol=1e-12, atol=1e-300)
+    check_products(operator)
+    rows, weights = operator.dense(), rng.random(outputs)
+    diagonal = (rows**2).T @ weights
+    np.testing.assert_allclose(operator.gram_diagonal(weights), diagonal, rtol=1e-9, atol=1e-12)
+    theta = rng.dirichlet(np.ones(size + 12))
+    np.testing.assert_allclose(operator.forward_within(theta, 1e-9), rows @ theta, rtol=1e-8)
+    np.testing.assert_allclose(
+        operator.adjoint_within(weights, 1e-9), rows.T @ weights, rtol=1e-9, atol=1e-8
+    )
+    some = np.sort(places)[3:9]
+    np.testing.assert_allclose(operator.subset(some).dense(), rows[some])
 
 
 def check_products(operator):

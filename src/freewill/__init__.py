@@ -53,6 +53,8 @@ _HOMES = {
         "Intervals",
         "Menu",
         "Plan",
+        "RobustEstimate",
+        "SetAside",
         "SmoothEstimate",
         "check_choice",
         "choice_aware",
@@ -63,6 +65,7 @@ _HOMES = {
         "menu",
         "one_step",
         "plan",
+        "robust",
         "smooth",
     ),
     "mechanisms": (

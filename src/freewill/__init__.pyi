@@ -46,6 +46,8 @@ from freewill.inference import Information as Information
 from freewill.inference import Intervals as Intervals
 from freewill.inference import Menu as Menu
 from freewill.inference import Plan as Plan
+from freewill.inference import RobustEstimate as RobustEstimate
+from freewill.inference import SetAside as SetAside
 from freewill.inference import SmoothEstimate as SmoothEstimate
 from freewill.inference import check_choice as check_choice
 from freewill.inference import choice_aware as choice_aware
@@ -56,6 +58,7 @@ from freewill.inference import intervals as intervals
 from freewill.inference import menu as menu
 from freewill.inference import one_step as one_step
 from freewill.inference import plan as plan
+from freewill.inference import robust as robust
 from freewill.inference import smooth as smooth
 from freewill.mechanisms import KRR as KRR
 from freewill.mechanisms import RAPPOR as RAPPOR

@@ -48,7 +48,7 @@ UNCALLED = {
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
     "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result",
-    "ChoiceAwareEstimate": "a result",
+    "ChoiceAwareEstimate": "a result", "RobustEstimate": "a result", "SetAside": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -208,6 +208,14 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "choice_aware.choice_intervals": (
         Drawn(lambda case: fw.choice_aware(two()).choice_intervals),
         {"level": 0.95},
+    ),
+    "robust": (
+        fw.robust,
+        {"evidence": EITHER, "tol": 1e-6, "max_steps": 50, "on_step": None},
+    ),
+    "robust.set_aside_table": (
+        Drawn(lambda case: fw.robust(two()).set_aside_table),
+        {"backend": "pyarrow"},
     ),
     "functionals.values": (asking(fw.functionals.values), {"some": [1]}),
     "functionals.between": (asking(fw.functionals.between), {"low": 0, "high": 3}),

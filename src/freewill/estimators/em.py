@@ -17,6 +17,7 @@ from freewill.estimators.estimate import (
     theta_of,
     whole,
 )
+from freewill.estimators.identifiability import unresolved_directions
 from freewill.evidence import Evidence
 from freewill.solvers import OnStep, Status, Trace
 from freewill.solvers.iteration import em_steps
@@ -68,7 +69,8 @@ def em(
             if abs(value - last) < delta:
                 status = Status.CONVERGED
                 break
-    return certified_estimate(evidence, theta, "em", status, started, done, trace=trace.gaps)
+    lost = unresolved_directions(evidence)
+    return certified_estimate(evidence, theta, "em", status, started, done, lost, trace.gaps)
 
 
 def full_support(start: Start | None, alphabet: Alphabet) -> FloatArray:

@@ -1,6 +1,7 @@
 """What every estimator returns: theta, how it was found, and how far it is from the optimum."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral, Real
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
+from freewill.estimators.identifiability import confounded_values, in_words
 from freewill.evidence import Evidence, checked_evidence
 from freewill.mechanisms import Mechanism
 from freewill.solvers import Likelihood, OnStep, Solution, Status
@@ -29,7 +31,8 @@ class Estimate:
     `gap` bounds L* - L(theta), the log-likelihood per person that the best theta could gain. It
     is infinite where theta calls an observed output impossible, and where numbers overflow. `trace`
     has the gap after each step. `unresolved` counts directions of theta that the mechanisms do not
-    tell apart, however many people report (None: not known). `curvature` is the Hessian of -L at
+    tell apart, however many people report (None: not known), `confounded` the values that these
+    are about. `curvature` is the Hessian of -L at
     theta where the solver holds it: a later run that starts here need not take it from the reports
     again. `evidence` is what it was made from, by which `intervals` tell how sure it is.
 
@@ -65,7 +68,25 @@ class Estimate:
         )
         if self.unresolved:
             text += f"; not told apart: {several(self.unresolved, 'direction')} of theta"
+            if self.confounded:
+                text += f", among {in_words(self.confounded, self.alphabet)}"
         return f"{text}. {self.advice}" if self.advice else text
+
+    @cached_property
+    def confounded(self) -> tuple[tuple[int, ...], ...]:
+        """Sets of values (their indices) whose shares the mechanisms do not tell apart.
+
+        Of each set the whole share is known, and nothing of how it is made up. Empty where all
+        directions of theta are resolved, or where it is not known which are.
+
+        >>> import freewill as fw
+        >>> tens = fw.Matrix(fw.Linear(0, 3), [[1, 0], [1, 0], [0, 1], [0, 1]])
+        >>> fw.gibu(fw.collect([(tens, [0, 0, 1])])).confounded
+        ((0, 1), (2, 3))
+        """
+        if not self.unresolved or self.evidence is None:
+            return ()
+        return confounded_values(self.evidence)
 
     @property
     def shares(self) -> "Shares":

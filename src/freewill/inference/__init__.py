@@ -10,6 +10,7 @@ from freewill.inference.intervals import Intervals, intervals
 from freewill.inference.menus import Menu, Offer, menu
 from freewill.inference.one_step import one_step
 from freewill.inference.planning import Plan, plan
+from freewill.inference.robust import RobustEstimate, SetAside, robust
 from freewill.inference.smooth import SmoothEstimate, smooth
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "Offer",
     "Plan",
     "Quantiles",
+    "RobustEstimate",
+    "SetAside",
     "SmoothEstimate",
     "check_choice",
     "choice_aware",
@@ -33,5 +36,6 @@ __all__ = [
     "menu",
     "one_step",
     "plan",
+    "robust",
     "smooth",
 ]

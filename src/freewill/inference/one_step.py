@@ -17,6 +17,7 @@ from freewill.estimators.estimate import (
     passes_of,
     theta_of,
 )
+from freewill.estimators.identifiability import unresolved_directions
 from freewill.evidence import Evidence
 from freewill.inference.information import (
     PULL,
@@ -115,7 +116,8 @@ def one_step(
     told = found.information
     raw = told.theta + told.influences((found.slope - 1)[None], work.solved)[0]
     theta = monotone(raw) if is_line(evidence.alphabet) else project(raw)
-    return certified_estimate(evidence, theta, "one-step", Status.DIRECT, started)
+    lost = unresolved_directions(evidence)
+    return certified_estimate(evidence, theta, "one-step", Status.DIRECT, started, unresolved=lost)
 
 
 def monotone(theta: FloatArray) -> FloatArray:

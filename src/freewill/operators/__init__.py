@@ -1,5 +1,6 @@
 """P(y | x) on observed outputs, as products: one structure a file."""
 
+from freewill.operators.atoms import AtomOperator
 from freewill.operators.base import (
     Guess,
     LineTerms,
@@ -22,6 +23,7 @@ from freewill.operators.stack import StackOperator, parts_of
 from freewill.operators.support import BitOperator, SymbolOperator
 
 __all__ = [
+    "AtomOperator",
     "BitMoments",
     "BitOperator",
     "ConvolutionOperator",
