@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from cli_cases import AGES, OFFERED, run
+from cli_cases import AGES, CITY, MENU, OFFERED, run
 from freewill.survey import Survey
+from problems import uniform_evidence
 from report_cases import spark_missing
 
 
@@ -58,3 +59,21 @@ def folder(tmp_path_factory):
             "--seed", seed, "-o", reports)  # fmt: skip
         run("collect", reports, *common, "-o", folder / f"{day}.parquet")
     return folder
+
+
+@pytest.fixture(scope="session")
+def ages():
+    """An estimate on a line."""
+    return fw.gibu(uniform_evidence(fw.KRR(AGES, 4.0), 2000))
+
+
+@pytest.fixture(scope="session")
+def city():
+    """An estimate on a grid."""
+    return fw.gibu(uniform_evidence(fw.KRR(CITY, 3.0), 2000))
+
+
+@pytest.fixture(scope="session")
+def menu():
+    """An estimate over labels."""
+    return fw.gibu(uniform_evidence(fw.KRR(MENU, 1.0), 2000))

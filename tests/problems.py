@@ -82,3 +82,9 @@ MIXTURES: dict[str, list[fw.Mechanism]] = {
     "planar and k-RR": [fw.PlanarGeometric(CITY, 1.0), fw.KRR(CITY, 2.5)],
     "RAPPOR": [fw.RAPPOR(LINE, e) for e in (0.5, 2.0, 6.0)],
 }
+
+
+def uniform_evidence(mechanism, people, seed=0):
+    """Draw reports of people whose values are equally common."""
+    size = mechanism.alphabet.size
+    return simulated([mechanism], np.full(size, 1 / size), people, seed)

@@ -12,35 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from cli_cases import AGES, ALPHABETS, CITY, MENU
+from cli_cases import AGES, ALPHABETS, MENU
 from freewill import plots
 from freewill.readable import page
-from problems import simulated
+from problems import uniform_evidence
 
 HOSTILE = fw.Categorical(
     ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;", "a\x1b[31m\u202eb",
      "x" * 500, "", " "]
 )  # fmt: skip
-
-
-def evidence_of(mechanism, people, seed=0):
-    size = mechanism.alphabet.size
-    return simulated([mechanism], np.full(size, 1 / size), people, seed)
-
-
-@pytest.fixture(scope="module")
-def ages():
-    return fw.gibu(evidence_of(fw.KRR(AGES, 4.0), 2000))
-
-
-@pytest.fixture(scope="module")
-def city():
-    return fw.gibu(evidence_of(fw.KRR(CITY, 3.0), 2000))
-
-
-@pytest.fixture(scope="module")
-def menu():
-    return fw.gibu(evidence_of(fw.KRR(MENU, 1.0), 2000))
 
 
 class Tags(HTMLParser):
@@ -101,7 +81,7 @@ def test_a_page_shows_the_intervals(menu):
 
 @pytest.mark.parametrize("people", [2, 299])
 def test_a_page_of_few_people_leads_with_how_unsure_it_is(people):
-    few = fw.gibu(evidence_of(fw.KRR(AGES, 4.0), people))
+    few = fw.gibu(uniform_evidence(fw.KRR(AGES, 4.0), people))
     for shown in (few, few.coarser(10)):
         assert (
             looked_at(shown).texts[0].startswith(f"From {people} people, these shares are unsure")
@@ -111,7 +91,7 @@ def test_a_page_of_few_people_leads_with_how_unsure_it_is(people):
 
 
 def test_labels_are_texts_and_nothing_else():
-    hostile = fw.gibu(evidence_of(fw.KRR(HOSTILE, 3.0), 400))
+    hostile = fw.gibu(uniform_evidence(fw.KRR(HOSTILE, 3.0), 400))
     sets = hostile.coarser({"<b>bold</b>": [HOSTILE.labels[0]], "</td></table><h1>": [" "]})
     for shown in (hostile, sets):
         text = shown._repr_html_()
@@ -131,7 +111,7 @@ def test_labels_are_texts_and_nothing_else():
 @given(alphabet=ALPHABETS, people=st.sampled_from([1, 2, 50, 1000]))
 def test_every_alphabet_has_a_page_with_a_picture(alphabet, people):
     noisy = fw.KRR(alphabet, 3.0) if alphabet.size > 1 else fw.Identity(alphabet)
-    found = looked_at(fw.gibu(evidence_of(noisy, people)))
+    found = looked_at(fw.gibu(uniform_evidence(noisy, people)))
     assert [tag for tag, _ in found.tags].count("img") == 1
     rows = [tag for tag, _ in found.tags].count("tr")
     assert rows == 1 + min(20, alphabet.size)
@@ -141,7 +121,7 @@ def test_a_page_never_fails():
     blind = fw.Matrix(AGES, np.full((100, 2), 0.5))
     one = fw.gibu(fw.collect([(fw.KRR(AGES, 4.0), [41])]))
     alone = fw.gibu(fw.collect([(fw.Identity(fw.Linear(7, 7)), [0, 0])]))
-    negative = fw.inversion(evidence_of(fw.KRR(AGES, 1.0), 500), post="none")
+    negative = fw.inversion(uniform_evidence(fw.KRR(AGES, 1.0), 500), post="none")
     assert negative.theta.min() < 0
     cases = [fw.gibu(fw.collect([(blind, [0, 1, 1])])), one, alone, negative]
     for found in cases:
@@ -171,7 +151,7 @@ def test_pictures_of_pages_are_small():
     for alphabet in (crowded, line):
         theta = rng.dirichlet(np.full(alphabet.size, 0.1))
         assert len(plots.sketch(alphabet, {"noise": theta})) < 60_000
-    sure = fw.intervals(evidence_of(fw.KRR(fw.Grid(24, 16, cell=0.5), 4.0), 3000))
+    sure = fw.intervals(uniform_evidence(fw.KRR(fw.Grid(24, 16, cell=0.5), 4.0), 3000))
     drawn = plots.sketch(sure.alphabet, {"noise": sure.point}, intervals=sure)
     assert len(drawn) < 60_000
 
@@ -183,7 +163,7 @@ def test_pictures_are_pictures(ages):
 
 def test_a_page_takes_no_longer_than_a_look():
     """Work that would take long is left out, and the page says how to ask for it."""
-    wide = fw.gibu(evidence_of(fw.KRR(fw.Linear(0, 199_999), 12.0), 250))
+    wide = fw.gibu(uniform_evidence(fw.KRR(fw.Linear(0, 199_999), 12.0), 250))
     started = time.process_time()
     text = " ".join(looked_at(wide).texts)
     assert time.process_time() - started < 5
@@ -191,5 +171,5 @@ def test_a_page_takes_no_longer_than_a_look():
     assert text.startswith("From 250 people")
     assert "could take long" in " ".join(looked_at(wide.coarser(50_000)).texts)
     assert not page.quick(wide)
-    many = evidence_of(fw.RAPPOR(fw.Linear(0, 499), 2.0), 30_000)
+    many = uniform_evidence(fw.RAPPOR(fw.Linear(0, 499), 2.0), 30_000)
     assert not page.quick(replace(wide, evidence=many, alphabet=many.alphabet))

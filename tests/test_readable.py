@@ -14,36 +14,15 @@ from hypothesis import strategies as st
 import freewill as fw
 from cli_cases import AGES, ALPHABETS, CITY, MENU, run
 from freewill.frames import BACKENDS, frame
-from problems import simulated
-
-
-def evidence_of(mechanism, people, seed=0):
-    size = mechanism.alphabet.size
-    return simulated([mechanism], np.full(size, 1 / size), people, seed)
-
-
-@pytest.fixture(scope="module")
-def ages():
-    return fw.gibu(evidence_of(fw.KRR(AGES, 4.0), 2000))
-
-
-@pytest.fixture(scope="module")
-def city():
-    return fw.gibu(evidence_of(fw.KRR(CITY, 3.0), 2000))
-
-
-@pytest.fixture(scope="module")
-def menu():
-    return fw.gibu(evidence_of(fw.KRR(MENU, 1.0), 2000))
-
+from problems import uniform_evidence
 
 # Every estimate knows its evidence
 
 
 def test_every_method_knows_its_evidence():
-    krr = evidence_of(fw.KRR(fw.Linear(0, 5), 2.0), 500)
-    two = krr + evidence_of(fw.KRR(fw.Linear(0, 5), 3.0), 500)
-    bits = evidence_of(fw.RAPPOR(fw.Linear(0, 5), 2.0), 500)
+    krr = uniform_evidence(fw.KRR(fw.Linear(0, 5), 2.0), 500)
+    two = krr + uniform_evidence(fw.KRR(fw.Linear(0, 5), 3.0), 500)
+    bits = uniform_evidence(fw.RAPPOR(fw.Linear(0, 5), 2.0), 500)
     for evidence, estimate in [
         *((krr, method) for method in (fw.gibu, fw.em, fw.ibu, fw.inversion, fw.smooth)),
         (krr, fw.one_step),
@@ -68,10 +47,10 @@ def test_without_evidence_there_is_a_table_and_no_interval(ages):
             ask()
     assert "does not have its evidence" in alone._repr_html_()
     assert not str(alone.coarser(10)).startswith("From")
-    other = fw.gibu(evidence_of(fw.KRR(MENU, 1.0), 50)).evidence
+    other = fw.gibu(uniform_evidence(fw.KRR(MENU, 1.0), 50)).evidence
     with pytest.raises(fw.EvidenceError, match="expected what it was made from"):
         replace(ages, evidence=other).intervals()
-    more = ages.evidence + evidence_of(fw.KRR(AGES, 4.0), 500, seed=9)
+    more = ages.evidence + uniform_evidence(fw.KRR(AGES, 4.0), 500, seed=9)
     given_more = replace(ages, evidence=more)  # whose most likely theta is another one
     assert given_more.intervals("mean").low == pytest.approx(fw.intervals(more, "mean").low)
     few = replace(alone, people=50)
@@ -95,7 +74,7 @@ def test_estimates_travel(ages, city):
 
 
 def test_evidence_in_files_stays_there(tmp_path):
-    bits = evidence_of(fw.RAPPOR(AGES, 2.0), 500)
+    bits = uniform_evidence(fw.RAPPOR(AGES, 2.0), 500)
     fw.save_evidence(bits, tmp_path / "bits.parquet")
     found = fw.gibu(fw.load_evidence(tmp_path / "bits.parquet", hold=0))
     assert not found.evidence.held
@@ -116,7 +95,7 @@ def test_evidence_in_files_stays_there(tmp_path):
 @given(alphabet=ALPHABETS, data=st.data())
 def test_shares_are_sums_of_theta(alphabet, data):
     noisy = fw.KRR(alphabet, 3.0) if alphabet.size > 1 else fw.Identity(alphabet)
-    found = fw.gibu(evidence_of(noisy, 400))
+    found = fw.gibu(uniform_evidence(noisy, 400))
     if alphabet.plane is not None and data.draw(st.booleans()):
         shares = found.coarser(data.draw(st.integers(1, 9)))
     else:
@@ -230,12 +209,12 @@ def test_libraries_that_are_not_there(ages, monkeypatch):
 
 
 def test_advice_does_not_recommend_what_was_asked():
-    weak = evidence_of(fw.Geometric(AGES, 0.05), 300)
+    weak = uniform_evidence(fw.Geometric(AGES, 0.05), 300)
     assert "merged values (functionals.bins)" in fw.intervals(weak).advice
     bands = fw.intervals(weak, fw.functionals.bins(5)).advice
     assert "wider bands (functionals.bins)" in bands
     assert "merged values" not in bands
-    spread = evidence_of(fw.PlanarGeometric(CITY, 0.1), 300)
+    spread = uniform_evidence(fw.PlanarGeometric(CITY, 0.1), 300)
     assert ": districts (functionals.districts)" in fw.intervals(spread).advice
     assert "larger districts" in fw.intervals(spread, fw.functionals.districts(2)).advice
     blind = fw.collect([(fw.Matrix(AGES, np.full((100, 2), 0.5)), [0, 1, 1])])
