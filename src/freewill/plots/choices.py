@@ -93,6 +93,13 @@ def choices(
     return save(draw(law, title or _title(estimate), unit), path)
 
 
+def names_of(estimate: ChoiceAwareEstimate) -> list[str]:
+    """Return what the mechanisms are called: by the survey, else by what they are."""
+    groups = () if estimate.evidence is None else estimate.evidence.groups
+    named = [one.name or brief(one.mechanism) for one in groups]
+    return named or [brief(one) for one in estimate.mechanisms]
+
+
 @dataclass(frozen=True, eq=False)
 class _Law:
     """A choice law as it is drawn: percentages, [mechanism, value]."""
@@ -118,9 +125,7 @@ class _Law:
         low, high = None, None
         if estimate.together is not None:
             low, high = (100 * end.T for end in estimate.choice_intervals(level))
-        groups = () if estimate.evidence is None else estimate.evidence.groups
-        names = [one.name or brief(one.mechanism) for one in groups]
-        names = names or [brief(one) for one in estimate.mechanisms]
+        names = names_of(estimate)
         choice = 100 * estimate.choice.T
         if len(names) == 2:  # the other is what is left
             names = [f"{names[0]}; the others choose {names[1]}"]
