@@ -60,8 +60,8 @@ def estimate(
     method: Annotated[
         str,
         option(
-            "gibu, em, smooth, one-step, choice-aware, inversion, ibu, debias; over many mechanisms "
-            "inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, "
+            "gibu, em, smooth, one-step, choice-aware, inversion, ibu, debias; over many "
+            "mechanisms inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, "
             "[IBU]R, [RAP]M ... work too).",
             "--method",
             "-m",
@@ -158,7 +158,7 @@ def estimate(
     if plot is not None:
         draw(shares, sure, plot)
     if plot_choice is not None and isinstance(found, ChoiceAwareEstimate):
-        plots.choices(found, path=plot_choice, level=asked.level_or_usual)
+        plots.choices(found, path=plot_choice, level=asked.usual_level)
         remark(f"picture of who chooses what written to {plot_choice}")
     if geojson is not None and not to_screen:
         geojson_file.write(found.alphabet, found.theta, geojson, shares.groups, sure)

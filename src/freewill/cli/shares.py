@@ -66,9 +66,7 @@ class Asked:
 
     def look(self, shares: Shares, on_step: OnStep | None = None) -> Intervals | None:
         """Return the intervals, if they were asked for."""
-        return (
-            shares.intervals(self.level_or_usual, self.joint, on_step) if self.intervals else None
-        )
+        return shares.intervals(self.usual_level, self.joint, on_step) if self.intervals else None
 
     def warning(self, shares: Shares, sure: Intervals | None) -> str:
         """Say how unsure the largest shares are, where people are few; nothing where many."""
@@ -76,10 +74,10 @@ class Asked:
         # A choice law over so many values has no intervals.
         unknown = isinstance(found, ChoiceAwareEstimate) and found.together is None
         large = {"large": 0} if unknown else {}
-        return warning(shares, sure, "--intervals tells more.", self.level_or_usual, **large)
+        return warning(shares, sure, "--intervals tells more.", self.usual_level, **large)
 
     @property
-    def level_or_usual(self) -> float:
+    def usual_level(self) -> float:
         """How often intervals hold the truth."""
         return _LEVEL if self.level is None else self.level
 
