@@ -1,12 +1,12 @@
-"""`freewill check`: does what every estimate assumes hold for this evidence?"""
+"""`freewill check`: whether what every estimate assumes holds for this evidence."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
+import numpy as np
 import typer
 
 from freewill.cli.estimate import load
@@ -27,6 +27,8 @@ _NAMED = 5
 """Groups that a line names; JSON has all of them."""
 _ALONE = 0.9
 """Share of the information from which on a group is hardly contradicted by all others."""
+_LONGEST = 2000
+"""Characters of an error's message."""
 _WORDS = {True: "holds", False: "FAILS", None: "-"}
 
 
@@ -52,8 +54,8 @@ class Looked:
         return AnyMethod("gibu").run_shown(self.evidence)
 
 
-class Test(Protocol):
-    """The result of a test of the library's."""
+class Result(Protocol):
+    """What a test of the library's says."""
 
     @property
     def holds(self) -> bool:
@@ -76,14 +78,14 @@ class Test(Protocol):
         """Why other groups were not tested."""
 
 
-def tested(found: Test) -> Verdict:
+def tested(found: Result) -> Verdict:
     """Return the verdict of a test, with the groups that it left out."""
     details = {
         "p_value": found.p_value,
         "groups": [dict(vars(one)) for one in found.groups],
         "left_out": dict(found.left_out),
     }
-    left = [f"{printable(name)} is {why}" for name, why in found.left_out.items()]
+    left = [f"{printable(name)} ({why})" for name, why in found.left_out.items()]
     without = f"; not tested: {_some(left)}" if left else ""
     return Verdict(found.holds, f"{found.verdict}{without}", details)
 
@@ -116,18 +118,22 @@ def held(looked: Looked) -> Verdict:
     reports of it would not be noticed.
     """
     evidence = looked.evidence
-    inside = pulled(looked.estimate.theta, evidence.people)
-    told = information(evidence, inside)
-    shares = {
-        one.name or brief(one.mechanism): told.share(one.mechanism) for one in evidence.groups
-    }
-    if not all(math.isfinite(share) for share in shares.values()):
-        return Verdict(None, "no group's share can be told: the reports do not tell everything")
-    largest = sorted(shares.items(), key=lambda one: -one[1])
-    text = _some([f"{printable(name)} holds {share:.1%}" for name, share in largest])
-    if largest[0][1] >= _ALONE:
+    told = information(evidence, pulled(looked.estimate.theta, evidence.people))
+    # Where nothing is to be known, or nothing is told, all that there is to share is 0.
+    with np.errstate(all="ignore"):
+        shares = np.array([told.share(one.mechanism) for one in evidence.groups])
+    if not np.isfinite(shares).all():
+        return Verdict(None, "the reports tell nothing, of which groups could hold a share")
+    shares = np.clip(shares, 0.0, 1.0)
+    names = [one.name or brief(one.mechanism) for one in evidence.groups]
+    order = np.argsort(-shares, kind="stable")
+    text = _some([f"{printable(names[place])} holds {shares[place]:.1%}" for place in order])
+    if len(names) == 1:
+        text += "; nothing else would contradict it, were its reports wrong"
+    elif shares[order[0]] >= _ALONE:
         text += "; hardly anything would contradict the first, were its reports wrong"
-    return Verdict(None, text, {"shares": shares})
+    rows = zip(names, shares.tolist(), strict=True)
+    return Verdict(None, text, {"groups": [{"name": name, "share": one} for name, one in rows]})
 
 
 CHECKS: dict[str, Callable[[Looked], Verdict]] = {
@@ -187,7 +193,7 @@ def check(
         verdicts = _verdicts(Looked(evidence, level))
     if as_json:
         told = {
-            name: {"holds": one.holds, "verdict": one.text, **one.details}
+            name.replace(" ", "_"): {"holds": one.holds, "verdict": one.text, **one.details}
             for name, one in verdicts.items()
         }
         all_hold = all(one.holds is not False for one in verdicts.values())
@@ -202,15 +208,15 @@ def check(
 
 def _verdicts(looked: Looked) -> dict[str, Verdict]:
     """Make all checks; one that cannot be made says why."""
-    found = looked.estimate  # has a bar of its own
     verdicts = {}
+    _ = looked.estimate  # with a bar of its own
     with progress("checking") as show:
         for number, (name, made) in enumerate(CHECKS.items()):
             show(number / len(CHECKS), note=name)
             try:
                 verdicts[name] = made(looked)
             except FreewillError as error:
-                verdicts[name] = Verdict(None, printable(str(error)).rstrip("."))
+                verdicts[name] = Verdict(None, printable(str(error), _LONGEST).rstrip("."))
     return verdicts
 
 

@@ -61,8 +61,8 @@ def estimate(
         str,
         option(
             "gibu, em, smooth, one-step, choice-aware, inversion, ibu, debias; over many "
-            "mechanisms inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, "
-            "[IBU]R, [RAP]M ... work too).",
+            "mechanisms inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the paper's "
+            "[INV]M, [IBU]R, [RAP]M ... work too).",
             "--method",
             "-m",
         ),
