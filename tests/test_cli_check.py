@@ -60,24 +60,20 @@ def test_all_is_well_where_the_choice_is_free(bodies):
     assert "4,000 people" in found["people"][1]
 
 
-def test_json_has_the_librarys_tests(bodies):
-    for name in ("free", "step"):
-        for level in (0.95, 0.5):
-            evidence = load_evidence(bodies[name])
-            expected = fw.check_choice(evidence, level)
-            code = 0 if expected.holds else 1
-            shown = run_json("check", bodies[name], "--level", level, code=code)
-            groups = shown["checks"]["information"]["groups"]
-            choice = shown["checks"]["free_choice"]
-            assert (shown["holds"], shown["level"]) == (expected.holds, level)
-            assert choice["holds"] is expected.holds
-            assert choice["p_value"] == pytest.approx(expected.p_value, rel=1e-4, abs=1e-12)
-            assert [one["name"] for one in choice["groups"]] == [g.name for g in expected.groups]
-            told = fw.information(evidence)
-            for one, group in zip(
-                shown["checks"]["information"]["groups"], evidence.groups, strict=True
-            ):
-                assert one["share"] == pytest.approx(told.share(group.mechanism), rel=1e-3)
+@pytest.mark.parametrize("name", ["free", "step"])
+@pytest.mark.parametrize("level", [0.95, 0.5])
+def test_json_has_what_the_library_says(bodies, name, level):
+    evidence = load_evidence(bodies[name])
+    expected = fw.check_choice(evidence, level)
+    shown = run_json("check", bodies[name], "--level", level, code=0 if expected.holds else 1)
+    choice = shown["checks"]["free_choice"]
+    assert (shown["holds"], shown["level"]) == (expected.holds, level)
+    assert choice["holds"] is expected.holds
+    assert choice["p_value"] == pytest.approx(expected.p_value, rel=1e-4, abs=1e-12)
+    assert [one["name"] for one in choice["groups"]] == [one.name for one in expected.groups]
+    told, groups = fw.information(evidence), shown["checks"]["information"]["groups"]
+    for one, group in zip(groups, evidence.groups, strict=True):
+        assert one["share"] == pytest.approx(told.share(group.mechanism), rel=1e-3)
 
 
 def test_a_choice_by_the_value_fails_and_is_told(bodies):
