@@ -100,8 +100,8 @@ def test_json_has_the_law(bodies):
     assert (law["free"], law["basis"]) == (False, expected.basis)
     assert law["criterion"] == pytest.approx(expected.criterion)
     assert law["likelihood_ratio"] == pytest.approx(expected.likelihood_ratio)
-    columns = zip(("choice", "low", "high"), (expected.choice, *expected.choice_intervals(0.9)))
-    for name, matrix in columns:
+    low, high = expected.choice_intervals(0.9)
+    for name, matrix in (("choice", expected.choice), ("low", low), ("high", high)):
         np.testing.assert_allclose([one[name] for one in law["mechanisms"]], matrix.T, atol=1e-9)
     own = expected.intervals(level=0.9)
     for name in ("point", "low", "high", "standard_error"):
