@@ -1,5 +1,7 @@
 """`freewill estimate` where people choose by their value: a note, a method, a picture."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -177,3 +179,24 @@ def test_pictures_that_cannot_be_are_refused_before_the_work(bodies, tmp_path):
     assert "does not exist" in refused(*aware, "--plot-choice", tmp_path / "no" / "who.png")
     assert "expected two files" in refused(*aware, "--plot-choice", path, "--plot", path)
     assert not path.exists()
+
+
+def test_labels_that_find_no_room_are_refused_before_the_work(tmp_path, monkeypatch):
+    vast = fw.Categorical([str(place) for place in range(201)])
+    path = saved(tmp_path, "vast", [(fw.KRR(vast, 5.0), [0, 1, 2]), (fw.KRR(vast, 6.0), [3, 4])])
+    monkeypatch.setattr(AnyMethod, "run_shown", lambda *_: pytest.fail("the work was begun"))
+    options = ("-m", "choice-aware", "--plot-choice", tmp_path / "who.png")
+    assert "201 labels are too many" in refused("estimate", path, *options)
+
+
+def test_names_do_not_break_the_lines(bodies, tmp_path):
+    evidence = load_evidence(bodies["step"])
+    groups = tuple(replace(one, name=f"a\nb\x1b[2J{one.mechanism.name}") for one in evidence.groups)
+    path = tmp_path / "names.parquet"
+    save_evidence(replace(evidence, groups=groups), path)
+    for arguments in (("estimate",), ("estimate", "-m", "choice-aware"), ("check",)):
+        result = run(*arguments[:1], path, *arguments[1:], code=arguments == ("check",))
+        told = result.stdout + result.stderr
+        assert "\x1b" not in told
+        assert "a\nb" not in told
+        assert "chosen more" in told

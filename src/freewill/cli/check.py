@@ -1,7 +1,7 @@
 """`freewill check`: whether what every estimate assumes holds for this evidence."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -28,7 +28,7 @@ _NAMED = 5
 _ALONE = 0.9
 """Share of the information from which on a group is hardly contradicted by all others."""
 _LONGEST = 2000
-"""Characters of an error's message."""
+"""Characters of a line."""
 _WORDS = {True: "holds", False: "FAILS", None: "-"}
 
 
@@ -82,7 +82,10 @@ def tested(found: Result) -> Verdict:
     """Return the verdict of a test, with the groups that it left out."""
     details = {
         "p_value": found.p_value,
-        "groups": [dict(vars(one)) for one in found.groups],
+        "groups": [
+            {name: getattr(value, "tolist", lambda value=value: value)() for name, value in row}
+            for row in (asdict(one).items() for one in found.groups)
+        ],
         "left_out": dict(found.left_out),
     }
     left = [f"{printable(name)} ({why})" for name, why in found.left_out.items()]
@@ -201,7 +204,7 @@ def check(
     else:
         wide = max(map(len, verdicts))
         for name, one in verdicts.items():
-            say(f"{name:<{wide}}  {_WORDS[one.holds]:<5}  {one.text}.")
+            say(f"{name:<{wide}}  {_WORDS[one.holds]:<5}  {printable(one.text, _LONGEST)}.")
     if any(one.holds is False for one in verdicts.values()):
         raise typer.Exit(FAILED)
 

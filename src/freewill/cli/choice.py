@@ -1,18 +1,51 @@
 """What `freewill estimate` says of who chooses what: a law that was found, or a doubt of none."""
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from freewill import plots
 from freewill.cli.methods import AnyMethod
-from freewill.errors import EvidenceError, printable, several
+from freewill.cli.show import remark
+from freewill.errors import EvidenceError, ParameterError, printable, several
 from freewill.estimators import Estimate
+from freewill.evidence import Evidence
 from freewill.inference import ChoiceAwareEstimate, check_choice
 from freewill.inference.preferences import preference
-from freewill.plots.choices import names_of
+from freewill.plots.choices import names_of, refuse_crowd
 from freewill.progress import progress
 from freewill.readable.page import quick
 
+_LONGEST = 2000
+"""Characters of a verdict, in which mechanisms are named."""
 _MOST = 10
 """Mechanisms whose people are told of in words."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The picture of who chooses what, if one was asked for."""
+
+    path: Path | None
+    method: AnyMethod
+
+    def __post_init__(self) -> None:
+        if self.path is not None and self.method.estimator != "choice-aware":
+            raise ParameterError(
+                f"--plot-choice draws who chooses what, which {self.method.label} does not tell: "
+                f"add --method choice-aware."
+            )
+
+    def check(self, evidence: Evidence) -> None:
+        """Refuse, before the work, what finds no room."""
+        if self.path is not None:
+            refuse_crowd(evidence.alphabet, len(evidence.groups))
+
+    def draw(self, found: Estimate, level: float) -> None:
+        """Draw it."""
+        if self.path is not None and isinstance(found, ChoiceAwareEstimate):
+            plots.choices(found, path=self.path, level=level)
+            remark(f"picture of who chooses what written to {self.path}")
 
 
 def doubt(found: Estimate, method: AnyMethod) -> str:
@@ -33,8 +66,8 @@ def doubt(found: Estimate, method: AnyMethod) -> str:
     if check.holds:
         return ""
     return (
-        f"{check.verdict}. {method.label} takes the choice to be free: --method choice-aware does "
-        f"not."
+        f"{printable(check.verdict, _LONGEST)}. {method.label} takes the choice to be free: "
+        f"--method choice-aware does not."
     )
 
 

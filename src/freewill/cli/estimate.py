@@ -36,7 +36,7 @@ from freewill.estimators import Estimate, Status
 from freewill.estimators.estimate import default_tolerance
 from freewill.evidence import Evidence
 from freewill.geojson import check_place, features
-from freewill.inference import ChoiceAwareEstimate, Intervals
+from freewill.inference import Intervals
 from freewill.progress import progress
 from freewill.readable import Shares, advice, heading
 from freewill.reports import is_evidence
@@ -127,11 +127,7 @@ def estimate(
     check_targets(geojson, plot, inputs, plot_choice)
     given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = AnyMethod.parse(method, **given)
-    if plot_choice is not None and chosen.estimator != "choice-aware":
-        raise ParameterError(
-            f"--plot-choice draws who chooses what, which {chosen.label} does not tell: add "
-            f"--method choice-aware."
-        )
+    drawn = choice.Drawn(plot_choice, chosen)
     asked = Asked(intervals, level, joint, bands)
     with standard_input(sources) as files:
         evidence, lost = load(files, survey, engine, strict=strict)
@@ -139,6 +135,7 @@ def estimate(
         asked.check(evidence)
         if geojson is not None:
             check_place(evidence.alphabet)  # refused before the work
+        drawn.check(evidence)
         found = chosen.run_shown(evidence)
         shares = asked.shares(found)
         with progress("looking how sure that is") as tell:
@@ -157,9 +154,7 @@ def estimate(
         show(shares, sure, rows, warning)
     if plot is not None:
         draw(shares, sure, plot)
-    if plot_choice is not None and isinstance(found, ChoiceAwareEstimate):
-        plots.choices(found, path=plot_choice, level=asked.usual_level)
-        remark(f"picture of who chooses what written to {plot_choice}")
+    drawn.draw(found, asked.usual_level)
     if geojson is not None and not to_screen:
         geojson_file.write(found.alphabet, found.theta, geojson, shares.groups, sure)
         remark(f"map written to {geojson}")

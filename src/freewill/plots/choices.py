@@ -77,20 +77,25 @@ def choices(
         raise ParameterError(
             f"estimate={shown(estimate)}: expected one with a choice law, of fw.choice_aware."
         )
+    refuse_crowd(estimate.alphabet, len(estimate.mechanisms))
     law = _Law.of(estimate, level)
-    if len(law.names) > _MOST_PANELS:
-        raise ParameterError(
-            f"{several(len(law.names), 'mechanism')} are too many to draw beside each other: keep "
-            f"{_MOST_PANELS} at most (evidence.only)."
-        )
     kind = len(law.alphabet.extent) if law.alphabet.plane is not None else 0
-    if kind == 0 and law.alphabet.size > _MOST_LABELS:
-        raise ParameterError(
-            f"{several(law.alphabet.size, 'label')} are too many to draw below each other: at "
-            f"most {_MOST_LABELS} find room."
-        )
     draw = (_labels, _line, _maps)[kind]
     return save(draw(law, title or _title(estimate), unit), path)
+
+
+def refuse_crowd(alphabet: Alphabet, mechanisms: int) -> None:
+    """Refuse more mechanisms, or labels, than find room in a picture."""
+    if mechanisms > _MOST_PANELS:
+        raise ParameterError(
+            f"{several(mechanisms, 'mechanism')} are too many to draw beside each other: keep "
+            f"{_MOST_PANELS} at most (evidence.only, --only)."
+        )
+    if alphabet.plane is None and alphabet.size > _MOST_LABELS:
+        raise ParameterError(
+            f"{several(alphabet.size, 'label')} are too many to draw below each other: at most "
+            f"{_MOST_LABELS} find room."
+        )
 
 
 def names_of(estimate: ChoiceAwareEstimate) -> list[str]:
