@@ -199,7 +199,8 @@ def test_methods_that_do_not_exist(text):
 def test_options_that_do_not_fit_the_method(folder):
     monday = folder / "monday.parquet"
     assert "inversion and debias" in refused("estimate", monday, "--post", "none")
-    assert "gibu, ibu and smooth" in refused("estimate", monday, "-m", "em", "--tol", "1e-3")
+    takers = "gibu, ibu, smooth and choice-aware"
+    assert takers in refused("estimate", monday, "-m", "em", "--tol", "1e-3")
     assert "inversion-m" in refused("estimate", monday, "-m", "inversion")
     assert "which has" in refused("estimate", monday, "--only", "shokri")
     assert "take one" in refused("estimate", monday, "--json", "--csv")

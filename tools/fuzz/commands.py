@@ -14,7 +14,7 @@ from freewill.errors import printable
 from tools.fuzz.case import Case
 from tools.fuzz.columns import column
 from tools.fuzz.evidence import hostile_evidence, whole
-from tools.fuzz.hostile import damaged, mutated, number, text, thing
+from tools.fuzz.hostile import FILE_NAMES, damaged, mutated, number, text, thing
 from tools.fuzz.reports import FORMATS, file_of_reports
 from tools.fuzz.surveys import SURVEYS, alphabet_text, encoded, written
 
@@ -48,6 +48,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "--csv",
         "--geojson",
         "--plot",
+        "--plot-choice",
     ),
     "compare": (
         "--survey",
@@ -62,34 +63,13 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "--csv",
         "--plot",
     ),
+    "check": ("--survey", "--only", "--level", "--strict", "--json"),
     "calibrate": ("--alphabet", "--loss", "--prior", "--json"),
     "audit": ("--claim", "--json"),
     "reproduce": ("--list", "--workers", "--out"),
 }
 _FLAGS = {"--drop-outside", "--json", "--strict", "--equal", "--csv", "--list", "--joint"}
 _FILES = {"--survey", "--out", "--prior", "--geojson"}
-_NAMES = (
-    "a",
-    "with space",
-    "new\nline",
-    "\x1b[2J",
-    "[red]x",
-    "日本",
-    "a*b",
-    "[ab]",
-    "-x",
-    "--out",
-    "'",
-    "x" * 200,
-    "\udcff\udcfe",
-    "a=b",
-    "report=1",
-    "#",
-    "%41",
-    "~",
-    "e\u0301",
-    "a;b",
-)
 
 
 class Fault(Exception):  # noqa: N818
@@ -159,9 +139,9 @@ def options(case: Case) -> str:
 def _prepared(case: Case) -> tuple[fw.Survey, list[str]]:
     """Write a survey and files of all kinds under hostile names, and return their paths."""
     survey = case.pick(SURVEYS)
-    inside = case.folder / (case.pick(_NAMES) if case.often(0.4) else "files")
+    inside = case.folder / (case.pick(FILE_NAMES) if case.often(0.4) else "files")
     inside.mkdir()
-    names = [case.pick(_NAMES) if case.often(0.3) else "plain" for _ in range(4)]
+    names = [case.pick(FILE_NAMES) if case.often(0.3) else "plain" for _ in range(4)]
     own = inside / f"{names[0]}.json"
     survey.save(own)
     spec = inside / f"{names[1]} spec.json"
@@ -181,6 +161,7 @@ def _positional(case: Case, command: str, files: list[str]) -> list[str]:
         "collect": [rows],
         "merge": [proof],
         "estimate": [proof],
+        "check": [proof],
         "compare": [proof, case.pick([_second(case, proof)] * 4 + [proof, rows])],
         "audit": [case.pick([survey, spec])],
         "calibrate": [case.pick(["k-rr", "geometric", "rappor"])],
@@ -204,7 +185,7 @@ def _option(case: Case, name: str, survey: fw.Survey, files: list[str]) -> list[
     if name in _FLAGS or name not in _RIGHT:
         return [name]
     wrong = case.often(0.3)
-    if name == "--plot":  # pictures take long: few are drawn
+    if name in ("--plot", "--plot-choice"):  # pictures take long: few are drawn
         value = f"{files[5]}/x.{case.pick(['png', 'svg'])}" if case.often(0.05) else text(case)
         return [name, value if value.startswith(files[5]) else value.replace("/", "_") + ".txt"]
     if name in _FILES:
@@ -227,6 +208,7 @@ _RIGHT: dict[str, tuple[str, ...]] = {
     "--prior": (),
     "--geojson": (),
     "--plot": (),
+    "--plot-choice": (),
     "--column": ("value", "lat", "lon", "1"),
     "--choice": ("mechanism", "value"),
     "--share": ("k=1", "k=0.5", "bits=1e308", "open=0", "k=nan", "k=", "=1"),
@@ -246,6 +228,7 @@ _RIGHT: dict[str, tuple[str, ...]] = {
         "debias-r",
         "inversion-r",
         "gibu-m",
+        "choice-aware",
     ),
     "--only": ("k", "bits", "k-rr", "nothing"),
     "--post": ("project", "normalise", "none"),
@@ -379,6 +362,7 @@ def pipe(case: Case) -> str:
             case.pick(["-", f"{files[5]}/o.csv"]),
             *columns,
         ],
+        "check": ["check", "-", *case.pick([[], ["-s", files[0]], ["--json"]])],
         "compare": ["compare", "-", files[2], *case.pick([[], ["--equal"], ["--json"]])],
         "audit": ["audit", "-"],
         "merge": ["merge", "-", files[2], "-o", case.pick(["-", f"{files[5]}/o.parquet"])],
@@ -386,6 +370,7 @@ def pipe(case: Case) -> str:
     }
     right = {
         "estimate": proof,
+        "check": proof,
         "compare": proof,
         "collect": rows,
         "obfuscate": truth,

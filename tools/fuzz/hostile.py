@@ -27,6 +27,29 @@ TEXTS = [
     "grid", "value:1", "report", "mechanism", "__class__", "NaN", "\uff11\uff12", "0x10", "1_000",
     "+1", "1.", ".5", "٣",
 ]  # fmt: skip
+FILE_NAMES = (
+    "a",
+    "with space",
+    "new\nline",
+    "\x1b[2J",
+    "[red]x",
+    "日本",
+    "a*b",
+    "[ab]",
+    "-x",
+    "--out",
+    "'",
+    "x" * 200,
+    "\udcff\udcfe",
+    "a=b",
+    "report=1",
+    "#",
+    "%41",
+    "~",
+    "e\u0301",
+    "a;b",
+)
+"""What files and folders may be called."""
 
 
 class Silent:

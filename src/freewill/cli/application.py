@@ -22,6 +22,7 @@ COMMANDS = (
     "merge",
     "estimate",
     "compare",
+    "check",
     "calibrate",
     "audit",
     "reproduce",
@@ -160,7 +161,8 @@ def freewill(
 
     People's devices send noisy reports. `collect` counts them into evidence, `merge` adds evidence
     together, and `estimate` reconstructs the distribution of the true values: the most likely one,
-    with a proof of that. `compare` tells whether two bodies of evidence differ.
+    with a proof of that. `compare` tells whether two bodies of evidence differ,
+    `check` whether what all of that assumes holds.
     `plan` says how many people that takes; `calibrate` and `audit` help to choose mechanisms, and
     `obfuscate` plays the devices' part.
 

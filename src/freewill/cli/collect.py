@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from freewill.cli.contents import describe, evidence_table
 from freewill.cli.options import (
     AsJson,
     Engine,
@@ -17,7 +18,7 @@ from freewill.cli.options import (
     option,
 )
 from freewill.cli.overwrites import refuse_overwriting
-from freewill.cli.show import describe, evidence_table, remark, say, say_json, table
+from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
 from freewill.errors import ReportError, several
 from freewill.progress import progress

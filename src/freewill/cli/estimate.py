@@ -12,6 +12,7 @@ import typer
 from freewill import geojson as geojson_file
 from freewill import plots
 from freewill.alphabets.groups import Values
+from freewill.cli import choice
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
 from freewill.cli.methods import AnyMethod, watching
@@ -59,9 +60,9 @@ def estimate(
     method: Annotated[
         str,
         option(
-            "gibu, em, smooth, one-step, inversion, ibu, debias; over many mechanisms inversion-m, "
-            "inversion-r, ibu-m, ibu-r, debias-m, debias-r (the paper's [INV]M, [IBU]R, [RAP]M ... "
-            "work too).",
+            "gibu, em, smooth, one-step, choice-aware, inversion, ibu, debias; over many "
+            "mechanisms inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the paper's "
+            "[INV]M, [IBU]R, [RAP]M ... work too).",
             "--method",
             "-m",
         ),
@@ -92,6 +93,9 @@ def estimate(
     as_json: AsJson = False,
     as_csv: Annotated[bool, option("Print CSV: value, share and the rest.", "--csv")] = False,
     plot: Annotated[Path | None, option("Draw a picture: .png, .svg or .pdf.")] = None,
+    plot_choice: Annotated[
+        Path | None, option("Draw who chooses what, for choice-aware: .png, .svg or .pdf.")
+    ] = None,
     geojson: Annotated[
         Path | None,
         option("Write the map of a latitude/longitude box, cells or bands: .geojson, .json or -."),
@@ -103,6 +107,9 @@ def estimate(
     logarithm, the best distribution could be. How near that one is to the truth is another
     question, which the number of people and their mechanisms decide: --intervals answers it.
     `-` reads standard input.
+    All methods but choice-aware and the averages of results (-r) take people to choose their
+    mechanism without regard to their value; where a quick test speaks against that, a note says so
+    (`freewill check` has all tests). choice-aware does without, and tells who chooses what.
     The exit code is 1 where the method did not arrive: it ran out of steps, stalled, or
     the mechanisms do not allow what it asks for.
 
@@ -110,14 +117,17 @@ def estimate(
 
         freewill estimate week.parquet --plot ages.png
         freewill estimate week.parquet --intervals --bands 5 --plot bands.png
+        freewill estimate week.parquet -m choice-aware --plot-choice who.png
         freewill estimate reports.csv -s survey.json --only k-rr -m inversion-m
     """
     to_screen = str(geojson) == DASH
     if as_json + as_csv + to_screen > 1:
         raise ParameterError("--json, --csv or --geojson - were given together: take one of them.")
-    check_targets(geojson, plot, [*sources, *([] if survey is None else [str(survey)])])
+    inputs = [*sources, *([] if survey is None else [str(survey)])]
+    check_targets(geojson, plot, inputs, plot_choice)
     given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = AnyMethod.parse(method, **given)
+    drawn = choice.Drawn(plot_choice, chosen)
     asked = Asked(intervals, level, joint, bands)
     with standard_input(sources) as files:
         evidence, lost = load(files, survey, engine, strict=strict)
@@ -125,27 +135,33 @@ def estimate(
         asked.check(evidence)
         if geojson is not None:
             check_place(evidence.alphabet)  # refused before the work
+        drawn.check(evidence)
         found = chosen.run_shown(evidence)
         shares = asked.shares(found)
         with progress("looking how sure that is") as tell:
             sure = asked.look(shares, watching(tell, default_tolerance(evidence)))
             plain = not (to_screen or as_json or as_csv)
             warning = asked.warning(shares, sure) if plain or intervals else ""
+        doubted = choice.doubt(found, chosen)
     if to_screen:
         say_json(features(found.alphabet, found.theta, shares.groups, sure))
     elif as_json:
-        say_json({**describe(shares, sure), **lost})
+        law = choice.described(found, None if sure is None else sure.level)
+        say_json({**describe(shares, sure), **law, **lost})
     elif as_csv:
         say_raw(as_rows(shares, sure))
     else:
         show(shares, sure, rows, warning)
     if plot is not None:
         draw(shares, sure, plot)
+    drawn.draw(found, asked.usual_level)
     if geojson is not None and not to_screen:
         geojson_file.write(found.alphabet, found.theta, geojson, shares.groups, sure)
         remark(f"map written to {geojson}")
     if warning and not plain:
         remark(warning)
+    if doubted:
+        remark(doubted)
     comment(found, sure)
 
 
@@ -173,17 +189,24 @@ def comment(found: Estimate, sure: Intervals | None) -> None:
         raise typer.Exit(FAILED)
 
 
-def check_targets(geojson: Path | None, plot: Path | None, inputs: list[str]) -> None:
+def check_targets(
+    geojson: Path | None, plot: Path | None, inputs: list[str], plot_choice: Path | None = None
+) -> None:
     """Refuse, before the work, a map or a picture that could not be written, or over an input."""
     if geojson is not None:
         refuse_overwriting(geojson, inputs, "--geojson")
         check_target(geojson, (".geojson", ".json"), "GeoJSON")
-    if plot is not None:
+    pictures = {"--plot": plot, "--plot-choice": plot_choice}
+    for name, path in pictures.items():
+        if path is None:
+            continue
         plots.require_matplotlib()
-        if str(plot) == DASH:
-            raise ParameterError("--plot -: a picture goes into a file: .png, .svg or .pdf.")
-        refuse_overwriting(plot, inputs, "--plot")
-        check_target(plot, (".png", ".svg", ".pdf"), "a picture")
+        if str(path) == DASH:
+            raise ParameterError(f"{name} -: a picture goes into a file: .png, .svg or .pdf.")
+        refuse_overwriting(path, inputs, name)
+        check_target(path, (".png", ".svg", ".pdf"), "a picture")
+    if plot is not None and plot == plot_choice:
+        raise ParameterError(f"--plot and --plot-choice are both {plot}: expected two files.")
 
 
 def load(
@@ -235,7 +258,8 @@ def show(shares: Shares, sure: Intervals | None, rows: int, warning: str) -> Non
     if warning:
         say(f"{warning}\n")
     say(f"{several(found.people, 'person')}, {found.alphabet}")
-    say(f"{found}\n" if sure is None else f"{found}\n{heading(sure)}\n")
+    head = [str(found), *choice.told(found), *([] if sure is None else [heading(sure)])]
+    say("\n".join(head) + "\n")
     largest = shares.largest(rows or len(shares))
     numbers = [shares.shares, *(() if sure is None else sure.columns().values())]
     figures = np.stack([column[largest] for column in numbers]).T.tolist()

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
+from freewill.cli.contents import describe, evidence_table
 from freewill.cli.options import AsJson, EvidencePath, check_target, is_standard_output, option
 from freewill.cli.overwrites import refuse_overwriting
-from freewill.cli.show import describe, evidence_table, say, say_json
+from freewill.cli.show import say, say_json
 from freewill.cli.standard import standard_input, standard_output
 from freewill.errors import EvidenceError, several
 from freewill.evidence import Evidence

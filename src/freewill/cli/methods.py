@@ -9,14 +9,14 @@ from freewill.estimators import Estimate
 from freewill.estimators.estimate import default_tolerance
 from freewill.estimators.methods import Entry, Method
 from freewill.evidence import Evidence
-from freewill.inference import one_step, smooth
+from freewill.inference import choice_aware, one_step, smooth
 from freewill.progress import Show, progress, towards
 from freewill.solvers import OnStep, Step
 
 
 @dataclass(frozen=True)
 class AnyMethod(Method):
-    """A method of the paper, smoothing, or the efficient estimator.
+    """A method of the paper, or one of those that go beyond it.
 
     >>> AnyMethod.parse("one_step") == AnyMethod.parse("one-step")
     True
@@ -26,7 +26,18 @@ class AnyMethod(Method):
         **Method.table,
         "smooth": Entry("smooth", smooth, ("tol", "max_steps"), takes_one=False, tells=True),
         "one-step": Entry("one-step", one_step, (), takes_one=False, tells=True),
+        "choice-aware": Entry(
+            "choice-aware", choice_aware, ("tol", "max_steps"), takes_one=False, tells=True
+        ),
     }
+
+    @property
+    def takes_free_choice(self) -> bool:
+        """Whether it takes people to choose their mechanism without regard to their value.
+
+        The average of one result a mechanism, each of its own people, does not.
+        """
+        return self.way != "R" and self.estimator != "choice-aware"
 
     def run_shown(self, evidence: Evidence) -> Estimate:
         """Estimate, and show on a terminal how the gap falls."""

@@ -18,11 +18,12 @@ from freewill.cli.options import (
     option,
 )
 from freewill.cli.overwrites import refuse_overwriting
-from freewill.cli.show import brief, remark, say, say_json, table
+from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
 from freewill.cli.values import encode, read_columns
 from freewill.entropy import SystemGenerator
 from freewill.errors import ParameterError, printable, several, shown
+from freewill.mechanisms.base import brief
 from freewill.numerals import number
 from freewill.progress import progress
 from freewill.reports import write_reports

@@ -9,7 +9,7 @@ from freewill.alphabets.groups import Groups, Values
 from freewill.errors import ParameterError, several
 from freewill.estimators import Estimate
 from freewill.evidence import Evidence
-from freewill.inference import Intervals
+from freewill.inference import ChoiceAwareEstimate, Intervals
 from freewill.inference.functionals import refuse_many
 from freewill.inference.information import several_people
 from freewill.readable import Shares, warning
@@ -66,14 +66,19 @@ class Asked:
 
     def look(self, shares: Shares, on_step: OnStep | None = None) -> Intervals | None:
         """Return the intervals, if they were asked for."""
-        return shares.intervals(self._level, self.joint, on_step) if self.intervals else None
+        return shares.intervals(self.usual_level, self.joint, on_step) if self.intervals else None
 
     def warning(self, shares: Shares, sure: Intervals | None) -> str:
         """Say how unsure the largest shares are, where people are few; nothing where many."""
-        return warning(shares, sure, "--intervals tells more.", self._level)
+        found = shares.estimate
+        # A choice law over so many values has no intervals.
+        unknown = isinstance(found, ChoiceAwareEstimate) and found.together is None
+        large = {"large": 0} if unknown else {}
+        return warning(shares, sure, "--intervals tells more.", self.usual_level, **large)
 
     @property
-    def _level(self) -> float:
+    def usual_level(self) -> float:
+        """How often intervals hold the truth."""
         return _LEVEL if self.level is None else self.level
 
 

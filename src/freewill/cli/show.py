@@ -4,18 +4,14 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from freewill.errors import printable, several
-
-if TYPE_CHECKING:
-    from freewill.evidence import Evidence
-    from freewill.mechanisms import Mechanism
+from freewill.errors import printable
 
 FAILED, BAD_INPUT, BUG = 1, 2, 3
 """Exit codes: a claim or an estimate failed; bad usage or bad input; a fault of our own."""
@@ -104,42 +100,3 @@ def room_beside(lines: Sequence[Sequence[str]], most: int) -> int:
     """Return how long bars may be beside these columns, each with two spaces after it."""
     taken = sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
     return max(0, min(most, console().width - taken - 2))
-
-
-def describe(evidence: "Evidence") -> dict[str, Any]:
-    """Describe for JSON how many people chose what."""
-    mechanisms = [
-        {
-            "name": group.name or group.mechanism.id,
-            "mechanism": brief(group.mechanism),
-            "people": group.people,
-            "outputs": group.rows,
-            "promise": group.mechanism.guarantee().describe(),
-        }
-        for group in evidence.groups
-    ]
-    return {"people": evidence.people, "mechanisms": mechanisms}
-
-
-def evidence_table(evidence: "Evidence", *, stderr: bool = False) -> None:
-    """Print how many people chose what."""
-    many = several(len(evidence.groups), "mechanism")
-    say(f"{several(evidence.people, 'person')}, {many}, {evidence.alphabet}\n", stderr=stderr)
-    rows = []
-    for group in evidence.groups:
-        name, promise = group.name or group.mechanism.id, group.mechanism.guarantee().short
-        counts = [f"{group.people:,}", f"{group.rows:,}"]
-        rows.append([name, brief(group.mechanism), *counts, promise])
-    heads = ["name", "mechanism", "people", "outputs", "promise"]
-    table(heads, rows, numbers=(2, 3), stderr=stderr)
-
-
-def brief(mechanism: "Mechanism") -> str:
-    """Return a mechanism in a few words: without its alphabet, which all of a survey share.
-
-    >>> from freewill import KRR, Identity, Linear
-    >>> brief(KRR(Linear(0, 9), epsilon=1.5)), brief(Identity(Linear(0, 9)))
-    ('k-rr(epsilon=1.5)', 'identity')
-    """
-    alphabet = str(mechanism.alphabet)
-    return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")

@@ -210,6 +210,17 @@ def is_mechanism(given: Any) -> bool:
     return hasattr(given, "output_space") and not isinstance(given, type)
 
 
+def brief(mechanism: Mechanism) -> str:
+    """Return a mechanism in a few words: without its alphabet, which all of a survey share.
+
+    >>> from freewill import KRR, Identity, Linear
+    >>> brief(KRR(Linear(0, 9), epsilon=1.5)), brief(Identity(Linear(0, 9)))
+    ('k-rr(epsilon=1.5)', 'identity')
+    """
+    alphabet = str(mechanism.alphabet)
+    return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
+
+
 def _digits(packed: Reports) -> list[str]:
     """Return packed bits as hexadecimal digits, two a byte."""
     return [row.tobytes().hex() for row in packed]

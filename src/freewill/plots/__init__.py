@@ -20,6 +20,7 @@ from freewill.plots.canvas import (
     require_matplotlib,
     save,
 )
+from freewill.plots.choices import choices
 from freewill.plots.comparison import comparison
 from freewill.plots.heat_maps import laws
 from freewill.plots.plan import planned
@@ -36,6 +37,7 @@ __all__ = [
     "SOFT",
     "VERMILION",
     "blank_figure",
+    "choices",
     "comparison",
     "finish",
     "has_neighbours",

@@ -27,7 +27,7 @@ _DPI = 160  # sharp in print, and a picture stays below a megabyte
 _SMALL_BYTES, _SMALL_DPI = 60_000, (96, 72, 48, 32)
 """Bytes that a picture within a page may have, and dots to the inch that are tried for it."""
 _LONGEST_NAME, _LONGEST_TITLE = 40, 80
-_ROW = 4
+ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
 
 
@@ -62,7 +62,7 @@ def blank_figure(
 
 def blank_panels(count: int, shape: float, title: str) -> tuple["Figure", list["Axes"]]:
     """Return a titled figure of equal panels, `shape` being a panel's height over its width."""
-    columns = min(count, _ROW)
+    columns = min(count, ROW)
     rows = -(-count // columns)
     panel = {1: 6.0, 2: 5.0}.get(columns, 3.6)
     figure = blank_figure(panel * columns + 1.2, (panel * shape + 0.7) * rows + 0.5, "compressed")
@@ -71,6 +71,8 @@ def blank_panels(count: int, shape: float, title: str) -> tuple["Figure", list["
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for unused in grid.flat[count:]:
         unused.set_visible(False)
+    for lowest in grid.flat[max(0, count - columns) : count]:
+        lowest.xaxis.set_tick_params(labelbottom=True)
     return figure, list(grid.flat[:count])
 
 

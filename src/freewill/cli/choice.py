@@ -1,0 +1,123 @@
+"""What `freewill estimate` says of who chooses what: a law that was found, or a doubt of none."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from freewill import plots
+from freewill.cli.methods import AnyMethod
+from freewill.cli.show import remark
+from freewill.errors import EvidenceError, ParameterError, printable, several
+from freewill.estimators import Estimate
+from freewill.estimators.estimate import default_tolerance
+from freewill.evidence import Evidence
+from freewill.inference import ChoiceAwareEstimate, check_choice
+from freewill.inference.preferences import preference
+from freewill.plots.choices import names_of, refuse_crowd
+from freewill.progress import progress
+from freewill.readable.page import quick
+
+_LONGEST = 2000
+"""Characters of a verdict, in which mechanisms are named."""
+_MOST = 10
+"""Mechanisms whose people are told of in words."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The picture of who chooses what, if one was asked for."""
+
+    path: Path | None
+    method: AnyMethod
+
+    def __post_init__(self) -> None:
+        if self.path is not None and self.method.estimator != "choice-aware":
+            raise ParameterError(
+                f"--plot-choice draws who chooses what, which {self.method.label} does not tell: "
+                f"add --method choice-aware."
+            )
+
+    def check(self, evidence: Evidence) -> None:
+        """Refuse, before the work, what finds no room."""
+        if self.path is not None:
+            refuse_crowd(evidence.alphabet, len(evidence.groups))
+
+    def draw(self, found: Estimate, level: float) -> None:
+        """Draw it."""
+        if self.path is not None and isinstance(found, ChoiceAwareEstimate):
+            plots.choices(found, path=self.path, level=level)
+            remark(f"picture of who chooses what written to {self.path}")
+
+
+def doubt(found: Estimate, method: AnyMethod) -> str:
+    """Say that the choice was not free where a method takes it to be and a quick test rejects it.
+
+    Nothing where the test would take long, or cannot be made: `freewill check` tells.
+    """
+    evidence = found.evidence
+    if not method.takes_free_choice or evidence is None or len(evidence.groups) < 2:
+        return ""
+    if not quick(found):
+        return ""
+    likely = found.method == "gibu" and found.gap <= default_tolerance(evidence)
+    try:
+        with progress("looking who chooses what"):
+            check = check_choice(evidence, start=found if likely else None)
+    except EvidenceError:
+        return ""
+    if check.holds:
+        return ""
+    return (
+        f"{printable(check.verdict, _LONGEST)}. {method.label} takes the choice to be free: "
+        f"--method choice-aware does not."
+    )
+
+
+def told(found: Estimate) -> list[str]:
+    """Say in words by what the choice depends on the value, how sure that is, and who does what."""
+    if not isinstance(found, ChoiceAwareEstimate):
+        return []
+    tried = several(len(found.fits), "choice law")
+    if found.is_free:
+        return [
+            f"The choice was found free of the value: of {tried} tried, none explains the reports "
+            f"better than a free choice."
+        ]
+    lines = [
+        f"The choice depends on the value. Basis: {found.basis}, the best of {tried} tried; "
+        f"criterion (log-evidence) {found.criterion:.4g} above a free choice, likelihood ratio "
+        f"{found.likelihood_ratio:.4g}."
+    ]
+    shares = found.theta @ found.choice
+    for name, share, column in zip(names_of(found), shares, found.choice.T, strict=True):
+        who = preference(found.theta * (column - share), found.theta, found.alphabet)
+        lines.append(f"  {printable(name)}, {share:.1%} of all: chosen {who}")
+    if len(lines) > _MOST + 1:
+        lines[_MOST + 1 :] = [f"  and {len(lines) - _MOST - 1} more: --json has them all."]
+    return lines
+
+
+def described(found: Estimate, level: float | None) -> dict[str, Any]:
+    """Describe a choice law for JSON, with a level its intervals too; nothing where there is none.
+
+    Lists have one number a value, in the order of the values.
+    """
+    if not isinstance(found, ChoiceAwareEstimate):
+        return {}
+    columns = {"choice": found.choice}
+    if level is not None:
+        columns["low"], columns["high"] = found.choice_intervals(level)
+    mechanisms = [
+        {"name": name, **{what: matrix[:, place].tolist() for what, matrix in columns.items()}}
+        for place, name in enumerate(names_of(found))
+    ]
+    return {
+        "choice": {
+            "free": found.is_free,
+            "basis": found.basis,
+            "criterion": found.criterion,
+            "likelihood_ratio": found.likelihood_ratio,
+            "blind": list(found.blind),
+            "mechanisms": mechanisms,
+        }
+    }
