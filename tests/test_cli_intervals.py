@@ -193,11 +193,14 @@ def test_options_that_do_not_apply(monday, menu):
     message = refused("estimate", path, "-m", "smooth", "--post", "none")
     assert "post says nothing to smooth: it is for inversion and debias" in message
     message = refused("estimate", path, "-m", "one-step", "--tol", 0.1)
-    assert "tol says nothing to one-step: it is for gibu, ibu, smooth and choice-aware" in message
+    assert (
+        "tol says nothing to one-step: it is for gibu, ibu, smooth, choice-aware and robust"
+        in message
+    )
     assert "delta says nothing to smooth" in refused(
         "estimate", path, "-m", "smooth", "--delta", 0.1
     )
-    assert "smooth, one-step, choice-aware, inversion" in refused("estimate", path, "-m", "smoth")
+    assert "one-step, choice-aware, robust, inversion" in refused("estimate", path, "-m", "smoth")
     assert "method smooth-m" in refused("estimate", path, "-m", "smooth-m")
     assert "no neighbours" in refused("estimate", menu[0], "-m", "smooth")
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import freewill as fw
+from cli_cases import run
 from freewill.estimators.estimate import default_tolerance
 from freewill.inference.atoms import AtomFit, AtomModel
 from freewill.operators import AtomOperator, probabilities
@@ -358,3 +359,14 @@ def test_atoms_outlive_outputs_that_the_law_calls_next_to_impossible() -> None:
     assert safe.status == fw.Status.CERTIFIED
     assert [(x.mechanism, x.output) for x in safe.set_aside] == [(str(steep), 29)]
     assert safe.forged == pytest.approx(50, rel=0.02)
+
+
+def test_the_command_sets_reports_aside_and_says_so(tmp_path):
+    """As a note beside the table; `freewill estimate` of honest reports has none."""
+    path, clean = tmp_path / "forged.parquet", tmp_path / "honest.parquet"
+    fw.save_evidence(with_forged(honest(FOUR, 1), FOUR[2], 3, 400), path)
+    fw.save_evidence(honest(FOUR, 1), clean)
+    told = " ".join(run("estimate", path, "--method", "robust").stderr.split())
+    assert "Set aside as forged:" in told
+    assert "k-rr" in told
+    assert "Set aside" not in run("estimate", clean, "--method", "robust").stderr

@@ -16,6 +16,7 @@ from freewill.cli.show import FAILED, say, say_json
 from freewill.cli.standard import standard_input
 from freewill.errors import FreewillError, ParameterError, printable, several
 from freewill.estimators import Estimate
+from freewill.estimators.identifiability import in_words
 from freewill.evidence import Evidence
 from freewill.inference import check_choice, information
 from freewill.inference.information import pulled, several_people
@@ -105,9 +106,11 @@ def people(looked: Looked) -> Verdict:
 def identified(looked: Looked) -> Verdict:
     """Say whether reports tell all of the distribution, were there enough of them."""
     lost = looked.estimate.unresolved
+    sets = looked.estimate.confounded
+    among = f" among {in_words(sets, looked.evidence.alphabet)}" if sets else ""
     text = (
-        f"{several(lost, 'direction')} of the distribution without a trace in the reports: other "
-        f"distributions explain them as well"
+        f"{several(lost, 'direction')} of the distribution{among} without a trace in the reports: "
+        f"other distributions explain them as well"
         if lost
         else "no other distribution explains the reports as well"
     )

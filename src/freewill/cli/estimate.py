@@ -34,9 +34,10 @@ from freewill.cli.standard import DASH, standard_input
 from freewill.errors import ParameterError, several
 from freewill.estimators import Estimate, Status
 from freewill.estimators.estimate import default_tolerance
+from freewill.estimators.identifiability import in_words
 from freewill.evidence import Evidence
 from freewill.geojson import check_place, features
-from freewill.inference import Intervals
+from freewill.inference import Intervals, RobustEstimate
 from freewill.progress import progress
 from freewill.readable import Shares, advice, heading
 from freewill.reports import is_evidence
@@ -60,7 +61,7 @@ def estimate(
     method: Annotated[
         str,
         option(
-            "gibu, em, smooth, one-step, choice-aware, inversion, ibu, debias; over many "
+            "gibu, em, smooth, one-step, choice-aware, robust, inversion, ibu, debias; over many "
             "mechanisms inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the paper's "
             "[INV]M, [IBU]R, [RAP]M ... work too).",
             "--method",
@@ -179,10 +180,13 @@ def comment(found: Estimate, sure: Intervals | None) -> None:
     if sure is not None and sure.advice:
         remark(advice(sure, "--bands"))
     if found.unresolved:
+        among = f" among {in_words(found.confounded, found.alphabet)}" if found.confounded else ""
         remark(
-            f"{several(found.unresolved, 'direction')} of the distribution without a trace in "
-            f"these reports: other distributions explain them as well."
+            f"{several(found.unresolved, 'direction')} of the distribution{among} without a trace "
+            f"in these reports: other distributions explain them as well."
         )
+    if isinstance(found, RobustEstimate) and found.aside:
+        remark(found.aside)
     if found.status in (Status.MAX_STEPS, Status.STALLED):
         ended = f"{found.status}, with a gap of {found.gap:.2g}"
         remark(f"{found.method} did not arrive: {ended}. {found.advice}")

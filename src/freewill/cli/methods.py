@@ -9,7 +9,7 @@ from freewill.estimators import Estimate
 from freewill.estimators.estimate import default_tolerance
 from freewill.estimators.methods import Entry, Method
 from freewill.evidence import Evidence
-from freewill.inference import choice_aware, one_step, smooth
+from freewill.inference import choice_aware, one_step, robust, smooth
 from freewill.progress import Show, progress, towards
 from freewill.solvers import OnStep, Step
 
@@ -29,6 +29,7 @@ class AnyMethod(Method):
         "choice-aware": Entry(
             "choice-aware", choice_aware, ("tol", "max_steps"), takes_one=False, tells=True
         ),
+        "robust": Entry("robust", robust, ("tol", "max_steps"), takes_one=False, tells=True),
     }
 
     @property

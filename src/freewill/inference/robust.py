@@ -107,8 +107,8 @@ class RobustEstimate(Estimate):
         return f"Beside {several(round(self.forged), 'forged report')}: {said[0].lower()}{said[1:]}"
 
     @property
-    def advice(self) -> str:
-        """What was set aside, and what to do where the method did not arrive."""
+    def aside(self) -> str:
+        """What was set aside, in words; empty where nothing was and all reports were watched."""
         named = "; ".join(map(str, self.set_aside[:_NAMED]))
         more = len(self.set_aside) - _NAMED
         rest = f"; and of {several(more, 'other output')}" if more > 0 else ""
@@ -117,7 +117,12 @@ class RobustEstimate(Estimate):
         if blind:
             who = "mechanism reports" if blind == 1 else "mechanisms report"
             told = f"{told} {blind} {who} bits, of which none is set aside.".lstrip()
-        return f"{super().advice} {told}".strip()
+        return told
+
+    @property
+    def advice(self) -> str:
+        """What was set aside, and what to do where the method did not arrive."""
+        return f"{super().advice} {self.aside}".strip()
 
 
 @one_blas_thread
