@@ -1,0 +1,167 @@
+"""How far reports are from their laws, theta estimated from everyone: residuals and their draws."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from freewill.evidence import Evidence
+from freewill.inference.group_laws import GroupLaw
+from freewill.inference.information import information_of, pulled
+from freewill.inference.one_step import slope_at
+from freewill.types import BoolArray, FloatArray, IntArray
+
+DRAWS = 2000
+_CHUNK = 1 << 22
+"""Numbers of draws that are held at once."""
+_LEFT = 1e-6
+"""Share of a variance that must be left, theta estimated, for a residual to be more than rounding.
+"""
+_NEAR = 1e-3
+"""Relative distance from the mean within which a deviance is taken from its series."""
+
+
+@dataclass(frozen=True, eq=False)
+class Departures:
+    """Residuals R = T - n_m B (theta_1 - theta_w) of all groups' sums T, one after the other.
+
+    With theta_1 = theta_w + C (g - 1), R is linear in the reports, has mean 0 and, within a group
+    and between two,
+
+        cov R_m = n_m (cov f - s_m B C B'),   cov(R_m, R_l) = -n_m n_l / n  B_m C B_l'.
+
+    A departure of one kind (an epsilon, forged reports on one output) shifts all residuals in
+    proportion to their covariances with its own.
+    """
+
+    laws: tuple[GroupLaw, ...]
+    groups: IntArray
+    """To which group each residual belongs."""
+    epsilons: BoolArray
+    """Which residuals are scores of an epsilon; the others are of outputs."""
+    slopes: FloatArray
+    """n_m B, a row a residual."""
+    spread: FloatArray
+    """C / n."""
+    residuals: FloatArray
+    variances: FloatArray
+    known: FloatArray
+    """The variances that sums would have were theta known."""
+
+    @classmethod
+    def of(cls, evidence: Evidence, laws: tuple[GroupLaw, ...], theta: FloatArray) -> "Departures":
+        """Take the residuals at theta, inside, of groups whose laws are at that theta."""
+        people = evidence.people
+        parts = [(one.mechanism, one.people / people, one.name) for one in evidence.groups]
+        spread = information_of(evidence.alphabet, parts, theta, people).covariance
+        sizes = [law.sums.size for law in laws]
+        groups = np.repeat(np.arange(len(laws)), sizes)
+        ends = np.cumsum(sizes) - 1
+        epsilons = np.zeros(groups.size, dtype=np.bool_)
+        epsilons[[end for end, law in zip(ends, laws, strict=True) if law.has_epsilon]] = True
+        slopes = np.concatenate([law.people * law.slopes for law in laws])
+        known = np.concatenate([law.variances() for law in laws])
+        step = spread @ (people * (slope_at(evidence, theta) - 1))
+        residuals = np.concatenate([law.sums for law in laws]) - slopes @ step
+        variances = known - np.einsum("ij,ij->i", slopes @ spread, slopes)
+        return cls(laws, groups, epsilons, slopes, spread, residuals, variances, known)
+
+    @cached_property
+    def testable(self) -> BoolArray:
+        """Which residuals are more than rounding: the others no other group can contradict."""
+        return np.asarray((self.variances > _LEFT * self.known) & (self.known > 0))
+
+    @cached_property
+    def standardised(self) -> FloatArray:
+        """Residuals in units of their standard errors, 0 where there is nothing to test."""
+        scale = np.sqrt(np.where(self.testable, self.variances, np.inf))
+        return np.asarray(self.residuals / scale)
+
+    def column(self, place: int) -> FloatArray:
+        """Return the covariances of all residuals with one."""
+        found = -self.slopes @ (self.spread @ self.slopes[place])
+        group = int(self.groups[place])
+        own = np.flatnonzero(self.groups == group)
+        found[own] += self.laws[group].covariances(place - int(own[0]))
+        return np.asarray(found)
+
+    def without(self, place: int) -> "Departures":
+        """Return what is left once one departure, of any size, is taken as given."""
+        column = self.column(place)
+        part = column / self.variances[place]
+        left = replace(
+            self,
+            residuals=self.residuals - part * self.residuals[place],
+            variances=self.variances - part * column,
+        )
+        return left
+
+    @cached_property
+    def _expected(self) -> FloatArray:
+        """n p of each output that is counted whole; infinite elsewhere, which is to be normal."""
+        found = np.full(self.groups.size, np.inf)
+        for number, law in enumerate(self.laws):
+            if law.expected is not None:
+                own = np.flatnonzero(self.groups == number)[: law.expected.size]
+                found[own] = law.expected
+        return found
+
+    def deviations(self, residuals: FloatArray, exact: bool = True) -> FloatArray:
+        """Return residuals as nearly normal numbers, those of rare outputs too.
+
+        A count with expectation e, of which theta estimated leaves the share r of its variance, has
+        a residual with variance r e and third moment r^3 e, as r^2 (X - l) has for X Poisson with
+        mean l = e / r^3: the signed root of the deviance of X is nearly normal. Unless `exact`,
+        bits are all that is so treated, for their draws are normal already.
+        """
+        scale = np.sqrt(np.where(self.testable, self.variances, np.inf))
+        plain = residuals / scale
+        rare = self.testable & np.isfinite(self._expected) & exact
+        if not rare.any():
+            return np.asarray(plain)
+        share = self.variances[rare] / self._expected[rare]
+        mean = self._expected[rare] / share**3
+        plain[..., rare] = rooted_deviance(residuals[..., rare] / share**2 / mean, mean)
+        return np.asarray(plain)
+
+    def draws(self, many: int = DRAWS) -> FloatArray:
+        """Return the largest deviation of each group's outputs, and each epsilon's, in draws.
+
+        In rows; first groups' outputs, then groups' epsilons, 0 where there is nothing.
+        """
+        rng, number = np.random.default_rng(0), len(self.laws)
+        found = np.zeros((many, 2 * number))
+        each = max(1, _CHUNK // max(1, self.groups.size))
+        for start in range(0, many, each):
+            some = min(each, many - start)
+            pairs = [law.draws(rng, some) for law in self.laws]
+            told = sum(pair[1] for pair in pairs)
+            sums = np.concatenate([pair[0] for pair in pairs], axis=1)
+            residuals = sums - np.asarray(told) @ self.spread @ self.slopes.T
+            found[start : start + some] = self.largest(self.deviations(residuals))
+        return found
+
+    def largest(self, deviations: FloatArray) -> FloatArray:
+        """Return the largest deviation of each group's outputs, and each epsilon's."""
+        sizes = np.abs(deviations)
+        found = np.zeros((*sizes.shape[:-1], 2 * len(self.laws)))
+        for number in range(len(self.laws)):
+            own = self.groups == number
+            found[..., number] = sizes[..., own & ~self.epsilons].max(axis=-1, initial=0.0)
+            score = sizes[..., own & self.epsilons]
+            found[..., len(self.laws) + number] = score.max(axis=-1, initial=0.0)
+        return found
+
+
+def rooted_deviance(excess: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return the signed root of 2 (x log(x / m) - x + m) for x = m (1 + excess), x >= 0.
+
+    >>> rooted_deviance(np.array([-1.0, 0.0, 1.0]), np.array([2.0, 2.0, 2.0])).round(3)
+    array([-2.   ,  0.   ,  1.243])
+    """
+    excess = np.maximum(excess, -1.0)
+    above = np.where(excess > -1, 1 + excess, 1.0)
+    full = np.where(excess > -1, above * np.log(above), 0.0) - excess
+    near = np.abs(excess) < _NEAR
+    full = np.where(near, excess * excess * (0.5 - excess / 6), full)
+    return np.asarray(np.sign(excess) * np.sqrt(2 * mean * np.maximum(full, 0.0)))
