@@ -48,7 +48,7 @@ UNCALLED = {
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
     "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result",
-    "ChoiceAwareEstimate": "a result",
+    "ChoiceAwareEstimate": "a result", "FitCheck": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -170,6 +170,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "check_choice": (fw.check_choice, {"evidence": EITHER, "level": 0.95, "start": None}),
+    "check_fit": (fw.check_fit, {"evidence": EITHER, "level": 0.95, "start": None}),
     "one_step": (fw.one_step, {"evidence": EITHER, "start": None, "on_step": None}),
     "smooth": (
         fw.smooth,

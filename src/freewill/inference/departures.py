@@ -1,17 +1,20 @@
 """How far reports are from their laws, theta estimated from everyone: residuals and their draws."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from freewill.evidence import Evidence
-from freewill.inference.group_laws import GroupLaw
+from freewill.inference.group_laws import GroupLaw, law_of
 from freewill.inference.information import information_of, pulled
 from freewill.inference.one_step import slope_at
 from freewill.types import BoolArray, FloatArray, IntArray
 
-DRAWS = 2000
+_DRAWS, _FEWEST_DRAWS = 2000, 400
+_WORK = 10_000_000_000
+"""Products of numbers in all draws, beyond which there are fewer of them."""
 _CHUNK = 1 << 22
 """Numbers of draws that are held at once."""
 _LEFT = 1e-6
@@ -34,6 +37,8 @@ class Departures:
     proportion to their covariances with its own.
     """
 
+    theta: FloatArray
+    """theta_w."""
     laws: tuple[GroupLaw, ...]
     groups: IntArray
     """To which group each residual belongs."""
@@ -47,11 +52,15 @@ class Departures:
     variances: FloatArray
     known: FloatArray
     """The variances that sums would have were theta known."""
+    asked: BoolArray
+    """Which residuals are asked for: not those of groups that are too small."""
 
     @classmethod
-    def of(cls, evidence: Evidence, laws: tuple[GroupLaw, ...], theta: FloatArray) -> "Departures":
-        """Take the residuals at theta, inside, of groups whose laws are at that theta."""
+    def of(cls, evidence: Evidence, mode: FloatArray, skipped: Sequence[int] = ()) -> "Departures":
+        """Take the residuals at the most likely theta, pulled inside."""
         people = evidence.people
+        theta = pulled(mode, people)
+        laws = tuple(law_of(group, theta) for group in evidence.groups)
         parts = [(one.mechanism, one.people / people, one.name) for one in evidence.groups]
         spread = information_of(evidence.alphabet, parts, theta, people).covariance
         sizes = [law.sums.size for law in laws]
@@ -64,18 +73,16 @@ class Departures:
         step = spread @ (people * (slope_at(evidence, theta) - 1))
         residuals = np.concatenate([law.sums for law in laws]) - slopes @ step
         variances = known - np.einsum("ij,ij->i", slopes @ spread, slopes)
-        return cls(laws, groups, epsilons, slopes, spread, residuals, variances, known)
+        asked = ~np.isin(groups, skipped)
+        return cls(
+            theta, laws, groups, epsilons, slopes, spread, residuals, variances, known, asked
+        )
 
     @cached_property
     def testable(self) -> BoolArray:
         """Which residuals are more than rounding: the others no other group can contradict."""
-        return np.asarray((self.variances > _LEFT * self.known) & (self.known > 0))
-
-    @cached_property
-    def standardised(self) -> FloatArray:
-        """Residuals in units of their standard errors, 0 where there is nothing to test."""
-        scale = np.sqrt(np.where(self.testable, self.variances, np.inf))
-        return np.asarray(self.residuals / scale)
+        left = self.variances > _LEFT * self.known
+        return np.asarray(left & (self.known > 0) & self.asked)
 
     def column(self, place: int) -> FloatArray:
         """Return the covariances of all residuals with one."""
@@ -85,51 +92,64 @@ class Departures:
         found[own] += self.laws[group].covariances(place - int(own[0]))
         return np.asarray(found)
 
-    def without(self, place: int) -> "Departures":
-        """Return what is left once one departure, of any size, is taken as given."""
-        column = self.column(place)
-        part = column / self.variances[place]
-        left = replace(
-            self,
-            residuals=self.residuals - part * self.residuals[place],
-            variances=self.variances - part * column,
-        )
-        return left
+    def sizes(self, places: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Return how large some departures are together, and their standard errors.
+
+        In the units of the score: what is added to an epsilon; a share of an output's n p.
+        """
+        told = np.stack([self.column(place)[[*places]] for place in places])
+        known = np.linalg.pinv(told, hermitian=True)
+        return known @ self.residuals[[*places]], np.sqrt(np.maximum(np.diag(known), 0.0))
+
+    def without(self, places: Sequence[int]) -> "Departures":
+        """Return what is left once some departures, of any size, are taken as given."""
+        if not places:
+            return self
+        columns = np.stack([self.column(place) for place in places])
+        known = np.linalg.pinv(columns[:, [*places]], hermitian=True) @ columns
+        variances = self.variances - np.einsum("ij,ij->j", known, columns)
+        asked = self.asked.copy()
+        asked[[*places]] = False
+        left = self.residuals - self.residuals[[*places]] @ known
+        return replace(self, residuals=left, variances=variances, asked=asked)
 
     @cached_property
-    def _expected(self) -> FloatArray:
-        """n p of each output that is counted whole; infinite elsewhere, which is to be normal."""
+    def expected(self) -> FloatArray:
+        """n p of each output or bit; infinite for epsilons, whose scores are sums of many."""
         found = np.full(self.groups.size, np.inf)
-        for number, law in enumerate(self.laws):
-            if law.expected is not None:
-                own = np.flatnonzero(self.groups == number)[: law.expected.size]
-                found[own] = law.expected
+        found[~self.epsilons] = np.concatenate([law.expected for law in self.laws])
         return found
 
-    def deviations(self, residuals: FloatArray, exact: bool = True) -> FloatArray:
+    @cached_property
+    def _whole(self) -> BoolArray:
+        """Which residuals are of counts that are drawn whole."""
+        counted = np.array([law.counted for law in self.laws])
+        return np.asarray(counted[self.groups] & ~self.epsilons)
+
+    def deviations(self, residuals: FloatArray | None = None) -> FloatArray:
         """Return residuals as nearly normal numbers, those of rare outputs too.
 
         A count with expectation e, of which theta estimated leaves the share r of its variance, has
         a residual with variance r e and third moment r^3 e, as r^2 (X - l) has for X Poisson with
-        mean l = e / r^3: the signed root of the deviance of X is nearly normal. Unless `exact`,
-        bits are all that is so treated, for their draws are normal already.
+        mean l = e / r^3: the signed root of the deviance of X is nearly normal. 0 where there is
+        nothing to test.
         """
-        scale = np.sqrt(np.where(self.testable, self.variances, np.inf))
-        plain = residuals / scale
-        rare = self.testable & np.isfinite(self._expected) & exact
+        # Bits are drawn as normal numbers, which need no such treatment.
+        rare = self.testable & (~self.epsilons if residuals is None else self._whole)
+        residuals = self.residuals if residuals is None else residuals
+        plain = residuals / np.sqrt(np.where(self.testable, self.variances, np.inf))
         if not rare.any():
             return np.asarray(plain)
-        share = self.variances[rare] / self._expected[rare]
-        mean = self._expected[rare] / share**3
+        share = self.variances[rare] / self.expected[rare]
+        mean = self.expected[rare] / share**3
         plain[..., rare] = rooted_deviance(residuals[..., rare] / share**2 / mean, mean)
         return np.asarray(plain)
 
-    def draws(self, many: int = DRAWS) -> FloatArray:
-        """Return the largest deviation of each group's outputs, and each epsilon's, in draws.
-
-        In rows; first groups' outputs, then groups' epsilons, 0 where there is nothing.
-        """
+    def draws(self) -> FloatArray:
+        """Return what `largest` would be were every law right, in rows, the same at each call."""
         rng, number = np.random.default_rng(0), len(self.laws)
+        work = self.slopes.size
+        many = int(np.clip(_WORK // max(1, work), _FEWEST_DRAWS, _DRAWS))
         found = np.zeros((many, 2 * number))
         each = max(1, _CHUNK // max(1, self.groups.size))
         for start in range(0, many, each):
@@ -142,7 +162,10 @@ class Departures:
         return found
 
     def largest(self, deviations: FloatArray) -> FloatArray:
-        """Return the largest deviation of each group's outputs, and each epsilon's."""
+        """Return the largest deviation of each group's outputs, then that of each epsilon.
+
+        0 where there is nothing to test.
+        """
         sizes = np.abs(deviations)
         found = np.zeros((*sizes.shape[:-1], 2 * len(self.laws)))
         for number in range(len(self.laws)):

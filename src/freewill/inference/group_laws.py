@@ -1,6 +1,5 @@
 """What each group's reports are held against: counts whose law is known, and how theta moves it."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -28,8 +27,10 @@ class GroupLaw(Protocol):
     """T - n E f at theta."""
     slopes: FloatArray
     """B, a row a feature."""
-    expected: FloatArray | None
-    """n p of each output, where outputs are counted whole."""
+    expected: FloatArray
+    """n p of each output."""
+    counted: bool
+    """Whether outputs are counted whole, and drawn so."""
 
     def variances(self) -> FloatArray:
         """Return the variance of each sum, theta known."""
@@ -41,11 +42,13 @@ class GroupLaw(Protocol):
         """Return so many draws of the sums, and of sum a / p - 1 over the same reports."""
 
 
-def law_of(group: Group, theta: FloatArray) -> GroupLaw | None:
-    """Return what a group's reports are held against; None where outputs cannot be listed."""
+def law_of(group: Group, theta: FloatArray) -> GroupLaw:
+    """Return what a group's reports are held against: nothing, where outputs cannot be listed."""
     if isinstance(group.mechanism, RAPPOR):
         return BitLaw(group, theta)
-    return None if group.mechanism.output_space.alphabet is None else SymbolLaw(group, theta)
+    if group.mechanism.output_space.alphabet is None:
+        return UnknownLaw(group, theta)
+    return SymbolLaw(group, theta)
 
 
 def epsilon_of(mechanism: Mechanism) -> float | None:
@@ -81,6 +84,8 @@ class SymbolLaw:
     Features: 1 for each output, and d log p / d epsilon.
     """
 
+    counted = True
+
     def __init__(self, group: Group, theta: FloatArray) -> None:
         mechanism = group.mechanism
         self.people = group.people
@@ -97,7 +102,7 @@ class SymbolLaw:
             self._score = (theta @ (high.law() - low.law())) / apart / divisor
         counts = np.zeros(shares.size)
         counts[group.outputs] = group.counts
-        self.expected: FloatArray | None = self.people * self._shares
+        self.expected = self.people * self._shares
         self.sums = self._with_score(counts - self.expected)
         self.slopes = self._with_score(self._law - self._shares).T
 
@@ -140,8 +145,8 @@ class BitLaw:
     Bernoulli(1 - q) + Binomial(k - 1, q), and the score of that law is the feature for epsilon.
     """
 
-    expected = None
     has_epsilon = True
+    counted = False
 
     def __init__(self, group: Group, theta: FloatArray) -> None:
         self.people = group.people
@@ -150,6 +155,7 @@ class BitLaw:
         ones, set_bits = _ones_of(group, size)
         gain = 1 - 2 * flip
         means = flip + gain * theta
+        self.expected = self.people * means
         self._score = _ones_score(group.mechanism, size)
         score = float(set_bits @ self._score)
         self.sums = np.append(ones - self.people * means, score)
@@ -185,14 +191,45 @@ class BitLaw:
         )
         whole[: size + 1, size + 1 :] = self.people * self.slopes
         whole[size + 1 :, : size + 1] = whole[: size + 1, size + 1 :].T
-        roots, vectors = np.linalg.eigh(whole)
-        return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))
+        return _root_of(whole)
 
     def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
         """Draw normal numbers of that covariance."""
         drawn = rng.standard_normal((many, len(self._root))) @ self._root.T
         edge = self._theta.size + 1
         return drawn[:, :edge], drawn[:, edge:]
+
+
+class UnknownLaw:
+    """No sums at all: of reports of a kind that only their mechanism knows."""
+
+    has_epsilon = False
+    counted = False
+
+    def __init__(self, group: Group, theta: FloatArray) -> None:
+        self.people = group.people
+        self.sums, self.slopes = np.zeros(0), np.zeros((0, theta.size))
+        self.expected = np.zeros(0)
+        self._moments = group.mechanism.moments(theta)
+
+    def variances(self) -> FloatArray:
+        """Return nothing."""
+        return np.zeros(0)
+
+    def covariances(self, place: int) -> FloatArray:
+        """Return nothing."""
+        return np.zeros(0)
+
+    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
+        """Draw sum a / p - 1, as normal numbers."""
+        root = _root_of(self.people * self._moments.information())
+        return np.zeros((many, 0)), rng.standard_normal((many, len(root))) @ root.T
+
+
+def _root_of(covariance: FloatArray) -> FloatArray:
+    """Return R with R R' = covariance."""
+    roots, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))
 
 
 def _set_law(flip: float, size: int) -> FloatArray:

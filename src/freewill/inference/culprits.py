@@ -1,0 +1,167 @@
+"""Which departures explain residuals: the clearest first, and what is left once it is explained."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtr
+
+from freewill.errors import FreewillError
+from freewill.estimators.gibu import gibu
+from freewill.evidence import Evidence, Group, grouped
+from freewill.inference.departures import Departures
+from freewill.inference.group_laws import at_epsilon, epsilon_of
+from freewill.types import FloatArray
+
+_MOST = 10
+"""Departures that are looked for."""
+_ROUNDS = 3
+"""Newton steps to the size of all departures found."""
+_FACTOR = 2.0
+"""By what an epsilon is moved at most in a step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Null:
+    """How large the largest deviations are where every law is right, from draws."""
+
+    draws: FloatArray
+    outputs: int
+    epsilons: int
+    """How many residuals of either kind are tested."""
+
+    @classmethod
+    def of(cls, departures: Departures) -> "Null":
+        """Draw."""
+        asked = departures.testable
+        number = int(np.sum(asked & departures.epsilons))
+        return cls(departures.draws(), int(asked.sum()) - number, number)
+
+    @cached_property
+    def _largest(self) -> tuple[FloatArray, FloatArray]:
+        half = self.draws.shape[1] // 2
+        by_kind = self.draws[:, :half].max(axis=1), self.draws[:, half:].max(axis=1)
+        return np.sort(by_kind[0]), np.sort(by_kind[1])
+
+    def p_value(self, deviation: float, *, epsilon: bool) -> float:
+        """Return the chance that any of its kind deviates as far, times the number of kinds.
+
+        Beyond all draws, the sum of the normal tails.
+        """
+        if not deviation > 0:
+            return 1.0
+        largest, many = self._largest[epsilon], self.epsilons if epsilon else self.outputs
+        beyond = largest.size - int(np.searchsorted(largest, deviation))
+        chance = (1 + beyond) / (1 + largest.size)
+        if not beyond:
+            chance = min(chance, 2 * many * float(ndtr(-deviation)))
+        return min(1.0, chance * (2 if self.outputs and self.epsilons else 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """Departures found, how large they are, and what they leave."""
+
+    left: Departures
+    """What is left of all residuals, the departures found taken as given."""
+    places: tuple[int, ...] = ()
+    p_values: tuple[float, ...] = ()
+    sizes: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """Epsilons really used; reports too many, or too few, on an output."""
+    errors: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+
+def explained(
+    evidence: Evidence, first: Departures, null: Null, chance: float, skipped: list[int]
+) -> Explained:
+    """Name departures one by one, until nothing left is less likely than `chance`.
+
+    A departure shifts the residuals of everything else, for it moved theta. So the one that
+    deviates furthest is named; all sizes so far are fitted, by Newton's steps on evidence amended
+    by them (another epsilon, reports set aside); and only what they leave is looked at again.
+    """
+    found = Explained(first)
+    while len(found.places) < _MOST:
+        left = found.left
+        far = np.abs(left.deviations())
+        likely = [
+            null.p_value(float(far[left.epsilons == kind].max(initial=0.0)), epsilon=kind)
+            for kind in (False, True)
+        ]
+        kinds = [kind for kind in (False, True) if likely[kind] < chance]
+        if not kinds:
+            break
+        place = int(np.argmax(np.where(np.isin(left.epsilons, kinds), far, 0.0)))
+        p_value = likely[bool(left.epsilons[place])]
+        found = replace(
+            found, places=(*found.places, place), p_values=(*found.p_values, p_value)
+        )
+        found = _fitted(evidence, first, found, skipped)
+    return found
+
+
+def _fitted(
+    evidence: Evidence, first: Departures, found: Explained, skipped: list[int]
+) -> Explained:
+    """Return all departures found with their sizes, by Newton's steps."""
+    kinds = [_Departure.of(evidence, first, place) for place in found.places]
+    sizes = np.array([kind.start for kind in kinds])
+    now = first
+    for step in range(_ROUNDS + 1):
+        moves, errors = now.sizes(found.places)
+        for which, kind in enumerate(kinds):
+            before = sizes[which] if kind.amendable else kind.start
+            sizes[which] = kind.bounded(before, before + kind.unit * moves[which])
+        errors = errors * np.array([kind.unit for kind in kinds])
+        if step == _ROUNDS:
+            break
+        groups = list(evidence.groups)
+        for kind, size in zip(kinds, sizes, strict=True):
+            if kind.amendable:
+                groups[kind.group] = kind.amended(groups[kind.group], float(size))
+        amended = Evidence(evidence.alphabet, tuple(groups))
+        now = Departures.of(amended, gibu(amended).theta, skipped)
+    return replace(found, left=now.without(found.places), sizes=sizes, errors=errors)
+
+
+@dataclass(frozen=True)
+class _Departure:
+    """One departure: another epsilon, or reports too many on an output."""
+
+    group: int
+    output: int | None
+    unit: float
+    """What the size of a score is in units of: 1 for an epsilon, n p for an output."""
+    start: float
+    amendable: bool
+    """Whether evidence can be had without it; elsewhere the first step is all there is."""
+
+    @classmethod
+    def of(cls, evidence: Evidence, first: Departures, place: int) -> "_Departure":
+        number = int(first.groups[place])
+        group = evidence.groups[number]
+        if first.epsilons[place]:
+            return cls(number, None, 1.0, epsilon_of(group.mechanism) or 0.0, group.held)
+        output = place - int(np.argmax(first.groups == number))
+        counted = group.mechanism.output_space.alphabet is not None
+        return cls(number, output, float(first.expected[place]), 0.0, counted)
+
+    def bounded(self, before: float, after: float) -> float:
+        """Return a size not too far from that before: epsilons are positive."""
+        if self.output is not None:
+            return after
+        return float(np.clip(after, before / _FACTOR, before * _FACTOR))
+
+    def amended(self, group: Group, size: float) -> Group:
+        """Return the group as it would be without the departure."""
+        if self.output is None:
+            try:
+                mechanism = at_epsilon(group.mechanism, size)
+            except FreewillError:  # an epsilon beyond the largest
+                return group
+            return grouped(mechanism, [(group.outputs, group.counts)], group.name)
+        space = group.mechanism.output_space
+        counts = np.zeros(space.size, dtype=np.int64)
+        counts[group.outputs] = group.counts
+        counts[self.output] = max(0, counts[self.output] - round(size))
+        return grouped(group.mechanism, [(space.all(), counts)], group.name)
