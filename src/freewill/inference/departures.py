@@ -120,13 +120,7 @@ class Departures:
         found[~self.epsilons] = np.concatenate([law.expected for law in self.laws])
         return found
 
-    @cached_property
-    def _whole(self) -> BoolArray:
-        """Which residuals are of counts that are drawn whole."""
-        counted = np.array([law.counted for law in self.laws])
-        return np.asarray(counted[self.groups] & ~self.epsilons)
-
-    def deviations(self, residuals: FloatArray | None = None) -> FloatArray:
+    def deviations(self) -> FloatArray:
         """Return residuals as nearly normal numbers, those of rare outputs too.
 
         A count with expectation e, of which theta estimated leaves the share r of its variance, has
@@ -134,31 +128,39 @@ class Departures:
         mean l = e / r^3: the signed root of the deviance of X is nearly normal. 0 where there is
         nothing to test.
         """
-        # Bits are drawn as normal numbers, which need no such treatment.
-        rare = self.testable & (~self.epsilons if residuals is None else self._whole)
-        residuals = self.residuals if residuals is None else residuals
-        plain = residuals / np.sqrt(np.where(self.testable, self.variances, np.inf))
-        if not rare.any():
-            return np.asarray(plain)
-        share = self.variances[rare] / self.expected[rare]
-        mean = self.expected[rare] / share**3
-        plain[..., rare] = rooted_deviance(residuals[..., rare] / share**2 / mean, mean)
-        return np.asarray(plain)
+        return self._rooted(self.residuals, self.expected, self.testable & ~self.epsilons)
+
+    def _rooted(self, residuals: FloatArray, expected: FloatArray, counts: BoolArray) -> FloatArray:
+        """Return roots of deviances of residuals of counts, and standardised ones elsewhere."""
+        found = residuals / np.sqrt(np.where(self.testable, self.variances, np.inf))
+        share = self.variances[counts] / self.expected[counts]
+        mean = expected[..., counts] / share**3
+        found[..., counts] = rooted_deviance(residuals[..., counts] / share**2 / mean, mean)
+        return np.asarray(found)
 
     def draws(self) -> FloatArray:
-        """Return what `largest` would be were every law right, in rows, the same at each call."""
+        """Return what `largest` would be were every law right, in rows, the same at each call.
+
+        Reports are drawn at theta_w, and theta estimated from them: by the linear theta_1 for the
+        residuals and, as the maximum likelihood has no negative shares, its positive part for what
+        is expected. For an estimate that follows rare reports makes them less surprising.
+        """
         rng, number = np.random.default_rng(0), len(self.laws)
-        work = self.slopes.size
-        many = int(np.clip(_WORK // max(1, work), _FEWEST_DRAWS, _DRAWS))
+        many = int(np.clip(_WORK // max(1, self.slopes.size), _FEWEST_DRAWS, _DRAWS))
+        people = sum(law.people for law in self.laws)
+        # Bits are drawn as normal numbers already.
+        whole = np.array([law.counted for law in self.laws])[self.groups] & ~self.epsilons
         found = np.zeros((many, 2 * number))
         each = max(1, _CHUNK // max(1, self.groups.size))
         for start in range(0, many, each):
             some = min(each, many - start)
             pairs = [law.draws(rng, some) for law in self.laws]
-            told = sum(pair[1] for pair in pairs)
+            steps = np.asarray(sum(pair[1] for pair in pairs)) @ self.spread
             sums = np.concatenate([pair[0] for pair in pairs], axis=1)
-            residuals = sums - np.asarray(told) @ self.spread @ self.slopes.T
-            found[start : start + some] = self.largest(self.deviations(residuals))
+            moved = _positive(self.theta + steps, people) - self.theta
+            expected = np.maximum(self.expected + moved @ self.slopes.T, _LEFT * self.expected)
+            drawn = self._rooted(sums - steps @ self.slopes.T, expected, self.testable & whole)
+            found[start : start + some] = self.largest(drawn)
         return found
 
     def largest(self, deviations: FloatArray) -> FloatArray:
@@ -174,6 +176,13 @@ class Departures:
             score = sizes[..., own & self.epsilons]
             found[..., len(self.laws) + number] = score.max(axis=-1, initial=0.0)
         return found
+
+
+def _positive(thetas: FloatArray, people: int) -> FloatArray:
+    """Return the positive parts of rows, pulled inside as theta_w is."""
+    kept = np.maximum(thetas, 0.0)
+    kept /= kept.sum(axis=1, keepdims=True)
+    return np.stack([pulled(row, people) for row in kept])
 
 
 def rooted_deviance(excess: FloatArray, mean: FloatArray) -> FloatArray:
