@@ -27,7 +27,7 @@ from freewill.progress import progress
 CASES = ("line-krr", "line-geometric", "line-mixed", "rappor-low", "city-geometric")
 LEVEL = 0.95
 LINE, SHORT = fw.Linear(0, 99), fw.Linear(0, 19)
-FOUR = (
+FOUR: tuple[Any, ...] = (
     fw.KRR(LINE, 1.0),
     fw.Geometric(LINE, 0.05),
     fw.KRR(LINE, 3.0),

@@ -50,9 +50,9 @@ class GroupFit:
     """What one group's reports say about the law that they should have.
 
     `epsilon` is the survey's, `sent` what the reports look like, with its standard `error`; None
-    where a mechanism has no epsilon, or where nothing tells. The p-values are of the hypothesis
-    that all laws are right, and correct for all that is tested: of its epsilon, and of the output
-    that deviates furthest. `share` is the part of the information on theta that the group holds.
+    where a mechanism has no epsilon, or where nothing tells. The p-values, of its epsilon and of the
+    output that deviates furthest, correct for all that is tested; what was named before, here or in
+    other groups, is taken as given. `share` is the part of the information on theta that the group holds.
     """
 
     name: str
@@ -122,18 +122,21 @@ class FitCheck:
     def verdict(self) -> str:
         """What the test says, in words."""
         if self.holds:
-            return f"nothing speaks against the laws (p = {self.p_value:.2g})"
-        least = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.2g}"
+            return f"nothing speaks against the laws ({_chance(self.p_value)})"
         named = "; ".join(_blame(one) for one in self.suspects)
-        return f"reports do not fit their laws ({least}): {named}"
+        return f"reports do not fit their laws ({_chance(self.p_value)}): {named}"
 
     def __str__(self) -> str:
         longest = max(len(one.name) for one in self.groups)
         lines = [
-            f"  {one.name:<{longest}}  p = {one.p_value:<9.2g} {one}" for one in self.groups
+            f"  {one.name:<{longest}}  {_chance(one.p_value):<11} {one}" for one in self.groups
         ]
         left = [f"  {name}: not tested, {why}" for name, why in self.left_out.items()]
         return "\n".join([self.verdict, *lines, *left])
+
+
+def _chance(p_value: float) -> str:
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
 
 
 def _blame(one: GroupFit) -> str:
@@ -179,11 +182,11 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
     mode = gibu(evidence).theta if start is None else theta_of(start, evidence.alphabet)
     skipped = [place for place, one in enumerate(evidence.groups) if one.people < _FEWEST]
     first = Departures.of(evidence, mode, skipped)
-    left_out = _left_out(evidence, first, names, skipped)
-    if len(left_out) == len(names):
-        why = "; ".join(f"{name} is not tested, {reason}" for name, reason in left_out.items())
+    untested = _untested(evidence, first, skipped)
+    if len(untested) == len(names):
+        why = "; ".join(f"{names[place]} is not, {reason}" for place, reason in untested.items())
         raise EvidenceError(
-            f"no law can be tested: {why}. Reports of another mechanism could contradict them."
+            f"no law can be tested: {why}. Collect reports of another mechanism beside it."
         )
     null = Null.of(first)
     found = explained(evidence, first, null, 1 - level, skipped)
@@ -192,23 +195,22 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
     groups = tuple(
         told.group(place, name, float(shares[place]))
         for place, name in enumerate(names)
-        if name not in left_out
+        if place not in untested
     )
-    return FitCheck(min(one.p_value for one in groups), level, groups, left_out)
+    left_out = {names[place]: why for place, why in untested.items()}
+    return FitCheck(null.least(first), level, groups, left_out)
 
 
-def _left_out(
-    evidence: Evidence, first: Departures, names: list[str], skipped: list[int]
-) -> dict[str, str]:
+def _untested(evidence: Evidence, first: Departures, skipped: list[int]) -> dict[int, str]:
     """Say which groups cannot be tested, and why."""
     found = {}
-    for place, (group, name) in enumerate(zip(evidence.groups, names, strict=True)):
+    for place, group in enumerate(evidence.groups):
         if place in skipped:
-            found[name] = f"of {several(group.people, 'person')}, and {_FEWEST} are needed"
+            found[place] = f"of {several(group.people, 'person')}, and {_FEWEST} are needed"
         elif not np.any(first.groups == place):
-            found[name] = "for its outputs cannot be listed"
+            found[place] = "for its outputs cannot be listed"
         elif not first.testable[first.groups == place].any():
-            found[name] = (
+            found[place] = (
                 "for it alone determines the distribution, whatever it sends: nothing can "
                 "contradict it"
             )
@@ -218,7 +220,8 @@ def _left_out(
 def _shares(evidence: Evidence, first: Departures) -> FloatArray:
     """Return the part of the information that each group holds: trace(s_m K_m C) over all."""
     found = [
-        law.people * float(np.sum(group.mechanism.moments(first.theta).information() * first.spread))
+        law.people
+        * float(np.sum(group.mechanism.moments(first.theta).information() * first.spread))
         for group, law in zip(evidence.groups, first.laws, strict=True)
     ]
     total = sum(found)
@@ -238,15 +241,15 @@ class _Told:
         """Tell of one group."""
         group, first, found = self.evidence.groups[place], self.first, self.found
         own = first.groups == place
-        far = np.abs(first.deviations())
-        chances = [
-            self.null.p_value(
-                float(far[own & (first.epsilons == kind)].max(initial=0.0)), epsilon=kind
-            )
-            for kind in (False, True)
-        ]
         blamed = [which for which, where in enumerate(found.places) if own[where]]
         wrong = [which for which in blamed if first.epsilons[found.places[which]]]
+        others = [which for which in blamed if which not in wrong]
+        far = np.abs(found.left.deviations())
+        chances = []
+        for kind, to_blame in ((False, others), (True, wrong)):
+            left = float(far[own & (first.epsilons == kind)].max(initial=0.0))
+            known = [found.p_values[which] for which in to_blame]
+            chances.append(min([*known, self.null.p_value(left, epsilon=kind)]))
         sent, error = self._epsilon(place, wrong)
         return GroupFit(
             name=name,
@@ -258,7 +261,7 @@ class _Told:
             epsilon_p=chances[1],
             output_p=chances[0],
             wrong_epsilon=bool(wrong),
-            sticking_out=tuple(self._output(which) for which in blamed if which not in wrong),
+            sticking_out=tuple(self._output(which) for which in others),
         )
 
     def _epsilon(self, place: int, wrong: list[int]) -> tuple[float | None, float | None]:

@@ -43,6 +43,16 @@ class Null:
         by_kind = self.draws[:, :half].max(axis=1), self.draws[:, half:].max(axis=1)
         return np.sort(by_kind[0]), np.sort(by_kind[1])
 
+    def least(self, departures: Departures) -> float:
+        """Return the least p-value of all residuals."""
+        return min(self.kinds(departures))
+
+    def kinds(self, departures: Departures) -> tuple[float, float]:
+        """Return the p-value of the largest deviation of outputs, and of epsilons."""
+        far, scores = np.abs(departures.deviations()), departures.epsilons
+        outputs = self.p_value(float(far[~scores].max(initial=0.0)), epsilon=False)
+        return outputs, self.p_value(float(far[scores].max(initial=0.0)), epsilon=True)
+
     def p_value(self, deviation: float, *, epsilon: bool) -> float:
         """Return the chance that any of its kind deviates as far, times the number of kinds.
 
@@ -84,18 +94,13 @@ def explained(
     while len(found.places) < _MOST:
         left = found.left
         far = np.abs(left.deviations())
-        likely = [
-            null.p_value(float(far[left.epsilons == kind].max(initial=0.0)), epsilon=kind)
-            for kind in (False, True)
-        ]
+        likely = null.kinds(left)
         kinds = [kind for kind in (False, True) if likely[kind] < chance]
         if not kinds:
             break
         place = int(np.argmax(np.where(np.isin(left.epsilons, kinds), far, 0.0)))
         p_value = likely[bool(left.epsilons[place])]
-        found = replace(
-            found, places=(*found.places, place), p_values=(*found.p_values, p_value)
-        )
+        found = replace(found, places=(*found.places, place), p_values=(*found.p_values, p_value))
         found = _fitted(evidence, first, found, skipped)
     return found
 
@@ -111,8 +116,7 @@ def _fitted(
         moves, errors = now.sizes(found.places)
         for which, kind in enumerate(kinds):
             before = sizes[which] if kind.amendable else kind.start
-            sizes[which] = kind.bounded(before, before + kind.unit * moves[which])
-        errors = errors * np.array([kind.unit for kind in kinds])
+            sizes[which] = kind.bounded(before, before + moves[which])
         if step == _ROUNDS:
             break
         groups = list(evidence.groups)
@@ -130,9 +134,9 @@ class _Departure:
 
     group: int
     output: int | None
-    unit: float
-    """What the size of a score is in units of: 1 for an epsilon, n p for an output."""
     start: float
+    most: float
+    """The largest size that there can be."""
     amendable: bool
     """Whether evidence can be had without it; elsewhere the first step is all there is."""
 
@@ -141,15 +145,17 @@ class _Departure:
         number = int(first.groups[place])
         group = evidence.groups[number]
         if first.epsilons[place]:
-            return cls(number, None, 1.0, epsilon_of(group.mechanism) or 0.0, group.held)
+            start = epsilon_of(group.mechanism) or 0.0
+            return cls(number, None, start, np.inf, group.held)
         output = place - int(np.argmax(first.groups == number))
         counted = group.mechanism.output_space.alphabet is not None
-        return cls(number, output, float(first.expected[place]), 0.0, counted)
+        law = first.laws[number]
+        return cls(number, output, 0.0, float(law.sums[output] + law.expected[output]), counted)
 
     def bounded(self, before: float, after: float) -> float:
-        """Return a size not too far from that before: epsilons are positive."""
+        """Return a size that can be, not too far from that before where it is an epsilon."""
         if self.output is not None:
-            return after
+            return min(after, self.most)
         return float(np.clip(after, before / _FACTOR, before * _FACTOR))
 
     def amended(self, group: Group, size: float) -> Group:

@@ -12,7 +12,7 @@ from freewill.inference.information import information_of, pulled
 from freewill.inference.one_step import slope_at
 from freewill.types import BoolArray, FloatArray, IntArray
 
-_DRAWS, _FEWEST_DRAWS = 2000, 400
+_DRAWS, _FEWEST_DRAWS = 1000, 400
 _WORK = 10_000_000_000
 """Products of numbers in all draws, beyond which there are fewer of them."""
 _CHUNK = 1 << 22
@@ -95,18 +95,21 @@ class Departures:
     def sizes(self, places: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Return how large some departures are together, and their standard errors.
 
-        In the units of the score: what is added to an epsilon; a share of an output's n p.
+        What is added to an epsilon, or to the reports of an output: of these, e more shift the
+        residuals by their covariances with its own, where it is expected e times.
         """
         told = np.stack([self.column(place)[[*places]] for place in places])
-        known = np.linalg.pinv(told, hermitian=True)
-        return known @ self.residuals[[*places]], np.sqrt(np.maximum(np.diag(known), 0.0))
+        known = _inverse(told)
+        unit = np.where(self.epsilons, 1.0, self.expected)[[*places]]
+        errors = np.sqrt(np.maximum(np.diag(known), 0.0))
+        return unit * (known @ self.residuals[[*places]]), unit * errors
 
     def without(self, places: Sequence[int]) -> "Departures":
         """Return what is left once some departures, of any size, are taken as given."""
         if not places:
             return self
         columns = np.stack([self.column(place) for place in places])
-        known = np.linalg.pinv(columns[:, [*places]], hermitian=True) @ columns
+        known = _inverse(columns[:, [*places]]) @ columns
         variances = self.variances - np.einsum("ij,ij->j", known, columns)
         asked = self.asked.copy()
         asked[[*places]] = False
@@ -115,7 +118,7 @@ class Departures:
 
     @cached_property
     def expected(self) -> FloatArray:
-        """n p of each output or bit; infinite for epsilons, whose scores are sums of many."""
+        """Expected reports n p of each output or bit; infinite for epsilons, whose scores are sums of many."""
         found = np.full(self.groups.size, np.inf)
         found[~self.epsilons] = np.concatenate([law.expected for law in self.laws])
         return found
@@ -176,6 +179,14 @@ class Departures:
             score = sizes[..., own & self.epsilons]
             found[..., len(self.laws) + number] = score.max(axis=-1, initial=0.0)
         return found
+
+
+def _inverse(covariance: FloatArray) -> FloatArray:
+    """Return the inverse, scaled to a unit diagonal before; without what is only rounding."""
+    variances = np.diag(covariance)
+    scale = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
+    unit = covariance * scale[:, None] * scale
+    return np.asarray(np.linalg.pinv(unit, _LEFT, hermitian=True) * scale[:, None] * scale)
 
 
 def _positive(thetas: FloatArray, people: int) -> FloatArray:

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import gammaln, xlog1py, xlogy
 
 from freewill.evidence import Group
 from freewill.mechanisms import RAPPOR, Mechanism
@@ -150,19 +150,20 @@ class BitLaw:
 
     def __init__(self, group: Group, theta: FloatArray) -> None:
         self.people = group.people
-        self._theta, self._mechanism = theta, group.mechanism
-        size, flip = theta.size, group.mechanism.flip
+        mechanism: Any = group.mechanism
+        self._theta, self._mechanism = theta, mechanism
+        size, flip = theta.size, mechanism.flip
         ones, set_bits = _ones_of(group, size)
         gain = 1 - 2 * flip
         means = flip + gain * theta
         self.expected = self.people * means
-        self._score = _ones_score(group.mechanism, size)
+        self._score = _ones_score(mechanism, size)
         score = float(set_bits @ self._score)
         self.sums = np.append(ones - self.people * means, score)
         self.slopes = np.vstack([gain * (np.eye(size) - theta[:, None]), np.zeros(size)])
         # Bit x with the score: by whether x is the value, and the number of other bits.
         others = np.arange(size)
-        own = (1 - flip) * float(binom.pmf(others, size - 1, flip) @ self._score[1:])
+        own = (1 - flip) * float(_binomial(size - 1, flip) @ self._score[1:])
         rest = flip * float(_set_law(flip, size - 1) @ self._score[1:])
         spread = float(_set_law(flip, size) @ self._score**2)
         covariance = np.empty((size + 1, size + 1))
@@ -178,7 +179,7 @@ class BitLaw:
 
     def covariances(self, place: int) -> FloatArray:
         """Return a column."""
-        return self._covariance[place]
+        return np.asarray(self._covariance[place])
 
     @cached_property
     def _root(self) -> FloatArray:
@@ -232,10 +233,17 @@ def _root_of(covariance: FloatArray) -> FloatArray:
     return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))
 
 
+def _binomial(trials: int, chance: float) -> FloatArray:
+    """Return the binomial law of 0 to so many."""
+    hits = np.arange(trials + 1)
+    ways = gammaln(trials + 1) - gammaln(hits + 1) - gammaln(trials - hits + 1)
+    return np.asarray(np.exp(ways + xlogy(hits, chance) + xlog1py(trials - hits, -chance)))
+
+
 def _set_law(flip: float, size: int) -> FloatArray:
     """Return the law of how many of so many bits are set, one of them the own."""
     law = np.zeros(size + 1)
-    others = binom.pmf(np.arange(size), size - 1, flip)
+    others = _binomial(size - 1, flip)
     law[:-1] += flip * others
     law[1:] += (1 - flip) * others
     return law
@@ -243,9 +251,11 @@ def _set_law(flip: float, size: int) -> FloatArray:
 
 def _ones_score(mechanism: Any, size: int) -> FloatArray:
     """Return d log P(j bits are set) / d epsilon."""
+    low: Any
+    high: Any
     low, high, apart = _around(mechanism, mechanism.epsilon)
     law = _set_law(mechanism.flip, size)
-    change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart  # type: ignore[attr-defined]
+    change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
     return np.asarray(np.divide(change, law, out=np.zeros(size + 1), where=law > 0))
 
 
