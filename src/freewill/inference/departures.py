@@ -118,7 +118,7 @@ class Departures:
 
     @cached_property
     def expected(self) -> FloatArray:
-        """Expected reports n p of each output or bit; infinite for epsilons, whose scores are sums of many."""
+        """Expected reports n p of each output or bit; infinite for epsilons, sums of many."""
         found = np.full(self.groups.size, np.inf)
         found[~self.epsilons] = np.concatenate([law.expected for law in self.laws])
         return found
