@@ -149,7 +149,8 @@ def test_another_epsilon_is_found_and_told():
         check = fw.check_fit(reports(mechanisms, 10_000, seed, {0: used}))
         (one,) = check.suspects
         assert one.name == str(said)
-        assert one.wrong_epsilon and not one.sticking_out
+        assert one.wrong_epsilon
+        assert not one.sticking_out
         assert abs(one.sent - 2.5) < 4 * one.error
         assert one.error < 0.1
     assert f"sends like epsilon {one.sends}, not 3" in check.verdict
@@ -274,11 +275,11 @@ def test_any_epsilon_gives_numbers(epsilon, other, size, kind):
     line = fw.Linear(0, size - 1)
     theta = np.full(size, 1 / size)
     evidence = reports([kind(line, epsilon), fw.KRR(line, other)], 200, 1, theta=theta)
-    try:
-        check = fw.check_fit(evidence)
-    except fw.EvidenceError as error:
-        assert "no law can be tested" in str(error)
+    if not Departures.of(evidence, fw.gibu(evidence).theta).testable.any():
+        with pytest.raises(fw.EvidenceError, match="no law can be tested"):
+            fw.check_fit(evidence)
         return
+    check = fw.check_fit(evidence)
     assert 0 <= check.p_value <= 1
     for one in check.groups:
         assert 0 <= one.p_value <= 1
