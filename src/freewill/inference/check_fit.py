@@ -50,7 +50,7 @@ class GroupFit:
     """What one group's reports say about the law that they should have.
 
     `epsilon` is the survey's, `sent` what the reports look like, with its standard `error`; None
-    where a mechanism has no epsilon, or where nothing tells. The p-values, of its epsilon and of
+    where a mechanism has no epsilon, or where its error would be larger than epsilon. The p-values, of its epsilon and of
     the output that deviates furthest, correct for all that is tested; what was named before, here
     or in other groups, is taken as given. `share` is the part of the information on theta that
     the group holds.
@@ -275,6 +275,8 @@ class _Told:
             return None, None
         told = float(left.variances[score[0]])
         epsilon = epsilon_of(self.evidence.groups[place].mechanism) or 0.0
+        if told**-0.5 > epsilon:
+            return None, None
         return max(epsilon + float(left.residuals[score[0]]) / told, 0.0), told**-0.5
 
     def _output(self, which: int) -> StickingOut:
