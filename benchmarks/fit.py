@@ -2,8 +2,8 @@
 
 `python -m benchmarks.fit [--runs 400] [--people N ...] [--tables size power]` prints two
 tables in markdown. The first: everybody keeps to the survey, and a test at level 5 % should reject
-in 5 % of the runs. The second: one client uses epsilon 2.5 where the survey says 3.0, in a group of 10,000;
-or 1 % of 100,000 reports are forged on one symbol, all of them in one group.
+in 5 % of the runs. The second: one client uses epsilon 2.5 where the survey says 3.0, in a group of
+10,000; or 1 % of 100,000 reports are forged on one symbol, all of them in one group.
 """
 
 import argparse

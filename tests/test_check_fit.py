@@ -84,7 +84,9 @@ def test_bits_have_the_moments_of_all_patterns(size, epsilon):
     theta = rng.dirichlet(np.ones(size))
     evidence = fw.collect([(mine, mine.obfuscate(rng.choice(size, 400, p=theta), rng))])
     law = BitLaw(evidence.groups[0], theta)
-    patterns = np.unpackbits(mine.outputs(), axis=1, count=size, bitorder="little").astype(float)
+    patterns = np.unpackbits(
+        np.asarray(mine.outputs(), np.uint8), axis=1, count=size, bitorder="little"
+    ).astype(float)
     chances = mine.law()
     number = patterns.sum(axis=1).astype(int)
     ones = np.array([chances[0][number == j].sum() for j in range(size + 1)])
@@ -101,7 +103,9 @@ def test_bits_have_the_moments_of_all_patterns(size, epsilon):
     for place in range(size + 1):
         np.testing.assert_allclose(law.covariances(place) / 400, covariance[place], atol=2e-5)
     np.testing.assert_allclose(law.slopes, (chances @ features - mean).T, atol=2e-5)
-    bits = np.unpackbits(evidence.groups[0].outputs, axis=1, count=size, bitorder="little")
+    bits = np.unpackbits(
+        np.asarray(evidence.groups[0].outputs, np.uint8), axis=1, count=size, bitorder="little"
+    )
     seen = evidence.groups[0].counts @ bits
     np.testing.assert_allclose(law.sums[:-1] + law.expected, seen, atol=1e-9)
 
@@ -190,8 +194,8 @@ def test_forged_reports_are_found_and_counted(place):
 
 def test_an_output_that_is_never_sent_is_missed():
     """A broken client."""
-    one, other = fw.KRR(AGES, 1.0), fw.KRR(AGES, 3.0)
-    parts = [(g.mechanism, g.outputs, g.counts) for g in reports((one, other), 5000, 1).groups]
+    one, *others = fw.KRR(AGES, 1.0), fw.KRR(AGES, 3.0), fw.Geometric(AGES, 1.0)
+    parts = [(g.mechanism, g.outputs, g.counts) for g in reports((one, *others), 5000, 1).groups]
     place = next(i for i, part in enumerate(parts) if part[0] == one)
     parts[place][2][9] = 0
     check = fw.check_fit(fw.collect(parts))

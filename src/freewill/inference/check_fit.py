@@ -50,10 +50,10 @@ class GroupFit:
     """What one group's reports say about the law that they should have.
 
     `epsilon` is the survey's, `sent` what the reports look like, with its standard `error`; None
-    where a mechanism has no epsilon, or where its error would be larger than epsilon. The p-values, of its epsilon and of
-    the output that deviates furthest, correct for all that is tested; what was named before, here
-    or in other groups, is taken as given. `share` is the part of the information on theta that
-    the group holds.
+    where a mechanism has no epsilon, or where the error would be larger than that. The p-values,
+    of its epsilon and of the output that deviates furthest, correct for all that is tested; what
+    was named before, here or in other groups, is taken as given. `share` is the part of the
+    information on theta that the group holds.
     """
 
     name: str

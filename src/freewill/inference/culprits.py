@@ -17,6 +17,10 @@ _MOST = 10
 """Departures that are looked for."""
 _ROUNDS = 3
 """Newton steps to the size of all departures found."""
+_TRIED, _NEARLY = 3, 0.9
+"""Departures of which the one that explains most is taken: so many, and nearly as far."""
+_LOST = 1.2
+"""By how much better lost reports must explain what forged ones do."""
 _FACTOR = 2.0
 """By what an epsilon is moved at most in a step."""
 
@@ -93,16 +97,43 @@ def explained(
     found = Explained(first)
     while len(found.places) < _MOST:
         left = found.left
-        far = np.abs(left.deviations())
         likely = null.kinds(left)
         kinds = [kind for kind in (False, True) if likely[kind] < chance]
         if not kinds:
             break
-        place = int(np.argmax(np.where(np.isin(left.epsilons, kinds), far, 0.0)))
-        p_value = likely[bool(left.epsilons[place])]
-        found = replace(found, places=(*found.places, place), p_values=(*found.p_values, p_value))
-        found = _fitted(evidence, first, found, skipped)
+        tried = [
+            _fitted(evidence, first, _with(found, place, likely), skipped)
+            for place in _candidates(left, kinds)
+        ]
+        found = min(tried, key=_remaining)
     return found
+
+
+def _with(found: Explained, place: int, likely: tuple[float, float]) -> Explained:
+    """Return what is found with one departure more, not fitted yet."""
+    p_value = likely[bool(found.left.epsilons[place])]
+    return replace(found, places=(*found.places, place), p_values=(*found.p_values, p_value))
+
+
+def _candidates(left: Departures, kinds: list[bool]) -> list[int]:
+    """Return the departure that is furthest, and those of other groups that nearly are.
+
+    Where few groups hold theta, too many of one output here and too few there are nearly the same.
+    """
+    far = np.abs(left.standardised()) * np.isin(left.epsilons, kinds)
+    places: list[int] = []
+    for group in range(len(left.laws)):
+        own = np.flatnonzero(left.groups == group)
+        if own.size:
+            places.append(int(own[np.argmax(far[own])]))
+    places.sort(key=lambda place: -far[place])
+    return [place for place in places if far[place] >= _NEARLY * far[places[0]]][:_TRIED]
+
+
+def _remaining(found: Explained) -> float:
+    """Return how far the rest deviates; of much the same, forged reports rather than lost ones."""
+    lost = found.sizes[-1] < 0 and not found.left.epsilons[found.places[-1]]
+    return float(np.abs(found.left.deviations()).max(initial=0.0)) * (_LOST if lost else 1.0)
 
 
 def _fitted(
@@ -135,8 +166,9 @@ class _Departure:
     group: int
     output: int | None
     start: float
+    least: float
     most: float
-    """The largest size that there can be."""
+    """Between which sizes can be: reports are no more than there are."""
     amendable: bool
     """Whether evidence can be had without it; elsewhere the first step is all there is."""
 
@@ -146,16 +178,17 @@ class _Departure:
         group = evidence.groups[number]
         if first.epsilons[place]:
             start = epsilon_of(group.mechanism) or 0.0
-            return cls(number, None, start, np.inf, group.held)
+            return cls(number, None, start, 0.0, np.inf, group.held)
         output = place - int(np.argmax(first.groups == number))
         counted = group.mechanism.output_space.alphabet is not None
         law = first.laws[number]
-        return cls(number, output, 0.0, float(law.sums[output] + law.expected[output]), counted)
+        seen = float(law.sums[output] + law.expected[output])
+        return cls(number, output, 0.0, -float(group.people), seen, counted)
 
     def bounded(self, before: float, after: float) -> float:
         """Return a size that can be, not too far from that before where it is an epsilon."""
         if self.output is not None:
-            return min(after, self.most)
+            return float(np.clip(after, self.least, self.most))
         return float(np.clip(after, before / _FACTOR, before * _FACTOR))
 
     def amended(self, group: Group, size: float) -> Group:

@@ -133,6 +133,10 @@ class Departures:
         """
         return self._rooted(self.residuals, self.expected, self.testable & ~self.epsilons)
 
+    def standardised(self) -> FloatArray:
+        """Return residuals in standard errors, 0 where there is nothing to test."""
+        return self.residuals / np.sqrt(np.where(self.testable, self.variances, np.inf))
+
     def _rooted(self, residuals: FloatArray, expected: FloatArray, counts: BoolArray) -> FloatArray:
         """Return roots of deviances of residuals of counts, and standardised ones elsewhere."""
         found = residuals / np.sqrt(np.where(self.testable, self.variances, np.inf))
