@@ -193,14 +193,21 @@ def test_forged_reports_are_found_and_counted(place):
 
 
 def test_an_output_that_is_never_sent_is_missed():
-    """A broken client."""
+    """A broken client, in ten surveys; anything else is named in 5 % of them, by chance."""
     one, *others = fw.KRR(AGES, 1.0), fw.KRR(AGES, 3.0), fw.Geometric(AGES, 1.0)
-    parts = [(g.mechanism, g.outputs, g.counts) for g in reports((one, *others), 5000, 1).groups]
-    place = next(i for i, part in enumerate(parts) if part[0] == one)
-    parts[place][2][9] = 0
-    check = fw.check_fit(fw.collect(parts))
-    assert [(o.output, o.reports) for o in check.suspects[0].sticking_out] == [(9, 0)]
-    assert "too few on 9" in check.verdict
+    more = 0
+    for seed in range(10):
+        groups = reports((one, *others), 5000, seed).groups
+        parts = [(group.mechanism, group.outputs, group.counts.copy()) for group in groups]
+        place = next(number for number, part in enumerate(parts) if part[0] == one)
+        parts[place][2][9] = 0
+        check = fw.check_fit(fw.collect(parts))
+        first, *rest = check.suspects
+        assert first.name == str(one)
+        assert (first.sticking_out[0].output, first.sticking_out[0].reports) == (9, 0)
+        more += bool(rest) or len(first.sticking_out) > 1
+        assert "too few on 9" in check.verdict
+    assert more <= 3
 
 
 def test_a_forged_bit_sticks_out():
