@@ -187,7 +187,7 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
     if len(untested) == len(names):
         why = "; ".join(f"{names[place]} is not, {reason}" for place, reason in untested.items())
         raise EvidenceError(
-            f"no law can be tested: {why}. Collect reports of another mechanism beside it."
+            f"no law can be tested: {why}. Collect more reports, and of more mechanisms."
         )
     null = Null.of(first)
     found = explained(evidence, first, null, 1 - level, skipped)
