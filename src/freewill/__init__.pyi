@@ -41,6 +41,7 @@ from freewill.guarantees import audit as audit
 from freewill.inference import ChoiceAwareEstimate as ChoiceAwareEstimate
 from freewill.inference import ChoiceCheck as ChoiceCheck
 from freewill.inference import Comparison as Comparison
+from freewill.inference import FitCheck as FitCheck
 from freewill.inference import Functionals as Functionals
 from freewill.inference import Information as Information
 from freewill.inference import Intervals as Intervals
@@ -50,6 +51,7 @@ from freewill.inference import RobustEstimate as RobustEstimate
 from freewill.inference import SetAside as SetAside
 from freewill.inference import SmoothEstimate as SmoothEstimate
 from freewill.inference import check_choice as check_choice
+from freewill.inference import check_fit as check_fit
 from freewill.inference import choice_aware as choice_aware
 from freewill.inference import compare as compare
 from freewill.inference import functionals as functionals

@@ -49,6 +49,7 @@ UNCALLED = {
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
     "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result",
     "ChoiceAwareEstimate": "a result", "RobustEstimate": "a result", "SetAside": "a result",
+    "FitCheck": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -170,6 +171,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "check_choice": (fw.check_choice, {"evidence": EITHER, "level": 0.95, "start": None}),
+    "check_fit": (fw.check_fit, {"evidence": EITHER, "level": 0.95, "start": None}),
     "one_step": (fw.one_step, {"evidence": EITHER, "start": None, "on_step": None}),
     "smooth": (
         fw.smooth,

@@ -2,6 +2,7 @@
 
 from freewill.inference import functionals
 from freewill.inference.check_choice import ChoiceCheck, check_choice
+from freewill.inference.check_fit import FitCheck, check_fit
 from freewill.inference.choice_aware import ChoiceAwareEstimate, choice_aware
 from freewill.inference.compare import Comparison, compare
 from freewill.inference.functionals import Functionals, Quantiles
@@ -17,6 +18,7 @@ __all__ = [
     "ChoiceAwareEstimate",
     "ChoiceCheck",
     "Comparison",
+    "FitCheck",
     "Functionals",
     "Information",
     "Intervals",
@@ -28,6 +30,7 @@ __all__ = [
     "SetAside",
     "SmoothEstimate",
     "check_choice",
+    "check_fit",
     "choice_aware",
     "compare",
     "functionals",

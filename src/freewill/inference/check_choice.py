@@ -118,7 +118,7 @@ def check_choice(
     """
     several_people(evidence, "check_choice")
     level = checked_level(level)
-    names = _names(evidence)
+    names = names_of(evidence)
     if len(names) < 2:
         raise EvidenceError(
             f"all {several(evidence.people, 'person')} chose {names[0]}: there is no choice to "
@@ -202,7 +202,7 @@ def _differences(theta: FloatArray, alphabet: Alphabet) -> FloatArray:
     return smooth_differences(theta, alphabet) if alphabet.plane else single_differences(theta)
 
 
-def _names(evidence: Evidence) -> list[str]:
+def names_of(evidence: Evidence) -> list[str]:
     """Return what groups are called: by the survey, else by their mechanisms."""
     return [one.name or str(one.mechanism) for one in evidence.groups]
 
