@@ -10,7 +10,7 @@ from cli_cases import AGES, MENU, refused, run, run_json
 from freewill.cli import check as module
 from freewill.reports import load_evidence, save_evidence
 
-NAMES = ["people", "identified", "free choice", "information"]
+NAMES = ["people", "identified", "free choice", "laws", "information"]
 SHY, BOLD = fw.Geometric(AGES, 0.1), fw.KRR(AGES, 5.0)
 
 
@@ -56,7 +56,7 @@ def lines(result):
 
 def test_all_is_well_where_the_choice_is_free(bodies):
     found = lines(run("check", bodies["free"]))
-    assert [found[name][0] for name in NAMES] == ["holds", "holds", "holds", "-"]
+    assert [found[name][0] for name in NAMES] == ["holds", "holds", "holds", "holds", "-"]
     assert "4,000 people" in found["people"][1]
 
 
@@ -157,13 +157,13 @@ class Test:
 
 
 def test_another_check_is_one_line(bodies, monkeypatch):
-    monkeypatch.setitem(module.CHECKS, "fit", lambda looked: module.tested(Test()))
+    monkeypatch.setitem(module.CHECKS, "moods", lambda looked: module.tested(Test()))
     result = run("check", bodies["free"], code=1)
     last = result.stdout.splitlines()[-1]
     assert last.startswith(
-        "fit          FAILS  the client is broken; not tested: left 0 (too small),"
+        "moods        FAILS  the client is broken; not tested: left 0 (too small),"
     )
     assert last.endswith("left 4 (too small) and 2 more.")
-    shown = run_json("check", bodies["free"], code=1)["checks"]["fit"]
+    shown = run_json("check", bodies["free"], code=1)["checks"]["moods"]
     assert shown["groups"] == [{"name": "a", "epsilon": 2.5}]
     assert len(shown["left_out"]) == 7

@@ -18,7 +18,7 @@ from freewill.errors import FreewillError, ParameterError, printable, several
 from freewill.estimators import Estimate
 from freewill.estimators.identifiability import in_words
 from freewill.evidence import Evidence
-from freewill.inference import check_choice, information
+from freewill.inference import check_choice, check_fit, information
 from freewill.inference.information import pulled, several_people
 from freewill.mechanisms.base import brief
 from freewill.progress import progress
@@ -83,10 +83,7 @@ def tested(found: Result) -> Verdict:
     """Return the verdict of a test, with the groups that it left out."""
     details = {
         "p_value": found.p_value,
-        "groups": [
-            {name: getattr(value, "tolist", lambda value=value: value)() for name, value in row}
-            for row in (asdict(one).items() for one in found.groups)
-        ],
+        "groups": [_plain(asdict(one)) for one in found.groups],
         "left_out": dict(found.left_out),
     }
     left = [f"{printable(name)} ({why})" for name, why in found.left_out.items()]
@@ -148,6 +145,7 @@ CHECKS: dict[str, Callable[[Looked], Verdict]] = {
     "free choice": lambda seen: tested(
         check_choice(seen.evidence, seen.level, start=seen.estimate)
     ),
+    "laws": lambda seen: tested(check_fit(seen.evidence, seen.level, start=seen.estimate)),
     "information": held,
 }
 """All that is checked, in this order, by the name of what should hold."""
@@ -174,9 +172,10 @@ def check(
 
     people: there are 300 at least. identified: no other distribution explains the reports as
     well. free choice: people chose their mechanism without regard to their value
-    (`fw.check_choice`). information: the share that each mechanism's reports hold, which is told
-    and never fails. docs/assumptions.md says what breaks where something fails, and what nobody can
-    check.
+    (`fw.check_choice`). laws: reports are what their mechanisms would send, with the epsilon that
+    these say, and no output sticks out (`fw.check_fit`). information: the share that each
+    mechanism's reports hold, which is told and never fails. docs/assumptions.md says what breaks
+    where something fails, and what nobody can check.
 
     A test that nothing speaks against proves nothing, least of all with few people. One that cannot
     be made, as of the choice where there is one mechanism, has a dash and says why; it is no
@@ -224,6 +223,15 @@ def _verdicts(looked: Looked) -> dict[str, Verdict]:
             except FreewillError as error:
                 verdicts[name] = Verdict(None, printable(str(error), _LONGEST).rstrip("."))
     return verdicts
+
+
+def _plain(given: Any) -> Any:
+    """Return what JSON has a word for: lists and numbers in the place of arrays and tuples."""
+    if isinstance(given, dict):
+        return {name: _plain(one) for name, one in given.items()}
+    if isinstance(given, list | tuple):
+        return [_plain(one) for one in given]
+    return given.tolist() if isinstance(given, np.ndarray | np.generic) else given
 
 
 def _some(texts: list[str]) -> str:

@@ -14,7 +14,7 @@ from freewill.inference.functionals import checked_level
 from freewill.inference.information import Information, information_of, pulled, several_people
 from freewill.inference.one_step import slope_at
 from freewill.inference.preferences import preference
-from freewill.inference.tails import weighted_chi_square_tail
+from freewill.inference.tails import weighted_chi_square_tail, written
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
@@ -67,15 +67,14 @@ class ChoiceCheck:
     def verdict(self) -> str:
         """What the test says, in words."""
         if self.holds:
-            return f"nothing speaks against free choice (p = {self.p_value:.2g})"
+            return f"nothing speaks against free choice ({written(self.p_value)})"
         named = "; ".join(f"{one.name} is chosen {one.direction}" for one in self.deviating)
-        least = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.2g}"
-        return f"the choice depends on the value ({least}): {named}"
+        return f"the choice depends on the value ({written(self.p_value)}): {named}"
 
     def __str__(self) -> str:
         longest = max(len(one.name) for one in self.groups)
         lines = [
-            f"  {one.name:<{longest}}  p = {one.p_value:<9.2g} {self._told(one)}"
+            f"  {one.name:<{longest}}  {written(one.p_value):<11} {self._told(one)}"
             for one in self.groups
         ]
         left = [f"  {name}: not tested, {why}" for name, why in self.left_out.items()]

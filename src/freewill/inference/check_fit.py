@@ -16,6 +16,7 @@ from freewill.inference.departures import Departures
 from freewill.inference.functionals import checked_level
 from freewill.inference.group_laws import epsilon_of
 from freewill.inference.information import several_people
+from freewill.inference.tails import written
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
@@ -123,21 +124,17 @@ class FitCheck:
     def verdict(self) -> str:
         """What the test says, in words."""
         if self.holds:
-            return f"nothing speaks against the laws ({_chance(self.p_value)})"
+            return f"nothing speaks against the laws ({written(self.p_value)})"
         named = "; ".join(_blame(one) for one in self.suspects)
-        return f"reports do not fit their laws ({_chance(self.p_value)}): {named}"
+        return f"reports do not fit their laws ({written(self.p_value)}): {named}"
 
     def __str__(self) -> str:
         longest = max(len(one.name) for one in self.groups)
         lines = [
-            f"  {one.name:<{longest}}  {_chance(one.p_value):<11} {one}" for one in self.groups
+            f"  {one.name:<{longest}}  {written(one.p_value):<11} {one}" for one in self.groups
         ]
         left = [f"  {name}: not tested, {why}" for name, why in self.left_out.items()]
         return "\n".join([self.verdict, *lines, *left])
-
-
-def _chance(p_value: float) -> str:
-    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
 
 
 def _blame(one: GroupFit) -> str:

@@ -24,6 +24,7 @@ from freewill.inference.functionals import (
 from freewill.inference.information import several_people
 from freewill.inference.intervals import intervals, reach_of
 from freewill.inference.one_step import OneStep, one_step_from
+from freewill.inference.tails import written
 from freewill.inference.work import Work
 from freewill.solvers import OnStep
 from freewill.solvers.threads import one_blas_thread
@@ -86,7 +87,7 @@ class Comparison:
     def verdict(self) -> str:
         """What the test says, in words."""
         said = "they differ" if self.differ else "no difference is shown"
-        return f"{said} ({_shown(self.p_value)})"
+        return f"{said} ({written(self.p_value)})"
 
     def __str__(self) -> str:
         one, other = self.people
@@ -259,12 +260,3 @@ def _of_quantiles(
     errors = np.atleast_1d(np.hypot(first.standard_error, second.standard_error))
     own = [np.atleast_1d(some.point) for some in (first, second)]
     return first.of, np.stack([*own, difference, low, high, errors])
-
-
-def _shown(p_value: float) -> str:
-    """Return a p-value as people write it.
-
-    >>> _shown(0.41234), _shown(0.0003), _shown(1e-9), _shown(1.0)
-    ('p = 0.41', 'p = 0.0003', 'p < 0.0001', 'p = 1')
-    """
-    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"

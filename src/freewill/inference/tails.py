@@ -1,4 +1,4 @@
-"""The chance that a weighted sum of squares of normal numbers exceeds a value."""
+"""Tails: the chance that a weighted sum of squares exceeds a value, and how it is written."""
 
 import math
 
@@ -53,3 +53,12 @@ def _tail(value: float, weights: FloatArray) -> float:
     root = math.copysign(math.sqrt(max(2 * point * value + float(np.log(kept).sum()), 0.0)), point)
     curve = point * math.sqrt(2 * float(np.sum(np.square(weights / kept))))
     return float(ndtr(-root - math.log(curve / root) / root))
+
+
+def written(p_value: float) -> str:
+    """Return a p-value as people write it.
+
+    >>> written(0.41234), written(0.0003), written(1e-9), written(1.0)
+    ('p = 0.41', 'p = 0.0003', 'p < 0.0001', 'p = 1')
+    """
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
