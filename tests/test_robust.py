@@ -240,7 +240,7 @@ def test_bits_alone_have_nothing_that_is_set_aside_and_help_others_to_be() -> No
     safe = fw.robust(evidence)
     assert [(one.mechanism, one.output) for one in safe.set_aside] == [(str(krr), 28)]
     assert safe.forged == pytest.approx(300, rel=0.15)
-    assert "1 mechanism reports bits, of which none is set aside." in safe.advice
+    assert "None is set aside of the bits that 1 mechanism sent." in safe.advice
     assert safe.watched == (str(krr),)
 
 

@@ -115,8 +115,8 @@ class RobustEstimate(Estimate):
         told = f"Set aside as forged: {named}{rest}." if self.set_aside else ""
         blind = len(self.mechanisms) - len(self.watched)
         if blind:
-            who = "mechanism reports" if blind == 1 else "mechanisms report"
-            told = f"{told} {blind} {who} bits, of which none is set aside.".lstrip()
+            who = several(blind, "mechanism")
+            told = f"{told} None is set aside of the bits that {who} sent.".lstrip()
         return told
 
     @property
