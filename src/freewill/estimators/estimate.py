@@ -143,7 +143,7 @@ class Estimate:
         return replace(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Evidence in files or on a cluster is this session's. What was worked out from counts, the
+        # Evidence in files or on a cluster is this process's. What was worked out from counts, the
         # laws above all, is larger than they are.
         kept = self.evidence if self.evidence is not None and self.evidence.held else None
         if kept is not None:
