@@ -5,6 +5,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, OFFERED, run
+from freewill import plots
 from freewill.survey import Survey
 from problems import uniform_evidence
 from report_cases import spark_missing
@@ -77,3 +78,21 @@ def city():
 def menu():
     """An estimate over labels."""
     return fw.gibu(uniform_evidence(fw.KRR(MENU, 1.0), 2000))
+
+
+@pytest.fixture
+def saved_figures(monkeypatch):
+    """Return what keeps the figures of a function of `plots` as they are saved."""
+
+    def keep(draw):
+        figures = []
+
+        def kept(figure, path):
+            figures.append(figure)
+            return plots.save(figure, path)
+
+        # The package has functions of its modules' names.
+        monkeypatch.setitem(draw.__globals__, "save", kept)
+        return figures
+
+    return keep

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from freewill.streams import (
-    Held,
-)
+import freewill as fw
+from freewill.streams import Block, Held, Stream
 from report_cases import drawn, wide_survey
 
 SURVEY = wide_survey()
@@ -37,3 +36,12 @@ class Split:
 
     def close(self):
         self.halves = []
+
+
+def partly_in_files(alphabet):
+    """Return evidence of bits that stay where they are, beside counts."""
+    bits = fw.RAPPOR(alphabet, 1.0)
+    outputs = bits.obfuscate(np.arange(alphabet.size), np.random.default_rng(0))
+    stream = Stream(Split(Block(bits.id, outputs, None)), bits, alphabet.size, alphabet.size)
+    counted = fw.collect([(fw.KRR(alphabet, 2.0), [0, 1])])
+    return fw.Evidence(alphabet, (fw.Group(bits, None, (stream,)), *counted.groups))

@@ -21,8 +21,7 @@ from choice_cases import (
 )
 from freewill.inference.choice_bases import ladder
 from freewill.inference.choice_model import softmax
-from freewill.streams import Block, Stream
-from streams_cases import Split
+from streams_cases import partly_in_files
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -189,13 +188,8 @@ def test_too_many_mechanisms_are_refused_with_their_number() -> None:
 
 
 def test_reports_in_files_are_refused() -> None:
-    mechanism = fw.RAPPOR(LINE, 1.0)
-    outputs = mechanism.obfuscate(np.arange(12), np.random.default_rng(0))
-    stream = Stream(Split(Block(mechanism.id, outputs, None)), mechanism, 12, 12)
-    counted = fw.collect([(fw.KRR(LINE, 2.0), [0, 1])])
-    away = fw.Evidence(LINE, (fw.Group(mechanism, None, (stream,)), *counted.groups))
     with pytest.raises(fw.EvidenceError, match="stay in files"):
-        fw.choice_aware(away)
+        fw.choice_aware(partly_in_files(LINE))
 
 
 def test_a_line_beyond_memory_is_refused() -> None:

@@ -35,16 +35,8 @@ def sloping(alphabet, many, people=4000, seed=0):
 
 
 @pytest.fixture
-def drawn(monkeypatch):
-    """Figures, as they are saved."""
-    figures = []
-
-    def kept(figure, path):
-        figures.append(figure)
-        return plots.save(figure, path)
-
-    monkeypatch.setitem(plots.choices.__globals__, "save", kept)
-    return figures
+def drawn(saved_figures):
+    return saved_figures(plots.choices)
 
 
 def ends(axes):

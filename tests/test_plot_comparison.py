@@ -30,17 +30,8 @@ def compared(alphabet, *of, **options):
 
 
 @pytest.fixture
-def drawn(monkeypatch):
-    """Figures, as they are saved."""
-    figures = []
-
-    def kept(figure, path):
-        figures.append(figure)
-        return plots.save(figure, path)
-
-    # The package has a function of the module's name.
-    monkeypatch.setitem(plots.comparison.__globals__, "save", kept)
-    return figures
+def drawn(saved_figures):
+    return saved_figures(plots.comparison)
 
 
 def sure(found):

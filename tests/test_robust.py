@@ -14,8 +14,7 @@ from cli_cases import run
 from freewill.estimators.estimate import default_tolerance
 from freewill.inference.atoms import AtomFit, AtomModel
 from freewill.operators import AtomOperator, probabilities
-from freewill.streams import Block, Stream
-from streams_cases import Split
+from streams_cases import partly_in_files
 
 LINE = fw.Linear(0, 29)
 FOUR: list[Any] = [
@@ -245,13 +244,8 @@ def test_bits_alone_have_nothing_that_is_set_aside_and_help_others_to_be() -> No
 
 
 def test_reports_in_files_are_refused() -> None:
-    mechanism = fw.RAPPOR(LINE, 1.0)
-    outputs = mechanism.obfuscate(np.arange(12), np.random.default_rng(0))
-    stream = Stream(Split(Block(mechanism.id, outputs, None)), mechanism, 12, 12)
-    counted = fw.collect([(fw.KRR(LINE, 2.0), [0, 1])])
-    away = fw.Evidence(LINE, (fw.Group(mechanism, None, (stream,)), *counted.groups))
     with pytest.raises(fw.EvidenceError, match="stay in files"):
-        fw.robust(away)
+        fw.robust(partly_in_files(LINE))
 
 
 def test_laws_too_large_for_an_array_give_the_same(monkeypatch) -> None:

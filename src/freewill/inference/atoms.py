@@ -7,6 +7,7 @@ import numpy as np
 from freewill.errors import EvidenceError, several
 from freewill.estimators.estimate import refuse_empty
 from freewill.evidence import Evidence, Group
+from freewill.inference.information import refuse_unheld
 from freewill.inference.maximum import dense_maximum
 from freewill.operators import AtomOperator, DenseOperator, Operator
 from freewill.solvers import Likelihood, Solution, Status, columns, passes
@@ -68,7 +69,7 @@ class AtomModel:
     def __init__(self, evidence: Evidence, tolerance: float, max_steps: int) -> None:
         refuse_empty(evidence)
         _refuse_single(evidence)
-        _refuse_unheld(evidence)
+        refuse_unheld(evidence, "a robust estimate")
         self.people, self.tolerance, self.max_steps = evidence.people, tolerance, max_steps
         self.size = evidence.alphabet.size
         self.weights = evidence.weights
@@ -201,14 +202,6 @@ def _refuse_single(evidence: Evidence) -> None:
             f"all {several(evidence.people, 'person')} chose {evidence.mechanisms[0]}: a single "
             f"mechanism cannot defend itself, for some theta explains its forged reports, and no "
             f"other mechanism contradicts that theta. Take fw.gibu, and offer people a choice."
-        )
-
-
-def _refuse_unheld(evidence: Evidence) -> None:
-    if not evidence.held:
-        raise EvidenceError(
-            "a robust estimate reads the reports a hundred times, and some stay in files: read "
-            "them with a larger hold=, or take fw.gibu, which reads them a few times."
         )
 
 

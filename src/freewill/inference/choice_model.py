@@ -11,7 +11,7 @@ from freewill.errors import EvidenceError, ParameterError, several
 from freewill.estimators.estimate import refuse_empty
 from freewill.evidence import Evidence
 from freewill.inference.choice_bases import Basis, contrasts
-from freewill.inference.information import pulled
+from freewill.inference.information import pulled, refuse_unheld
 from freewill.inference.maximum import dense_maximum
 from freewill.limits import refuse_beyond
 from freewill.operators import DenseOperator, Operator, ScaledOperator
@@ -74,7 +74,7 @@ class ChoiceModel:
     def __init__(self, evidence: Evidence, tolerance: float, max_steps: int) -> None:
         refuse_empty(evidence)
         _refuse_single(evidence)
-        _refuse_unheld(evidence)
+        refuse_unheld(evidence, "a choice-aware estimate")
         size, count = evidence.alphabet.size, len(evidence.groups)
         refuse_beyond(
             _MOST_BYTES,
@@ -260,12 +260,4 @@ def _refuse_single(evidence: Evidence) -> None:
         raise EvidenceError(
             f"all {several(evidence.people, 'person')} chose {evidence.mechanisms[0]}: with one "
             f"mechanism there is no choice that could depend on the value. Take fw.gibu."
-        )
-
-
-def _refuse_unheld(evidence: Evidence) -> None:
-    if not evidence.held:
-        raise EvidenceError(
-            "a choice-aware estimate reads the reports a hundred times, and some stay in files: "
-            "read them with a larger hold=, or take fw.gibu, which reads them a few times."
         )

@@ -231,3 +231,12 @@ def several_people(evidence: Any, what: str) -> None:
             f"the evidence is of {several(evidence.people, 'person')}: {what} needs two "
             f"at least, and means little below some hundred."
         )
+
+
+def refuse_unheld(evidence: Evidence, what: str) -> None:
+    """Refuse reports that stay in files, for what reads them over and over."""
+    if not evidence.held:
+        raise EvidenceError(
+            f"{what} reads the reports a hundred times, and some stay in files: read them with a "
+            f"larger hold=, or take fw.gibu, which reads them a few times."
+        )
