@@ -12,6 +12,7 @@ from freewill.estimators import Estimate
 from freewill.estimators.estimate import default_tolerance
 from freewill.evidence import Evidence
 from freewill.inference import ChoiceAwareEstimate, check_choice
+from freewill.inference.check_choice import names_of as group_names
 from freewill.inference.preferences import preference
 from freewill.plots.choices import names_of, refuse_crowd
 from freewill.progress import progress
@@ -89,12 +90,33 @@ def told(found: Estimate) -> list[str]:
         f"{found.likelihood_ratio:.4g}."
     ]
     shares = found.theta @ found.choice
-    for name, share, column in zip(names_of(found), shares, found.choice.T, strict=True):
+    clear = _told_apart(found)
+    for name, share, column, apart in zip(
+        names_of(found), shares, found.choice.T, clear, strict=True
+    ):
         who = preference(found.theta * (column - share), found.theta, found.alphabet)
-        lines.append(f"  {printable(name)}, {share:.1%} of all: chosen {who}")
+        words = f"chosen {who}" if apart else "who prefers it, the reports do not tell"
+        lines.append(f"  {printable(name)}, {share:.1%} of all: {words}")
     if len(lines) > _MOST + 1:
         lines[_MOST + 1 :] = [f"  and {len(lines) - _MOST - 1} more: --json has them all."]
     return lines
+
+
+def _told_apart(found: ChoiceAwareEstimate) -> list[bool]:
+    """Say of which groups the test of free choice finds that their people are not as everybody.
+
+    The law as a whole was found not to be free; single groups may hold too few reports, or too
+    noisy ones, to say whom they consist of.
+    """
+    evidence = found.evidence
+    if evidence is None:
+        return [True] * found.choice.shape[1]
+    names = group_names(evidence)
+    try:
+        clear = {one.name for one in check_choice(evidence, start=found.fits[0].theta).deviating}
+    except EvidenceError:
+        clear = set(names)
+    return [name in clear for name in names]
 
 
 def described(found: Estimate, level: float | None) -> dict[str, Any]:
