@@ -18,8 +18,11 @@ __version__ = "0.2.0"
 _HOMES = {
     "alphabets": ("Alphabet", "Categorical", "Grid", "Linear", "alphabet_from_spec", "distances"),
     "calibration": ("calibrate",),
+    "device": ("Budget", "Device", "Memory", "Sent"),
     "errors": (
         "AlphabetError",
+        "BudgetError",
+        "DeviceError",
         "EvidenceError",
         "FreewillError",
         "IdentifiabilityError",
