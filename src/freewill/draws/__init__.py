@@ -5,7 +5,8 @@ Everything that a device draws is made of these. `docs/devices.md` states the pr
 
 from freewill.draws.chance import HALF, Chance, share
 from freewill.draws.exponential import Dyadic, Exponential, exponential, precision
-from freewill.draws.geometric import TwoSided, shortened
+from freewill.draws.geometric import TwoSided, drawn, shortened
+from freewill.draws.planar import LatticeNoise
 from freewill.draws.sources import (
     GeneratorBytes,
     GivenBytes,
@@ -23,12 +24,14 @@ __all__ = [
     "Exponential",
     "GeneratorBytes",
     "GivenBytes",
+    "LatticeNoise",
     "Source",
     "SystemBytes",
     "Table",
     "TwoSided",
     "below",
     "checked_source",
+    "drawn",
     "exponential",
     "precision",
     "share",

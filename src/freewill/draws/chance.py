@@ -14,6 +14,10 @@ from freewill.types import PackedBits
 _WORD = 64
 # Small enough to stay in the processor's cache through all digits.
 _BLOCK = 1 << 16
+_BUSY = 6
+"""Digits before which hardly a word of 64 comparisons is decided."""
+_SPARSE = 0.7
+"""Share of words with an open comparison below which only those go on."""
 
 
 @dataclass(frozen=True)
@@ -111,21 +115,22 @@ class Chance:
         while left and undecided.size:
             place -= 1
             digit = left.bit_length() > place
-            left -= digit << place if digit else 0
+            if digit:
+                left -= 1 << place
             drawn = rng.integers(0, 2**_WORD, size=undecided.size, dtype=np.uint64)
             if digit:
                 # The probability has a 1 here: a drawn 0 makes U smaller, which decides for 1.
-                decided = undecided & ~drawn
-                result[active] |= decided
+                result[active] |= undecided & ~drawn
+                undecided &= drawn
             else:
                 # The probability has a 0 here: a drawn 1 makes U larger, which decides for 0.
-                decided = undecided & drawn
-            undecided &= ~decided
-            open_words = undecided != 0
-            if np.count_nonzero(open_words) < 0.7 * undecided.size:
-                kept = np.flatnonzero(open_words)
+                undecided &= ~drawn
+            if self.shift - place < _BUSY:
+                continue
+            kept = np.flatnonzero(undecided)
+            if kept.size < _SPARSE * undecided.size:
                 active = kept if isinstance(active, slice) else active[kept]
-                undecided = undecided[open_words]
+                undecided = undecided[kept]
 
 
 HALF = Chance(1, 1)

@@ -11,7 +11,7 @@ import numpy as np
 from freewill.draws.chance import HALF, Chance, share
 from freewill.draws.exponential import Dyadic, exponential
 from freewill.draws.sources import Source
-from freewill.types import BoolArray, IntArray
+from freewill.types import BoolArray, FloatArray, IntArray
 
 _SLACK = 64
 _LEAST_BLOCK = 3
@@ -79,29 +79,44 @@ class TwoSided:
             far += sum(digit.coin(source) << place for place, digit in enumerate(self.digits))
         return 1 + far if upward else -1 - far
 
+    def table(self) -> tuple[int, list[int]]:
+        """Return the whole-number weights of a step of 0, and of 1, 2, ... to one side.
+
+        For steps that are not endless: the last weight is that of all that lies beyond.
+        """
+        moved, still = _both(self.move)
+        past, within = (0, 1) if self.beyond is None else _both(self.beyond)
+        weights, scale = [1], 1
+        for digit in self.digits:
+            one, zero = _both(digit)
+            weights = [weight * zero for weight in weights] + [weight * one for weight in weights]
+            scale *= one + zero
+        away = [moved * within * weight for weight in weights] + [moved * past * scale]
+        return 2 * still * (past + within) * scale, away
+
     def many(self, count: int, rng: np.random.Generator, skipped: int = 0) -> "Steps":
         """Draw many steps at once; the `skipped` lowest digits are left open, as 0.
 
         Without them numbers must fit 63 bits.
         """
-        far = np.zeros(count, dtype=np.int64)
-        for place, digit in enumerate(self.digits[skipped:]):
-            far |= drawn(digit, count, rng).astype(np.int64) << place
+        far = _spelled(self.digits[skipped:], count, rng)
         block = 1 << (len(self.digits) - skipped)
-        passed = np.arange(count)
-        while self.beyond is not None and passed.size:
-            passed = passed[drawn(self.beyond, passed.size, rng)]
+        if self.beyond is not None:
+            passed = np.flatnonzero(drawn(self.beyond, count, rng))
             if not self.endless:
                 far[passed] = block
-                break
-            far[passed] += block
+            while self.endless and passed.size:
+                far[passed] += block
+                passed = passed[drawn(self.beyond, passed.size, rng)]
         moved, upward = (drawn(chance, count, rng) for chance in (self.move, HALF))
         return Steps(moved, upward, far)
 
-    def completed(self, far: int, skipped: int, source: Source) -> int:
-        """Return how far a step goes whose lowest digits were left open, and draw those."""
-        low = sum(digit.coin(source) << place for place, digit in enumerate(self.digits[:skipped]))
-        return (far << skipped) + low
+    def completed(self, steps: "Steps", place: int, skipped: int, source: Source) -> int:
+        """Return how far one of many steps goes, and draw the digits that were left open."""
+        if not steps.moved[place]:
+            return 0
+        low = sum(digit.coin(source) << bit for bit, digit in enumerate(self.digits[:skipped]))
+        return 1 + (int(steps.far[place]) << skipped) + low
 
 
 @dataclass(frozen=True)
@@ -112,11 +127,31 @@ class Steps:
     upward: BoolArray
     far: IntArray
 
+    def away(self, skipped: int) -> FloatArray:
+        """How far each step goes, as doubles, with zeros for the digits left open."""
+        return np.asarray(self.moved * (self.far * 2.0**skipped + 1))
+
     @property
     def signed(self) -> IntArray:
         """The steps themselves."""
         away = self.far + 1
         return np.where(self.upward, away, -away) * self.moved
+
+
+def _both(chance: Chance) -> tuple[int, int]:
+    """Return the weights of yes and no."""
+    return chance.numerator, (1 << chance.shift) - chance.numerator
+
+
+def _spelled(digits: tuple[Chance, ...], count: int, rng: np.random.Generator) -> IntArray:
+    """Draw numbers by their binary digits, eight of which make a byte."""
+    number = np.zeros(count, dtype=np.int64)
+    for start in range(0, len(digits), 8):
+        part = np.zeros(count, dtype=np.uint8)
+        for place, digit in enumerate(digits[start : start + 8]):
+            part |= drawn(digit, count, rng).view(np.uint8) << np.uint8(place)
+        number |= part.astype(np.int64) << start
+    return number
 
 
 def drawn(chance: Chance, count: int, rng: np.random.Generator) -> BoolArray:

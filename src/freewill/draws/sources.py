@@ -69,6 +69,19 @@ class GeneratorBytes:
         return int(self._rng.integers(0, 256, dtype=np.uint8))
 
 
+class Prefixed:
+    """Bytes that are already drawn, then those of another source."""
+
+    def __init__(self, first: bytes, rest: Source) -> None:
+        self._first = iter(first)
+        self._rest = rest
+
+    def byte(self) -> int:
+        """Return the next one."""
+        drawn = next(self._first, None)
+        return self._rest.byte() if drawn is None else drawn
+
+
 def checked_source(source: Any) -> Source:
     """Return the source that was given, or the operating system's for None."""
     if source is None:
