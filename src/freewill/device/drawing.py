@@ -26,15 +26,15 @@ def index_of(value: Any, mechanism: Mechanism) -> int:
 
 
 def drawn_text(mechanism: Mechanism, index: int) -> str:
-    """Draw a report from the operating system's generator, as a column `value` holds it.
+    """Draw a report from the operating system's generator, exactly by the law, as a column `value` holds it.
 
     >>> import freewill as fw
     >>> drawn_text(fw.Identity(fw.Linear(1, 100)), 40)
     '41'
     """
-    drawn = mechanism.obfuscate([index])
+    drawn = mechanism.draw(index)
     reported = mechanism.output_space.alphabet
-    return drawn[0].tobytes().hex() if reported is None else texts(reported, drawn)[0]
+    return drawn.tobytes().hex() if reported is None else texts(reported, [drawn])[0]
 
 
 def as_report(text: str, mechanism: Mechanism) -> Any:
