@@ -26,13 +26,20 @@ def index_of(value: Any, mechanism: Mechanism) -> int:
 
 
 def drawn_text(mechanism: Mechanism, index: int) -> str:
-    """Draw a report from the operating system's generator, exactly by the law, as a column `value` holds it.
+    """Draw a report from the operating system's generator, as a column `value` holds it.
+
+    Exactly by the law: the procedure is that of docs/devices.md.
 
     >>> import freewill as fw
     >>> drawn_text(fw.Identity(fw.Linear(1, 100)), 40)
     '41'
     """
-    drawn = mechanism.draw(index)
+    drawn = mechanism.draw(index) if hasattr(mechanism, "draw") else None
+    if drawn is None:
+        raise DeviceError(
+            f"{mechanism} has no draw(index), by which a device draws one report from the system's "
+            f"generator. Give it one: docs/new-mechanism.md."
+        )
     reported = mechanism.output_space.alphabet
     return drawn.tobytes().hex() if reported is None else texts(reported, [drawn])[0]
 
