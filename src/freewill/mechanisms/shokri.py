@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from freewill import cache
 from freewill.alphabets import Alphabet, distances, is_line
+from freewill.draws import Source
 from freewill.errors import LawError, ParameterError, SpecError, closest, several, shown
 from freewill.guarantees import AdversaryLoss
 from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_quality_loss
@@ -266,6 +267,14 @@ class Shokri(Mechanism):
     def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Draw from the row of each value."""
         return self.as_matrix().obfuscate(values, rng)
+
+    def draw(self, index: int, source: Source | None = None) -> int:
+        """Draw from the row of the value."""
+        return self.as_matrix().draw(index, source)
+
+    def weights(self) -> list[list[int]]:
+        """Return the rows of the solved law, in whole numbers."""
+        return self.as_matrix().weights()
 
     def operator(self, outputs: Reports) -> DenseOperator:
         """Return the law of these outputs, as an array."""
