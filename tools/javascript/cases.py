@@ -63,10 +63,10 @@ def _tables() -> Iterator[fw.Survey]:
     odd[2] = [0.125] * 8 + [0.0] * 2
     odd[3:] *= 1 + np.linspace(-9e-10, 9e-10, 7)[:, None]
     shy = fw.Categorical(["no", "yes", "1", "0"])
+    yield fw.Survey(line, {"wide": fw.Matrix(line, wide)})
     yield fw.Survey(
         line,
         {
-            "wide": fw.Matrix(line, wide),
             "square": fw.Matrix(line, square),
             "odd": fw.Matrix(line, odd),
             "labels": fw.Matrix(line, square[:, :4] / square[:, :4].sum(axis=1)[:, None], shy),

@@ -22,12 +22,13 @@ export const TRIALS = {
   },
 
   /** Draw one report from each of these streams. */
-  streams({ GivenBytes, Survey }, { surveys, cases }) {
-    const read = surveys.map((/** @type {any} */ spec) => Survey.parse(spec));
+  streams(freewill, { surveys, cases }) {
+    const read = surveys.map((/** @type {any} */ spec) => freewill.Survey.parse(spec));
     return cases.map((/** @type {any} */ { survey, name, index, bytes }) => {
-      const source = new GivenBytes(Uint8Array.from(bytes.match(/../g) ?? [], (one) => parseInt(one, 16)));
+      const digits = bytes.match(/../g) ?? [];
+      const source = new freewill.GivenBytes(digits.map((/** @type {string} */ one) => parseInt(one, 16)));
       const mechanism = read[survey].find(name);
-      return [mechanism.written(mechanism.draw(index, source)), source.used];
+      return answer(freewill, () => [mechanism.written(mechanism.draw(index, source)), source.used]);
     });
   },
 
@@ -56,6 +57,7 @@ export const TRIALS = {
         spec: alphabet.spec(),
         encoded: values.map((/** @type {any} */ value) => answer(freewill, () => alphabet.encode(value))),
         decoded: indices.map((/** @type {number} */ index) => alphabet.decode(index)),
+        texts: indices.map((/** @type {number} */ index) => alphabet.text(index)),
       };
     });
   },
