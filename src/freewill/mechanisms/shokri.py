@@ -234,6 +234,32 @@ class Shokri(Mechanism):
         """Return the solved law as a `Matrix`, to be sent to clients that do not solve."""
         return self._as_matrix
 
+    def with_law(self, law: ArrayLike) -> "Shokri":
+        """Return this mechanism with a law that was solved for elsewhere, as a survey carries it.
+
+        It must cost no more than Q and reach the optimum: of the many that do, it is then *the* law
+        of collector and devices, to the last digit. With two losses the optimum is solved for here.
+
+        >>> import freewill as fw
+        >>> mechanism = fw.Shokri(fw.Linear(0, 9), quality_loss=1.5)
+        >>> mechanism.with_law(np.eye(10))
+        Traceback (most recent call last):
+        freewill.errors.LawError: the table of shokri(0..9, Q=1.5, max-entropy) is no such law: ...
+        """
+        own = Matrix(self.alphabet, law, self.alphabet).matrix
+        solved = {"law": own} if self.problem.one_loss else {**self._solved, "law": own}
+        if not self._valid(solved):
+            raise LawError(
+                f"the table of {self} is no such law: the user loses "
+                f"{self.problem.user_loss(own):.6g} by it and the adversary "
+                f"{self.problem.adversary_loss(own):.6g}; expected at most "
+                f"{self.quality_loss_limit:.6g} and {self._bound(solved):.6g}. Was it solved for "
+                f"another survey? Leave it out, and save the survey again."
+            )
+        found = type(self).from_parameters(self.alphabet, self.parameters())
+        object.__setattr__(found, "_solved", solved)
+        return found
+
     @cached_property
     def _as_matrix(self) -> Matrix:
         return Matrix(self.alphabet, self._solved["law"], self.alphabet)
