@@ -67,7 +67,7 @@ class Memory:
         """
 
         def work(content: Content) -> tuple[Content, None]:
-            if question not in content.sent:
+            if not isinstance(question, str) or question not in content.sent:
                 known = ", ".join(map(shown, list(content.sent)[:8])) or "none"
                 raise DeviceError(
                     f"question {shown(question)} is not remembered, so there is nothing to "
