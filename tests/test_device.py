@@ -1,6 +1,7 @@
 """A person's device: what it draws, what it repeats, what it refuses."""
 
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import freewill as fw
 from freewill.alphabets import readable
 from freewill.device import drawing
+from freewill.draws import GivenBytes
 from freewill.errors import AlphabetError, BudgetError, DeviceError, LawError
 
 LINE, MENU, CITY = fw.Linear(1, 10), fw.Categorical(["yes", "no", "3"]), fw.Grid(4, 3, cell=0.5)
@@ -61,10 +63,29 @@ def test_rows_are_read_as_the_reports_they_are(mechanism, tmp_path):
     assert np.array_equal(outputs, mechanism.received([device.report(value)]))
 
 
+def test_the_bytes_are_the_operating_systems(monkeypatch):
+    stream = np.random.default_rng(5).bytes(4000)
+    for mechanism in EVERY:
+        given, place = GivenBytes(stream), iter(stream)
+        monkeypatch.setattr(
+            os, "urandom", lambda count, place=place: bytes(next(place) for _ in range(count))
+        )
+        text = drawing.drawn_text(mechanism, 1)
+        monkeypatch.undo()
+        drawn = mechanism.draw(1, given)
+        assert len(stream) - len(bytes(place)) == given.used
+        assert text == (
+            drawn.tobytes().hex()
+            if mechanism.output_space.alphabet is None
+            else drawing.texts(mechanism.output_space.alphabet, [drawn])[0]
+        )
+
+
 def test_there_is_no_seed_and_one_value_at_a_time():
     device = fw.Device(fw.KRR(LINE, 1.0))
+    seeded = {"rng": np.random.default_rng(0)}
     with pytest.raises(TypeError):
-        device.report(3, rng=np.random.default_rng(0))
+        device.report(3, **seeded)
     for wrong in ([3], [3, 4], np.array([3]), []):
         with pytest.raises(AlphabetError, match="reports one value"):
             device.report(wrong)
