@@ -82,7 +82,7 @@ def test_proofs_over_all_epsilons(epsilon):
         fw.Geometric(small, epsilon),
     ):
         assert fw.audit(mechanism, exact=True).holds
-    if epsilon > 1e-6:
+    if epsilon > 1e-30:
         assert fw.audit(fw.PlanarGeometric(fw.Grid(2, 2, cell=1.0), epsilon), exact=True).holds
 
 
@@ -186,7 +186,9 @@ def test_a_constant_law_gives_zero():
 def test_other_claims():
     assert fw.audit(fw.KRR(CITY, 1.0), fw.Guarantee("geo", 2.0), exact=True).holds
     assert not fw.audit(fw.KRR(CITY, 1.0), fw.Guarantee("geo", 1.9), exact=True).holds
-    assert fw.audit(fw.Geometric(LINE, 0.2), fw.Guarantee("ldp", 1.0), exact=True).holds
+    assert fw.audit(fw.Geometric(LINE, 0.25), fw.Guarantee("ldp", 1.25), exact=True).holds
+    # The double 0.2 is more than a fifth.
+    assert not fw.audit(fw.Geometric(LINE, 0.2), fw.Guarantee("ldp", 1.0), exact=True).holds
     assert fw.audit(fw.KRR(LINE, 0.5), fw.Guarantee("geo", 0.5), exact=True).holds
     with pytest.raises(fw.ParameterError, match="geo-indistinguishability alone"):
         fw.audit(fw.PlanarGeometric(CITY, 1.0), fw.Guarantee("ldp", 9.0), exact=True)
@@ -251,8 +253,9 @@ def test_literal_epsilon_is_that_of_all_pairs(rows):
     )
     found = literal_epsilon(np.array(rows))
     assert found == log_up(worst)
-    if worst > 1:
-        assert found == pytest.approx(math.log(worst), rel=1e-12) or worst < 1 + Fraction(1, 1000)
+    if worst > 1 + Fraction(1, 1000):
+        logarithm = math.log(worst.numerator) - math.log(worst.denominator)
+        assert found == pytest.approx(logarithm, rel=1e-9)
 
 
 def test_logarithms_are_rounded_up():

@@ -47,7 +47,8 @@ def logarithms(epsilon: float, alphabet: Alphabet) -> Iterator[Logarithms]:
     digits = _DIGITS
     for scale in (epsilon, _least_distance(alphabet)):
         if 0 < scale < math.inf:
-            digits += max(0, -math.floor(math.log10(scale)))
+            # Twice, as chances keep twice as many bits (`draws.precision`).
+            digits += 2 * max(0, -math.floor(math.log10(scale)))
     with localcontext(Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)):
         yield Logarithms(digits)
 
