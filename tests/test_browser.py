@@ -1,11 +1,11 @@
-"""freewill.js in Debian's Chromium: what the browser really draws, and the same bytes as in Python."""
+"""freewill.js in Debian's Chromium: what the browser really draws, and Python's bytes."""
 
-import freewill as fw
 import numpy as np
-from device_cases import LAWFUL, assert_same_draws, assert_vectors, p_values, skipped
-
 from tools.javascript import chromium, in_chromium
 from tools.javascript.cases import surveys
+
+import freewill as fw
+from device_cases import LAWFUL, assert_same_draws, assert_vectors, p_values, skipped
 
 pytestmark = skipped(chromium(), "Chromium")
 

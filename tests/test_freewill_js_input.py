@@ -5,17 +5,17 @@ import json
 import math
 import re
 
-import freewill as fw
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tools.javascript import MODULE, in_node, node
+
+import freewill as fw
 from device_cases import skipped
 from freewill.alphabets import encode_values, texts
 from freewill.errors import FreewillError
 from freewill.survey import parsed
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from tools.javascript import MODULE, in_node, node
 
 pytestmark = skipped(node(), "Node 19 or newer")
 
@@ -29,8 +29,10 @@ ALPHABETS = [
     (fw.Linear(5, 5), [5, 6]),
     (
         fw.Grid(24, 16, cell=0.5),
-        [(0, 0), (12, 8), (0.5, 0.5), (NEXT(0.5, 0), 7.999), (12.0, NEXT(8, 9)), (-0.0, 8)]
-        + [(-5e-324, 1), (1, 2, 3), 3, "1 2", None, ("1", 2), (9, 11), [[1, 2], [3, 4]]],
+        [
+            *[(0, 0), (12, 8), (0.5, 0.5), (NEXT(0.5, 0), 7.999), (12.0, NEXT(8, 9)), (-0.0, 8)],
+            *[(-5e-324, 1), (1, 2, 3), 3, "1 2", None, ("1", 2), (9, 11), [[1, 2], [3, 4]]],
+        ],
     ),
     (
         fw.Grid(3, 7, cell=(0.1, 0.3)),
@@ -39,8 +41,10 @@ ALPHABETS = [
     ),
     (
         fw.Grid.box(*BOX, columns=24, rows=16),
-        [(37.76, -122.42), (BOX[0], BOX[2]), (BOX[1], BOX[3]), (-122.42, 37.76), (37, -122.4)]
-        + [(NEXT(BOX[0], 0), BOX[2]), (37.76, NEXT(BOX[3], 0))],
+        [
+            *[(37.76, -122.42), (BOX[0], BOX[2]), (BOX[1], BOX[3]), (-122.42, 37.76), (37, -122)],
+            *[(NEXT(BOX[0], 0), BOX[2]), (37.76, NEXT(BOX[3], 0))],
+        ],
     ),
     (fw.Grid.box(-90, 90, -180, 180, columns=2, rows=2), [(-90, 180), (90, -180), (0, 0)]),
     (fw.Grid(2, 2, cell=1), [(1, 1), (2, 2)]),
@@ -95,7 +99,12 @@ def test_a_million_points_fall_into_the_same_cells():
 
 
 def test_a_box_without_a_cell_gets_the_same_cell_but_for_the_last_digit():
-    boxes = [(*BOX, 24, 16), (35, 71, -10, 40, 50, 36), (-1, 1, -179, 179, 9, 3), (88, 90, 0, 9, 3, 3)]
+    boxes = [
+        (*BOX, 24, 16),
+        (35, 71, -10, 40, 50, 36),
+        (-1, 1, -179, 179, 9, 3),
+        (88, 90, 0, 9, 3, 3),
+    ]
     specs = [
         {"kind": "grid", "columns": columns, "rows": rows, "bounds": list(bounds)}
         for *bounds, columns, rows in boxes
@@ -135,7 +144,9 @@ def changed(**fields):
 
 def with_mechanism(**fields):
     """A survey whose one mechanism is this."""
-    return changed(mechanisms={"k": {key.replace("Matrix", "matrix"): v for key, v in fields.items()}})
+    return changed(
+        mechanisms={"k": {key.replace("Matrix", "matrix"): v for key, v in fields.items()}}
+    )
 
 
 def on(alphabet, **mechanism):
@@ -193,7 +204,8 @@ REFUSED = [
     *(with_mechanism(mechanism=kind, epsilon=epsilon)
       for kind in ("k-rr", "rappor", "geometric")
       for epsilon in (0, -1, 1e400, "1", True, None, [1], 1e291)),
-    with_mechanism(mechanism="k-rr", epsilon=701), with_mechanism(mechanism="geometric", epsilon=1e290),
+    with_mechanism(mechanism="k-rr", epsilon=701),
+    with_mechanism(mechanism="geometric", epsilon=1e290),
     with_mechanism(mechanism="planar-geometric", epsilon=1),
     with_mechanism(mechanism="k-rr", epsilon=1, alphabet={**LINE, "last": 8}),
     with_mechanism(mechanism="matrix", law=[[0.5, 0.5]]), with_mechanism(mechanism="matrix", law=3),
@@ -212,7 +224,8 @@ REFUSED = [
         {"kind": "categorical", "labels": []}, {"kind": "categorical", "labels": "ab"},
         {"kind": "categorical", "labels": ["a", "a"]}, {"kind": "categorical", "labels": ["a", 1]},
         {"kind": "categorical", "labels": ["\ud83d"]}, {"kind": "categorical", "labels": {"a": 1}},
-        {"kind": "grid", "columns": 2, "rows": 2}, {"kind": "grid", "columns": 0, "rows": 2, "cell": 1},
+        {"kind": "grid", "columns": 2, "rows": 2},
+        {"kind": "grid", "columns": 0, "rows": 2, "cell": 1},
         {"kind": "grid", "columns": 2, "rows": 2, "cell": 0},
         {"kind": "grid", "columns": 2, "rows": 2, "cell": [1, 2, 3]},
         {"kind": "grid", "columns": 2, "rows": 2, "cell": "1"},
@@ -225,7 +238,8 @@ REFUSED = [
         {"kind": "grid", "columns": 2, "rows": 2, "bounds": [0, 1, 0, 181]},
         {"kind": "grid", "columns": 2, "rows": 2, "bounds": [0, 1, 0]},
     )),
-    on({"kind": "grid", "columns": 1, "rows": 5, "cell": 1}, mechanism="planar-geometric", epsilon=1),
+    on({"kind": "grid", "columns": 1, "rows": 5, "cell": 1}, mechanism="planar-geometric",
+       epsilon=1),
     on({"kind": "grid", "columns": 2, "rows": 2, "cell": 1}, mechanism="planar-geometric",
        epsilon=1e-291),
     on({"kind": "grid", "columns": 2, "rows": 2, "cell": 1}, mechanism="geometric", epsilon=1),

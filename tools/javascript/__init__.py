@@ -47,7 +47,8 @@ def in_node(trial: str, given: Any, stream: bytes = b"") -> Any:
         job, drawn = Path(folder, "job.json"), Path(folder, "bytes")
         job.write_text(json.dumps({"trial": trial, "given": given}), encoding="utf-8")
         drawn.write_bytes(stream)
-        command = ["node", HERE / "node.mjs", MODULE / "freewill.js", job, drawn]
+        files = (HERE / "node.mjs", MODULE / "freewill.js", job, drawn)
+        command = ["node", *map(str, files)]
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=False)
     if done.returncode:
         raise TrialError(f"node says: {done.stderr.decode()[-2000:]}")
@@ -58,12 +59,12 @@ def in_chromium(trial: str, given: Any, stream: bytes = b"") -> Any:
     """Run a trial of trial.js in Chromium and return what it gives."""
     job = json.dumps({"trial": trial, "given": given}).encode()
     results: queue.Queue[bytes] = queue.Queue()
-    with _served({"/job": job, "/bytes": stream}, results) as port:
-        with _browser(f"http://127.0.0.1:{port}/page.html"):
-            try:
-                answer = json.loads(results.get(timeout=_PATIENCE))
-            except queue.Empty:
-                raise TrialError(f"chromium gave no result in {_PATIENCE} s") from None
+    served = _served({"/job": job, "/bytes": stream}, results)
+    with served as port, _browser(f"http://127.0.0.1:{port}/page.html"):
+        try:
+            answer = json.loads(results.get(timeout=_PATIENCE))
+        except queue.Empty:
+            raise TrialError(f"chromium gave no result in {_PATIENCE} s") from None
     if "failed" in answer:
         raise TrialError(f"chromium says: {answer['failed']}")
     return answer["result"]
@@ -120,9 +121,11 @@ def _served(answers: dict[str, bytes], results: "queue.Queue[bytes]") -> Iterato
 def _browser(address: str) -> Iterator[None]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         command = ["chromium", *_QUIET, f"--user-data-dir={folder}", address]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        silent = subprocess.DEVNULL
         # A group of its own, so that all of its processes end with it and nobody else's.
-        with subprocess.Popen(command, start_new_session=True, **quiet) as process:
+        with subprocess.Popen(
+            command, start_new_session=True, stdout=silent, stderr=silent
+        ) as process:
             try:
                 yield
             finally:
