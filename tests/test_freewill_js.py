@@ -19,7 +19,7 @@ from device_cases import (
 )
 from freewill.reports import read
 
-pytestmark = skipped(node(), "Node 19 or newer")
+pytestmark = skipped(node(), "Node 18 or newer")
 
 
 def test_the_same_bytes_give_the_same_reports_of_every_mechanism():

@@ -17,7 +17,7 @@ from freewill.alphabets import encode_values, texts
 from freewill.errors import FreewillError
 from freewill.survey import parsed
 
-pytestmark = skipped(node(), "Node 19 or newer")
+pytestmark = skipped(node(), "Node 18 or newer")
 
 NEXT = math.nextafter
 BOX = (37.7228, 37.7946, -122.5153, -122.3789)
