@@ -321,6 +321,46 @@ def test_nothing_is_drawn_without_a_generator():
     assert "no crypto.getRandomValues" in in_node("withoutCrypto", given_)["error"]
 
 
+def test_used_bytes_do_not_stay_in_memory():
+    line = fw.Linear(0, 9)
+    survey = fw.Survey(line, {"open": fw.Identity(line), "bits": fw.RAPPOR(line, 5e-324)})
+    given_ = {"survey": survey.for_devices(), "name": "open", "value": 3}
+    ((*left,),) = in_node("pool", given_)
+    assert left == [False] * 16 + [True] * (len(left) - 16)
+    # A stream of sevens reads one byte a coin: 7 is below the first digit of one half.
+    ((*left,),) = in_node("pool", {**given_, "name": "bits"})
+    assert left == [False] * 26 + [True] * (len(left) - 26)
+
+
+@pytest.mark.parametrize("names", [["b", "10", "2", "a"], ["__proto__", "constructor", "toString"]])
+def test_names_are_texts_in_their_order_and_nothing_else(names):
+    line = fw.Linear(0, 9)
+    survey = fw.Survey(line, {name: fw.KRR(line, 1.0 + i) for i, name in enumerate(names)})
+    (told,) = in_node("ids", {"surveys": [json.dumps(survey.for_devices())]})
+    assert [name for name, _, _ in told] == names
+    asked = [[name, 3] for name in [*names, "valueOf"]]
+    *rows, refused = in_node("rows", {"survey": json.dumps(survey.for_devices()), "asked": asked})
+    assert [row["mechanism"] for row in rows] == names
+    assert "'valueOf' is not on offer" in refused["error"]
+
+
+def test_a_table_of_a_mechanism_without_a_name_stands_under_its_id():
+    pair = fw.Categorical(["a", "b"])
+    name = fw.Shokri(pair, 0.25, selection="coin").id
+    spec = changed(alphabet=PAIR, mechanisms=[SHOKRI], tables={name: TABLE})
+    assert list(fw.Survey.from_spec(spec).mechanisms) == [name]
+    assert in_node("ids", {"surveys": [spec]})[0][0][:2] == [name, name]
+
+
+def test_long_texts_and_deep_lists_are_read_or_refused():
+    long = on({"kind": "categorical", "labels": ["x" * (1 << 24), 'a "b" \\' * 10_000]})
+    deep = "[" * 100_000 + "]" * 100_000
+    given_ = [json.dumps(long), deep, '{"a": ' * 5000 + "1" + "}" * 5000]
+    taken, *refused = in_node("surveys", {"given": given_})
+    assert taken == 1
+    assert all("expected" in answer["error"] for answer in refused)
+
+
 def test_given_bytes_run_out_with_an_error():
     survey = fw.Survey(fw.Linear(0, 9), {"k": fw.KRR(fw.Linear(0, 9), 1.0)})
     case = {"survey": 0, "name": "k", "index": 3, "bytes": ""}

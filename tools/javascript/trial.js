@@ -95,6 +95,21 @@ export const TRIALS = {
     }
   },
 
+  /** Say which of the system's bytes are left in memory after a draw, of a pool of sevens. */
+  pool(freewill, { survey, name, value }) {
+    const own = Object.getOwnPropertyDescriptor(globalThis, "crypto");
+    /** @type {Uint8Array[]} */
+    const filled = [];
+    const getRandomValues = (/** @type {Uint8Array} */ bytes) => filled.push(bytes.fill(7));
+    Object.defineProperty(globalThis, "crypto", { value: { getRandomValues }, configurable: true });
+    try {
+      freewill.Survey.parse(survey).report(name, value, new freewill.SystemBytes());
+      return filled.map((bytes) => [...bytes].map((byte) => byte === 7));
+    } finally {
+      if (own) Object.defineProperty(globalThis, "crypto", own);
+    }
+  },
+
   /** Measure draws a second, in three rounds of so many. */
   speed({ Survey }, { surveys, count }) {
     return surveys.map((/** @type {any} */ spec) => {
