@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract import ENTRIES, Entry, count_reports, g_test
-
-import freewill as fw
-from freewill.draws import GivenBytes
 from tools.javascript import Run
 from tools.javascript.cases import written
+
+import freewill as fw
+from contract import ENTRIES, Entry, count_reports, g_test
+from freewill.draws import GivenBytes
 
 VECTORS = Path(__file__).parent / "device_vectors.json"
 COUNT = {"default": 2000, "planar-geometric": 400, "k-rr": 3500, "rappor": 300, "identity": 10}

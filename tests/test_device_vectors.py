@@ -2,13 +2,13 @@
 
 import json
 
+from tools.javascript.cases import written
+from tools.javascript.vectors import vectors
+
 import freewill as fw
 from device_cases import VECTORS
 from freewill.draws import GivenBytes
 from freewill.mechanisms import REGISTRY
-
-from tools.javascript.cases import written
-from tools.javascript.vectors import vectors
 
 
 def test_python_reproduces_the_vectors():

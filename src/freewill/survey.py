@@ -317,7 +317,9 @@ def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
     return named, described
 
 
-def _tabulated(mechanisms: Mapping[str, Mechanism], tables: Spec) -> dict[str, Mechanism]:
+def _tabulated(
+    mechanisms: Mapping[str, Mechanism], tables: Mapping[str, Any]
+) -> dict[str, Mechanism]:
     """Return the mechanisms that bring a solved law, with it."""
     found: dict[str, Mechanism] = {}
     for name, table in tables.items():

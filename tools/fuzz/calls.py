@@ -273,6 +273,10 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Survey of a name": (Drawn(named), {"name": "k"}),
     "Survey.load": (fw.Survey.load, {"path": PATH}),
     "Survey.from_spec": (fw.Survey.from_spec, {"spec": SURVEY.spec()}),
+    "Shokri.with_law": (
+        fw.Shokri(fw.Categorical(["a", "b"]), 0.25, selection="coin").with_law,
+        {"law": [[0.75, 0.25], [0.25, 0.75]]},
+    ),
     "survey.save": (SURVEY.save, {"path": PATH}),
     "survey.find": (SURVEY.find, {"name": "k"}),
     "Survey with texts": (Drawn(worded), WORDS),

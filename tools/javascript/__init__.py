@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,10 @@ def in_node(trial: str, given: Any, stream: bytes = b"") -> Any:
         job, drawn = Path(folder, "job.json"), Path(folder, "bytes")
         job.write_text(json.dumps({"trial": trial, "given": given}), encoding="utf-8")
         drawn.write_bytes(stream)
-        command = ["node", HERE / "node.mjs", MODULE / "freewill.js", job, drawn]
+        files = (HERE / "node.mjs", MODULE / "freewill.js", job, drawn)
+        # Node 18, which Debian 12 has, hides its generator.
+        flags = ["--experimental-global-webcrypto"] if _node_version() < 19 else []
+        command = ["node", *flags, *map(str, files)]
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=False)
     if done.returncode:
         raise TrialError(f"node says: {done.stderr.decode()[-2000:]}")
@@ -58,23 +62,29 @@ def in_chromium(trial: str, given: Any, stream: bytes = b"") -> Any:
     """Run a trial of trial.js in Chromium and return what it gives."""
     job = json.dumps({"trial": trial, "given": given}).encode()
     results: queue.Queue[bytes] = queue.Queue()
-    with _served({"/job": job, "/bytes": stream}, results) as port:
-        with _browser(f"http://127.0.0.1:{port}/page.html"):
-            try:
-                answer = json.loads(results.get(timeout=_PATIENCE))
-            except queue.Empty:
-                raise TrialError(f"chromium gave no result in {_PATIENCE} s") from None
+    served = _served({"/job": job, "/bytes": stream}, results)
+    with served as port, _browser(f"http://127.0.0.1:{port}/page.html"):
+        try:
+            answer = json.loads(results.get(timeout=_PATIENCE))
+        except queue.Empty:
+            raise TrialError(f"chromium gave no result in {_PATIENCE} s") from None
     if "failed" in answer:
         raise TrialError(f"chromium says: {answer['failed']}")
     return answer["result"]
 
 
 def node() -> bool:
-    """Say whether there is a Node that runs the module: 19 or newer."""
+    """Say whether there is a Node that runs the module: 18 or newer."""
+    return _node_version() >= 18
+
+
+@cache
+def _node_version() -> int:
+    """Return the first part of Node's version, 0 without one."""
     if shutil.which("node") is None:
-        return False
+        return 0
     told = subprocess.run(["node", "--version"], capture_output=True, check=False).stdout
-    return int(told.decode().strip().lstrip("v").split(".")[0] or 0) >= 19
+    return int(told.decode().strip().lstrip("v").split(".")[0] or 0)
 
 
 def chromium() -> bool:
@@ -120,9 +130,11 @@ def _served(answers: dict[str, bytes], results: "queue.Queue[bytes]") -> Iterato
 def _browser(address: str) -> Iterator[None]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         command = ["chromium", *_QUIET, f"--user-data-dir={folder}", address]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        silent = subprocess.DEVNULL
         # A group of its own, so that all of its processes end with it and nobody else's.
-        with subprocess.Popen(command, start_new_session=True, **quiet) as process:
+        with subprocess.Popen(
+            command, start_new_session=True, stdout=silent, stderr=silent
+        ) as process:
             try:
                 yield
             finally:

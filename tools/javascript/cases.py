@@ -31,6 +31,7 @@ def surveys() -> list[fw.Survey]:
         _survey(fw.Grid(24, 16, cell=0.5), planar=(0.19, 1.0, 10.0), krr=(3.0,)),
         _survey(fw.Grid(2, 2, cell=1.0), planar=(1e-289, 1e-12, 0.5, 2.0, 300.0, 1e289)),
         _survey(fw.Grid(5, 3, cell=(0.002, 0.001)), planar=(0.3, 100.0, 500.0)),
+        _survey(fw.Grid(3, 3, cell=(1e-60, 1e60)), planar=(1e-60, 1e60)),
         _survey(fw.Grid.box(37.7228, 37.7946, -122.5153, -122.3789, 6, 4), planar=(0.5, 4.0)),
         *_tables(),
     ]

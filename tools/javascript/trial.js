@@ -95,16 +95,30 @@ export const TRIALS = {
     }
   },
 
-  /** Measure draws a second, each mechanism at least so many and after a first round. */
+  /** Say which of the system's bytes are left in memory after a draw, of a pool of sevens. */
+  pool(freewill, { survey, name, value }) {
+    const own = Object.getOwnPropertyDescriptor(globalThis, "crypto");
+    /** @type {Uint8Array[]} */
+    const filled = [];
+    const getRandomValues = (/** @type {Uint8Array} */ bytes) => filled.push(bytes.fill(7));
+    Object.defineProperty(globalThis, "crypto", { value: { getRandomValues }, configurable: true });
+    try {
+      freewill.Survey.parse(survey).report(name, value, new freewill.SystemBytes());
+      return filled.map((bytes) => [...bytes].map((byte) => byte === 7));
+    } finally {
+      if (own) Object.defineProperty(globalThis, "crypto", own);
+    }
+  },
+
+  /** Measure draws a second, in three rounds of so many. */
   speed({ Survey }, { surveys, count }) {
     return surveys.map((/** @type {any} */ spec) => {
-      return Survey.parse(spec).menu().map(({ name, mechanism }) => {
-        const rounds = [0, 1, 2].map(() => {
+      return Survey.parse(spec).menu().map(({ mechanism }) => {
+        return [0, 1, 2].map(() => {
           const start = performance.now();
           for (let i = 0; i < count; i += 1) mechanism.draw(i % mechanism.alphabet.size);
           return (1000 * count) / (performance.now() - start);
         });
-        return { name, first: rounds[0], later: Math.max(...rounds.slice(1)) };
       });
     });
   },

@@ -226,6 +226,18 @@ class Shokri(Mechanism):
             1 + _STOCHASTIC
         ) and problem.adversary_loss(law) >= bound - _REACHED * abs(bound)
 
+    def _as_good(self, law: FloatArray) -> bool:
+        """Tell whether a law is no worse than the one solved for here, which may miss its optimum.
+
+        So it does where Q is next to 0 or to Qmax, or a prior spans nine powers of ten.
+        """
+        problem, limit = self.problem, self.quality_loss_limit
+        reached = problem.adversary_loss(self.matrix)
+        return bool(
+            problem.user_loss(law) <= limit * (1 + _STOCHASTIC)
+            and problem.adversary_loss(law) >= reached - _REACHED * reached
+        )
+
     def law(self) -> FloatArray:
         """Return the law, rows: alphabet, columns: outputs."""
         return self.matrix
@@ -237,8 +249,9 @@ class Shokri(Mechanism):
     def with_law(self, law: ArrayLike) -> "Shokri":
         """Return this mechanism with a law that was solved for elsewhere, as a survey carries it.
 
-        It must cost no more than Q and reach the optimum: of the many that do, it is then *the* law
-        of collector and devices, to the last digit. With two losses the optimum is solved for here.
+        It must cost no more than Q and reach the optimum, or what is reached here: of the many laws
+        that do, it is then *the* law of collector and devices, to the last digit. With two losses
+        the optimum is solved for.
 
         >>> import freewill as fw
         >>> mechanism = fw.Shokri(fw.Linear(0, 9), quality_loss=1.5)
@@ -248,13 +261,13 @@ class Shokri(Mechanism):
         """
         own = Matrix(self.alphabet, law, self.alphabet).matrix
         solved = {"law": own} if self.problem.one_loss else {**self._solved, "law": own}
-        if not self._valid(solved):
+        if not self._valid(solved) and not self._as_good(own):
             raise LawError(
                 f"the table of {self} is no such law: the user loses "
                 f"{self.problem.user_loss(own):.6g} by it and the adversary "
                 f"{self.problem.adversary_loss(own):.6g}; expected at most "
-                f"{self.quality_loss_limit:.6g} and {self._bound(solved):.6g}. Was it solved for "
-                f"another survey? Leave it out, and save the survey again."
+                f"{self.quality_loss_limit:.6g} and {self._bound(solved):.6g}. Is it the table of "
+                f"another survey? Leave it out, or take another quality_loss or selection."
             )
         found = type(self).from_parameters(self.alphabet, self.parameters())
         object.__setattr__(found, "_solved", solved)

@@ -2,7 +2,7 @@
  * @file The checks that descriptions of alphabets and mechanisms share.
  */
 
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, brief, shown } from "./errors.js";
 
 /** Up to which doubles tell all integers apart. */
 export const LARGEST = 2 ** 53;
@@ -117,7 +117,7 @@ export function checkedEpsilon(epsilon, name, largest) {
   }
   if (epsilon > largest) {
     throw new FreewillError(
-      `${given}: must be <= ${largest}, beyond which no number holds what the noise would need and ` +
+      `${given}: must be <= ${brief(largest)}, beyond which no number holds what the noise would need and ` +
         "the promise is empty. For no privacy, use Identity.",
     );
   }
@@ -165,7 +165,10 @@ function checkedRow(row, x, name) {
   const sum = pairwise(row, 0, row.length);
   const excess = sum - 1;
   if (!(Math.abs(excess) <= ROW_TOLERANCE)) {
-    throw new FreewillError(`row ${x} of the ${name} sums to ${sum}: each row must sum to 1.`);
+    const off = `${excess > 0 ? "+" : ""}${brief(excess, 3)}`;
+    throw new FreewillError(
+      `row ${x} of the ${name} sums to ${sum}, off by ${off}: each row must sum to 1.`,
+    );
   }
   return Math.abs(excess) > ROW_ROUNDING ? row.map((one) => one / (1 + excess)) : row;
 }

@@ -28,8 +28,9 @@ export class SystemBytes {
   #fill() {
     if (typeof globalThis.crypto?.getRandomValues !== "function") {
       throw new FreewillError(
-        "no crypto.getRandomValues here: expected a browser, or Node 19 or newer, with a generator " +
-          "that is safe for secrets. No report is drawn without one: update it.",
+        "no crypto.getRandomValues here: expected a browser, or Node 19 or newer (18 with " +
+          "--experimental-global-webcrypto), with a generator that is safe for secrets. No report " +
+          "is drawn without one: update it.",
       );
     }
     globalThis.crypto.getRandomValues(this.#pool);

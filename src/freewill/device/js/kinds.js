@@ -51,7 +51,7 @@ function noisy(build) {
  * Rebuild a mechanism from its portable description; Shokri's with the table of its law.
  *
  * @param {any} spec
- * @param {any} [table]
+ * @param {any} [table] the table, or what gives it for an id
  * @returns {Mechanism}
  */
 export function mechanismFromSpec(spec, table = null) {
@@ -74,12 +74,6 @@ export function mechanismFromSpec(spec, table = null) {
   const { needed, free, build } = KINDS[name];
   const fields = name === "shokri" ? currentNames(rest) : rest;
   checkFields(fields, needed, free, `a ${name} mechanism`);
-  if (name === "shokri" && table === null) {
-    throw new FreewillError(
-      "shokri without the table of its solved law, which no device solves for: expected it under " +
-        '"tables". Write the survey by Survey.save of freewill for Python, which adds it.',
-    );
-  }
   try {
     return build(on, fields, table);
   } catch (error) {

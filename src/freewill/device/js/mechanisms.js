@@ -315,12 +315,19 @@ export class Shokri extends Tabulated {
   /**
    * @param {Alphabet} alphabet
    * @param {Record<string, any>} parameters quality_loss and, if you like, selection and the rest
-   * @param {number[][]} table the solved law, from the survey
+   * @param {any} table the solved law, from the survey, or what gives it for an id
    */
   constructor(alphabet, parameters, table) {
     super("shokri", alphabet);
     this.#parameters = checkedLosses(parameters, alphabet.size);
-    this.rows = checkedLaw(table, alphabet.size, "table");
+    const law = typeof table === "function" ? table(this.id) : table;
+    if (law === null || law === undefined) {
+      throw new FreewillError(
+        "shokri without the table of its solved law, which no device solves for: expected it under " +
+          '"tables". Write the survey by Survey.save of freewill for Python, which adds it.',
+      );
+    }
+    this.rows = checkedLaw(law, alphabet.size, "table");
     if (this.rows[0].length !== alphabet.size) {
       throw new FreewillError(
         `table of shape (${alphabet.size}, ${this.rows[0].length}): expected as many outputs as ` +

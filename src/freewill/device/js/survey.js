@@ -212,7 +212,7 @@ function faultOf(spec) {
   }
   const given = spec.mechanisms;
   if (!isObject(given) && !Array.isArray(given)) return `mechanisms ${shown(given)}`;
-  const entries = Object.values(given);
+  const entries = pairs(given).map(([, entry]) => entry);
   const wrong = entries.find((entry) => !isObject(entry));
   if (wrong !== undefined) return `mechanism ${shown(wrong)}`;
   if (Object.hasOwn(spec, "tables") && !isObject(spec.tables)) return `tables ${shown(spec.tables)}`;
@@ -236,24 +236,36 @@ function tooNew(spec, entries) {
 }
 
 /**
+ * Return names and mechanisms; of a list, the names that stand in them, if any do.
+ *
+ * @param {any} given an object, a list, or the pairs of a file
+ * @returns {[any, any][]}
+ */
+function pairs(given) {
+  if (Array.isArray(given)) return given.map((entry) => [null, entry]);
+  return given instanceof Map ? [...given] : Object.entries(given);
+}
+
+/**
  * Rebuild the mechanisms, each with the survey's alphabet unless it brings its own.
  *
  * @param {any} survey
  */
 function named(survey) {
-  const listed_ = Array.isArray(survey.mechanisms);
   const tables = new Map(Object.entries(survey.tables ?? {}));
   /** @type {Map<string, Mechanism>} */
   const mechanisms = new Map();
   /** @type {Map<string, string>} */
   const descriptions = new Map();
-  for (const [key, entry] of Object.entries(survey.mechanisms)) {
+  for (const [key, entry] of pairs(survey.mechanisms)) {
     const spec = { version: SPEC_VERSION, alphabet: survey.alphabet, ...entry };
-    const given = listed_ ? (spec.name ?? null) : key;
-    if (listed_) delete spec.name;
+    const given = key ?? spec.name ?? null;
+    if (key === null) delete spec.name;
     const text = spec.description ?? null;
     delete spec.description;
-    const mechanism = built(spec, given || mechanisms.size + 1, tables.get(given) ?? null);
+    const mechanism = built(spec, given || mechanisms.size + 1, (id) => {
+      return tables.get(given || id) ?? null;
+    });
     const name = given || mechanism.id;
     checkName(name);
     if (mechanisms.has(name)) {
@@ -276,7 +288,7 @@ function named(survey) {
 /**
  * @param {any} spec
  * @param {string | number} name
- * @param {any} table
+ * @param {(id: string) => any} table
  */
 function built(spec, name, table) {
   try {
