@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import freewill as fw
 from freewill.alphabets import distances
 from freewill.device.budget import cost, diameter
+from freewill.device.sent import amount, amount_text
 from freewill.errors import BudgetError, DeviceError, ParameterError
 
 LINE = fw.Linear(0, 9)
@@ -144,6 +145,28 @@ def test_the_diameter_is_the_largest_distance(columns, rows, width, height):
     line = fw.Linear(0, columns * 3, step=3)
     assert diameter(line) == distances(line).max() == columns * 3
     assert diameter(fw.Categorical([str(n) for n in range(columns)])) == (columns > 1)
+
+
+EPSILONS = [5e-324, 1e-300, 1.2345678901234567e-7, 0.1, 123.45678901234567]
+
+
+def ends():
+    """Costs at the ends of what doubles hold, with the most digits."""
+    for cell in (1e-150, 0.1, 1.2345678901234567e100):
+        grid = fw.Grid(3, 2, cell=(cell, cell * 1.2345))
+        for epsilon in (1e-120 / cell, 0.1 / cell, 1.2345678901234567e280 / max(cell, 1)):
+            yield cost(fw.PlanarGeometric(grid, epsilon))
+    for epsilon in (*EPSILONS, 1e270):
+        yield cost(fw.Geometric(fw.Linear(0, 2**53, step=2**52), epsilon))
+
+
+def test_sums_at_the_ends_of_doubles_come_back_from_their_texts(tmp_path):
+    total = sum([*map(Fraction, map(repr, EPSILONS)), *ends()], Fraction(0)) * 10**5
+    assert amount(amount_text(total)) == total
+    for number, epsilon in enumerate(EPSILONS):
+        device = fw.Device(fw.KRR(LINE, epsilon), tmp_path / "m", question=f"question {number}")
+        assert device.row(3) == device.row(4)
+    assert fw.Memory(tmp_path / "m").spent == sum(map(Fraction, map(repr, EPSILONS)), Fraction(0))
 
 
 def test_devices_that_share_a_memory_share_the_sum(tmp_path):

@@ -12,7 +12,8 @@ Amount: TypeAlias = Fraction | float
 """An epsilon, exactly; the only float among them is infinity."""
 
 _INFINITE = "infinite"
-_RATIO = re.compile(r"(0|[1-9][0-9]{0,999})(?:/([1-9][0-9]{0,999}))?")
+_RATIO = re.compile(r"(0|[1-9][0-9]{0,3999})(?:/([1-9][0-9]{0,3999}))?")
+"""Of doubles and distances at their ends, sums have up to a thousand digits."""
 _REPORT_ID = re.compile(r"[0-9a-f]{32}")
 _FIELDS = ("mechanism", "words", "value", "report_id", "epsilon")
 

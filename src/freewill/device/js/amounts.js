@@ -7,7 +7,8 @@ import { fromDouble } from "./exponential.js";
 /** @typedef {{n: bigint, d: bigint} | number} Amount n / d in lowest terms; the only number is Infinity */
 
 const INFINITE = "infinite";
-const RATIO = /^(0|[1-9][0-9]{0,999})(?:\/([1-9][0-9]{0,999}))?$/;
+/** Of doubles and distances at their ends, sums have up to a thousand digits. */
+const RATIO = /^(0|[1-9][0-9]{0,3999})(?:\/([1-9][0-9]{0,3999}))?$/;
 const DECIMAL = /^([0-9]+)(?:\.([0-9]+))?(?:e([+-]?[0-9]+))?$/;
 
 /** @type {Amount} */
