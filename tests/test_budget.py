@@ -141,7 +141,9 @@ def test_a_blind_law_costs_nothing():
 def test_the_diameter_is_the_largest_distance(columns, rows, width, height):
     grid = fw.Grid(columns, rows, cell=(width, height))
     largest = float(distances(grid).max())
-    assert largest <= diameter(grid) <= largest * (1 + 1e-12)
+    assert diameter(grid) <= largest * (1 + 1e-12)
+    across, up = Fraction(width) * (columns - 1), Fraction(height) * (rows - 1)
+    assert diameter(grid) ** 2 >= across**2 + up**2  # in whole numbers, without any rounding
     line = fw.Linear(0, columns * 3, step=3)
     assert diameter(line) == distances(line).max() == columns * 3
     assert diameter(fw.Categorical([str(n) for n in range(columns)])) == (columns > 1)
