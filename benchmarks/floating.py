@@ -1,7 +1,7 @@
-"""Samplers in floating point, as they are usually written: what exact draws are timed against.
+"""Samplers in floating point, those of release 0.1: what exact draws are timed against.
 
 An exponential number T decides: geometric noise is T divided by a decay, k-RR compares T with a
-threshold, tables are searched for e^-T. Rare outputs are rounded away, and the promise with them
+threshold, tables are searched for e^-T. Their probabilities are rounded, and the promise with them
 (docs/devices.md); for timing alone.
 """
 
@@ -12,7 +12,24 @@ import numpy as np
 import freewill as fw
 from freewill.types import FloatArray, IntArray, PackedBits
 
+_LONG, _SHORT = 24.0, 2.0**-24
 Sampler = Callable[[IntArray, np.random.Generator], IntArray | PackedBits]
+
+
+def waits(count: int, rng: np.random.Generator) -> FloatArray:
+    """Draw exponential numbers, long ones continued and short ones drawn among short ones."""
+    every = rng.standard_exponential(count)
+    far, waited = np.flatnonzero(every > _LONG), _LONG
+    while far.size:
+        more = rng.standard_exponential(far.size)
+        every[far] = waited + more
+        far, waited = far[more > _LONG], waited + _LONG
+    near, width = np.flatnonzero(every < _SHORT), _SHORT
+    while near.size and width > 0:
+        every[near] = -np.log1p(rng.random(near.size) * np.expm1(-width))
+        width *= _SHORT
+        near = near[every[near] < width]
+    return every
 
 
 def krr(mechanism: fw.KRR) -> Sampler:
@@ -22,7 +39,7 @@ def krr(mechanism: fw.KRR) -> Sampler:
 
     def draw(values: IntArray, rng: np.random.Generator) -> IntArray:
         blind = rng.integers(0, size, size=values.shape)
-        return np.where(rng.standard_exponential(values.shape) > patience, blind, values)
+        return np.where(waits(values.size, rng) > patience, blind, values)
 
     return draw
 
@@ -49,7 +66,7 @@ def geometric(mechanism: fw.Geometric) -> Sampler:
     shift = -np.log1p(np.expm1(-decay) / 2)
 
     def draw(values: IntArray, rng: np.random.Generator) -> IntArray:
-        far = (rng.standard_exponential(values.shape) + shift) / decay
+        far = (waits(values.size, rng) + shift) / decay
         steps = np.minimum(far, last).astype(np.int64)
         side = rng.integers(0, 2, values.shape, dtype=np.int8)
         return np.asarray(np.clip(np.where(side, values + steps, values - steps), 0, last))
@@ -95,7 +112,7 @@ def _searched(weights: FloatArray) -> Callable[[int, np.random.Generator], IntAr
     cumulative = np.cumsum(weights[order])
 
     def draw(count: int, rng: np.random.Generator) -> IntArray:
-        uniform = np.exp(-rng.standard_exponential(count)) * cumulative[-1]
+        uniform = np.exp(-waits(count, rng)) * cumulative[-1]
         found = np.searchsorted(cumulative, uniform, side="right")
         return np.asarray(order[np.minimum(found, order.size - 1)])
 
