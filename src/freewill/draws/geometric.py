@@ -140,6 +140,10 @@ class Steps:
     upward: BoolArray
     far: IntArray
 
+    def part(self, which: slice) -> "Steps":
+        """Return some of them."""
+        return Steps(self.moved[which], self.upward[which], self.far[which])
+
     def away(self, skipped: int) -> FloatArray:
         """How far each step goes, as doubles, with zeros for the digits left open."""
         return np.asarray(self.moved * (self.far * 2.0**skipped + 1))
@@ -153,12 +157,13 @@ class Steps:
 
 def _spelled(digits: tuple[Chance, ...], count: int, rng: np.random.Generator) -> IntArray:
     """Draw numbers by their binary digits, eight of which make a byte."""
-    number = np.zeros(count, dtype=np.int64)
-    for start in range(0, len(digits), 8):
-        part = np.zeros(count, dtype=np.uint8)
-        for place, digit in enumerate(digits[start : start + 8]):
-            part |= drawn(digit, count, rng).view(np.uint8) << np.uint8(place)
-        number |= part.astype(np.int64) << start
+    byte = np.zeros(count, dtype=np.uint8)
+    for place, digit in enumerate(digits[:8]):
+        shifted = drawn(digit, count, rng).view(np.uint8)
+        byte |= np.left_shift(shifted, place, out=shifted)
+    number = byte.astype(np.int64)
+    if digits[8:]:
+        number |= _spelled(digits[8:], count, rng) << 8
     return number
 
 
