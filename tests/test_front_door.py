@@ -31,6 +31,9 @@ for mechanism in mechanisms:
 fw.Shokri(line, quality_loss=2.0).spec()
 survey = fw.Survey(line, {{"mine": mechanisms[0]}})
 assert fw.Survey.from_spec(survey.spec()) == survey
+for mechanism in mechanisms[:5]:
+    device = fw.Device(mechanism, fw.Memory(), fw.Budget(float("inf")), "what-is-it")
+    assert device.row(3) == device.row(4)
 assert fw.Categorical(["a", "b"]).encode(["b"]) == [1]
 print("fine")
 """

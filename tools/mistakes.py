@@ -108,7 +108,24 @@ PYTHON = (
     Mistake("Bits inverted as if they were values",
             "fw.inversion(fw.collect([(bits, bits.obfuscate([3, 4]))]))"),
 )  # fmt: skip
-CHAPTERS = {"Surveys": SURVEYS, "True values": VALUES, "Reports": REPORTS, "Python": PYTHON}
+DEVICES = (
+    Mistake("Several values at once", "fw.Device(noisy).report([41, 42])"),
+    Mistake("A value outside", "fw.Device(noisy).report(141)"),
+    Mistake("A memory, and no question", "fw.Device(noisy, memory='sent.memory')"),
+    Mistake("An id that many would take",
+            "fw.Device(noisy, memory='sent.memory', question='q1')"),
+    Mistake("More than the budget has", "fw.Device(noisy, budget=fw.Budget(0.5)).report(41)"),
+    Mistake("No privacy on a budget",
+            "fw.Device(fw.Identity(ages), budget=fw.Budget(100)).report(41)"),
+    Mistake("A number for a budget", "fw.Device(noisy, budget=2)"),
+)  # fmt: skip
+CHAPTERS = {
+    "Surveys": SURVEYS,
+    "True values": VALUES,
+    "Reports": REPORTS,
+    "Python": PYTHON,
+    "Devices": DEVICES,
+}
 
 
 def prepare(folder: Path) -> None:

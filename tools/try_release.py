@@ -23,6 +23,7 @@ SURVEY = {
     },
 }
 IN_SOURCE = ("tests/contract.py", "conftest.py", "docs/skeleton.py", "LICENSE", "pyproject.toml")
+IN_WHEEL = ("freewill/device/js/freewill.js", "freewill/device/js/package.json")
 DOCTESTS = (
     "freewill",
     "freewill.simplex",
@@ -47,6 +48,9 @@ def try_wheel(wheel: Path, folder: Path) -> None:
     python, freewill = (folder / "venv" / "bin" / name for name in ("python", "freewill"))
     quiet = ["--quiet", "--disable-pip-version-check"]
     run(folder, python, "-m", "pip", "install", *quiet, wheel)
+    with zipfile.ZipFile(wheel) as held:
+        if missing := [name for name in IN_WHEEL if name not in held.namelist()]:
+            raise SystemExit(f"{wheel.name} lacks {missing[0]}.")
     version = run(folder, python, "-c", "import freewill; print(freewill.__version__)").strip()
     if f"-{version}-" not in wheel.name:
         raise SystemExit(f"{wheel.name} holds version {version}.")

@@ -18,8 +18,11 @@ __version__ = "0.2.0"
 _HOMES = {
     "alphabets": ("Alphabet", "Categorical", "Grid", "Linear", "alphabet_from_spec", "distances"),
     "calibration": ("calibrate",),
+    "device": ("Budget", "Device", "Memory", "Sent"),
     "errors": (
         "AlphabetError",
+        "BudgetError",
+        "DeviceError",
         "EvidenceError",
         "FreewillError",
         "IdentifiabilityError",
@@ -43,7 +46,7 @@ _HOMES = {
         "unresolved_directions",
     ),
     "evidence": ("Evidence", "Group", "collect", "merge"),
-    "guarantees": ("AdversaryLoss", "Audit", "Guarantee", "LossAudit", "audit"),
+    "guarantees": ("AdversaryLoss", "Audit", "ExactAudit", "Guarantee", "LossAudit", "audit"),
     "inference": (
         "ChoiceAwareEstimate",
         "ChoiceCheck",

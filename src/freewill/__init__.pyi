@@ -9,7 +9,13 @@ from freewill.alphabets import Linear as Linear
 from freewill.alphabets import alphabet_from_spec as alphabet_from_spec
 from freewill.alphabets import distances as distances
 from freewill.calibration import calibrate as calibrate
+from freewill.device import Budget as Budget
+from freewill.device import Device as Device
+from freewill.device import Memory as Memory
+from freewill.device import Sent as Sent
 from freewill.errors import AlphabetError as AlphabetError
+from freewill.errors import BudgetError as BudgetError
+from freewill.errors import DeviceError as DeviceError
 from freewill.errors import EvidenceError as EvidenceError
 from freewill.errors import FreewillError as FreewillError
 from freewill.errors import IdentifiabilityError as IdentifiabilityError
@@ -35,6 +41,7 @@ from freewill.evidence import collect as collect
 from freewill.evidence import merge as merge
 from freewill.guarantees import AdversaryLoss as AdversaryLoss
 from freewill.guarantees import Audit as Audit
+from freewill.guarantees import ExactAudit as ExactAudit
 from freewill.guarantees import Guarantee as Guarantee
 from freewill.guarantees import LossAudit as LossAudit
 from freewill.guarantees import audit as audit

@@ -3,7 +3,7 @@
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -13,12 +13,20 @@ from freewill.alphabets import Alphabet, alphabet_from_spec, checked_kind, refus
 from freewill.atomic import checked_path, whole_file
 from freewill.errors import FreewillError, SurveyError, first_line, shown, why
 from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
-from freewill.mechanisms import Mechanism, from_spec
+from freewill.mechanisms import Mechanism, Shokri, from_spec
 from freewill.mechanisms.base import SPEC_VERSION, is_mechanism
 from freewill.types import Spec, is_whole_text
+from freewill.wording import LONGEST_ID, LONGEST_TEXT, LONGEST_TITLE, SHORTEST_ID, checked_text
 
 SURVEY_VERSION = 1
+WORDED_VERSION = 2
+"""Of files with texts for people or tables for devices, which earlier releases cannot read."""
 _HEAD = "freewill survey"
+_NEEDED = (_HEAD, "alphabet", "mechanisms")
+_TEXTS = ("title", "question", "question_id")
+_TABLES = "tables"
+_OPTIONAL = (*_TEXTS, _TABLES)
+"""Fields of version 2, beside the `description` of a mechanism."""
 _SHOWN = 8
 
 
@@ -26,7 +34,10 @@ _SHOWN = 8
 class Survey:
     """An alphabet and the mechanisms that people choose from, each under a name.
 
-    A report names its mechanism by this name or by the mechanism's `id`.
+    A report names its mechanism by this name or by the mechanism's `id`. For people there may be a
+    title, the question and a description of each choice. A `question_id` stays when the wording of
+    the question is mended: by it, or by the question itself, a device knows what it has answered
+    (docs/one-report.md). No text changes the id of a mechanism.
 
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 99)
@@ -39,6 +50,10 @@ class Survey:
 
     alphabet: Alphabet
     mechanisms: Mapping[str, Mechanism]
+    title: str | None = None
+    question: str | None = None
+    question_id: str | None = None
+    descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         try:
@@ -79,12 +94,38 @@ class Survey:
                     f"{name!r} is the name of one mechanism and the id of another: rename it."
                 )
         object.__setattr__(self, "mechanisms", MappingProxyType(offered))
+        self._check_texts()
+
+    def _check_texts(self) -> None:
+        for name, longest, shortest in (
+            ("title", LONGEST_TITLE, 1),
+            ("question", LONGEST_TEXT, 1),
+            ("question_id", LONGEST_ID, SHORTEST_ID),
+        ):
+            if getattr(self, name) is not None:
+                checked_text(getattr(self, name), name, longest, SurveyError, shortest)
+        try:
+            described = dict(self.descriptions)
+        except (TypeError, ValueError):
+            raise SurveyError(
+                f"descriptions={shown(self.descriptions)}: expected texts by the names of "
+                f"mechanisms, such as {{'careful': 'Within ten years.'}}."
+            ) from None
+        for name, text in described.items():
+            if name not in self.mechanisms:
+                raise SurveyError(
+                    f"a description of {shown(name)}, which is not on offer: expected "
+                    f"{listed(self.mechanisms)}."
+                )
+            checked_text(text, f"description of {name!r}:", LONGEST_TEXT, SurveyError)
+        object.__setattr__(self, "descriptions", MappingProxyType(described))
 
     def __hash__(self) -> int:
         return hash(tuple((name, mechanism.id) for name, mechanism in self.mechanisms.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Survey, (self.alphabet, dict(self.mechanisms))
+        texts = (self.title, self.question, self.question_id, dict(self.descriptions))
+        return Survey, (self.alphabet, dict(self.mechanisms), *texts)
 
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
@@ -102,11 +143,32 @@ class Survey:
         return MappingProxyType({**by_id, **{name: name for name in self.mechanisms}})
 
     def spec(self) -> Spec:
-        """Return the portable description, ready for JSON."""
+        """Return the portable description, ready for JSON; of version 2 if it needs that."""
         mechanisms = {name: mechanism.spec() for name, mechanism in self.mechanisms.items()}
-        for spec in mechanisms.values():
+        for name, spec in mechanisms.items():
             del spec["alphabet"]
-        return {_HEAD: SURVEY_VERSION, "alphabet": self.alphabet.spec(), "mechanisms": mechanisms}
+            if name in self.descriptions:
+                spec["description"] = self.descriptions[name]
+        given = {name: getattr(self, name) for name in _TEXTS if getattr(self, name) is not None}
+        version = WORDED_VERSION if given or self.descriptions else SURVEY_VERSION
+        alphabet = self.alphabet.spec()
+        return {_HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
+
+    def for_devices(self) -> Spec:
+        """Return the description with the solved law of every Shokri mechanism, whole.
+
+        No device solves for it, and one that asked for the row of its value would tell the value.
+
+        >>> import freewill as fw
+        >>> pair = fw.Categorical(["yes", "no"])
+        >>> survey = fw.Survey(pair, {"shy": fw.Shokri(pair, 0.25, selection="coin")})
+        >>> survey.for_devices()["tables"]
+        {'shy': [[0.75, 0.25], [0.25, 0.75]]}
+        """
+        offered = self.mechanisms.items()
+        tables = {name: one.matrix.tolist() for name, one in offered if isinstance(one, Shokri)}
+        spec = self.spec()
+        return {**spec, _HEAD: WORDED_VERSION, _TABLES: tables} if tables else spec
 
     @classmethod
     def from_spec(cls, spec: Any) -> "Survey":
@@ -120,22 +182,22 @@ class Survey:
         >>> Survey.from_spec(survey.spec()) == survey
         True
         """
+        _check_version(spec)
         fault = _fault(spec)
         if fault:
             raise SurveyError(
                 f'{fault}: expected {{"{_HEAD}": {SURVEY_VERSION}, "alphabet": ..., '
-                f'"mechanisms": ...}}. See docs/reports.md.'
-            )
-        if spec[_HEAD] != SURVEY_VERSION:
-            raise SurveyError(
-                f"survey version {spec[_HEAD]}: this release reads version {SURVEY_VERSION}. "
-                f"Update freewill, or write the survey again."
+                f'"mechanisms": ...}} and, in version {WORDED_VERSION}, if you like, '
+                f"{', '.join(_OPTIONAL)}. See docs/surveys.md."
             )
         try:
             alphabet = alphabet_from_spec(spec["alphabet"])
             # Before any mechanism is built on it.
             refuse_vast(alphabet, SurveyError)
-            return cls(alphabet, _named(spec))
+            texts = {name: spec[name] for name in _TEXTS if name in spec}
+            mechanisms, descriptions = _named(spec)
+            mechanisms |= _tabulated(mechanisms, spec.get(_TABLES, {}))
+            return cls(alphabet, mechanisms, **texts, descriptions=descriptions)
         except SurveyError:
             raise
         except FreewillError as error:
@@ -160,13 +222,13 @@ class Survey:
             raise SurveyError(f"survey {path}: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write the survey to a .json file."""
+        """Write the survey to a .json file, as devices and collectors read it."""
         path = checked_path(path, SurveyError)
         if path.suffix != ".json":
             raise SurveyError(f"{path}: surveys are written as .json.")
         try:
             with whole_file(path) as part:
-                part.write_text(json.dumps(self.spec(), indent=2) + "\n", encoding="utf-8")
+                part.write_text(json.dumps(self.for_devices(), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise SurveyError(f"{path} cannot be written: {why(error)}.") from None
 
@@ -185,16 +247,26 @@ def check_name(name: Any) -> None:
         )
 
 
+def _check_version(spec: Any) -> None:
+    """Refuse a survey of another version, before any field that it alone may have."""
+    version = spec.get(_HEAD) if isinstance(spec, dict) else None
+    if type(version) is int and version not in (SURVEY_VERSION, WORDED_VERSION):
+        raise SurveyError(
+            f"survey version {shown(version)}: this release reads versions {SURVEY_VERSION} and "
+            f"{WORDED_VERSION}. Update freewill, or write the survey again."
+        )
+
+
 def _fault(spec: Any) -> str:
     """Say what is wrong with the outer form of a survey, if anything is."""
     if not isinstance(spec, dict):
         return f"a survey of type {type(spec).__name__}"
-    for field in (_HEAD, "alphabet", "mechanisms"):
-        if field not in spec:
-            return f"no field {field!r}"
-    unknown = sorted(map(str, spec.keys() - {_HEAD, "alphabet", "mechanisms"}))
+    for name in _NEEDED:
+        if name not in spec:
+            return f"no field {name!r}"
+    unknown = sorted(map(str, spec.keys() - {*_NEEDED, *_OPTIONAL}))
     if unknown:
-        return f"unknown field {unknown[0]!r}"
+        return f"unknown field {shown(unknown[0])}"
     if type(spec[_HEAD]) is not int or not isinstance(spec["alphabet"], dict):
         return f"version {spec[_HEAD]!r} or alphabet {spec['alphabet']!r}"
     entries = spec["mechanisms"]
@@ -202,17 +274,33 @@ def _fault(spec: Any) -> str:
         return f"mechanisms of type {type(entries).__name__}"
     listed = entries.values() if isinstance(entries, dict) else entries
     wrong = [f"mechanism {entry!r}" for entry in listed if not isinstance(entry, dict)]
-    return wrong[0] if wrong else ""
+    if not isinstance(spec.get(_TABLES, {}), dict):
+        wrong.append(f"tables {shown(spec[_TABLES])}")
+    return wrong[0] if wrong else _too_new(spec, listed)
 
 
-def _named(survey: Spec) -> dict[str, Mechanism]:
-    """Rebuild the mechanisms, each with the survey's alphabet unless it brings its own."""
+def _too_new(spec: Spec, entries: Iterable[Spec]) -> str:
+    """Say which field of version 2 stands in a file of version 1, if any does."""
+    newer = [name for name in _OPTIONAL if name in spec]
+    newer += ["description"] * any("description" in entry for entry in entries)
+    if not newer or spec[_HEAD] != SURVEY_VERSION:
+        return ""
+    return f'{newer[0]!r}, a field of "{_HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
+
+
+def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
+    """Rebuild the mechanisms, each with the survey's alphabet unless it brings its own.
+
+    Beside them stand their descriptions, which are no part of a mechanism.
+    """
     entries = survey["mechanisms"]
     pairs = entries.items() if isinstance(entries, dict) else ((None, entry) for entry in entries)
     named: dict[str, Mechanism] = {}
+    described: dict[str, str] = {}
     for key, entry in pairs:
         spec = {"version": SPEC_VERSION, "alphabet": survey["alphabet"], **entry}
         given = spec.pop("name", None) if key is None else key
+        text = spec.pop("description", None)
         try:
             if spec["alphabet"] != survey["alphabet"]:
                 refuse_vast(alphabet_from_spec(spec["alphabet"]), SurveyError)
@@ -224,7 +312,28 @@ def _named(survey: Spec) -> dict[str, Mechanism]:
         if name in named:
             raise SurveyError(f"mechanism {name!r} is named twice: names must differ.")
         named[name] = mechanism
-    return named
+        if text is not None:
+            described[name] = text
+    return named, described
+
+
+def _tabulated(
+    mechanisms: Mapping[str, Mechanism], tables: Mapping[str, Any]
+) -> dict[str, Mechanism]:
+    """Return the mechanisms that bring a solved law, with it."""
+    found: dict[str, Mechanism] = {}
+    for name, table in tables.items():
+        mechanism = mechanisms.get(name)
+        if not isinstance(mechanism, Shokri):
+            raise SurveyError(
+                f"a table for {shown(name)}: expected the name of a Shokri mechanism of this "
+                f"survey, for all others have a formula or bring their law. Leave it out."
+            )
+        try:
+            found[name] = mechanism.with_law(table)
+        except FreewillError as error:
+            raise SurveyError(f"mechanism {name!r}: {error}") from None
+    return found
 
 
 def parsed(content: bytes, suffix: str) -> Any:

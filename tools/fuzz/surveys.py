@@ -52,6 +52,12 @@ for _document, _alphabet in zip(_DOCUMENTS, ALPHABETS, strict=True):
     _bare = _optimal(_alphabet).spec()
     del _bare["alphabet"]
     _document["mechanisms"]["best"] = _bare
+_TEXTS = ("Ages", "How old are you?", "our-town/age", {"k": "Careful.", "bits": "Bits."})
+_DOCUMENTS.append(fw.Survey(_LINE, offered(_LINE), *_TEXTS).spec())
+_DOCUMENTS += [
+    fw.Survey(alphabet, {**offered(alphabet), "best": _optimal(alphabet)}).for_devices()
+    for alphabet in ALPHABETS
+]
 
 
 def file_of_survey(case: Case) -> str:

@@ -7,7 +7,7 @@ from urllib.request import urlopen
 
 from freewill.atomic import whole_file
 from freewill.cache import folder
-from freewill.errors import FreewillError
+from freewill.errors import FreewillError, several
 from freewill.numerals import whole
 from freewill.progress import progress
 
@@ -43,7 +43,7 @@ def download(url: str = URL, target: Path | None = None, sha256: str | None = SH
                 done += len(block)
                 show(done / size if size else 0.0)
             if size and done != size:
-                raise FreewillError(f"{url}: {done:,} of {size:,} bytes came. Try again.")
+                raise FreewillError(f"{url}: {done:,} of {several(size, 'byte')} came. Try again.")
             if sha256 is not None and digest.hexdigest() != sha256:
                 raise FreewillError(
                     f"{url}: the content has the SHA-256 {digest.hexdigest()}, expected {sha256}. "

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from freewill.atomic import checked_path
-from freewill.errors import ReportError, shown
+from freewill.errors import ReportError, several, shown
 
 FORMATS = {
     ".parquet": "parquet",
@@ -42,8 +42,8 @@ class Files:
             now_size, now_time = _state(path)
             if (now_size, now_time) != (size, time):
                 raise ReportError(
-                    f"{path} changed while it was read ({size:,} bytes at first, {now_size:,} "
-                    f"now). Read it again when nothing writes to it, or read a copy."
+                    f"{path} changed while it was read ({several(size, 'byte')} at first, "
+                    f"{now_size:,} now). Read it again when nothing writes to it, or read a copy."
                 )
 
     def __str__(self) -> str:
