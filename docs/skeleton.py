@@ -58,4 +58,4 @@ class Exponential(Mechanism):
 
     def guarantee(self) -> Guarantee:
         """epsilon-geo-indistinguishability."""
-        return Guarantee("geo", self.epsilon)
+        return Guarantee("geo", self.epsilon, self.alphabet.unit)
