@@ -8,7 +8,7 @@ was meant, or an epsilon of 45. Two things tell, under a uniform prior:
   any two values. One per unit of distance is taken over the *typical distance*, the mean of
   d(x, x') over all pairs: what lies between two people of whom nothing is known.
 
-The chance is an average, for a law that sends "no" whatever the truth has a chance of 1 at one value
+The chance is an average: a law that sends "no" whatever the truth has a chance of 1 at one value,
 and hides everything.
 """
 
