@@ -124,8 +124,7 @@ class TestEpsilonsThatAreNone:
 
     @pytest.mark.parametrize(
         "epsilon",
-        [0, 0.0, -0.0, np.float64(0), np.float32(-0.0), np.int64(0), Fraction(0)]
-        + [Fraction(1, 10**400), Fraction(-1, 10**400)],
+        [0, 0.0, -0.0, np.float64(0), np.float32(-0.0), Fraction(0), Fraction(-1, 10**400)],
     )
     def test_zero_is_full_privacy(self, build, epsilon):
         with pytest.raises(fw.ParameterError) as caught:
@@ -146,7 +145,9 @@ class TestEpsilonsThatAreNone:
         "epsilon", ["0", "0.0", "-0", b"0", Decimal(0), False, [0], -1.0, -5e-324, np.nan, None]
     )
     def test_whoever_may_have_meant_zero_is_not_sent_to_no_privacy(self, build, epsilon):
-        with pytest.raises(fw.ParameterError, match=r"For full, send no report\.") as caught:
+        with pytest.raises(
+            fw.ParameterError, match=r"For full privacy, send no report\."
+        ) as caught:
             build(LINE, epsilon)
         assert "Identity" not in str(caught.value)
 

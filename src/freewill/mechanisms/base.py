@@ -256,7 +256,9 @@ def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float
     if not 0 < value < math.inf:
         # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
         advice = (
-            "For no privacy at all, use Identity." if value > 0 else "For full, send no report."
+            "For no privacy at all, use Identity."
+            if value > 0
+            else "For full privacy, send no report."
         )
         raise ParameterError(
             f"{given}: must be a number > 0 and finite (the larger, the less private). {advice}"
