@@ -18,6 +18,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "alphabets": ("Alphabet", "Categorical", "Grid", "Linear", "alphabet_from_spec", "distances"),
     "calibration": ("calibrate",),
+    "device": ("Explanation", "SurveyExplanation", "explain"),
     "errors": (
         "AlphabetError",
         "EvidenceError",
