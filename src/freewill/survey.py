@@ -13,17 +13,19 @@ from freewill.alphabets import Alphabet, alphabet_from_spec, checked_kind, refus
 from freewill.atomic import checked_path, whole_file
 from freewill.errors import FreewillError, SurveyError, first_line, shown, why
 from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
-from freewill.mechanisms import Mechanism, from_spec
+from freewill.mechanisms import Mechanism, Shokri, from_spec
 from freewill.mechanisms.base import SPEC_VERSION, is_mechanism
 from freewill.types import Spec, is_whole_text
 from freewill.wording import LONGEST_ID, LONGEST_TEXT, LONGEST_TITLE, SHORTEST_ID, checked_text
 
 SURVEY_VERSION = 1
 WORDED_VERSION = 2
-"""Of files with texts for people, which earlier releases cannot read."""
+"""Of files with texts for people or tables for devices, which earlier releases cannot read."""
 _HEAD = "freewill survey"
 _NEEDED = (_HEAD, "alphabet", "mechanisms")
-_OPTIONAL = ("title", "question", "question_id")
+_TEXTS = ("title", "question", "question_id")
+_TABLES = "tables"
+_OPTIONAL = (*_TEXTS, _TABLES)
 """Fields of version 2, beside the `description` of a mechanism."""
 _SHOWN = 8
 
@@ -147,10 +149,26 @@ class Survey:
             del spec["alphabet"]
             if name in self.descriptions:
                 spec["description"] = self.descriptions[name]
-        given = {name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None}
+        given = {name: getattr(self, name) for name in _TEXTS if getattr(self, name) is not None}
         version = WORDED_VERSION if given or self.descriptions else SURVEY_VERSION
         alphabet = self.alphabet.spec()
         return {_HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
+
+    def for_devices(self) -> Spec:
+        """Return the description with the solved law of every Shokri mechanism, whole.
+
+        No device solves for it, and one that asked for the row of its value would tell the value.
+
+        >>> import freewill as fw
+        >>> pair = fw.Categorical(["yes", "no"])
+        >>> survey = fw.Survey(pair, {"shy": fw.Shokri(pair, 0.25, selection="coin")})
+        >>> survey.for_devices()["tables"]
+        {'shy': [[0.75, 0.25], [0.25, 0.75]]}
+        """
+        offered = self.mechanisms.items()
+        tables = {name: one.matrix.tolist() for name, one in offered if isinstance(one, Shokri)}
+        spec = self.spec()
+        return {**spec, _HEAD: WORDED_VERSION, _TABLES: tables} if tables else spec
 
     @classmethod
     def from_spec(cls, spec: Any) -> "Survey":
@@ -176,8 +194,9 @@ class Survey:
             alphabet = alphabet_from_spec(spec["alphabet"])
             # Before any mechanism is built on it.
             refuse_vast(alphabet, SurveyError)
-            texts = {name: spec[name] for name in _OPTIONAL if name in spec}
+            texts = {name: spec[name] for name in _TEXTS if name in spec}
             mechanisms, descriptions = _named(spec)
+            mechanisms |= _tabulated(mechanisms, spec.get(_TABLES, {}))
             return cls(alphabet, mechanisms, **texts, descriptions=descriptions)
         except SurveyError:
             raise
@@ -203,13 +222,13 @@ class Survey:
             raise SurveyError(f"survey {path}: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write the survey to a .json file."""
+        """Write the survey to a .json file, as devices and collectors read it."""
         path = checked_path(path, SurveyError)
         if path.suffix != ".json":
             raise SurveyError(f"{path}: surveys are written as .json.")
         try:
             with whole_file(path) as part:
-                part.write_text(json.dumps(self.spec(), indent=2) + "\n", encoding="utf-8")
+                part.write_text(json.dumps(self.for_devices(), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise SurveyError(f"{path} cannot be written: {why(error)}.") from None
 
@@ -255,6 +274,8 @@ def _fault(spec: Any) -> str:
         return f"mechanisms of type {type(entries).__name__}"
     listed = entries.values() if isinstance(entries, dict) else entries
     wrong = [f"mechanism {entry!r}" for entry in listed if not isinstance(entry, dict)]
+    if not isinstance(spec.get(_TABLES, {}), dict):
+        wrong.append(f"tables {shown(spec[_TABLES])}")
     return wrong[0] if wrong else _too_new(spec, listed)
 
 
@@ -294,6 +315,23 @@ def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
         if text is not None:
             described[name] = text
     return named, described
+
+
+def _tabulated(mechanisms: Mapping[str, Mechanism], tables: Spec) -> dict[str, Mechanism]:
+    """Return the mechanisms that bring a solved law, with it."""
+    found: dict[str, Mechanism] = {}
+    for name, table in tables.items():
+        mechanism = mechanisms.get(name)
+        if not isinstance(mechanism, Shokri):
+            raise SurveyError(
+                f"a table for {shown(name)}: expected the name of a Shokri mechanism of this "
+                f"survey, for all others have a formula or bring their law. Leave it out."
+            )
+        try:
+            found[name] = mechanism.with_law(table)
+        except FreewillError as error:
+            raise SurveyError(f"mechanism {name!r}: {error}") from None
+    return found
 
 
 def parsed(content: bytes, suffix: str) -> Any:

@@ -21,13 +21,13 @@ from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
 from freewill.cli.values import encode, read_columns
+from freewill.draws import Table, whole_weights
 from freewill.entropy import SystemGenerator
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.mechanisms.base import brief
 from freewill.numerals import number
 from freewill.progress import progress
 from freewill.reports import write_reports
-from freewill.sampling import Urn
 from freewill.survey import Survey
 from freewill.types import IntArray
 
@@ -100,7 +100,8 @@ def obfuscate(
             raise ParameterError("--choice and --share were both given: take one of them.")
         chosen = _named(given[-1][kept], offered)
     else:
-        chosen = Urn.of(parse_shares(share or [], offered)).draw(len(indices), rng)
+        weights = whole_weights(parse_shares(share or [], offered))
+        chosen = Table.of(weights).many(len(indices), rng)
     order = rng.permutation(len(indices))
     indices, chosen = indices[order], chosen[order]
     with progress("obfuscating"), standard_output(out, ".csv") as target:

@@ -16,11 +16,13 @@ from freewill.alphabets import (
     Alphabet,
     Grid,
     Linear,
+    checked_indices,
     distances,
     encode_values,
     readable,
     refuse_vast,
 )
+from freewill.draws import Source
 from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError, shown
 from freewill.guarantees import AdversaryLoss, Guarantee
 from freewill.operators import ListedMoments, Moments, Operator, probabilities
@@ -66,6 +68,22 @@ class Mechanism(Protocol):
         knows its seed, or works out its state, takes the noise off again.
         """
         ...
+
+    def draw(self, index: int, source: Source | None = None) -> Any:
+        """Draw the report of one index from random bytes, by the procedure of docs/devices.md.
+
+        The bytes are the operating system's unless a source is given. The law is that of
+        `obfuscate`, in the same exact numbers; a report of bits is a row of bytes.
+        """
+        ...
+
+    def weights(self) -> "list[list[int]] | None":
+        """Return the sampler's own numbers, [value][output of `outputs()`], for the exact audit.
+
+        P(y | x) is exactly the weight divided by the sum of its row. None where the numbers cannot
+        be listed.
+        """
+        return None
 
     def report(self, values: Any, rng: np.random.Generator | None = None) -> Any:
         """Draw a report of one value, or of each in a list, and return it in readable form.
@@ -243,6 +261,16 @@ def _packed(reports: Any, mechanism: Mechanism) -> FloatArray | Reports:
             f"reports {shown(reports)} of {mechanism.name}: expected hexadecimal digits, as many "
             f"in each text, as report gives them."
         ) from None
+
+
+def checked_index(index: Any, size: int) -> int:
+    """Return one index of the alphabet."""
+    found = checked_indices(index, size, "value")
+    if found.ndim:
+        raise AlphabetError(
+            f"index {shown(index)}: expected one index, 0 to {size - 1}. For many, use obfuscate."
+        )
+    return int(found)
 
 
 def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float:

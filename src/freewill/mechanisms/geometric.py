@@ -1,12 +1,14 @@
 """The truncated geometric mechanism on a line."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Linear, checked_indices
+from freewill.draws import Dyadic, Source, TwoSided, checked_source, precision, shortened
 from freewill.entropy import generator
 from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import (
@@ -14,9 +16,9 @@ from freewill.mechanisms.base import (
     Mechanism,
     checked_alphabet,
     checked_epsilon,
+    checked_index,
 )
 from freewill.operators import GeometricOperator
-from freewill.sampling import waits
 from freewill.types import FloatArray, IntArray, Reports
 
 _FLAT = 1e-200
@@ -52,25 +54,38 @@ class Geometric(Mechanism):
     def _decay(self) -> float:
         return self.epsilon * self.alphabet.step
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
-        """Draw how far, then to which side, then clip.
+    @cached_property
+    def steps(self) -> TwoSided:
+        """The chances of a step, of which all reports are made."""
+        step = Dyadic.of(self.alphabet.step)
+        bits = precision(Dyadic.of(self.epsilon).times(step))
+        return TwoSided.clipped(shortened(self.epsilon).times(step), bits, self.alphabet.size)
 
-        On either side, with half of the zero, P(noise >= t) = 2 a^t / (1 + a) for t >= 1. That is
-        P(T + log(2 / (1 + a)) >= t decay) for an exponential T, so that the noise is a wait
-        divided by the decay: infinite, hence clipped, where the decay is too small for doubles.
-        """
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+        """Add a step to each value, digit by digit, and clip."""
         rng, last = generator(rng), self.alphabet.size - 1
         truth = checked_indices(values, last + 1, "value")
-        with np.errstate(over="ignore"):
-            far = (waits(truth.shape, rng) + self._shift) / self._decay
-        steps = np.minimum(far, last).astype(np.int64)
-        side = rng.integers(0, 2, truth.shape, dtype=np.int8)
-        return np.asarray(np.clip(np.where(side, truth + steps, truth - steps), 0, last))
+        steps = self.steps.many(truth.size, rng).signed.reshape(truth.shape)
+        return np.asarray(np.clip(truth + steps, 0, last))
 
-    @property
-    def _shift(self) -> float:
-        """log(2 / (1 + a)), without cancellation."""
-        return float(-np.log1p(np.expm1(-self._decay) / 2))
+    def draw(self, index: int, source: Source | None = None) -> int:
+        """Add one step, and clip."""
+        value, last = checked_index(index, self.alphabet.size), self.alphabet.size - 1
+        return min(max(value + self.steps.step(checked_source(source)), 0), last)
+
+    def weights(self) -> list[list[int]]:
+        """Clip each step of the table of all steps."""
+        size = self.alphabet.size
+        still, away = self.steps.table()
+        rows = []
+        for x in range(size):
+            row = [0] * size
+            row[x] = still
+            for t, weight in enumerate(away, start=1):
+                row[min(x + t, size - 1)] += weight
+                row[max(x - t, 0)] += weight
+            rows.append(row)
+        return rows
 
     def operator(self, outputs: Reports) -> GeometricOperator:
         """Return the law of these outputs."""

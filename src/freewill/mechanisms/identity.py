@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_indices
+from freewill.draws import Source
 from freewill.guarantees import Guarantee
-from freewill.mechanisms.base import Mechanism, checked_alphabet
+from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_index
 from freewill.operators import SymbolOperator
 from freewill.types import FloatArray, IntArray, Reports
 
@@ -32,6 +33,15 @@ class Identity(Mechanism):
     def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Return the values."""
         return checked_indices(values, self.alphabet.size, "value").copy()
+
+    def draw(self, index: int, source: Source | None = None) -> int:
+        """Return the index; nothing is read."""
+        return checked_index(index, self.alphabet.size)
+
+    def weights(self) -> list[list[int]]:
+        """1 where z = x."""
+        places = range(self.alphabet.size)
+        return [[int(z == x) for z in places] for x in places]
 
     def operator(self, outputs: Reports) -> SymbolOperator:
         """Return the law of these outputs: 1 where z = x."""

@@ -2,12 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_indices
+from freewill.draws import (
+    Chance,
+    Dyadic,
+    Source,
+    below,
+    checked_source,
+    drawn,
+    exponential,
+    precision,
+    share,
+)
 from freewill.entropy import generator
 from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import (
@@ -17,9 +29,9 @@ from freewill.mechanisms.base import (
     checked_advantage,
     checked_alphabet,
     checked_epsilon,
+    checked_index,
 )
 from freewill.operators import SymbolOperator
-from freewill.sampling import waits
 from freewill.types import FloatArray, IntArray, Reports
 
 
@@ -47,21 +59,31 @@ class KRR(Mechanism):
         epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_LDP_EPSILON)
         object.__setattr__(self, "epsilon", epsilon)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
-        """Keep each value, or replace it by one drawn from the whole alphabet.
+    @cached_property
+    def replaced(self) -> Chance:
+        """The chance r = k / (k - 1 + e^epsilon) of a blind answer, rounded up, to privacy."""
+        size, exponent = self.alphabet.size, Dyadic.of(self.epsilon)
+        bits = precision(exponent, size.bit_length())
+        return Chance.up(*share(exponential(exponent, bits), size, size - 1), bits)
 
-        A value is replaced with probability k / (k - 1 + e^epsilon): when a wait is longer than
-        minus the logarithm of that.
-        """
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+        """Keep each value, or replace it by one drawn from the whole alphabet."""
         rng, size = generator(rng), self.alphabet.size
         truth = checked_indices(values, size, "value")
-        rare = np.exp(-self.epsilon)
-        kept = -np.expm1(-self.epsilon) / (1 + (size - 1) * rare)
-        # Each form where the other would cancel.
-        few = self.epsilon + np.log1p((size - 1) * rare) - np.log(size)
-        patience = -np.log1p(-kept) if kept < 0.5 else few
-        drawn = rng.integers(0, size, size=truth.shape)
-        return np.where(waits(truth.shape, rng) > patience, drawn, truth)
+        blind = rng.integers(0, size, size=truth.shape)
+        replaced = drawn(self.replaced, truth.size, rng).reshape(truth.shape)
+        return np.where(replaced, blind, truth)
+
+    def draw(self, index: int, source: Source | None = None) -> int:
+        """Toss the coin; replaced, the report is any value."""
+        value, source = checked_index(index, self.alphabet.size), checked_source(source)
+        return below(self.alphabet.size, source) if self.replaced.coin(source) else value
+
+    def weights(self) -> list[list[int]]:
+        """Return r / k where z is not x, 1 - r + r / k where it is, over k 2^shift."""
+        chance, places = self.replaced, range(self.alphabet.size)
+        truth = len(places) * ((1 << chance.shift) - chance.numerator) + chance.numerator
+        return [[truth if z == x else chance.numerator for z in places] for x in places]
 
     def operator(self, outputs: Reports) -> SymbolOperator:
         """Return the law of these outputs, scaled so that P(x | x) is 1."""

@@ -1,19 +1,20 @@
 """Any law at all, given as a matrix."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, Linear, alphabet_from_spec, checked_indices
+from freewill.draws import Source, Table, checked_source, whole_weights
 from freewill.entropy import generator
 from freewill.errors import LawError, several
 from freewill.guarantees import Guarantee, audit_epsilon
-from freewill.mechanisms.base import Mechanism, checked_alphabet
+from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_index
 from freewill.operators import DenseOperator
 from freewill.outputs import Symbols
-from freewill.sampling import Urn
 from freewill.types import FloatArray, IntArray, Reports, Spec, numbers
 
 _ROW_TOLERANCE = 1e-9
@@ -79,15 +80,34 @@ class Matrix(Mechanism):
         return Symbols(self.output_alphabet)
 
     def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
-        """Invert the cumulative law of each value, value by value."""
+        """Draw from the table of each value, value by value."""
         rng = generator(rng)
         truth = checked_indices(values, self.alphabet.size, "value")
         drawn = np.empty(truth.size, dtype=np.int64)
         order = np.argsort(truth, axis=None, kind="stable")
         present, starts = np.unique(truth.ravel()[order], return_index=True)
-        for value, people in zip(present, np.split(order, starts)[1:], strict=True):
-            drawn[people] = Urn.of(self.matrix[value]).draw(people.size, rng)
+        for value, people in zip(present.tolist(), np.split(order, starts)[1:], strict=True):
+            drawn[people] = self._table(value).many(people.size, rng)
         return drawn.reshape(truth.shape)
+
+    def draw(self, index: int, source: Source | None = None) -> int:
+        """Draw from the table of the value."""
+        value = checked_index(index, self.alphabet.size)
+        return self._table(value).draw(checked_source(source))
+
+    def weights(self) -> list[list[int]]:
+        """Return the rows, in whole numbers."""
+        return [whole_weights(row) for row in self.matrix]
+
+    def _table(self, value: int) -> Table:
+        """Return the row of a value, made when first drawn from."""
+        if value not in self._tables:
+            self._tables[value] = Table.of(whole_weights(self.matrix[value]))
+        return self._tables[value]
+
+    @cached_property
+    def _tables(self) -> dict[int, Table]:
+        return {}
 
     def operator(self, outputs: Reports) -> DenseOperator:
         """Return the law of these outputs, as an array."""

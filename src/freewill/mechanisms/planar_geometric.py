@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Grid, checked_indices
+from freewill.draws import LatticeNoise, Source, checked_source
 from freewill.entropy import generator
 from freewill.errors import AlphabetError, ParameterError
 from freewill.guarantees import Guarantee
@@ -17,9 +18,9 @@ from freewill.mechanisms.base import (
     Mechanism,
     checked_alphabet,
     checked_epsilon,
+    checked_index,
 )
 from freewill.operators import ConvolutionOperator, FoldedKernel
-from freewill.sampling import Urn
 from freewill.types import FloatArray, IntArray, Reports
 
 _NEGLIGIBLE = 50.0
@@ -70,30 +71,31 @@ class PlanarGeometric(Mechanism):
 
     @cached_property
     def kernel(self) -> FoldedKernel:
-        """The noise and its sums to infinity: sampler, law and loss all come from here."""
+        """The noise and its sums to infinity: law and loss come from here."""
         return _folded_noise(self.alphabet, self.epsilon)
 
+    @cached_property
+    def noise(self) -> LatticeNoise:
+        """The chances of which all reports are made."""
+        return LatticeNoise.of(self.epsilon, self.alphabet.cell)
+
     def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
-        """Draw a displacement, capped where every further one is clipped to the same cell."""
+        """Draw a displacement on the infinite grid, and clip."""
         rng, columns, rows = generator(rng), self.alphabet.columns, self.alphabet.rows
         truth = checked_indices(values, self.alphabet.size, "value")
-        drawn = self._urn.draw(truth.shape, rng)
-        down, aside = np.divmod(drawn, columns)
-        signs = rng.integers(0, 4, truth.shape)
+        aside, up = self.noise.many(truth.size, (columns - 1, rows - 1), rng)
         row, column = np.divmod(truth, columns)
-        row = np.clip(row + np.where(signs & 1, down, -down), 0, rows - 1)
-        column = np.clip(column + np.where(signs & 2, aside, -aside), 0, columns - 1)
+        row = np.clip(row + up.reshape(truth.shape), 0, rows - 1)
+        column = np.clip(column + aside.reshape(truth.shape), 0, columns - 1)
         return np.asarray(row * columns + column)
 
-    @cached_property
-    def _urn(self) -> Urn:
-        """The displacements in a quarter, those too long gathered at the end."""
-        inner, side, end, corner = self.kernel.quarter
-        capped = inner.copy()
-        capped[:, -1] = side[:, -1]
-        capped[-1, :] = end[-1, :]
-        capped[-1, -1] = corner[-1, -1]
-        return Urn.of(capped.ravel())
+    def draw(self, index: int, source: Source | None = None) -> int:
+        """Draw one displacement, and clip."""
+        columns, rows = self.alphabet.columns, self.alphabet.rows
+        row, column = divmod(checked_index(index, self.alphabet.size), columns)
+        aside, up = self.noise.draw(checked_source(source))
+        row, column = min(max(row + up, 0), rows - 1), min(max(column + aside, 0), columns - 1)
+        return row * columns + column
 
     def operator(self, outputs: Reports) -> ConvolutionOperator:
         """Return the law of these outputs."""

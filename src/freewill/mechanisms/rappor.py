@@ -2,12 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, checked_indices
+from freewill.draws import (
+    Chance,
+    Dyadic,
+    Source,
+    checked_source,
+    exponential,
+    precision,
+    share,
+)
 from freewill.entropy import generator
 from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import (
@@ -17,10 +27,10 @@ from freewill.mechanisms.base import (
     checked_advantage,
     checked_alphabet,
     checked_epsilon,
+    checked_index,
 )
 from freewill.operators import BitMoments, BitOperator
 from freewill.outputs import Bits
-from freewill.sampling import bernoulli_bits
 from freewill.types import FloatArray, PackedBits, Reports
 
 _TELLS_ALL = 150.0
@@ -61,15 +71,36 @@ class RAPPOR(Mechanism):
         """A bit for each value, packed."""
         return Bits(self.alphabet.size)
 
+    @cached_property
+    def flipped(self) -> Chance:
+        """The chance f = 1 / (1 + e^(epsilon/2)) of a flip, rounded up, to privacy."""
+        exponent = Dyadic.of(self.epsilon).doubled(-1)
+        bits = precision(exponent)
+        return Chance.up(*share(exponential(exponent, bits)), bits)
+
     def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> PackedBits:
         """Draw the flips, then flip the own bit once more."""
         truth = checked_indices(values, self.alphabet.size, "value").ravel()
         space = self.output_space
-        packed = bernoulli_bits(self.flip, truth.size * space.width, generator(rng))
+        packed = self.flipped.bits(truth.size * space.width, generator(rng))
         packed = packed.reshape(truth.size, space.width)
         packed[:, -1] &= space.last_byte
         packed[np.arange(truth.size), truth // 8] ^= np.left_shift(1, truth % 8).astype(np.uint8)
         return packed
+
+    def draw(self, index: int, source: Source | None = None) -> PackedBits:
+        """Toss a coin for each bit."""
+        value, source = checked_index(index, self.alphabet.size), checked_source(source)
+        bits = [(v == value) ^ self.flipped.coin(source) for v in range(self.alphabet.size)]
+        return np.packbits(bits, bitorder="little")
+
+    def weights(self) -> list[list[int]]:
+        """Multiply f for each bit that lies, 1 - f for each that does not."""
+        lie, size = self.flipped.numerator, self.alphabet.size
+        honest = (1 << self.flipped.shift) - lie
+        powers = [lie**lies * honest ** (size - lies) for lies in range(size + 1)]
+        patterns = self.output_space.numbers(self.outputs()).tolist()
+        return [[powers[(v ^ 1 << x).bit_count()] for v in patterns] for x in range(size)]
 
     def operator(self, outputs: Reports) -> BitOperator:
         """Return the law of these reports, scaled so that P(v | x) is 1 where v_x is set."""

@@ -1,0 +1,290 @@
+/**
+ * @file The chances that mechanisms toss coins by, from e^-x, to P bits.
+ *
+ * P leaves 192 bits to differences such as 1 - a: realised and claimed epsilon differ by less than
+ * any double shows, and never to the wrong side (docs/devices.md).
+ */
+
+import { Chance, HALF, coin } from "./draws.js";
+import {
+  bitLength,
+  floorLog2,
+  fromDouble,
+  power,
+  shifted,
+  squareRoot,
+  times,
+} from "./exponential.js";
+
+/** @typedef {import("./exponential.js").Dyadic} Dyadic */
+/** @typedef {import("./draws.js").Source} Source */
+
+const BITS = 192;
+const ROOT_BITS = 64;
+const SLACK = 64;
+const LEAST_BLOCK = 3;
+/** Up to how many digits a double counts offsets. */
+const EXACT_DIGITS = 40;
+/** Offsets whose acceptance is kept, and how many. */
+const NEAR = 2 ** 26;
+const REMEMBERED = 1 << 15;
+
+/**
+ * Return P for the smallest exponent that occurs.
+ *
+ * @param {Dyadic} smallest
+ * @returns {number}
+ */
+export function precision(smallest) {
+  return BITS + Math.max(0, -floorLog2(smallest));
+}
+
+/**
+ * Return epsilon (1 - 2^-64): by that much the noise is larger than promised, and all rounding is
+ * far smaller.
+ *
+ * @param {number} epsilon
+ * @returns {Dyadic}
+ */
+export function slackened(epsilon) {
+  return times(fromDouble(epsilon), { n: (1n << BigInt(SLACK)) - 1n, q: SLACK });
+}
+
+/**
+ * Return p / 2^scale cut to its first P bits, and `up` units in the last of them.
+ *
+ * @param {bigint} mantissa
+ * @param {bigint} scale
+ * @param {number} bits P
+ * @param {bigint} [up]
+ * @returns {Chance}
+ */
+function cut(mantissa, scale, bits, up = 0n) {
+  const spare = Math.max(0, bitLength(mantissa) - bits);
+  return new Chance((mantissa >> BigInt(spare)) + up, scale - BigInt(spare));
+}
+
+/**
+ * Return m a / (1 + (m - 1 or 1) a) to P bits: see `odds` and `replaced`.
+ *
+ * @param {import("./exponential.js").Power} a
+ * @param {bigint} times_
+ * @param {bigint} others
+ * @param {number} bits
+ * @param {bigint} up
+ */
+function ratio({ total, width, halvings }, times_, others, bits, up) {
+  const above = times_ * total;
+  const under = (1n << BigInt(width)) + ((others * total) >> halvings);
+  const room = Math.max(0, bits + 1 + bitLength(under) - bitLength(above));
+  return cut((above << BigInt(room)) / under, BigInt(room) + halvings, bits, up);
+}
+
+/**
+ * Return the chance m a / (1 + a), a = e^-x.
+ *
+ * @param {Dyadic} x
+ * @param {number} bits P
+ * @param {{m?: bigint, up?: boolean}} [how]
+ * @returns {Chance}
+ */
+export function odds(x, bits, { m = 1n, up = false } = {}) {
+  return ratio(power(x, bits), m, 1n, bits, up ? 2n : 0n);
+}
+
+/**
+ * Return k e^-x / (1 + (k - 1) e^-x), rounded up: how often k-RR draws a value anew.
+ *
+ * @param {Dyadic} x
+ * @param {number} k
+ * @param {number} bits P
+ * @returns {Chance}
+ */
+export function replaced(x, k, bits) {
+  return ratio(power(x, bits), BigInt(k), BigInt(k - 1), bits, 2n);
+}
+
+/**
+ * Return the chance e^-x, rounded down.
+ *
+ * @param {Dyadic} x
+ * @param {number} bits P
+ * @returns {Chance}
+ */
+export function exponential(x, bits) {
+  if (x.n === 0n) return new Chance(1n, 0);
+  const { total, width, halvings } = power(x, bits);
+  return cut(total, BigInt(width) + halvings, bits);
+}
+
+/**
+ * Two-sided geometric noise, P(i) ~ e^-(lambda |i|), from coins for its binary digits.
+ *
+ * The digits of a geometric number are independent: the i-th is 1 with odds e^-(lambda 2^i).
+ */
+export class GeometricNoise {
+  #moves;
+  #far;
+  /** @type {Chance[]} */
+  #digits = [];
+  /** Whether offsets are BigInts, because doubles could not count them. */
+  wide;
+
+  /**
+   * @param {Dyadic} lambda
+   * @param {number} bits P
+   * @param {number} count how many digits are drawn one by one
+   */
+  constructor(lambda, bits, count) {
+    this.#moves = odds(lambda, bits, { m: 2n });
+    this.#far = exponential({ n: lambda.n, q: lambda.q - count }, bits);
+    for (let i = 0; i < count; i += 1) {
+      this.#digits.push(odds({ n: lambda.n, q: lambda.q - i }, bits));
+    }
+    this.wide = count > EXACT_DIGITS;
+  }
+
+  /**
+   * Draw how far, 0 .. end-1, or `end` for any distance from there on; `count` digits reach `end`.
+   *
+   * @param {number} end
+   * @param {Source} source
+   * @returns {number}
+   */
+  clipped(end, source) {
+    if (!coin(this.#moves, source)) return 0;
+    const upward = coin(HALF, source);
+    let far = end;
+    if (this.#digits.length === 0 || !coin(this.#far, source)) far = Math.min(end, 1 + this.#low(source));
+    return upward ? far : -far;
+  }
+
+  /**
+   * Draw how far, without an end.
+   *
+   * @param {Source} source
+   * @returns {number | bigint}
+   */
+  draw(source) {
+    if (!coin(this.#moves, source)) return 0;
+    const upward = coin(HALF, source);
+    if (this.wide) {
+      let far = 1n;
+      while (coin(this.#far, source)) far += 1n << BigInt(this.#digits.length);
+      for (let i = 0; i < this.#digits.length; i += 1) {
+        if (coin(this.#digits[i], source)) far += 1n << BigInt(i);
+      }
+      return upward ? far : -far;
+    }
+    let far = 1;
+    while (coin(this.#far, source)) far += 2 ** this.#digits.length;
+    far += this.#low(source);
+    return upward ? far : -far;
+  }
+
+  /** @param {Source} source */
+  #low(source) {
+    let found = 0;
+    for (let i = 0, worth = 1; i < this.#digits.length; i += 1, worth *= 2) {
+      if (coin(this.#digits[i], source)) found += worth;
+    }
+    return found;
+  }
+}
+
+/**
+ * Noise over the infinite lattice of cells, P(i, j) ~ e^-(epsilon' hypot(i width, j height)).
+ *
+ * Each axis draws geometric noise of lambda = epsilon' side / sqrt(2); a pair is kept with chance
+ * e^-G, G = epsilon' hypot - i lambda_w - j lambda_h >= 0. No sum, no truncation. Lengths are held
+ * in fixed point, to P + 64 places.
+ */
+export class PlanarNoise {
+  #sides;
+  #scale;
+  #bits;
+  #slopes;
+  #axes;
+  /** @type {Map<number, Chance>} */
+  #kept = new Map();
+
+  /**
+   * @param {number} epsilon
+   * @param {number} width
+   * @param {number} height
+   */
+  constructor(epsilon, width, height) {
+    const exact = [width, height].map((side) => times(slackened(epsilon), fromDouble(side)));
+    this.#scale = Math.max(0, ...exact.map((side) => side.q));
+    this.#sides = exact.map((side) => shifted(side.n, this.#scale - side.q));
+    this.#bits = precision(times(fromDouble(epsilon), fromDouble(Math.min(width, height))));
+    this.#slopes = this.#sides.map((side) => this.#root(side * side, 1));
+    this.#axes = this.#slopes.map((n) => {
+      const lambda = { n, q: this.#bits + ROOT_BITS };
+      return new GeometricNoise(lambda, this.#bits, Math.max(0, LEAST_BLOCK - floorLog2(lambda)));
+    });
+  }
+
+  /**
+   * Return the square root of square / 2^(2 scale + halvings), in fixed point.
+   *
+   * @param {bigint} square
+   * @param {number} [halvings]
+   */
+  #root(square, halvings = 0) {
+    return squareRoot(shifted(square, 2 * (this.#bits + ROOT_BITS - this.#scale) - halvings));
+  }
+
+  /**
+   * @param {Source} source
+   * @returns {[number, number]} offset of columns and of rows
+   */
+  draw(source) {
+    const [across, along] = this.#axes;
+    for (;;) {
+      const column = across.draw(source);
+      const row = along.draw(source);
+      if (coin(this.#remembered(size(column), size(row)), source)) {
+        return [Number(column), Number(row)];
+      }
+    }
+  }
+
+  /**
+   * @param {number | bigint} i
+   * @param {number | bigint} j
+   * @returns {Chance}
+   */
+  #remembered(i, j) {
+    if (typeof i === "bigint" || typeof j === "bigint" || i >= NEAR || j >= NEAR) {
+      return this.acceptance(BigInt(i), BigInt(j));
+    }
+    const key = i * NEAR + j;
+    let found = this.#kept.get(key);
+    if (found === undefined) {
+      found = this.acceptance(BigInt(i), BigInt(j));
+      if (this.#kept.size >= REMEMBERED) this.#kept.clear();
+      this.#kept.set(key, found);
+    }
+    return found;
+  }
+
+  /**
+   * Return e^-G for an offset of i columns and j rows.
+   *
+   * @param {bigint} i
+   * @param {bigint} j
+   * @returns {Chance}
+   */
+  acceptance(i, j) {
+    const [east, north] = [i * this.#sides[0], j * this.#sides[1]];
+    const length = this.#root(east * east + north * north);
+    const excess = length - i * this.#slopes[0] - j * this.#slopes[1];
+    return exponential({ n: excess > 0n ? excess : 0n, q: this.#bits + ROOT_BITS }, this.#bits);
+  }
+}
+
+/** @param {number | bigint} offset */
+function size(offset) {
+  return offset < 0 ? -offset : offset;
+}

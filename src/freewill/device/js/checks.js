@@ -1,0 +1,210 @@
+/**
+ * @file The checks that descriptions of alphabets and mechanisms share.
+ */
+
+import { FreewillError, shown } from "./errors.js";
+
+/** Up to which doubles tell all integers apart. */
+export const LARGEST = 2 ** 53;
+const ROW_TOLERANCE = 1e-9;
+const ROW_ROUNDING = 2 ** -48;
+
+/** @type {Record<string, string>} */
+const NOTES = {
+  labels: "a list of texts",
+  unit: "what the integers count, such as year",
+  cell: "km, or [width, height]; with bounds it follows from them",
+  bounds: "[south, north, west, east] in degrees",
+  epsilon: "a number > 0",
+  quality_loss: "a number > 0, in units of distance",
+  law: "a matrix, one row a value",
+  outputs: "an alphabet",
+};
+
+/**
+ * Refuse a description with fields that are not known, or without those that are needed.
+ *
+ * @param {object} given
+ * @param {string[]} needed
+ * @param {string[]} free
+ * @param {string} what
+ */
+export function checkFields(given, needed, free, what) {
+  const unknown = Object.keys(given).find((name) => ![...needed, ...free].includes(name));
+  const missing = needed.find((name) => !Object.hasOwn(given, name));
+  if (unknown === undefined && missing === undefined) return;
+  const noted = (/** @type {string[]} */ names) => {
+    return names.map((name) => (name in NOTES ? `${name} (${NOTES[name]})` : name)).join(", ");
+  };
+  const known = [noted(needed), noted(free)].filter(Boolean).join(" and, if you like, ") || "none";
+  const fault =
+    unknown === undefined ? `needs the field ${shown(missing)}.` : `has no field ${shown(unknown)}.`;
+  throw new FreewillError(`${what} ${fault} Its fields are ${known}.`);
+}
+
+/**
+ * Return the object that a description must be.
+ *
+ * @param {unknown} given
+ * @returns {given is Record<string, any>}
+ */
+export function isObject(given) {
+  return given !== null && typeof given === "object" && !Array.isArray(given);
+}
+
+/**
+ * @param {unknown} given
+ * @returns {given is number[]}
+ */
+export function isNumbers(given) {
+  return Array.isArray(given) && given.every((one) => typeof one === "number");
+}
+
+/**
+ * @param {unknown} text
+ * @returns {boolean} whether it is a text without halves of characters
+ */
+export function isWholeText(text) {
+  return typeof text === "string" && !/\p{Cs}/u.test(text);
+}
+
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @param {number} [least]
+ * @returns {number}
+ */
+export function checkedInteger(name, value, least = -Infinity) {
+  if (typeof value === "number" && Number.isInteger(value) && value >= least) return value + 0;
+  const wanted = least === -Infinity ? "an integer" : `an integer >= ${least}`;
+  throw new FreewillError(`${name}=${shown(value)}: must be ${wanted}.`);
+}
+
+/**
+ * @param {unknown} index
+ * @param {number} size
+ * @returns {number}
+ */
+export function checkedIndex(index, size) {
+  if (typeof index === "number" && Number.isInteger(index) && index >= 0 && index < size) {
+    return index + 0;
+  }
+  throw new FreewillError(
+    `index ${shown(index)} is outside the alphabet: expected 0 to ${size - 1}, an index. ` +
+      "For values, call report, or encode first.",
+  );
+}
+
+/**
+ * @param {unknown} epsilon
+ * @param {string} name
+ * @param {number} largest
+ * @returns {number}
+ */
+export function checkedEpsilon(epsilon, name, largest) {
+  const given = `epsilon=${shown(epsilon)} for ${name}`;
+  if (epsilon === 0) {
+    throw new FreewillError(
+      `${given}: must be > 0. At 0 a report would be full privacy and tell the collector nothing: ` +
+        "choose a small positive epsilon, or send no report.",
+    );
+  }
+  if (typeof epsilon !== "number" || !(epsilon > 0 && epsilon < Infinity)) {
+    throw new FreewillError(
+      `${given}: must be a number > 0 and finite (the larger, the less private). For no privacy at ` +
+        "all, use Identity.",
+    );
+  }
+  if (epsilon > largest) {
+    throw new FreewillError(
+      `${given}: must be <= ${largest}, beyond which no number holds what the noise would need and ` +
+        "the promise is empty. For no privacy, use Identity.",
+    );
+  }
+  return epsilon;
+}
+
+/**
+ * Return the rows of a law, each with a sum of 1 to the last few digits.
+ *
+ * Rows that sum to 1 within 1e-9 are divided by their sums, as freewill for Python does it, so that
+ * both speak of the same numbers.
+ *
+ * @param {unknown} law
+ * @param {number} size
+ * @param {string} [name]
+ * @returns {Float64Array[]}
+ */
+export function checkedLaw(law, size, name = "law") {
+  if (!Array.isArray(law) || !law.every((row) => isNumbers(row) && row.length === law[0].length)) {
+    throw new FreewillError(
+      `${name}=${shown(law)}: expected a matrix of numbers, rows of equal length.`,
+    );
+  }
+  const width = law.length ? law[0].length : 0;
+  if (law.length !== size || width === 0) {
+    throw new FreewillError(
+      `${name} of shape (${law.length}, ${width}): expected (${size}, outputs), one row a value.`,
+    );
+  }
+  return law.map((row, x) => checkedRow(Float64Array.from(row, (one) => one + 0), x, name));
+}
+
+/**
+ * @param {Float64Array} row
+ * @param {number} x
+ * @param {string} name
+ */
+function checkedRow(row, x, name) {
+  const wrong = row.findIndex((one) => !(one >= 0 && one < Infinity));
+  if (wrong >= 0) {
+    throw new FreewillError(
+      `${name}[${x}, ${wrong}]=${row[wrong]}: probabilities must be finite and >= 0.`,
+    );
+  }
+  const sum = pairwise(row, 0, row.length);
+  const excess = sum - 1;
+  if (!(Math.abs(excess) <= ROW_TOLERANCE)) {
+    throw new FreewillError(`row ${x} of the ${name} sums to ${sum}: each row must sum to 1.`);
+  }
+  return Math.abs(excess) > ROW_ROUNDING ? row.map((one) => one / (1 + excess)) : row;
+}
+
+/**
+ * Add up numbers in the order in which NumPy does.
+ *
+ * @param {Float64Array} row
+ * @param {number} from
+ * @param {number} count
+ * @returns {number}
+ */
+function pairwise(row, from, count) {
+  if (count > 128) {
+    let half = Math.floor(count / 2);
+    half -= half % 8;
+    return pairwise(row, from, half) + pairwise(row, from + half, count - half);
+  }
+  let total = 0;
+  let next = 0;
+  if (count >= 8) {
+    const sums = Array.from(row.subarray(from, from + 8));
+    for (next = 8; next < count - (count % 8); next += 8) {
+      for (let i = 0; i < 8; i += 1) sums[i] += row[from + next + i];
+    }
+    const [a, b, c, d, e, f, g, h] = sums;
+    total = a + b + (c + d) + (e + f + (g + h));
+  }
+  for (; next < count; next += 1) total += row[from + next];
+  return total;
+}
+
+/**
+ * Say what something is, in a word that people know.
+ *
+ * @param {unknown} value
+ * @returns {string}
+ */
+export function kindOf(value) {
+  if (typeof value === "string") return "texts";
+  return typeof value === "boolean" ? "bool" : "objects";
+}

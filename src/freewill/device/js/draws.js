@@ -1,0 +1,290 @@
+/**
+ * @file Exact draws from random bytes: a coin, a number below n, an index by whole weights.
+ *
+ * The bytes b1 b2 b3 ... are the digits of U = 0.b1 b2 b3 ... in base 256, read one at a time and
+ * only as far as the answer needs them. freewill for Python gives the same answers from the same
+ * bytes.
+ */
+
+import { FreewillError, shown } from "./errors.js";
+import { bitLength, fromDouble, shifted } from "./exponential.js";
+
+/** @typedef {{byte: () => number}} Source random bytes, one at a time */
+
+/** Bytes of the system's generator; those that were used are overwritten. */
+export class SystemBytes {
+  #pool = new Uint8Array(4096);
+  #next = 4096;
+
+  /** @returns {number} */
+  byte() {
+    if (this.#next === this.#pool.length) this.#fill();
+    const found = this.#pool[this.#next];
+    this.#pool[this.#next] = 0;
+    this.#next += 1;
+    return found;
+  }
+
+  #fill() {
+    if (typeof globalThis.crypto?.getRandomValues !== "function") {
+      throw new FreewillError(
+        "no crypto.getRandomValues here: expected a browser, or Node 19 or newer, with a generator " +
+          "that is safe for secrets. No report is drawn without one: update it.",
+      );
+    }
+    globalThis.crypto.getRandomValues(this.#pool);
+    this.#next = 0;
+  }
+}
+
+/** What every report is drawn from unless a test gives bytes of its own. */
+export const system = new SystemBytes();
+
+/** Bytes that are given, for tests and vectors. */
+export class GivenBytes {
+  #bytes;
+  /** How many bytes were read. */
+  used = 0;
+
+  /** @param {Uint8Array | number[]} bytes */
+  constructor(bytes) {
+    this.#bytes = Uint8Array.from(bytes);
+  }
+
+  /** @returns {number} */
+  byte() {
+    if (this.used === this.#bytes.length) {
+      throw new FreewillError(
+        `all ${this.#bytes.length} given bytes are used up: expected as many as the draw reads. ` +
+          "Give more of them.",
+      );
+    }
+    const found = this.#bytes[this.used];
+    this.used += 1;
+    return found;
+  }
+}
+
+/** A probability mantissa / 2^scale as digits in base 256: so many zeros, then `digits`. */
+export class Chance {
+  /**
+   * @param {bigint} mantissa
+   * @param {bigint | number} scale
+   */
+  constructor(mantissa, scale) {
+    const places = BigInt(scale);
+    const top = mantissa >> places;
+    if (mantissa < 0n || top > 1n || (top === 1n && mantissa !== 1n << places)) {
+      throw new FreewillError("a chance beyond 0 and 1: expected a probability from 0 to 1.");
+    }
+    /** Whether it is 1. */
+    this.certain = top === 1n;
+    const padded = mantissa << ((8n - (places % 8n)) % 8n);
+    const text = padded.toString(16);
+    const even = text.length % 2 ? `0${text}` : text;
+    const whole = mantissa === 0n || this.certain ? "" : even.replace(/(?:00)+$/, "");
+    /** @type {Uint8Array} */
+    this.digits = Uint8Array.from({ length: whole.length / 2 }, (_, i) => {
+      return parseInt(whole.slice(2 * i, 2 * i + 2), 16);
+    });
+    // Beyond 2^53 rounded, where nobody will ever read that many zeros.
+    this.zeros = whole ? Number((places + 7n) / 8n - BigInt(even.length / 2)) : 0;
+  }
+}
+
+/** One half: a single byte is read. */
+export const HALF = new Chance(1n, 1);
+
+/**
+ * Return true with exactly this chance: whether U < p.
+ *
+ * @param {Chance} chance
+ * @param {Source} source
+ * @returns {boolean}
+ */
+export function coin(chance, source) {
+  if (chance.certain) return true;
+  const digits = chance.digits;
+  if (digits.length === 0) return false;
+  for (let i = 0; i < chance.zeros; i += 1) {
+    if (source.byte() !== 0) return false;
+  }
+  for (let i = 0; i < digits.length; i += 1) {
+    const found = source.byte();
+    if (found !== digits[i]) return found < digits[i];
+  }
+  return false;
+}
+
+/**
+ * Return one of 0 .. n-1, all alike.
+ *
+ * @param {number} n a whole number from 1 to 2^53
+ * @param {Source} source
+ * @returns {number}
+ */
+export function below(n, source) {
+  if (!Number.isSafeInteger(n - 1) || n < 1) {
+    throw new FreewillError(`below(${shown(n)}): expected a whole number from 1 to 2^53.`);
+  }
+  if (n === 1) return 0;
+  const bits = bitLength(BigInt(n - 1));
+  return draw(n, Math.ceil(bits / 8), ((bits - 1) % 8) + 1, source);
+}
+
+/**
+ * @param {number} n
+ * @param {number} bytes
+ * @param {number} first how many bits of the first byte are kept
+ * @param {Source} source
+ */
+function draw(n, bytes, first, source) {
+  const mask = (1 << first) - 1;
+  for (;;) {
+    let found = source.byte() & mask;
+    for (let i = 1; i < bytes; i += 1) found = found * 256 + source.byte();
+    if (found < n) return found;
+  }
+}
+
+/** A uniform number below n, its measures taken once. */
+export class Below {
+  #n;
+  #bytes;
+  #first;
+
+  /** @param {number} n */
+  constructor(n) {
+    const bits = bitLength(BigInt(n - 1));
+    this.#n = n;
+    this.#bytes = Math.ceil(bits / 8);
+    this.#first = ((bits - 1) % 8) + 1;
+  }
+
+  /**
+   * @param {Source} source
+   * @returns {number}
+   */
+  draw(source) {
+    return this.#n === 1 ? 0 : draw(this.#n, this.#bytes, this.#first, source);
+  }
+}
+
+const WORD = 6;
+
+/**
+ * Whole weights w: an index z is drawn with chance w_z / sum(w), exactly.
+ *
+ * V, uniform below 2^bits, is read from its top, byte by byte, until all that it may still be lies
+ * in one index, or beyond the sum. The sums are compared by their first six bytes, which doubles
+ * hold, and in full only on ties.
+ */
+export class Table {
+  #sums;
+  #bytes;
+  #mask;
+  /** @type {number} */
+  #only = -1;
+  /** The sums in units of the sixth byte, rounded down and up. */
+  #down;
+  #up;
+
+  /** @param {bigint[]} weights */
+  constructor(weights) {
+    let sum = 0n;
+    /** @type {bigint[]} */
+    this.#sums = weights.map((weight) => (sum += weight));
+    if (sum <= 0n || weights.some((weight) => weight < 0n)) {
+      throw new FreewillError("weights of a table: expected whole numbers >= 0, not all of them 0.");
+    }
+    this.#only = weights.findIndex((weight) => weight === sum);
+    const bits = bitLength(sum - 1n);
+    this.#bytes = Math.ceil(bits / 8);
+    this.#mask = (1 << (((bits - 1) % 8) + 1)) - 1;
+    const unit = 8 * Math.max(0, this.#bytes - WORD);
+    const rest = (1n << BigInt(unit)) - 1n;
+    this.#down = Float64Array.from(this.#sums, (one) => Number(shifted(one, -unit)));
+    this.#up = Float64Array.from(this.#sums, (one) => Number(shifted(one + rest, -unit)));
+  }
+
+  /**
+   * Take doubles literally, as whole multiples of a power of two.
+   *
+   * @param {ArrayLike<number>} row finite, >= 0, not all 0
+   * @returns {Table}
+   */
+  static ofDoubles(row) {
+    const exact = Array.from(row, fromDouble);
+    const finest = exact.reduce((most, one) => (one.n ? Math.max(most, one.q) : most), -Infinity);
+    return new Table(exact.map((one) => (one.n ? shifted(one.n, finest - one.q) : 0n)));
+  }
+
+  /**
+   * @param {Source} source
+   * @returns {number}
+   */
+  draw(source) {
+    if (this.#only >= 0) return this.#only;
+    for (;;) {
+      const found = this.#attempt(source);
+      if (found >= 0) return found;
+    }
+  }
+
+  /**
+   * @param {Source} source
+   * @returns {number} an index, or -1 where V is the sum or more
+   */
+  #attempt(source) {
+    const up = this.#up;
+    const word = Math.min(WORD, this.#bytes);
+    const last = up.length - 1;
+    let low = 0;
+    let span = 256 ** word;
+    for (let i = 0; i < word; i += 1) {
+      const byte = i === 0 ? source.byte() & this.#mask : source.byte();
+      span /= 256;
+      low += byte * span;
+      if (low >= up[last]) return -1;
+      const index = after(up, low);
+      if (low + span <= this.#down[index]) return index;
+    }
+    return this.#refine(BigInt(low), source);
+  }
+
+  /**
+   * @param {bigint} top
+   * @param {Source} source
+   */
+  #refine(top, source) {
+    const sums = this.#sums;
+    let low = top << BigInt(8 * (this.#bytes - WORD));
+    for (let left = this.#bytes - WORD - 1; left >= 0; left -= 1) {
+      const span = 1n << BigInt(8 * left);
+      low += BigInt(source.byte()) * span;
+      if (low >= sums[sums.length - 1]) return -1;
+      const index = after(sums, low);
+      if (low + span <= sums[index]) return index;
+    }
+    throw new FreewillError("a table without an answer: this is a fault of freewill, report it.");
+  }
+}
+
+/**
+ * Return the first index whose sum is larger.
+ *
+ * @template {number | bigint} Sum
+ * @param {ArrayLike<Sum>} sums
+ * @param {Sum} low
+ * @returns {number}
+ */
+function after(sums, low) {
+  let from = 0;
+  let to = sums.length - 1;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (sums[middle] > low) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}

@@ -1,0 +1,146 @@
+/**
+ * @file What can go wrong: every message says what came, what was expected and what to do.
+ */
+
+const LONGEST = 2000;
+const SHOWN = 80;
+
+/** Any error that freewill raises on purpose; its message is short and safe to show. */
+export class FreewillError extends Error {
+  /** @param {string} message */
+  constructor(message) {
+    super(printable(message, LONGEST));
+    this.name = "FreewillError";
+  }
+}
+
+/**
+ * Return what came from outside as a message shows it: on one line, harmless and short.
+ *
+ * @param {unknown} value
+ * @returns {string}
+ */
+export function shown(value) {
+  try {
+    return printable(told(value, 3), 3 * SHOWN);
+  } catch {
+    return `something of type ${typeof value}`;
+  }
+}
+
+/**
+ * Return a few of the names that are known.
+ *
+ * @param {string[]} names
+ * @returns {string}
+ */
+export function listed(names) {
+  const some = names.slice(0, 8).map(shown).join(", ");
+  return `one of ${some}${names.length > 8 ? ", ..." : ""}`;
+}
+
+/**
+ * Return a number with its noun, in the plural where there is not one.
+ *
+ * @param {number} many
+ * @param {string} what
+ * @returns {string}
+ */
+export function several(many, what) {
+  return `${thousands(many)} ${what}${many === 1 ? "" : "s"}`;
+}
+
+/**
+ * Return a number with commas between its thousands.
+ *
+ * @param {number} many
+ * @returns {string}
+ */
+export function thousands(many) {
+  const [whole, part] = String(many).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return part === undefined ? grouped : `${grouped}.${part}`;
+}
+
+/**
+ * Return a number with so many significant digits and no zeros behind them.
+ *
+ * @param {number} value
+ * @param {number} [digits]
+ * @returns {string}
+ */
+export function brief(value, digits = 6) {
+  const exponent = value === 0 ? 0 : Number(value.toExponential(digits - 1).split("e")[1]);
+  if (exponent < -4 || exponent >= digits) {
+    const [mantissa, power] = value.toExponential(digits - 1).split("e");
+    const sign = power[0] === "-" ? "-" : "+";
+    return `${trimmed(mantissa)}e${sign}${power.slice(1).padStart(2, "0")}`;
+  }
+  return trimmed(value.toFixed(Math.max(0, digits - 1 - exponent)));
+}
+
+/** @param {string} digits */
+function trimmed(digits) {
+  return digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits;
+}
+
+/**
+ * @param {unknown} value
+ * @param {number} depth
+ * @returns {string}
+ */
+function told(value, depth) {
+  if (typeof value === "string") return quoted(cut(value, SHOWN));
+  if (typeof value === "bigint") return cut(String(value), SHOWN);
+  if (Array.isArray(value)) {
+    if (depth === 0) return "[...]";
+    const some = value.slice(0, 6).map((one) => told(one, depth - 1));
+    return `[${some.join(", ")}${value.length > 6 ? ", ..." : ""}]`;
+  }
+  if (value !== null && typeof value === "object") {
+    if (depth === 0) return "{...}";
+    const keys = Object.keys(value);
+    const some = keys.slice(0, 4).map((key) => {
+      return `${told(key, 1)}: ${told(/** @type {any} */ (value)[key], depth - 1)}`;
+    });
+    return `{${some.join(", ")}${keys.length > 4 ? ", ..." : ""}}`;
+  }
+  return typeof value === "function" ? "a function" : cut(String(value), SHOWN);
+}
+
+/** @param {string} text */
+function quoted(text) {
+  const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
+  return mark + text.replaceAll("\\", "\\\\").replaceAll(mark, `\\${mark}`) + mark;
+}
+
+/**
+ * Replace what is no letter to be seen (controls, marks that turn the direction of writing, halves
+ * of characters) by its escape, and leave out the middle of a long text.
+ *
+ * @param {string} text
+ * @param {number} longest
+ */
+function printable(text, longest) {
+  const hidden = /(?![\u200c\u200d ])[\p{C}\p{Zl}\p{Zp}]/gu;
+  const safe = cut(text, longest).replace(hidden, (one) => {
+    const code = /** @type {number} */ (one.codePointAt(0));
+    const named = { 9: "\\t", 10: "\\n", 13: "\\r" }[code];
+    if (named) return named;
+    if (code < 256) return `\\x${code.toString(16).padStart(2, "0")}`;
+    return code < 65536
+      ? `\\u${code.toString(16).padStart(4, "0")}`
+      : `\\U${code.toString(16).padStart(8, "0")}`;
+  });
+  return cut(safe, longest);
+}
+
+/**
+ * @param {string} text
+ * @param {number} longest
+ */
+function cut(text, longest) {
+  if (text.length <= longest) return text;
+  const tail = Math.floor(longest / 4);
+  return `${text.slice(0, longest - tail - 5)} ... ${text.slice(-tail)}`;
+}

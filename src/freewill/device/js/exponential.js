@@ -1,0 +1,165 @@
+/**
+ * @file e^-x and square roots in whole numbers: no floating point decides a draw.
+ *
+ * A dyadic is n / 2^q; a double is one, and so are products of doubles. docs/devices.md has the
+ * procedure, which freewill for Python follows digit by digit.
+ */
+
+/**
+ * @typedef {{n: bigint, q: number}} Dyadic n / 2^q, n >= 0; q may be negative
+ * @typedef {{total: bigint, width: number, halvings: bigint}} Power
+ *   total / 2^(width + halvings), between 1/2 and 1 before the halvings
+ */
+
+const GUARD = 64;
+const SQUARINGS = 32;
+/** @type {Map<number, bigint>} */
+const logarithms = new Map();
+
+/**
+ * Return a finite double >= 0 to its last digit, with an odd n.
+ *
+ * @param {number} value
+ * @returns {Dyadic}
+ */
+export function fromDouble(value) {
+  if (value === 0) return { n: 0n, q: 0 };
+  const bits = new DataView(new ArrayBuffer(8));
+  bits.setFloat64(0, value);
+  const high = bits.getUint32(0);
+  const exponent = (high >>> 20) & 0x7ff;
+  const head = (high & 0xfffff) + (exponent ? 0x100000 : 0);
+  let n = (BigInt(head) << 32n) | BigInt(bits.getUint32(4));
+  let q = 1075 - (exponent || 1);
+  while ((n & 0xffn) === 0n) {
+    n >>= 8n;
+    q -= 8;
+  }
+  while ((n & 1n) === 0n) {
+    n >>= 1n;
+    q -= 1;
+  }
+  return { n, q };
+}
+
+/**
+ * @param {Dyadic} one
+ * @param {Dyadic} other
+ * @returns {Dyadic}
+ */
+export function times(one, other) {
+  return { n: one.n * other.n, q: one.q + other.q };
+}
+
+/**
+ * Return floor(log2 x), x > 0.
+ *
+ * @param {Dyadic} value
+ * @returns {number}
+ */
+export function floorLog2(value) {
+  return bitLength(value.n) - 1 - value.q;
+}
+
+/**
+ * @param {bigint} n at least 0
+ * @returns {number}
+ */
+export function bitLength(n) {
+  if (n === 0n) return 0;
+  const digits = n.toString(16);
+  return 4 * digits.length - Math.clz32(parseInt(digits[0], 16)) + 28;
+}
+
+/**
+ * Return floor(n 2^by).
+ *
+ * @param {bigint} n
+ * @param {number} by
+ * @returns {bigint}
+ */
+export function shifted(n, by) {
+  return by >= 0 ? n << BigInt(by) : n >> BigInt(-by);
+}
+
+/**
+ * Return e^-x to P bits and 24 more.
+ *
+ * e^-x = 2^-k (e^-(r / 2^32))^(2^32), x = k ln 2 + r.
+ *
+ * @param {Dyadic} x
+ * @param {number} precision P
+ * @returns {Power}
+ */
+export function power(x, precision) {
+  const whole = Math.max(0, bitLength(x.n) - x.q);
+  const width = precision + whole + GUARD;
+  const fixed = shifted(x.n, width - x.q);
+  const unit = ln2(width);
+  const halvings = fixed / unit;
+  const rest = (fixed - halvings * unit) >> BigInt(SQUARINGS);
+  const wide = BigInt(width);
+  let term = 1n << wide;
+  let total = term;
+  for (let i = 1n; ; i += 1n) {
+    term = ((term * rest) >> wide) / i;
+    if (term === 0n) break;
+    total += i & 1n ? -term : term;
+  }
+  for (let i = 0; i < SQUARINGS; i += 1) total = (total * total) >> wide;
+  return { total, width, halvings };
+}
+
+/**
+ * Return ln 2 in so many bits after the point.
+ *
+ * ln 2 = 18 atanh(1/26) - 2 atanh(1/4801) + 8 atanh(1/8749).
+ *
+ * @param {number} width
+ * @returns {bigint}
+ */
+export function ln2(width) {
+  let found = logarithms.get(width);
+  if (found === undefined) {
+    const wide = BigInt(width + 32);
+    found = (18n * atanh(26n, wide) - 2n * atanh(4801n, wide) + 8n * atanh(8749n, wide)) >> 32n;
+    if (logarithms.size > 1000) logarithms.clear();
+    logarithms.set(width, found);
+  }
+  return found;
+}
+
+/**
+ * @param {bigint} m
+ * @param {bigint} wide
+ */
+function atanh(m, wide) {
+  let term = (1n << wide) / m;
+  let total = term;
+  for (let j = 3n; term > 0n; j += 2n) {
+    term /= m * m;
+    total += term / j;
+  }
+  return total;
+}
+
+/**
+ * Return floor(sqrt(n)).
+ *
+ * The quotients double their digits in every round; the last one is at most one too large.
+ *
+ * @param {bigint} n at least 0
+ * @returns {bigint}
+ */
+export function squareRoot(n) {
+  if (n === 0n) return 0n;
+  const half = Math.floor((bitLength(n) - 1) / 2);
+  let found = 1n;
+  let known = 0;
+  for (let s = 32 - Math.clz32(half) - 1; s >= 0; s -= 1) {
+    const before = known;
+    known = Math.floor(half / 2 ** s);
+    found = (found << BigInt(known - before - 1)) + (n >> BigInt(2 * half - before - known + 1)) / found;
+  }
+  return found * found > n ? found - 1n : found;
+}

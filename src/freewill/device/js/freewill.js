@@ -1,0 +1,22 @@
+/**
+ * @file Free-will privacy on a person's device: read a survey, choose, draw a noisy report, send it.
+ *
+ * Reports are drawn from `crypto.getRandomValues` by whole numbers alone, by the same procedure as
+ * in freewill for Python: docs/devices.md.
+ */
+
+export { Categorical, Grid, Linear, alphabetFromSpec } from "./alphabets.js";
+export { Chance, GivenBytes, SystemBytes, Table, below, coin, system } from "./draws.js";
+export { FreewillError } from "./errors.js";
+export { mechanismFromSpec } from "./kinds.js";
+export {
+  Geometric,
+  Identity,
+  KRR,
+  Matrix,
+  PlanarGeometric,
+  RAPPOR,
+  Shokri,
+  hexadecimal,
+} from "./mechanisms.js";
+export { Survey } from "./survey.js";

@@ -1,0 +1,211 @@
+/**
+ * @file Cells of a plane, in kilometres or cut from a latitude/longitude box.
+ */
+
+import { LARGEST, checkedIndex, checkedInteger, isNumbers } from "./checks.js";
+import { FreewillError, brief, shown } from "./errors.js";
+
+const EARTH_RADIUS_KM = 6378.137;
+const EARTH_ECCENTRICITY_SQUARED = 0.00669437999014;
+const MEAN_RADIUS_KM = 6371.0;
+const DEGREE = Math.PI / 180;
+const LONGER = 1.01;
+const SHORTER = 0.9;
+
+/** Cells of a plane, numbered row by row from the south-west corner: row * columns + column. */
+export class Grid {
+  kind = "grid";
+
+  /**
+   * @param {number} columns
+   * @param {number} rows
+   * @param {number | [number, number] | null} [cell] km, or [width, height]; follows from bounds
+   * @param {[number, number, number, number] | null} [bounds] [south, north, west, east] in degrees
+   */
+  constructor(columns, rows, cell = null, bounds = null) {
+    this.columns = checkedInteger("columns", columns, 1);
+    this.rows = checkedInteger("rows", rows, 1);
+    this.size = this.columns * this.rows;
+    if (this.size > LARGEST) {
+      throw new FreewillError(
+        `columns=${this.columns}, rows=${this.rows}: must be at most 2^53 cells, which indices ` +
+          "still count.",
+      );
+    }
+    this.bounds = bounds === null ? null : checkedBounds(bounds);
+    const fitting = this.bounds && cellInBox(this.bounds, this.columns, this.rows);
+    this.cell = cell === null && fitting ? fitting : checkedCell(cell);
+    const [width, height] = this.cell;
+    if (Math.hypot(this.columns * width, this.rows * height) === Infinity) {
+      throw new FreewillError(
+        `cell=${shown(cell)}: ${this.columns} x ${this.rows} such cells are wider than any number.`,
+      );
+    }
+    if (this.bounds && fitting) this.#checkFit(fitting);
+    Object.freeze(this);
+  }
+
+  /** @param {[number, number]} fitting */
+  #checkFit(fitting) {
+    const close = this.cell.every((own, i) => SHORTER <= own / fitting[i] && own / fitting[i] <= LONGER);
+    if (close || this.bounds === null) return;
+    const [south, north, west, east] = this.bounds.map((edge) => brief(edge));
+    throw new FreewillError(
+      `cell=${brief(this.cell[0])} x ${brief(this.cell[1])} km contradicts the box ` +
+        `${south}..${north} north, ${west}..${east} east: its ${this.columns} x ${this.rows} cells ` +
+        `are ${brief(fitting[0])} x ${brief(fitting[1])} km (width x height). Noise for a wrong ` +
+        "distance breaks the promise: leave the cell out, or give it in kilometres, rounded by at " +
+        "most 1 %.",
+    );
+  }
+
+  /** What the two numbers of a point are. */
+  get axes() {
+    return this.bounds === null ? ["east_km", "north_km"] : ["lat", "lon"];
+  }
+
+  /**
+   * @param {unknown} value a point, [latitude, longitude] in a box, else [km east, km north]
+   * @returns {number}
+   */
+  encode(value) {
+    if (!isNumbers(value) || value.length !== 2) {
+      throw new FreewillError(`points=${shown(value)}: expected pairs of numbers, (n, 2).`);
+    }
+    const found = this.#cellOf(value[0], value[1]);
+    if (found < 0) throw new FreewillError(this.#outside(value[0], value[1]));
+    return found;
+  }
+
+  /**
+   * @param {number} first
+   * @param {number} second
+   * @returns {number} the index, or -1 outside
+   */
+  #cellOf(first, second) {
+    const { low, high } = this.#corners();
+    if (!(first >= low[0] && first <= high[0] && second >= low[1] && second <= high[1])) return -1;
+    const share = [(first - low[0]) / (high[0] - low[0]), (second - low[1]) / (high[1] - low[1])];
+    const [across, along] = this.bounds === null ? share : share.reverse();
+    // A point on the last edge belongs to the last cell.
+    const column = Math.min(Math.floor(across * this.columns), this.columns - 1);
+    const row = Math.min(Math.floor(along * this.rows), this.rows - 1);
+    return row * this.columns + column;
+  }
+
+  /**
+   * @param {number} first
+   * @param {number} second
+   */
+  #outside(first, second) {
+    const { low, high } = this.#corners();
+    const hint =
+      this.#cellOf(second, first) >= 0
+        ? `Are ${this.axes.join(" and ")} swapped?`
+        : "It is no value of this survey.";
+    return (
+      `point (${first}, ${second}) is outside the grid (1 such point): expected ` +
+      `(${this.axes.join(", ")}) in (${brief(low[0])}..${brief(high[0])}, ` +
+      `${brief(low[1])}..${brief(high[1])}). ${hint}`
+    );
+  }
+
+  #corners() {
+    if (this.bounds === null) {
+      return { low: [0, 0], high: [this.columns * this.cell[0], this.rows * this.cell[1]] };
+    }
+    const [south, north, west, east] = this.bounds;
+    return { low: [south, west], high: [north, east] };
+  }
+
+  /**
+   * @param {number} index
+   * @returns {[number, number]} the centre of the cell, in the coordinates that encode takes
+   */
+  decode(index) {
+    const row = Math.floor(checkedIndex(index, this.size) / this.columns);
+    const column = index - row * this.columns;
+    const share = [(column + 0.5) / this.columns, (row + 0.5) / this.rows];
+    const [first, second] = this.bounds === null ? share : share.reverse();
+    const { low, high } = this.#corners();
+    return [low[0] + first * (high[0] - low[0]), low[1] + second * (high[1] - low[1])];
+  }
+
+  /** @returns {object} the portable description */
+  spec() {
+    const { kind, columns, rows, cell, bounds } = this;
+    return { kind, columns, rows, cell: [...cell], bounds: bounds && [...bounds] };
+  }
+
+  toString() {
+    const [width, height] = this.cell.map((side) => brief(side, 3));
+    return `${this.columns} x ${this.rows} cells of ${width === height ? width : `${width} x ${height}`} km`;
+  }
+}
+
+/**
+ * Return the width and height of cells whose centres are no further apart than on the earth.
+ *
+ * freewill for Python has the proof (`cell_in_box`). Sines of two languages may differ in their
+ * last digit, so that surveys for devices carry the cell; this is for those written by hand.
+ *
+ * @param {[number, number, number, number]} bounds
+ * @param {number} columns
+ * @param {number} rows
+ * @returns {[number, number]}
+ */
+export function cellInBox(bounds, columns, rows) {
+  const [south, north, west, east] = bounds.map((edge) => edge * DEGREE);
+  const nearest = south <= 0 && north >= 0 ? 0 : Math.min(Math.abs(south), Math.abs(north));
+  const flattened = 1 - EARTH_ECCENTRICITY_SQUARED * Math.sin(nearest) ** 2;
+  const meridian = (EARTH_RADIUS_KM * (1 - EARTH_ECCENTRICITY_SQUARED)) / flattened ** 1.5;
+  const radius = Math.min(meridian, MEAN_RADIUS_KM);
+  const halfRow = (north - south) / rows / 2;
+  const fromPole = Math.PI / 2 - Math.max(Math.abs(south + halfRow), Math.abs(north - halfRow));
+  const smallest = Math.sin(fromPole);
+  const wide = (east - west) / columns;
+  const apart = (columns - 1) * wide;
+  const stretch = (apart * MEAN_RADIUS_KM) / radius <= Math.PI ? MEAN_RADIUS_KM / radius : 1;
+  let ratio = smallest * stretch;
+  if (apart > 0) ratio = (2 * Math.asin(smallest * Math.sin((apart * stretch) / 2))) / apart;
+  const unit = radius * (1 - 1e-12);
+  return [unit * wide * ratio, unit * 2 * halfRow];
+}
+
+/**
+ * @param {unknown} cell
+ * @returns {[number, number]}
+ */
+function checkedCell(cell) {
+  const sides = typeof cell === "number" ? [cell, cell] : cell;
+  const good = isNumbers(sides) && sides.length === 2;
+  if (!good || !sides.every((side) => side > 0 && side < Infinity)) {
+    throw new FreewillError(
+      `cell=${shown(cell)}: must be a side > 0, or (width, height), in km.`,
+    );
+  }
+  return [sides[0], sides[1]];
+}
+
+/**
+ * @param {unknown} bounds
+ * @returns {[number, number, number, number]}
+ */
+function checkedBounds(bounds) {
+  const wanted = "(south, north, west, east), in degrees";
+  if (!isNumbers(bounds) || bounds.length !== 4) {
+    throw new FreewillError(`bounds=${shown(bounds)}: expected ${wanted}.`);
+  }
+  const [south, north, west, east] = bounds;
+  if (!(-90 <= south && south < north && north <= 90)) {
+    throw new FreewillError(
+      `south=${south}, north=${north}: expected -90 <= south < north <= 90. Bounds are ${wanted}.`,
+    );
+  }
+  if (!(-180 <= west && west < east && east <= 180)) {
+    throw new FreewillError(
+      `west=${west}, east=${east}: expected -180 <= west < east <= 180. Bounds are ${wanted}.`,
+    );
+  }
+  return [south, north, west, east];
+}

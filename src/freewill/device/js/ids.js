@@ -1,0 +1,128 @@
+/**
+ * @file The id of a mechanism: the first 16 digits of the SHA-256 of its description, the same in
+ * every language.
+ */
+
+const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows"]);
+
+/**
+ * @param {object} spec
+ * @returns {string}
+ */
+export function idOf(spec) {
+  return sha256(new TextEncoder().encode(canonical(spec))).slice(0, 16);
+}
+
+/**
+ * Return the JSON that Python writes: keys in order, no blanks, floats told from integers.
+ *
+ * @param {any} value
+ * @param {boolean} [whole] whether a number is an integer there
+ * @returns {string}
+ */
+export function canonical(value, whole = false) {
+  if (typeof value === "string") return quoted(value);
+  if (typeof value === "number") return whole ? BigInt(value).toString() : float(value);
+  if (Array.isArray(value)) return `[${value.map((one) => canonical(one)).join(",")}]`;
+  if (ArrayBuffer.isView(value)) return `[${Array.from(/** @type {any} */ (value), float).join(",")}]`;
+  if (value === null || typeof value !== "object") return String(value);
+  const keys = Object.keys(value).sort();
+  return `{${keys.map((key) => `${quoted(key)}:${canonical(value[key], INTEGERS.has(key))}`).join(",")}}`;
+}
+
+/**
+ * Write a double as Python does: the fewest digits that tell it, with an exponent from 1e16 and
+ * below 1e-4.
+ *
+ * @param {number} value
+ * @returns {string}
+ */
+export function float(value) {
+  const [mantissa, power] = value.toExponential().split("e");
+  const exponent = Number(power);
+  if (exponent < -4 || exponent >= 16) {
+    return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  }
+  const sign = mantissa.startsWith("-") ? "-" : "";
+  const digits = mantissa.replace("-", "").replace(".", "");
+  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+  const padded = digits.padEnd(exponent + 1, "0");
+  return `${sign}${padded.slice(0, exponent + 1)}.${padded.slice(exponent + 1) || "0"}`;
+}
+
+/** @param {string} text */
+function quoted(text) {
+  return JSON.stringify(text).replace(/[^ -~]/g, (one) => {
+    return `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}
+
+const ROOTS = firstPrimes(64);
+const CONSTANTS = Uint32Array.from(ROOTS, (prime) => digitsOf(Math.cbrt(prime)));
+const START = Uint32Array.from(ROOTS.slice(0, 8), (prime) => digitsOf(Math.sqrt(prime)));
+
+/** @param {number} count */
+function firstPrimes(count) {
+  /** @type {number[]} */
+  const primes = [];
+  for (let n = 2; primes.length < count; n += 1) {
+    if (primes.every((prime) => n % prime !== 0)) primes.push(n);
+  }
+  return primes;
+}
+
+/** @param {number} root the first 32 bits behind its point */
+function digitsOf(root) {
+  return Math.floor((root % 1) * 2 ** 32);
+}
+
+/**
+ * FIPS 180-4, for crypto.subtle would have every caller wait.
+ *
+ * @param {Uint8Array} message
+ * @returns {string} hexadecimal digits
+ */
+export function sha256(message) {
+  const padded = new Uint8Array((((message.length + 8) >> 6) + 1) << 6);
+  padded.set(message);
+  padded[message.length] = 0x80;
+  const view = new DataView(padded.buffer);
+  view.setUint32(padded.length - 8, Math.floor(message.length / 2 ** 29));
+  view.setUint32(padded.length - 4, (message.length << 3) >>> 0);
+  const state = START.slice();
+  const words = new Uint32Array(64);
+  for (let block = 0; block < padded.length; block += 64) {
+    for (let i = 0; i < 16; i += 1) words[i] = view.getUint32(block + 4 * i);
+    for (let i = 16; i < 64; i += 1) {
+      const [early, late] = [words[i - 15], words[i - 2]];
+      const one = turned(early, 7) ^ turned(early, 18) ^ (early >>> 3);
+      const two = turned(late, 17) ^ turned(late, 19) ^ (late >>> 10);
+      words[i] = words[i - 16] + one + words[i - 7] + two;
+    }
+    compress(state, words);
+  }
+  return Array.from(state, (word) => word.toString(16).padStart(8, "0")).join("");
+}
+
+/**
+ * @param {Uint32Array} state
+ * @param {Uint32Array} words
+ */
+function compress(state, words) {
+  let [a, b, c, d, e, f, g, h] = state;
+  for (let i = 0; i < 64; i += 1) {
+    const mixed = turned(e, 6) ^ turned(e, 11) ^ turned(e, 25);
+    const first = (h + mixed + ((e & f) ^ (~e & g)) + CONSTANTS[i] + words[i]) | 0;
+    const second = (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+    [h, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0];
+  }
+  [a, b, c, d, e, f, g, h].forEach((word, i) => (state[i] += word));
+}
+
+/**
+ * @param {number} word
+ * @param {number} by
+ */
+function turned(word, by) {
+  return (word >>> by) | (word << (32 - by));
+}

@@ -1,0 +1,344 @@
+/**
+ * @file Mechanisms: what a person applies to their value before anything leaves the device.
+ *
+ * `draw(index, source)` gives a report, exactly by the law: an output's index, or packed bits.
+ */
+
+import { Linear, alphabetFromSpec } from "./alphabets.js";
+import { GeometricNoise, PlanarNoise, odds, precision, replaced, slackened } from "./chances.js";
+import { checkedEpsilon, checkedIndex, checkedLaw } from "./checks.js";
+import { Below, Table, coin, system } from "./draws.js";
+import { FreewillError, brief, several } from "./errors.js";
+import { bitLength, fromDouble, times } from "./exponential.js";
+import { idOf } from "./ids.js";
+import { checkedLosses } from "./losses.js";
+
+/** @typedef {import("./alphabets.js").Alphabet} Alphabet */
+/** @typedef {import("./draws.js").Source} Source */
+/** @typedef {number | Uint8Array} Report an output's index; or bit x as bit x % 8 of byte x / 8 */
+
+export const SPEC_VERSION = 1;
+const LARGEST_LDP_EPSILON = 700;
+const LARGEST_EXPONENT = 1e290;
+const LEAST_DECAY = 1e-290;
+
+/** What all mechanisms share. */
+export class Mechanism {
+  /**
+   * @param {string} kind
+   * @param {Alphabet} alphabet
+   * @param {number} [least] how many values it needs
+   */
+  constructor(kind, alphabet, least = 2) {
+    if (alphabet.size < least) {
+      throw new FreewillError(`${kind} on an alphabet of one value: it needs at least ${least}.`);
+    }
+    this.kind = kind;
+    this.alphabet = alphabet;
+    /** @type {Alphabet | null} whose values reports are; null for bits */
+    this.outputs = alphabet;
+  }
+
+  /**
+   * Draw a report of the value of this index.
+   *
+   * @param {number} index
+   * @param {Source} [source] of random bytes: the system's, unless for tests
+   * @returns {Report}
+   */
+  draw(index, source = system) {
+    return this.drawn(checkedIndex(index, this.alphabet.size), source);
+  }
+
+  /**
+   * @param {number} index
+   * @param {Source} source
+   * @returns {Report}
+   */
+  drawn(index, source) {
+    throw new FreewillError(`${this.kind} draws nothing from ${index} and ${source}.`);
+  }
+
+  /**
+   * Return a report as it travels: an index, or hexadecimal digits for bits.
+   *
+   * @param {Report} report
+   * @returns {number | string}
+   */
+  written(report) {
+    return typeof report === "number" ? report : hexadecimal(report);
+  }
+
+  /**
+   * Return a report as people read it: a value, or hexadecimal digits for bits.
+   *
+   * @param {Report} report
+   * @returns {string | number | [number, number]}
+   */
+  readable(report) {
+    if (typeof report !== "number" || this.outputs === null) return this.written(report);
+    return this.outputs.decode(report);
+  }
+
+  /** @returns {Record<string, any>} everything but the alphabet */
+  parameters() {
+    return {};
+  }
+
+  /** @returns {object} the portable description */
+  spec() {
+    const head = { mechanism: this.kind, version: SPEC_VERSION };
+    return { ...head, alphabet: this.alphabet.spec(), ...this.parameters() };
+  }
+
+  /** A short name, the same on every machine. */
+  get id() {
+    return idOf(this.spec());
+  }
+
+  toString() {
+    const given = Object.entries(this.parameters()).map(([key, value]) => `, ${key}=${brief(value)}`);
+    return `${this.kind}(${this.alphabet}${given.join("")})`;
+  }
+}
+
+/** No privacy, for a person who wants none. */
+export class Identity extends Mechanism {
+  /** @param {Alphabet} alphabet */
+  constructor(alphabet) {
+    super("identity", alphabet, 1);
+  }
+
+  /** @type {Mechanism["drawn"]} */
+  drawn(index) {
+    return index;
+  }
+}
+
+/** What mechanisms with an epsilon share: their chances are worked out at the first draw. */
+class Noise extends Mechanism {
+  /**
+   * @param {string} kind
+   * @param {Alphabet} alphabet
+   * @param {unknown} epsilon
+   * @param {number} largest
+   */
+  constructor(kind, alphabet, epsilon, largest) {
+    super(kind, alphabet);
+    this.epsilon = checkedEpsilon(epsilon, kind, largest);
+  }
+
+  parameters() {
+    return { epsilon: this.epsilon };
+  }
+}
+
+/** k-ary randomised response: the value, or any value of the alphabet. */
+export class KRR extends Noise {
+  #replaced;
+  #any;
+
+  /**
+   * @param {Alphabet} alphabet
+   * @param {number} epsilon
+   */
+  constructor(alphabet, epsilon) {
+    super("k-rr", alphabet, epsilon, LARGEST_LDP_EPSILON);
+    const exact = fromDouble(this.epsilon);
+    const bits = precision(exact) + bitLength(BigInt(alphabet.size));
+    this.#replaced = replaced(exact, alphabet.size, bits);
+    this.#any = new Below(alphabet.size);
+  }
+
+  /** @type {Mechanism["drawn"]} */
+  drawn(index, source) {
+    return coin(this.#replaced, source) ? this.#any.draw(source) : index;
+  }
+}
+
+/** One bit a value, the own bit set, each flipped with chance 1 / (1 + e^(epsilon / 2)). */
+export class RAPPOR extends Noise {
+  #flip;
+
+  /**
+   * @param {Alphabet} alphabet
+   * @param {number} epsilon
+   */
+  constructor(alphabet, epsilon) {
+    super("rappor", alphabet, epsilon, LARGEST_LDP_EPSILON);
+    this.outputs = null;
+    const { n, q } = fromDouble(this.epsilon);
+    const half = { n, q: q + 1 };
+    this.#flip = odds(half, precision(half), { up: true });
+  }
+
+  /** @type {Mechanism["drawn"]} */
+  drawn(index, source) {
+    const bits = new Uint8Array(Math.ceil(this.alphabet.size / 8));
+    for (let x = 0; x < this.alphabet.size; x += 1) {
+      if (coin(this.#flip, source) !== (x === index)) bits[x >> 3] |= 1 << (x & 7);
+    }
+    return bits;
+  }
+}
+
+/** Two-sided geometric noise on a line, clipped to its ends. */
+export class Geometric extends Noise {
+  /** @type {GeometricNoise | undefined} */
+  #noise;
+
+  /**
+   * @param {Alphabet} alphabet
+   * @param {number} epsilon
+   */
+  constructor(alphabet, epsilon) {
+    if (!(alphabet instanceof Linear)) {
+      throw new FreewillError(`geometric on ${alphabet}: expected a Linear alphabet.`);
+    }
+    const largest = LARGEST_EXPONENT / (alphabet.step * (alphabet.size - 1));
+    super("geometric", alphabet, epsilon, largest);
+  }
+
+  #made() {
+    const step = fromDouble(/** @type {Linear} */ (this.alphabet).step);
+    const bits = precision(times(fromDouble(this.epsilon), step));
+    const reach = bitLength(BigInt(this.alphabet.size - 2));
+    return (this.#noise ??= new GeometricNoise(times(slackened(this.epsilon), step), bits, reach));
+  }
+
+  /** @type {Mechanism["drawn"]} */
+  drawn(index, source) {
+    const last = this.alphabet.size - 1;
+    const offset = (this.#noise ?? this.#made()).clipped(last, source);
+    return Math.min(last, Math.max(0, index + offset));
+  }
+}
+
+/** Noise over the infinite grid, then the nearest cell. */
+export class PlanarGeometric extends Noise {
+  /** @type {PlanarNoise | undefined} */
+  #noise;
+  #grid;
+
+  /**
+   * @param {Alphabet} grid
+   * @param {number} epsilon
+   */
+  constructor(grid, epsilon) {
+    if (grid.kind !== "grid") {
+      throw new FreewillError(`planar-geometric on ${grid}: expected a Grid.`);
+    }
+    const { columns, rows, cell } = /** @type {import("./grid.js").Grid} */ (grid);
+    if (grid.size > 1 && Math.min(columns, rows) < 2) {
+      throw new FreewillError(
+        `planar-geometric on ${grid}: it needs at least 2 columns and 2 rows. For a single row, ` +
+          "use Geometric on a Linear alphabet.",
+      );
+    }
+    const widest = Math.max(columns * cell[0], rows * cell[1]);
+    super("planar-geometric", grid, epsilon, LARGEST_EXPONENT / widest);
+    if (this.epsilon * Math.min(...cell) < LEAST_DECAY) {
+      throw new FreewillError(
+        `epsilon=${epsilon} for ${this.kind} on ${grid}: epsilon times a cell's side must be >= ` +
+          `${LEAST_DECAY}, below which the noise reaches further than numbers count. Is the cell ` +
+          "in kilometres, and epsilon per kilometre?",
+      );
+    }
+    this.#grid = { columns, rows, cell };
+  }
+
+  /** @type {Mechanism["drawn"]} */
+  drawn(index, source) {
+    const { columns, rows, cell } = this.#grid;
+    this.#noise ??= new PlanarNoise(this.epsilon, cell[0], cell[1]);
+    const [aside, up] = this.#noise.draw(source);
+    const row = Math.floor(index / columns);
+    const column = index - row * columns;
+    const there = Math.min(columns - 1, Math.max(0, column + aside));
+    return Math.min(rows - 1, Math.max(0, row + up)) * columns + there;
+  }
+}
+
+/** A law of numbers: row x has the chance of each output, doubles taken literally. */
+class Tabulated extends Mechanism {
+  /** @type {Map<number, Table>} */
+  #tables = new Map();
+  /** @type {Float64Array[]} P(output given value), one row a value */
+  rows = [];
+
+  /** @type {Mechanism["drawn"]} */
+  drawn(index, source) {
+    let table = this.#tables.get(index);
+    if (table === undefined) this.#tables.set(index, (table = Table.ofDoubles(this.rows[index])));
+    return table.draw(source);
+  }
+}
+
+/** Any law at all, given as a matrix. */
+export class Matrix extends Tabulated {
+  /**
+   * @param {Alphabet} alphabet
+   * @param {number[][]} law
+   * @param {object | null} [outputs] the description of the output alphabet
+   */
+  constructor(alphabet, law, outputs = null) {
+    super("matrix", alphabet, 1);
+    this.rows = checkedLaw(law, alphabet.size);
+    const width = this.rows[0].length;
+    if (outputs !== null) this.outputs = alphabetFromSpec(outputs);
+    else if (width !== alphabet.size) this.outputs = new Linear(0, width - 1);
+    const size = /** @type {Alphabet} */ (this.outputs).size;
+    if (size !== width) {
+      throw new FreewillError(
+        `the law has ${several(width, "column")} and the output alphabet ${several(size, "value")}: ` +
+          "expected one column a value.",
+      );
+    }
+  }
+
+  parameters() {
+    const outputs = /** @type {Alphabet} */ (this.outputs).spec();
+    const same = JSON.stringify(outputs) === JSON.stringify(this.alphabet.spec());
+    return { law: this.rows.map((row) => Array.from(row)), outputs: same ? null : outputs };
+  }
+
+  toString() {
+    return `${this.kind}(${this.alphabet}, ${several(this.rows[0].length, "output")})`;
+  }
+}
+
+/** The most that an adversary can be made to lose at a given cost: by the solved law it is sent. */
+export class Shokri extends Tabulated {
+  #parameters;
+
+  /**
+   * @param {Alphabet} alphabet
+   * @param {Record<string, any>} parameters quality_loss and, if you like, selection and the rest
+   * @param {number[][]} table the solved law, from the survey
+   */
+  constructor(alphabet, parameters, table) {
+    super("shokri", alphabet);
+    this.#parameters = checkedLosses(parameters, alphabet.size);
+    this.rows = checkedLaw(table, alphabet.size, "table");
+    if (this.rows[0].length !== alphabet.size) {
+      throw new FreewillError(
+        `table of shape (${alphabet.size}, ${this.rows[0].length}): expected as many outputs as ` +
+          "values.",
+      );
+    }
+  }
+
+  parameters() {
+    return this.#parameters;
+  }
+
+  toString() {
+    const { quality_loss: limit, selection } = this.#parameters;
+    return `${this.kind}(${this.alphabet}, Q=${brief(limit)}, ${selection})`;
+  }
+}
+
+/** @param {Uint8Array} bytes */
+export function hexadecimal(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,324 @@
+/**
+ * @file A survey: an alphabet and the mechanisms on offer, read on a person's device.
+ */
+
+import { alphabetFromSpec, refuseVast } from "./alphabets.js";
+import { isObject, isWholeText } from "./checks.js";
+import { system } from "./draws.js";
+import { FreewillError, listed, several, shown } from "./errors.js";
+import { parsedJson } from "./json.js";
+import { mechanismFromSpec } from "./kinds.js";
+import { SPEC_VERSION, hexadecimal } from "./mechanisms.js";
+
+/** @typedef {import("./alphabets.js").Alphabet} Alphabet */
+/** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
+/** @typedef {import("./draws.js").Source} Source */
+/** @typedef {{mechanism: string, report: number | string, report_id: string}} ReportRow */
+/** @typedef {{name: string, mechanism: Mechanism, description: string | null}} Choice */
+
+const VERSIONS = [1, 2];
+const HEAD = "freewill survey";
+const NEEDED = [HEAD, "alphabet", "mechanisms"];
+/** @type {[string, number, number][]} fields with their least and greatest number of characters */
+const TEXTS = [
+  ["title", 1, 200],
+  ["question", 1, 1000],
+  ["question_id", 8, 200],
+];
+const LONGEST_DESCRIPTION = 1000;
+/** Fields of version 2. */
+const OPTIONAL = [...TEXTS.map(([name]) => name), "tables"];
+const ID = /^[0-9a-f]{16}$/;
+
+/**
+ * An alphabet and the mechanisms that people choose from, each under a name.
+ *
+ * @example
+ * const survey = Survey.parse(await (await fetch("survey.json")).text());
+ * const row = survey.report("careful", 41);
+ */
+export class Survey {
+  /** @type {Map<string, Mechanism>} */
+  #mechanisms;
+  /** @type {Map<string, string>} */
+  #descriptions;
+
+  /**
+   * @param {Alphabet} alphabet
+   * @param {Map<string, Mechanism>} mechanisms
+   * @param {Record<string, string | null>} [texts] title, question and question_id
+   * @param {Map<string, string>} [descriptions]
+   */
+  constructor(alphabet, mechanisms, texts = {}, descriptions = new Map()) {
+    refuseVast(alphabet);
+    if (mechanisms.size === 0) {
+      throw new FreewillError("mechanisms={}: a survey offers at least one mechanism.");
+    }
+    this.alphabet = alphabet;
+    this.#mechanisms = mechanisms;
+    this.#descriptions = descriptions;
+    /** @type {string | null} */
+    this.title = texts.title ?? null;
+    /** @type {string | null} */
+    this.question = texts.question ?? null;
+    /** @type {string | null} */
+    this.question_id = texts.question_id ?? null;
+    for (const [name, least, most] of TEXTS) checkText(texts[name] ?? null, name, least, most);
+    for (const [name, text] of descriptions) {
+      checkText(text, `description of ${shown(name)}:`, 1, LONGEST_DESCRIPTION);
+    }
+    this.#checkMechanisms();
+    Object.freeze(this);
+  }
+
+  #checkMechanisms() {
+    const over = JSON.stringify(this.alphabet.spec());
+    const entries = [...this.#mechanisms];
+    for (const [name, mechanism] of entries) {
+      checkName(name);
+      if (JSON.stringify(mechanism.alphabet.spec()) !== over) {
+        throw new FreewillError(
+          `mechanism ${shown(name)} is over ${mechanism.alphabet} and the survey over ` +
+            `${this.alphabet}: one survey has one alphabet.`,
+        );
+      }
+    }
+    for (const [index, [name, mechanism]] of entries.entries()) {
+      for (const [other, earlier] of entries.slice(0, index)) {
+        // Ids of large tables take their time, and most kinds differ.
+        if (earlier.kind === mechanism.kind && earlier.id === mechanism.id) {
+          throw new FreewillError(
+            `${shown(name)} and ${shown(other)} name the same mechanism, ${mechanism}: list it once.`,
+          );
+        }
+      }
+    }
+    for (const [name, own] of entries.filter(([one]) => ID.test(one))) {
+      if (entries.some(([, mechanism]) => mechanism !== own && mechanism.id === name)) {
+        throw new FreewillError(
+          `${shown(name)} is the name of one mechanism and the id of another: rename it.`,
+        );
+      }
+    }
+  }
+
+  /**
+   * Read a survey: the text of its JSON file, or the object that it holds.
+   *
+   * @param {string | object} given
+   * @returns {Survey}
+   */
+  static parse(given) {
+    const spec = /** @type {any} */ (typeof given === "string" ? parsedJson(given) : given);
+    checkVersion(spec);
+    const fault = faultOf(spec);
+    if (fault) {
+      throw new FreewillError(
+        `${fault}: expected {"${HEAD}": 1, "alphabet": ..., "mechanisms": ...} and, in version 2, ` +
+          `if you like, ${OPTIONAL.join(", ")}. See docs/surveys.md.`,
+      );
+    }
+    const alphabet = alphabetFromSpec(spec.alphabet);
+    refuseVast(alphabet);
+    const { mechanisms, descriptions } = named(spec);
+    return new Survey(alphabet, mechanisms, spec, descriptions);
+  }
+
+  /**
+   * What there is to choose from, in the order of the survey.
+   *
+   * @returns {Choice[]}
+   */
+  menu() {
+    return [...this.#mechanisms].map(([name, mechanism]) => {
+      return { name, mechanism, description: this.#descriptions.get(name) ?? null };
+    });
+  }
+
+  /**
+   * Return the mechanism of this name or id.
+   *
+   * @param {string} name
+   * @returns {Mechanism}
+   */
+  find(name) {
+    const found = this.#mechanisms.get(name);
+    if (found !== undefined) return found;
+    const byId = typeof name === "string" && ID.test(name);
+    const other = byId && this.menu().find(({ mechanism }) => mechanism.id === name);
+    if (other) return other.mechanism;
+    throw new FreewillError(
+      `mechanism ${shown(name)} is not on offer: expected ${listed([...this.#mechanisms.keys()])} ` +
+        "(or an id).",
+    );
+  }
+
+  /**
+   * Return the index of a value: a label, an integer, or a point [latitude, longitude].
+   *
+   * @param {string | number | [number, number]} value
+   * @returns {number}
+   */
+  encode(value) {
+    return this.alphabet.encode(value);
+  }
+
+  /**
+   * Draw a report of a value: a row as docs/reports.md has it, ready to be sent.
+   *
+   * Every call draws anew, and what is drawn twice tells twice as much: keep the row, and send it
+   * again as it is.
+   *
+   * @param {string} name of the mechanism that the person chose
+   * @param {string | number | [number, number]} value
+   * @param {Source} [source] of random bytes: the system's, unless for tests
+   * @returns {ReportRow}
+   */
+  report(name, value, source = system) {
+    const mechanism = this.find(name);
+    const report = mechanism.written(mechanism.draw(this.encode(value), source));
+    const id = Uint8Array.from({ length: 16 }, () => source.byte());
+    return { mechanism: name, report, report_id: hexadecimal(id) };
+  }
+}
+
+/** @param {any} spec */
+function checkVersion(spec) {
+  const version = isObject(spec) ? spec[HEAD] : undefined;
+  if (typeof version === "number" && Number.isInteger(version) && !VERSIONS.includes(version)) {
+    throw new FreewillError(
+      `survey version ${shown(version)}: this release reads versions ${VERSIONS.join(" and ")}. ` +
+        "Update freewill, or write the survey again.",
+    );
+  }
+}
+
+/**
+ * Say what is wrong with the outer form of a survey, if anything is.
+ *
+ * @param {any} spec
+ * @returns {string}
+ */
+function faultOf(spec) {
+  if (!isObject(spec)) return `a survey ${shown(spec)}`;
+  const missing = NEEDED.find((name) => !Object.hasOwn(spec, name));
+  if (missing !== undefined) return `no field ${shown(missing)}`;
+  const unknown = Object.keys(spec).filter((name) => ![...NEEDED, ...OPTIONAL].includes(name));
+  if (unknown.length) return `unknown field ${shown(unknown.sort()[0])}`;
+  if (!VERSIONS.includes(spec[HEAD]) || !isObject(spec.alphabet)) {
+    return `version ${shown(spec[HEAD])} or alphabet ${shown(spec.alphabet)}`;
+  }
+  const given = spec.mechanisms;
+  if (!isObject(given) && !Array.isArray(given)) return `mechanisms ${shown(given)}`;
+  const entries = Object.values(given);
+  const wrong = entries.find((entry) => !isObject(entry));
+  if (wrong !== undefined) return `mechanism ${shown(wrong)}`;
+  if (Object.hasOwn(spec, "tables") && !isObject(spec.tables)) return `tables ${shown(spec.tables)}`;
+  return tooNew(spec, entries);
+}
+
+/**
+ * Say which field of version 2 stands in a file of version 1, if any does.
+ *
+ * @param {any} spec
+ * @param {any[]} entries
+ */
+function tooNew(spec, entries) {
+  const described = entries.some((entry) => Object.hasOwn(entry, "description"));
+  const newer = [
+    ...OPTIONAL.filter((name) => Object.hasOwn(spec, name)),
+    ...(described ? ["description"] : []),
+  ];
+  if (!newer.length || spec[HEAD] !== 1) return "";
+  return `${shown(newer[0])}, a field of "${HEAD}": 2, in version 1`;
+}
+
+/**
+ * Rebuild the mechanisms, each with the survey's alphabet unless it brings its own.
+ *
+ * @param {any} survey
+ */
+function named(survey) {
+  const listed_ = Array.isArray(survey.mechanisms);
+  const tables = new Map(Object.entries(survey.tables ?? {}));
+  /** @type {Map<string, Mechanism>} */
+  const mechanisms = new Map();
+  /** @type {Map<string, string>} */
+  const descriptions = new Map();
+  for (const [key, entry] of Object.entries(survey.mechanisms)) {
+    const spec = { version: SPEC_VERSION, alphabet: survey.alphabet, ...entry };
+    const given = listed_ ? (spec.name ?? null) : key;
+    if (listed_) delete spec.name;
+    const text = spec.description ?? null;
+    delete spec.description;
+    const mechanism = built(spec, given || mechanisms.size + 1, tables.get(given) ?? null);
+    const name = given || mechanism.id;
+    checkName(name);
+    if (mechanisms.has(name)) {
+      throw new FreewillError(`mechanism ${shown(name)} is named twice: names must differ.`);
+    }
+    mechanisms.set(name, mechanism);
+    if (text !== null) descriptions.set(name, text);
+  }
+  for (const name of tables.keys()) {
+    if (mechanisms.get(name)?.kind !== "shokri") {
+      throw new FreewillError(
+        `a table for ${shown(name)}: expected the name of a Shokri mechanism of this survey, for ` +
+          "all others have a formula or bring their law. Leave it out.",
+      );
+    }
+  }
+  return { mechanisms, descriptions };
+}
+
+/**
+ * @param {any} spec
+ * @param {string | number} name
+ * @param {any} table
+ */
+function built(spec, name, table) {
+  try {
+    return mechanismFromSpec(spec, table);
+  } catch (error) {
+    if (!(error instanceof FreewillError)) throw error;
+    throw new FreewillError(`mechanism ${shown(name)}: ${error.message}`);
+  }
+}
+
+/** @param {unknown} name */
+function checkName(name) {
+  if (isWholeText(name) && name !== "") return;
+  throw new FreewillError(
+    `mechanism name ${shown(name)}: expected a text that is not empty, without halves of characters.`,
+  );
+}
+
+/**
+ * Refuse a text that cannot be shown to people, on one line and whole.
+ *
+ * @param {unknown} text
+ * @param {string} what
+ * @param {number} least
+ * @param {number} most
+ */
+function checkText(text, what, least, most) {
+  if (text === null) return;
+  if (!isWholeText(text) || /** @type {string} */ (text).trim() === "") {
+    throw new FreewillError(
+      `${what} ${shown(text)}: expected a text that is not blank, in whole letters.`,
+    );
+  }
+  const letters = [.../** @type {string} */ (text)];
+  if (letters.length < least || letters.length > most) {
+    throw new FreewillError(
+      `${what} ${shown(text)} has ${several(letters.length, "character")}: expected ${least} to ${most}.`,
+    );
+  }
+  const unseen = letters.find((one) => /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(one) && !/[\u200c-\u200f]/.test(one));
+  if (unseen !== undefined) {
+    throw new FreewillError(
+      `${what} ${shown(text)}: ${shown(unseen)} is a control character, a line end or another mark ` +
+        "that nobody sees. Leave it out.",
+    );
+  }
+}
