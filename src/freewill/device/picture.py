@@ -29,7 +29,7 @@ _BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#666666"
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What is drawn: chances in rows (one but of a map), which is marked, names, legend, figures."""
+    """What is drawn: chances, in rows on a map; which one is marked; names, figures, a legend."""
 
     kind: str
     chances: FloatArray
@@ -64,10 +64,10 @@ def _line(
     # Bits do not exclude each other: neighbours are averaged.
     merged = merged / width if facts.bits is not None else merged
     ends = tuple(_short(name) for name in texts(over, [0, over.size - 1]))
-    legend = (head, _most(facts, merged))
+    legend = [head, _most(facts, merged)]
     if width > 1:
-        legend += (say(facts, "picture", "bins", many=in_digits(width, 10)),)
-    return Frame("line", merged, own // width if own >= 0 else -1, ends, legend)
+        legend.append(say(facts, "picture", "bins", many=in_digits(width, 10)))
+    return Frame("line", merged, own // width if own >= 0 else -1, ends, tuple(legend))
 
 
 def _labels(facts: Facts, over: Alphabet, chances: FloatArray, own: int, head: str) -> Frame:
@@ -90,11 +90,11 @@ def _map(facts: Facts, chances: FloatArray, own: int) -> Frame:
     marked = -1
     if own >= 0:
         marked = own // columns // tall * merged.shape[1] + own % columns // wide
-    legend = (say(facts, "picture", "map"), _most(facts, merged))
+    legend = [say(facts, "picture", "map"), _most(facts, merged)]
     if wide * tall > 1:
         sides = {"columns": in_digits(wide, 10), "rows": in_digits(tall, 10)}
-        legend += (say(facts, "picture", "blocks", **sides),)
-    return Frame("map", merged, marked, (), legend)
+        legend.append(say(facts, "picture", "blocks", **sides))
+    return Frame("map", merged, marked, (), tuple(legend))
 
 
 def _most(facts: Facts, chances: FloatArray) -> str:

@@ -154,4 +154,4 @@ def _(mechanism: PlanarGeometric, value: int) -> FloatArray:
     row, column = np.divmod(np.arange(grid.size), grid.columns)
     edge = 2 * np.isin(row, (0, grid.rows - 1)) + np.isin(column, (0, grid.columns - 1))
     aside, along = np.abs(column - value % grid.columns), np.abs(row - value // grid.columns)
-    return np.exp(mechanism.kernel.stacked[edge.astype(np.int64), along, aside])
+    return np.asarray(np.exp(mechanism.kernel.stacked[edge.astype(np.int64), along, aside]))
