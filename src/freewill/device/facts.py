@@ -8,9 +8,9 @@ import numpy as np
 
 from freewill.alphabets import Alphabet
 from freewill.device.spread import Spread, chances_from, spread, typical_value
-from freewill.guarantees import AdversaryLoss, Guarantee, audit_epsilon
+from freewill.guarantees import Guarantee, audit_epsilon
 from freewill.guarantees.emptiness import MOST_EXPONENT, MOST_TRUTH, typical_distance
-from freewill.mechanisms import RAPPOR, Mechanism
+from freewill.mechanisms import RAPPOR, Mechanism, Shokri
 from freewill.types import FloatArray
 
 _TINY, _SURE = 5e-324, 1 - 2.0**-53
@@ -101,14 +101,14 @@ def facts(mechanism: Mechanism) -> Facts:
     alphabet, promise = mechanism.alphabet, mechanism.guarantee()
     chances, law = mechanism.truths(), spread(mechanism)
     value = typical_value(alphabet)
-    held = isinstance(promise, Guarantee)
+    held = promise if isinstance(promise, Guarantee) else None
     flip = mechanism.flip if isinstance(mechanism, RAPPOR) else None
     return Facts(
         alphabet=alphabet,
-        promise=promise.kind if isinstance(promise, Guarantee) else "loss",
-        epsilon=promise.epsilon if isinstance(promise, Guarantee) else _epsilon(mechanism),
-        loss=promise.adversary_loss if isinstance(promise, AdversaryLoss) else None,
-        own_loss=not held and getattr(mechanism, "guess_loss", None) is not None,
+        promise=held.kind if held else "loss",
+        epsilon=held.epsilon if held else _epsilon(mechanism),
+        loss=None if held else _loss(mechanism, promise),
+        own_loss=isinstance(mechanism, Shokri) and mechanism.guess_loss is not None,
         truths=None if chances is None else _ends(chances),
         error=None if law is None or alphabet.plane is None else _error(law),
         distances=None if alphabet.plane is None or alphabet.size < 2 else _distances(alphabet),
@@ -117,6 +117,13 @@ def facts(mechanism: Mechanism) -> Facts:
         value=value,
         chances=chances_from(mechanism, value),
     )
+
+
+def _loss(mechanism: Mechanism, promise: Any) -> float:
+    """Return what the adversary loses: by formula, where there is one, to the last digit."""
+    if isinstance(mechanism, Shokri) and mechanism.report_loss is mechanism.guess_loss is None:
+        return mechanism.optimum
+    return float(promise.adversary_loss)
 
 
 def _epsilon(mechanism: Mechanism) -> float:

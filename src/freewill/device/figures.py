@@ -5,6 +5,7 @@ every number is first cut to ten digits, which both agree on, and rounded from t
 """
 
 import math
+import re
 from typing import Literal
 
 from freewill.alphabets.units import behind
@@ -20,6 +21,21 @@ _LEAST, _MOST = 0.001, 0.999
 """Chances beyond are told by these."""
 _LN_MILLION = math.log(1e6)
 _LEAST_GAIN = 1e-4
+_LONGEST = 30
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+"""Characters that steer a screen, or that nobody sees."""
+
+
+def shortened(text: str) -> str:
+    r"""Return a label as a picture has room for it, harmless on any screen.
+
+    >>> print(shortened("yes"), shortened("\x1b[2J"), shortened("a" * 50))
+    yes \ufffd[2J aaaaaaaaaaaaaaaaaaaaaaaaaaaaa…
+    """
+    seen = _UNSEEN.sub("\ufffd", text)
+    return seen if len(seen) <= _LONGEST else f"{seen[: _LONGEST - 1]}…"
 
 
 def rounded(number: float, digits: int, side: Side) -> tuple[int, int]:

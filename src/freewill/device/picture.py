@@ -12,14 +12,13 @@ import numpy as np
 
 from freewill.alphabets import Alphabet, texts
 from freewill.device.facts import Facts
-from freewill.device.figures import in_digits, percent
+from freewill.device.figures import in_digits, percent, shortened
 from freewill.device.sentences import say
-from freewill.errors import printable
+from freewill.device.words import WORDS
 from freewill.types import FloatArray
 
 _BARS, _THIN_BARS, _SIDE, _LABELS = 60, 150, 36, 12
 """At most so many bars on a line, in letters and in SVG; squares along a map; labels."""
-_LONGEST = 30
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _SHADES = " .:-=+*#"
 _TALL = 5
@@ -46,14 +45,21 @@ def frame(facts: Facts, bars: int = _THIN_BARS) -> Frame | None:
         return None
     over = facts.alphabet if outputs is None else outputs
     own = facts.value if over == facts.alphabet else -1
-    told = _short(texts(facts.alphabet, [facts.value])[0])
-    which = "bits" if facts.bits is not None else "symbols"
+    bits = "_bits" if facts.bits is not None else ""
+    head = say(facts, "picture", f"symbols{bits}", own=_own(facts))
     if over.labels:
-        return _labels(facts, over, chances, own, say(facts, "picture", which, own=told))
-    rows, columns = over.plane or (1, over.size)
-    if rows > 1 and facts.bits is None:
-        return _map(facts, chances.reshape(rows, columns), own)
-    return _line(facts, over, chances, own, bars, say(facts, "picture", which, own=told))
+        return _labels(facts, over, chances, own, head)
+    if len(over.axes) > 1:
+        head = say(facts, "picture", f"map{bits}") if own >= 0 else head
+        return _map(facts, chances.reshape(over.plane or (1, over.size)), own, head)
+    return _line(facts, over, chances, own, bars, head)
+
+
+def _own(facts: Facts) -> str:
+    """Return the value whose reports are drawn, as it is told."""
+    if len(facts.alphabet.axes) > 1:
+        return str(WORDS["picture"]["middle"])
+    return shortened(texts(facts.alphabet, [facts.value])[0])
 
 
 def _line(
@@ -63,7 +69,7 @@ def _line(
     merged = np.add.reduceat(chances, np.arange(0, chances.size, width))
     # Bits do not exclude each other: neighbours are averaged.
     merged = merged / width if facts.bits is not None else merged
-    ends = tuple(_short(name) for name in texts(over, [0, over.size - 1]))
+    ends = tuple(texts(over, [0, over.size - 1]))
     legend = [head, _most(facts, merged)]
     if width > 1:
         legend.append(say(facts, "picture", "bins", many=in_digits(width, 10)))
@@ -72,7 +78,7 @@ def _line(
 
 def _labels(facts: Facts, over: Alphabet, chances: FloatArray, own: int, head: str) -> Frame:
     shown = chances.size if chances.size <= _LABELS else _LABELS - 1
-    names = tuple(_short(name) for name in texts(over, np.arange(shown)))
+    names = tuple(shortened(name) for name in texts(over, np.arange(shown)))
     if shown < chances.size:
         rest = float(chances[shown:].sum())
         chances = np.append(chances[:shown], rest)
@@ -82,15 +88,16 @@ def _labels(facts: Facts, over: Alphabet, chances: FloatArray, own: int, head: s
     return Frame("labels", chances, own, names, (head,), figures)
 
 
-def _map(facts: Facts, chances: FloatArray, own: int) -> Frame:
+def _map(facts: Facts, chances: FloatArray, own: int, head: str) -> Frame:
     rows, columns = chances.shape
     wide, tall = math.ceil(columns / _SIDE), math.ceil(rows / _SIDE)
     merged = np.add.reduceat(chances, np.arange(0, rows, tall), axis=0)
     merged = np.add.reduceat(merged, np.arange(0, columns, wide), axis=1)
+    merged = merged / (wide * tall) if facts.bits is not None else merged
     marked = -1
     if own >= 0:
         marked = own // columns // tall * merged.shape[1] + own % columns // wide
-    legend = [say(facts, "picture", "map"), _most(facts, merged)]
+    legend = [head, _most(facts, merged)]
     if wide * tall > 1:
         sides = {"columns": in_digits(wide, 10), "rows": in_digits(tall, 10)}
         legend.append(say(facts, "picture", "blocks", **sides))
@@ -240,7 +247,3 @@ def _box(left: int, top: int, width: int, height: int, colour: str, shade: int =
 def _text(left: int, top: int, text: str, colour: str, anchor: str = "start") -> str:
     place = f'x="{left}" y="{top}" text-anchor="{anchor}"'
     return f'<text {place} fill="{colour}">{escape(text, quote=False)}</text>'
-
-
-def _short(text: str) -> str:
-    return printable(text, _LONGEST)

@@ -53,8 +53,10 @@ export default {
   "cell": "Your report never tells more than a cell of the map, {width} x {height} km.",
   "picture": {
     "symbols": "If your true {value} is {own}, the chance of each report:",
-    "bits": "If your true {value} is {own}, the chance of a yes to each {value}:",
+    "symbols_bits": "If your true {value} is {own}, the chance of a yes to each {value}:",
     "map": "If your true place is the marked cell, the chance of each report (the darker, the likelier):",
+    "map_bits": "If your true place is the marked cell, the chance of a yes to each cell (the darker, the likelier):",
+    "middle": "in the middle of the map",
     "most": "The highest is {chance}.",
     "bins": "Each bar stands for {many} neighbouring {values}.",
     "blocks": "Each square stands for {columns} x {rows} cells.",
