@@ -49,7 +49,7 @@ UNCALLED = {
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
     "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result",
     "ChoiceAwareEstimate": "a result", "RobustEstimate": "a result", "SetAside": "a result",
-    "FitCheck": "a result",
+    "FitCheck": "a result", "Explanation": "a result", "SurveyExplanation": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -57,7 +57,7 @@ UNCALLED = {
 _CALLBACKS = {"estimator", "on_step", "show"}
 """What these raise is the caller's own."""
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "Linear": (fw.Linear, {"first": 0, "last": 3, "step": 1}),
+    "Linear": (fw.Linear, {"first": 0, "last": 3, "step": 1, "unit": "year"}),
     "Categorical": (fw.Categorical, {"labels": ["a", "b"]}),
     "Grid": (fw.Grid, {"columns": 2, "rows": 2, "cell": 1.0, "bounds": None}),
     "Grid with bounds": (fw.Grid, {"columns": 2, "rows": 2, "bounds": (0.0, 1.0, 0.0, 1.0)}),

@@ -25,6 +25,7 @@ COMMANDS = (
     "check",
     "calibrate",
     "audit",
+    "explain",
     "reproduce",
 )
 TRACEBACK = "FREEWILL_TRACEBACK"

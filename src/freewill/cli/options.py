@@ -111,16 +111,24 @@ def load_survey(path: Path) -> Survey:
 
 def load_mechanisms(path: Path) -> dict[str, Mechanism]:
     """Read the mechanisms of a survey, or the one that a mechanism's spec describes."""
+    found = load_choices(path)
+    if isinstance(found, Survey):
+        return dict(found.mechanisms)
+    return {Path(called(path)).stem: found}
+
+
+def load_choices(path: Path) -> Survey | Mechanism:
+    """Read a survey, or the mechanism that its spec describes."""
     if path.suffix.lower() != ".toml":
         spec = load_json(path)
         if isinstance(spec, dict) and "mechanism" in spec:
-            return {Path(called(path)).stem: from_spec(spec)}
+            return from_spec(spec)
         if str(path) == DASH:
             try:
-                return dict(Survey.from_spec(spec).mechanisms)
+                return Survey.from_spec(spec)
             except SurveyError as error:
                 raise SurveyError(f"survey {INPUT}: {error}") from None
-    return dict(Survey.load(path).mechanisms)
+    return Survey.load(path)
 
 
 def load_json(path: Path) -> Any:

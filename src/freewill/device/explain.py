@@ -98,8 +98,8 @@ def explain(given: Any, choice: str | None = None) -> Explanation | SurveyExplan
     >>> for sentence in fw.explain(fw.Geometric(ages, epsilon=0.1)).sentences:
     ...     print(sentence)
     The chance that your report is your true value is between 5 % and 52 %, depending on the value.
-    Whoever takes your report for the truth is off by 8.9 years on average and, at least 1 time in 20,
-    by 27 years or more (if all values are equally common).
+    Whoever takes your report for the truth is off by 8.9 years on average and, at least 1 time in
+    20, by 27 years or more (if all values are equally common).
     Values up to 6 years apart stay hard to tell apart: if two of them seemed equally likely before
     your report, one can seem at most twice as likely as the other after it.
     The further apart two values are, the more your report tells: at 33 years, one of them can seem

@@ -22,9 +22,7 @@ _LEAST, _MOST = 0.001, 0.999
 _LN_MILLION = math.log(1e6)
 _LEAST_GAIN = 1e-4
 _LONGEST = 30
-_UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 """Characters that steer a screen, or that nobody sees."""
 
 

@@ -22,6 +22,8 @@ _BARS, _THIN_BARS, _SIDE, _LABELS = 60, 150, 36, 12
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _SHADES = " .:-=+*#"
 _TALL = 5
+_HEAD = 24
+"""Pixels above a picture, for its title."""
 _LONG = 40
 _BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#666666"
 
@@ -69,11 +71,11 @@ def _line(
     merged = np.add.reduceat(chances, np.arange(0, chances.size, width))
     # Bits do not exclude each other: neighbours are averaged.
     merged = merged / width if facts.bits is not None else merged
-    ends = tuple(texts(over, [0, over.size - 1]))
-    legend = [head, _most(facts, merged)]
+    names = texts(over, [0, over.size - 1, *([own] if own >= 0 else [])])
+    legend = _legend(facts, head, merged)
     if width > 1:
         legend.append(say(facts, "picture", "bins", many=in_digits(width, 10)))
-    return Frame("line", merged, own // width if own >= 0 else -1, ends, tuple(legend))
+    return Frame("line", merged, own // width if own >= 0 else -1, tuple(names), tuple(legend))
 
 
 def _labels(facts: Facts, over: Alphabet, chances: FloatArray, own: int, head: str) -> Frame:
@@ -97,15 +99,17 @@ def _map(facts: Facts, chances: FloatArray, own: int, head: str) -> Frame:
     marked = -1
     if own >= 0:
         marked = own // columns // tall * merged.shape[1] + own % columns // wide
-    legend = [head, _most(facts, merged)]
+    legend = _legend(facts, head, merged)
     if wide * tall > 1:
         sides = {"columns": in_digits(wide, 10), "rows": in_digits(tall, 10)}
         legend.append(say(facts, "picture", "blocks", **sides))
     return Frame("map", merged, marked, (), tuple(legend))
 
 
-def _most(facts: Facts, chances: FloatArray) -> str:
-    return say(facts, "picture", "most", chance=percent(facts.told(float(chances.max()))))
+def _legend(facts: Facts, head: str, chances: FloatArray) -> list[str]:
+    """Return what stands above the picture and, from the second on, below it."""
+    most = say(facts, "picture", "most", chance=percent(facts.told(float(chances.max()))))
+    return [head, most, *([say(facts, "picture", "edge")] if facts.promise == "geo" else [])]
 
 
 def as_text(facts: Facts) -> list[str]:
@@ -114,7 +118,8 @@ def as_text(facts: Facts) -> list[str]:
     if drawn is None:
         return []
     draw = {"line": _bars_text, "labels": _labels_text, "map": _map_text}[drawn.kind]
-    return [*drawn.legend, *draw(drawn)]
+    head, *notes = drawn.legend
+    return [head, *draw(drawn), *notes]
 
 
 def _bars_text(drawn: Frame) -> list[str]:
@@ -123,11 +128,14 @@ def _bars_text(drawn: Frame) -> list[str]:
         "".join(_LEVELS[min(max(height - 8 * level, 0), 8)] for height in heights).rstrip()
         for level in range(_TALL - 1, -1, -1)
     ]
-    first, last = drawn.names
+    first, last, *own = drawn.names
     axis = ["-"] * len(heights)
+    middle = "".join(own)
     if drawn.marked >= 0:
         axis[drawn.marked] = "^"
-    ends = first + last.rjust(max(len(heights) - len(first), len(last) + 1))
+    left = max(drawn.marked - len(middle) // 2 - len(first), 1)
+    ends = f"{first}{' ' * left}{middle}" if middle not in (first, last) else first
+    ends += last.rjust(max(len(heights) - len(ends), len(last) + 1))
     return [f"  {line}" for line in (*lines, "".join(axis), ends)]
 
 
@@ -161,16 +169,16 @@ def as_svg(facts: Facts) -> str:
         return ""
     draw = {"line": _bars_svg, "labels": _labels_svg, "map": _map_svg}[drawn.kind]
     width, height, parts = draw(drawn)
+    head, *notes = drawn.legend
     lines = [
-        _text(0, height + 18 * place + 14, line, "#000000")
-        for place, line in enumerate(drawn.legend)
+        _text(0, _HEAD + height + 18 * place + 14, line, _GREY) for place, line in enumerate(notes)
     ]
-    height += 18 * len(lines) + 6
-    title = f"<title>{escape(drawn.legend[0], quote=False)}</title>"
+    height += _HEAD + 18 * len(notes) + 6
+    title = f"<title>{escape(head, quote=False)}</title>{_text(0, 14, head, '#000000')}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" role="img" font-family="sans-serif" font-size="13">{title}'
-        f"{''.join([*parts, *lines])}</svg>"
+        f'<g transform="translate(0 {_HEAD})">{"".join(parts)}</g>{"".join(lines)}</svg>'
     )
 
 
@@ -186,9 +194,18 @@ def _bars_svg(drawn: Frame) -> tuple[int, int, list[str]]:
         gap = 1 if right - left > 2 else 0
         parts.append(_box(left, tall - high, right - left - gap, high, colour))
     parts.append(_box(0, tall, width, 1, _GREY))
-    first, last = drawn.names
+    first, last, *own = drawn.names
     parts += [_text(0, tall + 16, first, _GREY), _text(width, tall + 16, last, _GREY, "end")]
+    centre = _whole(step * (drawn.marked + 0.5))
+    parts += [_text(centre, tall + 16, name, _RED, "middle") for name in own if _free(name, drawn)]
     return width, tall + 22, parts
+
+
+def _free(name: str, drawn: Frame) -> bool:
+    """Tell whether the name of the true value stands clear of the names of both ends."""
+    place = drawn.marked / drawn.chances.size
+    room = 0.02 * max(len(text) + len(name) for text in drawn.names)
+    return room < place < 1 - room
 
 
 def _labels_svg(drawn: Frame) -> tuple[int, int, list[str]]:

@@ -28,6 +28,7 @@ const BLUE = "#0072B2";
 const RED = "#D55E00";
 const GREY = "#666666";
 const BLACK = "#000000";
+const HEAD = 24;
 
 /**
  * Return the picture as SVG; nothing in it that came from outside is more than text.
@@ -38,12 +39,14 @@ const BLACK = "#000000";
 export function picture(facts) {
   const drawn = frame(facts);
   const { width, height, parts } = { line: bars, labels: rows, map }[drawn.kind](drawn);
-  const lines = drawn.legend.map((line, place) => text(0, height + 18 * place + 14, line, BLACK));
-  const tall = height + 18 * lines.length + 6;
+  const [head, ...notes] = drawn.legend;
+  const lines = notes.map((line, place) => text(0, HEAD + height + 18 * place + 14, line, GREY));
+  const tall = HEAD + height + 18 * notes.length + 6;
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${tall}" width="${width}" ` +
     `height="${tall}" role="img" font-family="sans-serif" font-size="13">` +
-    `<title>${escaped(drawn.legend[0])}</title>${[...parts, ...lines].join("")}</svg>`
+    `<title>${escaped(head)}</title>${text(0, 14, head, BLACK)}` +
+    `<g transform="translate(0 ${HEAD})">${parts.join("")}</g>${lines.join("")}</svg>`
   );
 }
 
@@ -81,9 +84,10 @@ function ownText({ alphabet, value }) {
 function lined(facts, over, own, head) {
   const wide = Math.ceil(facts.chances.length / THIN_BARS);
   const chances = merged(facts, over.size, 1, wide, 1);
-  const legend = [head, most(facts, chances)];
+  const legend = legendOf(facts, head, chances);
   if (wide > 1) legend.push(say(facts, WORDS.picture.bins, { many: inDigits(wide, 10) }));
-  const names = [0, over.size - 1].map((index) => String(over.decode(index)));
+  const named = own >= 0 ? [0, over.size - 1, own] : [0, over.size - 1];
+  const names = named.map((index) => String(over.decode(index)));
   const marked = own >= 0 ? Math.floor(own / wide) : -1;
   return { kind: "line", chances, columns: chances.length, marked, names, legend, figures: [] };
 }
@@ -121,7 +125,7 @@ function mapped(facts, over, own, head) {
   const across = Math.ceil(columns / wide);
   const row = Math.floor(own / columns);
   const marked = own < 0 ? -1 : Math.floor(row / tall) * across + Math.floor((own - row * columns) / wide);
-  const legend = [head, most(facts, chances)];
+  const legend = legendOf(facts, head, chances);
   if (wide * tall > 1) {
     const sides = { columns: inDigits(wide, 10), rows: inDigits(tall, 10) };
     legend.push(say(facts, WORDS.picture.blocks, sides));
@@ -150,12 +154,16 @@ function merged(facts, columns, many, wide, tall) {
 }
 
 /**
+ * Return what stands above the picture and, from the second on, below it.
+ *
  * @param {Facts} facts
+ * @param {string} head
  * @param {number[]} chances
  */
-function most(facts, chances) {
+function legendOf(facts, head, chances) {
   const highest = chances.reduce((high, one) => Math.max(high, one), 0);
-  return say(facts, WORDS.picture.most, { chance: percent(told(facts, highest)) });
+  const most = say(facts, WORDS.picture.most, { chance: percent(told(facts, highest)) });
+  return [head, most, ...(facts.promise === "geo" ? [say(facts, WORDS.picture.edge)] : [])];
 }
 
 /** @param {Frame} drawn */
@@ -170,9 +178,24 @@ function bars(drawn) {
     const gap = right - left > 2 ? 1 : 0;
     return box(left, tall - high, right - left - gap, high, colour);
   });
-  const [first, last] = drawn.names;
+  const [first, last, ...own] = drawn.names;
   const ends = [text(0, tall + 16, first, GREY), text(width, tall + 16, last, GREY, "end")];
+  const centre = whole(step * (drawn.marked + 0.5));
+  const free = own.filter((name) => isFree(name, drawn));
+  ends.push(...free.map((name) => text(centre, tall + 16, name, RED, "middle")));
   return { width, height: tall + 22, parts: [...parts, box(0, tall, width, 1, GREY), ...ends] };
+}
+
+/**
+ * Tell whether the name of the true value stands clear of the names of both ends.
+ *
+ * @param {string} name
+ * @param {Frame} drawn
+ */
+function isFree(name, drawn) {
+  const place = drawn.marked / drawn.chances.length;
+  const room = 0.02 * Math.max(...drawn.names.map((words) => words.length + name.length));
+  return room < place && place < 1 - room;
 }
 
 /** @param {Frame} drawn */

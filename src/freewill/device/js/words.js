@@ -58,6 +58,7 @@ export default {
     "map_bits": "If your true place is the marked cell, the chance of a yes to each cell (the darker, the likelier):",
     "middle": "in the middle of the map",
     "most": "The highest is {chance}.",
+    "edge": "The edge also takes whatever would fall beyond it.",
     "bins": "Each bar stands for {many} neighbouring {values}.",
     "blocks": "Each square stands for {columns} x {rows} cells.",
     "rest": "{many} others together"
