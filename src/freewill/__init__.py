@@ -18,9 +18,19 @@ __version__ = "0.2.0"
 _HOMES = {
     "alphabets": ("Alphabet", "Categorical", "Grid", "Linear", "alphabet_from_spec", "distances"),
     "calibration": ("calibrate",),
-    "device": ("Explanation", "SurveyExplanation", "explain"),
+    "device": (
+        "Budget",
+        "Device",
+        "Explanation",
+        "Memory",
+        "Sent",
+        "SurveyExplanation",
+        "explain",
+    ),
     "errors": (
         "AlphabetError",
+        "BudgetError",
+        "DeviceError",
         "EvidenceError",
         "FreewillError",
         "IdentifiabilityError",

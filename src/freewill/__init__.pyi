@@ -9,10 +9,16 @@ from freewill.alphabets import Linear as Linear
 from freewill.alphabets import alphabet_from_spec as alphabet_from_spec
 from freewill.alphabets import distances as distances
 from freewill.calibration import calibrate as calibrate
+from freewill.device import Budget as Budget
+from freewill.device import Device as Device
 from freewill.device import Explanation as Explanation
+from freewill.device import Memory as Memory
+from freewill.device import Sent as Sent
 from freewill.device import SurveyExplanation as SurveyExplanation
 from freewill.device import explain as explain
 from freewill.errors import AlphabetError as AlphabetError
+from freewill.errors import BudgetError as BudgetError
+from freewill.errors import DeviceError as DeviceError
 from freewill.errors import EvidenceError as EvidenceError
 from freewill.errors import FreewillError as FreewillError
 from freewill.errors import IdentifiabilityError as IdentifiabilityError

@@ -33,12 +33,13 @@ def checked_path(path: Any, error: type[FreewillError]) -> Path:
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
+def whole_file(path: str | Path, mode: int = 0o666) -> Iterator[Path]:
     """Yield the path of a new file beside `path`, which takes its place if all goes well.
 
     The file has a name that nothing else has, so that two writers never mix and no link is
     followed; if anything is raised, it is removed and what stood under `path` stays. What a killed
-    process left of such files for this `path` is removed first.
+    process left of such files for this `path` is removed first. `mode` says who may read and write
+    the file, as far as the user's mask allows.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -53,7 +54,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     def new() -> Path:
         part = target.with_name(f"{head}{secrets.token_hex(8)}.part")
         # Made here and not by a library for temporary files, whose files nobody else may read.
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         return part
 
     # First, for the room that these take may be what a full disk lacks.

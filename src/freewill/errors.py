@@ -53,6 +53,14 @@ class ReportError(FreewillError, ValueError):
     """Reports that cannot be read or written: a damaged file, wrong columns, invalid rows."""
 
 
+class DeviceError(FreewillError, ValueError):
+    """A device that cannot report: its memory is damaged or another's, or the choice is taken."""
+
+
+class BudgetError(DeviceError):
+    """A report that would cost more than is left of what the person allows."""
+
+
 def first_line(error: BaseException) -> str:
     r"""Return the first line of what an error says.
 

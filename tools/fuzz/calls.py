@@ -238,7 +238,8 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "combine_mechanisms": (fw.combine_mechanisms, {"evidence": KRRS, "estimator": fw.ibu}),
     "unresolved_directions": (fw.unresolved_directions, {"evidence": EITHER}),
     "audit": (fw.audit, {"mechanism": ANY, "claim": None}),
-    "Guarantee": (fw.Guarantee, {"kind": "ldp", "epsilon": 1.0}),
+    "explain": (fw.explain, {"given": Drawn(lambda case: case.pick([KRR, SURVEY])), "choice": None}),
+    "Guarantee": (fw.Guarantee, {"kind": "ldp", "epsilon": 1.0, "unit": ""}),
     "AdversaryLoss": (
         fw.AdversaryLoss,
         {"adversary_loss": 1.0, "user_loss": 1.0, "entropy": 1.0},

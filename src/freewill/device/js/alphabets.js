@@ -73,6 +73,14 @@ export class Categorical {
     return this.labels[checkedIndex(index, this.size)];
   }
 
+  /**
+   * @param {number} index
+   * @returns {string} the value as people read and write it
+   */
+  text(index) {
+    return this.decode(index);
+  }
+
   /** @returns {object} the portable description */
   spec() {
     return { kind: this.kind, labels: [...this.labels] };
@@ -147,6 +155,14 @@ export class Linear {
    */
   decode(index) {
     return Number(BigInt(this.first) + BigInt(this.step) * BigInt(checkedIndex(index, this.size)));
+  }
+
+  /**
+   * @param {number} index
+   * @returns {string} the value as people read and write it
+   */
+  text(index) {
+    return String(this.decode(index));
   }
 
   /** @returns {object} the portable description */

@@ -4,6 +4,7 @@
 
 import { LARGEST, checkedIndex, checkedInteger, isNumbers } from "./checks.js";
 import { FreewillError, brief, shown } from "./errors.js";
+import { float, round } from "./numerals.js";
 
 const EARTH_RADIUS_KM = 6378.137;
 const EARTH_ECCENTRICITY_SQUARED = 0.00669437999014;
@@ -11,6 +12,8 @@ const MEAN_RADIUS_KM = 6371.0;
 const DEGREE = Math.PI / 180;
 const LONGER = 1.01;
 const SHORTER = 0.9;
+/** A coordinate is rounded to less than this part of a cell, so that it stays in its cell. */
+const FINER = 100;
 
 /** Cells of a plane, numbered row by row from the south-west corner: row * columns + column. */
 export class Grid {
@@ -129,6 +132,23 @@ export class Grid {
     const [first, second] = this.bounds === null ? share : share.reverse();
     const { low, high } = this.#corners();
     return [low[0] + first * (high[0] - low[0]), low[1] + second * (high[1] - low[1])];
+  }
+
+  /**
+   * Return the centre of a cell as people read and write it, with no more digits than it takes to
+   * find the cell again.
+   *
+   * @param {number} index
+   * @returns {string}
+   */
+  text(index) {
+    const { low, high } = this.#corners();
+    const counts = this.bounds === null ? [this.columns, this.rows] : [this.rows, this.columns];
+    const rounded = this.decode(index).map((number, axis) => {
+      const side = (high[axis] - low[axis]) / counts[axis];
+      return float(round(number, Math.max(0, Math.ceil(-Math.log10(side / FINER)))));
+    });
+    return rounded.join(" ");
   }
 
   /** @returns {object} the portable description */

@@ -3,6 +3,8 @@
  * every language.
  */
 
+import { float } from "./numerals.js";
+
 const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows"]);
 
 /**
@@ -28,26 +30,6 @@ export function canonical(value, whole = false) {
   if (value === null || typeof value !== "object") return String(value);
   const keys = Object.keys(value).sort();
   return `{${keys.map((key) => `${quoted(key)}:${canonical(value[key], INTEGERS.has(key))}`).join(",")}}`;
-}
-
-/**
- * Write a double as Python does: the fewest digits that tell it, with an exponent from 1e16 and
- * below 1e-4.
- *
- * @param {number} value
- * @returns {string}
- */
-export function float(value) {
-  const [mantissa, power] = value.toExponential().split("e");
-  const exponent = Number(power);
-  if (exponent < -4 || exponent >= 16) {
-    return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
-  }
-  const sign = mantissa.startsWith("-") ? "-" : "";
-  const digits = mantissa.replace("-", "").replace(".", "");
-  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-  const padded = digits.padEnd(exponent + 1, "0");
-  return `${sign}${padded.slice(0, exponent + 1)}.${padded.slice(exponent + 1) || "0"}`;
 }
 
 /** @param {string} text */

@@ -60,7 +60,8 @@ export class Mechanism {
   }
 
   /**
-   * Return a report as it travels: an index, or hexadecimal digits for bits.
+   * Return a report as the column `report` of docs/reports.md holds it: an index, or hexadecimal
+   * digits for bits.
    *
    * @param {Report} report
    * @returns {number | string}
@@ -70,14 +71,14 @@ export class Mechanism {
   }
 
   /**
-   * Return a report as people read it: a value, or hexadecimal digits for bits.
+   * Return a report as a text for people, as the column `value` of docs/reports.md holds it.
    *
    * @param {Report} report
-   * @returns {string | number | [number, number]}
+   * @returns {string}
    */
-  readable(report) {
-    if (typeof report !== "number" || this.outputs === null) return this.written(report);
-    return this.outputs.decode(report);
+  text(report) {
+    if (typeof report !== "number" || this.outputs === null) return String(this.written(report));
+    return this.outputs.text(report);
   }
 
   /** @returns {Record<string, any>} everything but the alphabet */

@@ -13,7 +13,7 @@ import { SPEC_VERSION, hexadecimal } from "./mechanisms.js";
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("./draws.js").Source} Source */
-/** @typedef {{mechanism: string, report: number | string, report_id: string}} ReportRow */
+/** @typedef {{mechanism: string, value: string, report_id: string}} ReportRow */
 /** @typedef {{name: string, mechanism: Mechanism, description: string | null}} Choice */
 
 const VERSIONS = [1, 2];
@@ -166,6 +166,8 @@ export class Survey {
   /**
    * Draw a report of a value: a row as docs/reports.md has it, ready to be sent.
    *
+   * It holds the mechanism's name, the report as a text for people, which no collector mistakes for
+   * another label or index, and a random id of 128 bits, by which a row that comes twice counts once.
    * Every call draws anew, and what is drawn twice tells twice as much: keep the row, and send it
    * again as it is.
    *
@@ -176,9 +178,9 @@ export class Survey {
    */
   report(name, value, source = system) {
     const mechanism = this.find(name);
-    const report = mechanism.written(mechanism.draw(this.encode(value), source));
+    const report = mechanism.text(mechanism.draw(this.encode(value), source));
     const id = Uint8Array.from({ length: 16 }, () => source.byte());
-    return { mechanism: name, report, report_id: hexadecimal(id) };
+    return { mechanism: name, value: report, report_id: hexadecimal(id) };
   }
 }
 

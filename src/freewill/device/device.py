@@ -1,0 +1,179 @@
+"""A person's device: one report a question, within a budget."""
+
+import math
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from freewill.device.budget import Budget, cost
+from freewill.device.drawing import as_report, drawn_text, index_of
+from freewill.device.memory import Memory, as_memory
+from freewill.device.sent import Amount, Content, Sent
+from freewill.errors import DeviceError, printable, shown
+from freewill.mechanisms import Mechanism
+from freewill.mechanisms.base import is_mechanism
+from freewill.survey import Survey, listed
+from freewill.wording import LONGEST_ID, SHORTEST_ID, checked_text, same_words
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Device:
+    """Reports a person's value, drawn from the operating system's generator: there is no seed.
+
+    `offered` is a mechanism, or a survey of which each report names a choice. With a `memory`, a
+    path or a `Memory`, the report that was sent for a question is sent again, whatever the value
+    is now and whatever is chosen: a second draw would add its epsilon to the first. What was sent
+    is known by the question: `question_id` or the question of the survey, or `question`, which
+    must be given where the survey says neither. A `budget` refuses what costs too much.
+
+    >>> import freewill as fw
+    >>> answers = fw.Categorical(["yes", "no"])
+    >>> menu = {"careful": fw.KRR(answers, 0.5), "relaxed": fw.KRR(answers, 2.0)}
+    >>> survey = fw.Survey(answers, menu, question="Do you smoke?")
+    >>> device = fw.Device(survey, memory=fw.Memory(), budget=fw.Budget(2))
+    >>> device.report("yes", "careful") in ("yes", "no")
+    True
+    >>> sorted(device.row("yes", "careful"))
+    ['mechanism', 'report_id', 'value']
+    >>> device.row("yes", "relaxed")["mechanism"]           # sent already, and sent again
+    'careful'
+    """
+
+    offered: Mapping[str, Mechanism]
+    memory: Memory | None
+    budget: Budget | None
+    question: str | None
+    """What names the question in the memory."""
+
+    def __init__(
+        self,
+        offered: Mechanism | Survey,
+        memory: Memory | str | os.PathLike[str] | None = None,
+        budget: Budget | None = None,
+        question: str | None = None,
+    ) -> None:
+        if not (budget is None or isinstance(budget, Budget)):
+            raise DeviceError(f"budget={shown(budget)}: expected a budget, such as fw.Budget(2).")
+        known = None if memory is None else as_memory(memory)
+        fields = {
+            "offered": MappingProxyType(_menu(offered)),
+            "memory": known,
+            "budget": budget,
+            "question": _question(offered, question, known is not None),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        if budget is not None:
+            budget.kept_in(known)
+
+    @property
+    def remembered(self) -> Sent | None:
+        """What was sent for the question, if anything was and there is a memory."""
+        if self.memory is None or self.question is None:
+            return None
+        return self.memory.sent.get(self.question)
+
+    def report(self, value: Any, choice: str | None = None) -> Any:
+        """Return a report of one value in readable form, as `mechanism.report` gives it.
+
+        A report that was sent before with another mechanism is refused, for this form does not say
+        with which; `row` does.
+        """
+        mechanism, sent = self._once(value, choice)
+        if sent.mechanism != mechanism.id:
+            raise DeviceError(
+                f"this question was answered with {sent.words}, and a second report with "
+                f"{mechanism} would add its epsilon. Ask for the same choice, or for row(), which "
+                f"says with which mechanism the report was made."
+            )
+        return as_report(sent.value, mechanism)
+
+    def row(self, value: Any, choice: str | None = None) -> dict[str, str]:
+        """Return a row of docs/reports.md: mechanism, value and report_id.
+
+        Of a question that was answered before it is the same row, of the mechanism of then.
+        """
+        _, sent = self._once(value, choice)
+        names = {mechanism.id: name for name, mechanism in self.offered.items()}
+        if sent.mechanism not in names:
+            raise DeviceError(
+                f"this question was answered with {sent.words}, which is not on offer here: the "
+                f"collector could not read that report, and a second one would add its epsilon. "
+                f"Is it another question? Give it another question_id. Else ask for a survey that "
+                f"offers it still, or forget the report and accept the sum."
+            )
+        name = names[sent.mechanism]
+        as_report(sent.value, self.offered[name])
+        return {"mechanism": name, "value": sent.value, "report_id": sent.report_id}
+
+    def forget(self) -> None:
+        """Forget the report of this question: the next is drawn anew, and both epsilons add up."""
+        if self.memory is None or self.question is None:
+            raise DeviceError("this device has no memory: there is nothing to forget.")
+        self.memory.forget(self.question)
+
+    def _once(self, value: Any, choice: str | None) -> tuple[Mechanism, Sent]:
+        """Return the mechanism that was chosen, and the report that was sent or is drawn now."""
+        mechanism = self._chosen(choice)
+        index = index_of(value, mechanism)
+        kept = self.memory if self.budget is None else self.budget.kept_in(self.memory)
+        if kept is None:  # and nobody adds up
+            return mechanism, _drawn(mechanism, index, math.inf)
+        question = None if self.memory is None else self.question
+
+        def work(content: Content) -> tuple[Content, Sent]:
+            if question is not None and question in content.sent:
+                return content, content.sent[question]
+            price = cost(mechanism)
+            if self.budget is not None:
+                self.budget.refuse_beyond(content.spent, price)
+            sent = _drawn(mechanism, index, price)
+            return content.adding(question, sent), sent
+
+        return mechanism, kept.update(work)
+
+    def _chosen(self, choice: str | None) -> Mechanism:
+        if choice is None and len(self.offered) == 1:
+            return next(iter(self.offered.values()))
+        by_id = {mechanism.id: mechanism for mechanism in self.offered.values()}
+        if not isinstance(choice, str) or choice not in {*self.offered, *by_id}:
+            raise DeviceError(
+                f"choice={shown(choice)}: expected {listed(self.offered)}, the person's own choice."
+            )
+        return self.offered.get(choice) or by_id[choice]
+
+
+def _drawn(mechanism: Mechanism, index: int, price: Amount) -> Sent:
+    words = printable(str(mechanism), 200)
+    return Sent(mechanism.id, words, drawn_text(mechanism, index), secrets.token_hex(16), price)
+
+
+def _menu(offered: Any) -> dict[str, Mechanism]:
+    if isinstance(offered, Survey):
+        return dict(offered.mechanisms)
+    if is_mechanism(offered):
+        return {offered.id: offered}
+    raise DeviceError(
+        f"a device with {shown(offered)}: expected a mechanism, such as KRR, or a survey."
+    )
+
+
+def _question(offered: Any, given: Any, needed: bool) -> str | None:
+    """Return what names the question, in the memory: its id, or else its words."""
+    own = offered.question_id if isinstance(offered, Survey) else None
+    text = offered.question if isinstance(offered, Survey) else None
+    if given is not None or own is not None:
+        chosen = own if given is None else given
+        return f"id {checked_text(chosen, 'question', LONGEST_ID, DeviceError, SHORTEST_ID)}"
+    if text is not None:
+        return f"question {same_words(text)}"
+    if needed:
+        raise DeviceError(
+            "a memory, and nothing that says which question this is: another one over the same "
+            "values would get this one's answer. Give the survey a question_id or a question, or "
+            "the device question='...'."
+        )
+    return None

@@ -1,0 +1,129 @@
+"""freewill.js from Python: one trial in Node, or in Debian's Chromium over the loopback."""
+
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import freewill as fw
+
+HERE = Path(__file__).parent
+MODULE = Path(fw.__file__).parent / "device" / "js"
+"""The folder of freewill.js, in the package."""
+_PATIENCE = 120
+_TYPES = {".js": "text/javascript", ".html": "text/html"}
+_QUIET = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+
+class TrialError(RuntimeError):
+    """A trial that ended without a result."""
+
+
+Run = Callable[..., Any]
+
+
+def in_node(trial: str, given: Any, stream: bytes = b"") -> Any:
+    """Run a trial of trial.js in Node and return what it gives."""
+    with tempfile.TemporaryDirectory() as folder:
+        job, drawn = Path(folder, "job.json"), Path(folder, "bytes")
+        job.write_text(json.dumps({"trial": trial, "given": given}), encoding="utf-8")
+        drawn.write_bytes(stream)
+        command = ["node", HERE / "node.mjs", MODULE / "freewill.js", job, drawn]
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=False)
+    if done.returncode:
+        raise TrialError(f"node says: {done.stderr.decode()[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def in_chromium(trial: str, given: Any, stream: bytes = b"") -> Any:
+    """Run a trial of trial.js in Chromium and return what it gives."""
+    job = json.dumps({"trial": trial, "given": given}).encode()
+    results: queue.Queue[bytes] = queue.Queue()
+    with _served({"/job": job, "/bytes": stream}, results) as port:
+        with _browser(f"http://127.0.0.1:{port}/page.html"):
+            try:
+                answer = json.loads(results.get(timeout=_PATIENCE))
+            except queue.Empty:
+                raise TrialError(f"chromium gave no result in {_PATIENCE} s") from None
+    if "failed" in answer:
+        raise TrialError(f"chromium says: {answer['failed']}")
+    return answer["result"]
+
+
+def node() -> bool:
+    """Say whether there is a Node that runs the module: 19 or newer."""
+    if shutil.which("node") is None:
+        return False
+    told = subprocess.run(["node", "--version"], capture_output=True, check=False).stdout
+    return int(told.decode().strip().lstrip("v").split(".")[0] or 0) >= 19
+
+
+def chromium() -> bool:
+    """Say whether there is a Chromium."""
+    return shutil.which("chromium") is not None
+
+
+@contextmanager
+def _served(answers: dict[str, bytes], results: "queue.Queue[bytes]") -> Iterator[int]:
+    """Serve the module, the page and the job on the loopback; what is posted is a result."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = answers.get(self.path)
+            place = HERE / self.path.lstrip("/")
+            if self.path.startswith("/freewill/"):
+                place = MODULE / self.path.removeprefix("/freewill/")
+            if found is None and place.suffix in _TYPES and place.is_file():
+                found = place.read_bytes()
+            self.send_response(404 if found is None else 200)
+            self.send_header("Content-Type", _TYPES.get(place.suffix, "application/octet-stream"))
+            self.end_headers()
+            self.wfile.write(found or b"")
+
+        def do_POST(self) -> None:
+            results.put(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def _browser(address: str) -> Iterator[None]:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        command = ["chromium", *_QUIET, f"--user-data-dir={folder}", address]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        # A group of its own, so that all of its processes end with it and nobody else's.
+        with subprocess.Popen(command, start_new_session=True, **quiet) as process:
+            try:
+                yield
+            finally:
+                os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,149 @@
+"""Surveys over the whole range of every mechanism, and byte streams that meet their chances.
+
+A random stream tells two samplers apart only where their chances differ by much. A *tied* stream
+follows the digits of each chance to the last one, and decides there: samplers that agree on it
+have the same chances, bit by bit.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import freewill as fw
+from freewill.draws import Chance, GivenBytes, Table
+
+_FEW_ZEROS = 200
+
+
+def surveys() -> list[fw.Survey]:
+    """Return every mechanism, at epsilons from the least to the largest that it takes."""
+    return [
+        _survey(fw.Linear(0, 99), geometric=(5e-324, 1e-9, 0.05, 2.0, 40.0, 1e288), ldp=(1.0,)),
+        _survey(fw.Linear(-3, 27, step=3), geometric=(0.1, 5.0), ldp=(5e-324, 45.0, 700.0)),
+        _survey(fw.Linear(7, 8), geometric=(1e-300, 1.0, 300.0), ldp=(0.001, 120.0)),
+        _survey(fw.Linear(0, 2), geometric=(20.0,), ldp=()),
+        _survey(fw.Linear(0, 1_000_002), geometric=(1e-4,), krr=(1.0, 13.0)),
+        _survey(fw.Linear(-(2**53), 2**53, step=2**50), geometric=(1e-16, 1e-15), ldp=(3.0,)),
+        _survey(fw.Categorical([f"label {i}" for i in range(257)]), krr=(0.1, 5.0)),
+        _survey(fw.Categorical(["yes", "no", "won't say"]), ldp=(1e-300, np.log(3.0), 20.0)),
+        _survey(fw.Grid(24, 16, cell=0.5), planar=(0.19, 1.0, 10.0), krr=(3.0,)),
+        _survey(fw.Grid(2, 2, cell=1.0), planar=(1e-289, 1e-12, 0.5, 2.0, 300.0, 1e289)),
+        _survey(fw.Grid(5, 3, cell=(0.002, 0.001)), planar=(0.3, 100.0, 500.0)),
+        _survey(fw.Grid.box(37.7228, 37.7946, -122.5153, -122.3789, 6, 4), planar=(0.5, 4.0)),
+        *_tables(),
+    ]
+
+
+def _survey(
+    alphabet: Any,
+    ldp: tuple[float, ...] = (),
+    krr: tuple[float, ...] = (),
+    geometric: tuple[float, ...] = (),
+    planar: tuple[float, ...] = (),
+) -> fw.Survey:
+    offered: list[fw.Mechanism] = [fw.Identity(alphabet)]
+    offered += [fw.KRR(alphabet, epsilon) for epsilon in (*ldp, *krr)]
+    offered += [fw.RAPPOR(alphabet, epsilon) for epsilon in ldp]
+    offered += [fw.Geometric(alphabet, epsilon) for epsilon in geometric]
+    offered += [fw.PlanarGeometric(alphabet, epsilon) for epsilon in planar]
+    return fw.Survey(alphabet, {str(one): one for one in offered})
+
+
+def _tables() -> Iterator[fw.Survey]:
+    rng = np.random.default_rng(14)
+    line = fw.Linear(0, 9)
+    wide = rng.dirichlet(np.full(300, 0.1), size=10)
+    square = rng.dirichlet(np.ones(10), size=10)
+    # Rows of denormal, rare, impossible and certain outputs, and rows that sum to 1 nearly.
+    odd = square.copy()
+    odd[0] = [1.0, *[0.0] * 9]
+    odd[1] = [5e-324, 1e-300, 1e-17, 0.5, 0.25, 0.25, *[0.0] * 4]
+    odd[2] = [0.125] * 8 + [0.0] * 2
+    odd[3:] *= 1 + np.linspace(-9e-10, 9e-10, 7)[:, None]
+    shy = fw.Categorical(["no", "yes", "1", "0"])
+    yield fw.Survey(line, {"wide": fw.Matrix(line, wide)})
+    yield fw.Survey(
+        line,
+        {
+            "square": fw.Matrix(line, square),
+            "odd": fw.Matrix(line, odd),
+            "labels": fw.Matrix(line, square[:, :4] / square[:, :4].sum(axis=1)[:, None], shy),
+            "shokri": fw.Shokri(line, 1.5),
+            "blind": fw.Shokri(line, 100.0),
+            "vertex": fw.Shokri(line, 1.5, selection="vertex"),
+            "lopsided": fw.Shokri(line, 1.0, prior=np.arange(10) / 45, selection="coin"),
+        },
+    )
+    yield fw.Survey(
+        city := fw.Grid(3, 2, cell=0.5), {"far": fw.Shokri(city, 0.3, selection="centre")}
+    )
+
+
+def written(mechanism: fw.Mechanism, report: Any) -> Any:
+    """Return a report as it travels: an index, or hexadecimal digits for bits."""
+    return report if isinstance(report, int) else bytes(report).hex()
+
+
+def tied(mechanism: fw.Mechanism, index: int, seed: int) -> bytes:
+    """Return a stream that follows every chance to its last digit, and then goes either way."""
+    rng = np.random.default_rng(seed)
+    recorded = bytearray()
+
+    class Recorder:
+        def byte(self) -> int:
+            recorded.append(int(rng.integers(256)))
+            return recorded[-1]
+
+    def coin(chance: Chance, _: Any) -> bool:
+        if not chance.numerator or chance.sure:
+            return chance.sure
+        zeros, digits = chance.digits
+        if zeros > _FEW_ZEROS:
+            recorded.append(1)
+            return False
+        yes = bool(rng.integers(2))
+        recorded.extend(bytes(zeros) + digits[:-1] + bytes([digits[-1] - yes]))
+        return yes
+
+    def draw(table: Table, _: Any) -> int:
+        total = table.cumulative[-1]
+        # The last V of an index, or the first one of the next.
+        edge = max(0, int(rng.choice(len(table.cumulative))))
+        value = min(max(table.cumulative[edge] - int(rng.integers(2)), 0), total - 1)
+        width = -(-(total - 1).bit_length() // 8)
+        source = GivenBytes(value.to_bytes(width, "big"))
+        found = plainly(table, source)
+        recorded.extend(value.to_bytes(width, "big")[: source.used])
+        return found
+
+    plainly = Table.draw
+    with patch.object(Chance, "coin", coin), patch.object(Table, "draw", draw):
+        mechanism.draw(index, Recorder())
+    return bytes(recorded)
+
+
+def tied_cases(offered: list[fw.Survey], count: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Return so many tied streams for each mechanism, with what Python makes of them."""
+    cases = []
+    for place, survey in enumerate(offered):
+        for name, mechanism in survey.mechanisms.items():
+            if mechanism.name == "rappor" and mechanism.alphabet.size > 100:
+                continue
+            for number in range(count):
+                index = (seed + 7 * number) % mechanism.alphabet.size
+                stream = tied(mechanism, index, seed + number)
+                source = GivenBytes(stream)
+                report = written(mechanism, mechanism.draw(index, source))
+                cases.append(
+                    {
+                        "survey": place,
+                        "name": name,
+                        "index": index,
+                        "bytes": stream.hex(),
+                        "report": report,
+                        "used": source.used,
+                    }
+                )
+    return cases

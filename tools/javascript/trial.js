@@ -1,0 +1,124 @@
+/**
+ * @file What the tests ask of freewill.js, in Node and in a browser: draw, encode, describe, fail.
+ */
+
+/** @typedef {typeof import("../../src/freewill/device/js/freewill.js")} Freewill */
+/** @typedef {(freewill: Freewill, given: any, bytes: Uint8Array) => unknown} Trial */
+
+/** @type {Record<string, Trial>} */
+export const TRIALS = {
+  /** Draw from one stream: all mechanisms of all surveys, so many each, over all values. */
+  draws({ GivenBytes, Survey }, { surveys, count }, bytes) {
+    const source = new GivenBytes(bytes);
+    return surveys.map((/** @type {any} */ spec) => {
+      return Survey.parse(JSON.stringify(spec)).menu().map(({ name, mechanism }) => {
+        const many = count[mechanism.kind] ?? count.default;
+        const reports = Array.from({ length: many }, (_, i) => {
+          return mechanism.written(mechanism.draw(i % mechanism.alphabet.size, source));
+        });
+        return { name, reports, used: source.used };
+      });
+    });
+  },
+
+  /** Draw one report from each of these streams. */
+  streams(freewill, { surveys, cases }) {
+    const read = surveys.map((/** @type {any} */ spec) => freewill.Survey.parse(spec));
+    return cases.map((/** @type {any} */ { survey, name, index, bytes }) => {
+      const digits = bytes.match(/../g) ?? [];
+      const source = new freewill.GivenBytes(digits.map((/** @type {string} */ one) => parseInt(one, 16)));
+      const mechanism = read[survey].find(name);
+      return answer(freewill, () => [mechanism.written(mechanism.draw(index, source)), source.used]);
+    });
+  },
+
+  /** Count what is drawn of one value, from the system's generator or from the bytes. */
+  counts({ GivenBytes, Survey, system }, { surveys, index, count }, bytes) {
+    const source = bytes.length ? new GivenBytes(bytes) : system;
+    return surveys.map((/** @type {any} */ spec) => {
+      return Survey.parse(spec).menu().map(({ mechanism }) => {
+        /** @type {Map<number | string, number>} */
+        const found = new Map();
+        for (let i = 0; i < count; i += 1) {
+          const report = mechanism.written(mechanism.draw(index, source));
+          found.set(report, (found.get(report) ?? 0) + 1);
+        }
+        return [...found];
+      });
+    });
+  },
+
+  /** Encode values and decode all indices, of an alphabet. */
+  alphabets(freewill, { specs }) {
+    return specs.map((/** @type {any} */ { spec, values, indices }) => {
+      const alphabet = freewill.alphabetFromSpec(spec);
+      return {
+        text: String(alphabet),
+        spec: alphabet.spec(),
+        encoded: values.map((/** @type {any} */ value) => answer(freewill, () => alphabet.encode(value))),
+        decoded: indices.map((/** @type {number} */ index) => alphabet.decode(index)),
+        texts: indices.map((/** @type {number} */ index) => alphabet.text(index)),
+      };
+    });
+  },
+
+  /** Say what mechanisms are called. */
+  ids({ Survey }, { surveys }) {
+    return surveys.map((/** @type {any} */ spec) => {
+      return Survey.parse(spec).menu().map(({ name, mechanism }) => [name, mechanism.id, String(mechanism)]);
+    });
+  },
+
+  /** Read surveys, texts or objects, and give the answers. */
+  surveys(freewill, { given }) {
+    return given.map((/** @type {any} */ one) => answer(freewill, () => freewill.Survey.parse(one).menu().length));
+  },
+
+  /** Give whole rows, of chosen names and values. */
+  rows(freewill, { survey, asked }) {
+    const read = freewill.Survey.parse(survey);
+    return asked.map((/** @type {any} */ [name, value]) => answer(freewill, () => read.report(name, value)));
+  },
+
+  /** Draw where there is no generator. */
+  withoutCrypto(freewill, { survey, name, value }) {
+    const own = Object.getOwnPropertyDescriptor(globalThis, "crypto");
+    Object.defineProperty(globalThis, "crypto", { value: undefined, configurable: true });
+    try {
+      return answer(freewill, () => {
+        const read = freewill.Survey.parse(survey);
+        const fresh = new freewill.SystemBytes();
+        return read.report(name, value, fresh);
+      });
+    } finally {
+      if (own) Object.defineProperty(globalThis, "crypto", own);
+    }
+  },
+
+  /** Measure draws a second, each mechanism at least so many and after a first round. */
+  speed({ Survey }, { surveys, count }) {
+    return surveys.map((/** @type {any} */ spec) => {
+      return Survey.parse(spec).menu().map(({ name, mechanism }) => {
+        const rounds = [0, 1, 2].map(() => {
+          const start = performance.now();
+          for (let i = 0; i < count; i += 1) mechanism.draw(i % mechanism.alphabet.size);
+          return (1000 * count) / (performance.now() - start);
+        });
+        return { name, first: rounds[0], later: Math.max(...rounds.slice(1)) };
+      });
+    });
+  },
+};
+
+/**
+ * @param {Freewill} freewill
+ * @param {() => unknown} ask
+ */
+function answer({ FreewillError }, ask) {
+  try {
+    return ask();
+  } catch (error) {
+    if (!(error instanceof FreewillError)) throw error;
+    return { error: error.message };
+  }
+}
