@@ -57,7 +57,8 @@ class Facts:
     @property
     def hides_nothing(self) -> bool:
         """Whether every report is the true value."""
-        return self.truths is not None and self.truths[0] == 1 and math.isinf(self.epsilon)
+        known = self.truths is not None and self.truths[0] == 1
+        return known and math.isinf(self.epsilon) and self.alphabet.size > 1
 
     @property
     def tells_truth(self) -> bool:

@@ -66,8 +66,10 @@ def _truth(facts: Facts) -> list[str]:
         own, other = (percent(facts.told(chance)) for chance in facts.bits)
         alone = say(facts, "truth", "bits_alone", chance=percent(facts.told(high)))
         return [say(facts, "truth", "bits", own=own, other=other), alone]
-    if facts.hides_nothing or high == 0:
-        return [say(facts, "truth", "never" if high == 0 else "always")]
+    if high == 0:
+        return [say(facts, "truth", "never")]
+    if low == 1 and math.isinf(facts.epsilon):
+        return [say(facts, "truth", "always")]
     least, most = (percent(facts.told(chance)) for chance in (low, high))
     if least == most:
         return [say(facts, "truth", "one", chance=most)]

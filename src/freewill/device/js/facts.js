@@ -77,7 +77,7 @@ export function factsOf(mechanism) {
     outputs,
     value,
     chances,
-    hidesNothing: truths !== null && truths[0] === 1 && epsilon === Infinity,
+    hidesNothing: several && truths !== null && truths[0] === 1 && epsilon === Infinity,
     tellsTruth: several && truths !== null && truths[1] > MOST_TRUTH,
     weak: several && promise !== "loss" && epsilon * over > MOST_EXPONENT,
   };

@@ -81,7 +81,8 @@ function truth(facts) {
     const chance = percent(told(facts, high));
     return [say(facts, words.bits, { own, other }), say(facts, words.bits_alone, { chance })];
   }
-  if (facts.hidesNothing || high === 0) return [say(facts, high === 0 ? words.never : words.always)];
+  if (high === 0) return [say(facts, words.never)];
+  if (low === 1 && facts.epsilon === Infinity) return [say(facts, words.always)];
   const [least, most] = [low, high].map((chance) => percent(told(facts, chance)));
   if (least === most) return [say(facts, words.one, { chance: most })];
   return [say(facts, words.range, { low: least, high: most })];
