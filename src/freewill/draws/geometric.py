@@ -84,15 +84,28 @@ class TwoSided:
 
         For steps that are not endless: the last weight is that of all that lies beyond.
         """
-        moved, still = _both(self.move)
-        past, within = (0, 1) if self.beyond is None else _both(self.beyond)
+        moved, still = self.move.weights
+        past, within = (0, 1) if self.beyond is None else self.beyond.weights
         weights, scale = [1], 1
         for digit in self.digits:
-            one, zero = _both(digit)
+            one, zero = digit.weights
             weights = [weight * zero for weight in weights] + [weight * one for weight in weights]
             scale *= one + zero
         away = [moved * within * weight for weight in weights] + [moved * past * scale]
         return 2 * still * (past + within) * scale, away
+
+    def chance(self, step: int) -> Dyadic:
+        """Return the probability of a step on an endless line, exactly."""
+        moved, still = self.move.weights
+        if not step:
+            return Dyadic(still, self.move.shift)
+        blocks, rest = divmod(abs(step) - 1, 1 << len(self.digits))
+        past = Chance(1, 0) if self.beyond is None else self.beyond
+        weight = moved * past.numerator**blocks * past.weights[1]
+        for place, digit in enumerate(self.digits):
+            weight *= digit.weights[not rest >> place & 1]
+        shifts = sum(digit.shift for digit in self.digits)
+        return Dyadic(weight, 1 + self.move.shift + (blocks + 1) * past.shift + shifts)
 
     def many(self, count: int, rng: np.random.Generator, skipped: int = 0) -> "Steps":
         """Draw many steps at once; the `skipped` lowest digits are left open, as 0.
@@ -136,11 +149,6 @@ class Steps:
         """The steps themselves."""
         away = self.far + 1
         return np.where(self.upward, away, -away) * self.moved
-
-
-def _both(chance: Chance) -> tuple[int, int]:
-    """Return the weights of yes and no."""
-    return chance.numerator, (1 << chance.shift) - chance.numerator
 
 
 def _spelled(digits: tuple[Chance, ...], count: int, rng: np.random.Generator) -> IntArray:

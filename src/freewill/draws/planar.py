@@ -137,8 +137,8 @@ class LatticeNoise:
         kept = np.flatnonzero(accepted)
         offsets = np.empty((2, kept.size), dtype=np.int64)
         for offset, one, far, last in zip(offsets, drawn, away, reach, strict=True):
-            offset[:] = np.minimum(far[kept], last)
-            offset *= 2 * one.upward[kept].view(np.int8) - 1
+            capped = np.minimum(far[kept], last)
+            np.copyto(offset, np.where(one.upward[kept], capped, -capped), casting="unsafe")
         return offsets
 
     def _in_doubles(self, columns: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:

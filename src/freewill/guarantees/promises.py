@@ -9,7 +9,6 @@ from typing import Any, Literal
 from freewill.alphabets import Alphabet, is_line
 from freewill.alphabets.units import NEUTRAL, behind, checked_unit, per
 from freewill.errors import LawError, ParameterError, several, shown
-from freewill.guarantees.emptiness import odds_warnings, truth_warnings
 from freewill.guarantees.worst_case import NOTHING, Auditable, Rows, Worst, worse
 from freewill.slices import slices
 
@@ -195,7 +194,7 @@ class LossAudit:
             f"claimed adversary's loss {self.claim.adversary_loss:.9g}{unit}: "
             f"{_verdict(self, '')}. The law gives {self.adversary_loss:.9g}{unit}{tight}; "
             f"the user loses {self.user_loss:.9g} of at most {self.quality_loss:.9g}{unit}."
-            f"{_warned(self)}"
+            f"{warned(self)}"
         )
 
     def row(self) -> list[str]:
@@ -256,7 +255,7 @@ class Audit:
             f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}{self._per}: "
             f"{_verdict(self, ', and it is tight')}{self._doubt}. "
             f"The law gives {self.epsilon:.9g}{self._per}, at output {self.output} "
-            f"between {self.first} and {self.second}.{_warned(self)}"
+            f"between {self.first} and {self.second}.{warned(self)}"
         )
 
     @property
@@ -293,39 +292,9 @@ def _outcome(found: Audit | LossAudit) -> dict[str, Any]:
     return {**told, "warnings": list(found.warnings)}
 
 
-def _warned(found: Audit | LossAudit) -> str:
+def warned(found: Any) -> str:
+    """Return the warnings of an audit behind its verdict."""
     return "".join(f" Warning: {warning}" for warning in found.warnings)
-
-
-def audit(mechanism: Any, claim: Promise | None = None) -> Audit | LossAudit:
-    """Recompute from the law what a mechanism really gives, and compare it with the claim.
-
-    The claim is the mechanism's own unless another is given. For an epsilon the tightest one is
-    computed, in O(outputs * k) for LDP and on a line, O(outputs * k^2) for
-    geo-indistinguishability elsewhere. For an adversary's loss the best guess on each output is
-    found and the value compared with the optimum. `warnings` say where the promise, kept or not,
-    is empty in human terms (`freewill.guarantees.emptiness`); they change no verdict.
-
-    >>> import freewill as fw
-    >>> report = fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0))
-    >>> report.holds, report.tight
-    (True, True)
-    >>> fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0), fw.Guarantee("ldp", 0.5)).holds
-    False
-    """
-    if isinstance(mechanism, type) or not hasattr(mechanism, "guarantee"):
-        raise ParameterError(f"{shown(mechanism)} is no mechanism: there is nothing to audit.")
-    held: Any = mechanism.guarantee() if claim is None else claim
-    if not isinstance(held, Guarantee | AdversaryLoss):
-        raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
-    found: Audit | LossAudit = held.audit(mechanism)
-    return replace(found, warnings=warnings_of(mechanism, found.claim))
-
-
-def warnings_of(mechanism: Any, claim: Promise) -> tuple[str, ...]:
-    """Say where a promise is empty in human terms, whether or not the law keeps it."""
-    odds = odds_warnings(claim, mechanism.alphabet) if isinstance(claim, Guarantee) else []
-    return (*truth_warnings(mechanism), *odds)
 
 
 def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:
