@@ -25,14 +25,14 @@ def run(*arguments: object) -> str:
 
 def test_a_kill_at_any_step_leaves_one_report(tmp_path):
     # Every call into C would be 1,600 kills, a minute or two.
-    steps = int(run(tmp_path, "step", 1 if MORE > 1 else 31))
+    steps = int(run(tmp_path, "step", 3 if MORE > 1 else 31))
     assert steps > 100
 
 
 def test_kills_at_random_moments_leave_one_report_a_question(tmp_path):
     questions, released = run(tmp_path, "random", 40 * MORE, 7).strip("()\n").split(",")
-    assert int(questions) >= 5
-    assert int(released) > int(questions)  # some were sent again
+    assert int(questions) == 30 * MORE
+    assert int(released) >= int(questions)
 
 
 def test_processes_at_one_memory_agree(tmp_path):

@@ -107,10 +107,37 @@ def sets(case: Case) -> Any:
     return lambda members, others: estimate.coarser({"some": members, "others": others})
 
 
+def worded(case: Case) -> Any:
+    """Return a survey's making, by its texts alone."""
+    return lambda **texts: fw.Survey(LINE, {"k": KRR}, **texts)
+
+
+def reporting(case: Case) -> Any:
+    """Return the report of a device with a memory and a budget, both of which may be drawn anew."""
+    kept = case.folder / "sent.memory"
+    return fw.Device(SURVEY, kept, fw.Budget(case.pick([0, 0.5, 100])), "what-is-it").report
+
+
+def rowing(case: Case) -> Any:
+    """Return the row of a device."""
+    return fw.Device(SURVEY, fw.Memory(), question="what-is-it").row
+
+
+def forgetting(case: Case) -> Any:
+    """Return the forgetting of a memory that has something."""
+    memory = fw.Memory()
+    fw.Device(SURVEY, memory, question="what-is-it").row(1, "k")
+    return memory.forget
+
+
 SHOWN: list[Callable[[], fw.Evidence]] = [one, two, spread]
 EITHER, ONE = Drawn(lambda case: case.pick([one(), two()])), Drawn(lambda case: one())
 SOME, ANY = Drawn(lambda case: case.pick(ALPHABETS)), Drawn(lambda case: case.pick(MECHANISMS))
 PATH = Drawn(lambda case: case.folder / "x.json")
+MEMORY = Drawn(lambda case: case.folder / "sent.memory")
+WORDS: dict[str, Any] = {
+    "title": "Some", "question": "Which?", "question_id": "which-one", "descriptions": {"k": "1."},
+}  # fmt: skip
 REPORTS = Drawn(lambda case: case.folder / f"r.{case.pick(['csv', 'parquet', 'ndjson'])}")
 KRRS = Drawn(lambda case: two().only("k-rr"))
 LOSS = 1 - np.eye(4)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from freewill.atomic import checked_path, whole_file
 from freewill.device.seal import LARGEST_MEMORY, NOTHING_DRAWN, refusal, sealed, unsealed
 from freewill.device.sent import Amount, Content, Sent
-from freewill.errors import DeviceError, shown, why
+from freewill.errors import DeviceError, several, shown, why
 from freewill.leftovers import LOCKS
 
 if LOCKS:
@@ -107,7 +107,7 @@ class Memory:
         except OSError as error:
             raise refusal(str(self.path), f"cannot be read: {why(error)}") from None
         if len(whole) > LARGEST_MEMORY:
-            raise refusal(str(self.path), f"has more than {LARGEST_MEMORY:,} bytes: another file")
+            raise refusal(str(self.path), f"has more than {LARGEST_MEMORY:,} bytes")
         return unsealed(whole, str(self.path))
 
     def _write(self, content: Content) -> None:
@@ -117,7 +117,7 @@ class Memory:
         whole = sealed(content)
         if len(whole) > LARGEST_MEMORY:
             raise DeviceError(
-                f"the memory {self.path} would have {len(whole):,} bytes: at most "
+                f"the memory {self.path} would have {several(len(whole), 'byte')}: at most "
                 f"{LARGEST_MEMORY:,} are kept. Nothing was sent. Forget old questions first."
             )
         try:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -52,7 +52,7 @@ class Content:
     def describe(self) -> dict[str, Any]:
         """Return the content ready for JSON."""
         sent = {
-            question: {**asdict(report), "epsilon": amount_text(report.epsilon)}
+            question: {**vars(report), "epsilon": amount_text(report.epsilon)}
             for question, report in self.sent.items()
         }
         return {"sent": sent, "spent": amount_text(self.spent)}

@@ -43,7 +43,7 @@ def audit(
     >>> fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0), fw.Guarantee("ldp", 0.5)).holds
     False
     >>> print(fw.audit(fw.Geometric(fw.Linear(0, 9), epsilon=1.0), exact=True))
-    claimed 1-geo per unit: PROVED. The sampler's own numbers give 1, within the claim by ...e-20 ...
+    claimed 1-geo per unit: PROVED. The sampler's own numbers give 1, within the claim ...
     """
     if isinstance(mechanism, type) or not hasattr(mechanism, "guarantee"):
         raise ParameterError(f"{shown(mechanism)} is no mechanism: there is nothing to audit.")

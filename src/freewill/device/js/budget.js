@@ -1,0 +1,171 @@
+/**
+ * @file What reports cost, and a limit to it that the person sets.
+ *
+ * Reports of one person add up. A report costs the epsilon of its mechanism's LDP: epsilon itself;
+ * epsilon times the largest distance, where it is one a unit of distance; the largest
+ * log P(y | x) / P(y | x') of a table. What no epsilon bounds is infinite.
+ */
+
+import { exactly, literally, NOTHING, plus, product, ratio, rest, told, within } from "./amounts.js";
+import { shown } from "./errors.js";
+import { DeviceError, Memory, temporary } from "./memory.js";
+
+/** @typedef {import("./amounts.js").Amount} Amount */
+/** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
+
+/** Factor by which a distance that is no whole number is at most too small. */
+const ROUNDING = ratio((1n << 48n) + 1n, 1n << 48n);
+/** What dividing a row by its sum would leave. */
+const ROW_ROUNDING = 2 ** -48;
+
+/** A report that would cost more than is left of what the person allows. */
+export class BudgetError extends DeviceError {
+  /** @param {string} message */
+  constructor(message) {
+    super(message);
+    this.name = "BudgetError";
+  }
+}
+
+/**
+ * At most `limit` of epsilon over all questions: what goes beyond is refused, before any draw.
+ *
+ * Sums are exact, of the decimals that the epsilons are written with. They stand in the memory of
+ * the devices that share the budget or, if these have none, here, as long as the page lives.
+ */
+export class Budget {
+  /** @type {Memory | null} */
+  #memory;
+
+  /**
+   * @param {number | bigint} limit >= 0; Infinity to add up without a limit
+   * @param {Memory | null} [memory]
+   */
+  constructor(limit, memory = null) {
+    const number = typeof limit === "number" || typeof limit === "bigint";
+    if (!number || !(limit >= 0)) {
+      throw new DeviceError(
+        `limit=${shown(limit)} of a budget: expected a number >= 0, the largest sum of epsilons ` +
+          "that may be spent; Infinity to add up without a limit.",
+      );
+    }
+    if (memory !== null && !(memory instanceof Memory)) {
+      throw new DeviceError(`memory=${shown(memory)} of a budget: expected a Memory.`);
+    }
+    /** @type {Amount} */
+    this.limit = exactly(limit);
+    this.#memory = memory;
+    Object.freeze(this);
+  }
+
+  /** @returns {Amount} what all reports have cost */
+  get spent() {
+    return this.#memory?.spent ?? NOTHING;
+  }
+
+  /** @returns {Amount} what may still be spent */
+  get left() {
+    return rest(this.limit, this.spent);
+  }
+
+  /**
+   * Return the memory in which the sum stands: that of the first device, if it has one.
+   *
+   * @param {Memory | null} memory
+   * @returns {Memory}
+   */
+  keptIn(memory) {
+    this.#memory ??= memory ?? new Memory(temporary());
+    if (memory !== null && !memory.same(this.#memory)) {
+      throw new DeviceError(
+        "this budget adds up in another memory already: one budget has one memory. Give all its " +
+          "devices the same one.",
+      );
+    }
+    return this.#memory;
+  }
+
+  /**
+   * Refuse a report that would lead beyond the limit.
+   *
+   * @param {Amount} spent
+   * @param {Amount} price
+   */
+  refuseBeyond(spent, price) {
+    if (within(plus(spent, price), this.limit)) return;
+    const advice =
+      price === Infinity
+        ? "No epsilon bounds what it tells: only a limit of Infinity allows it."
+        : "Choose a mechanism with a smaller epsilon, send nothing, or raise the limit.";
+    throw new BudgetError(
+      `this report costs epsilon ${told(price)}, and of the budget of ${told(this.limit)} there is ` +
+        `${told(rest(this.limit, spent))} left (${told(spent)} is spent). Nothing was drawn. ${advice}`,
+    );
+  }
+}
+
+/**
+ * Return the epsilon of the LDP that a report gives, exactly or rounded up.
+ *
+ * @param {Mechanism} mechanism
+ * @returns {Amount}
+ */
+export function cost(mechanism) {
+  const { kind, epsilon, rows } = /** @type {any} */ (mechanism);
+  switch (kind) {
+    case "k-rr":
+    case "rappor":
+      return exactly(epsilon);
+    case "geometric":
+    case "planar-geometric":
+      return product(exactly(epsilon), diameter(mechanism.alphabet));
+    case "matrix":
+    case "shokri":
+      return exactly(tightest(rows));
+    default:
+      return Infinity;
+  }
+}
+
+/**
+ * Return the largest distance between two values, never too small.
+ *
+ * @param {any} alphabet
+ * @returns {Amount}
+ */
+export function diameter(alphabet) {
+  if (alphabet.kind === "linear") return ratio(BigInt(alphabet.last) - BigInt(alphabet.first), 1n);
+  if (alphabet.kind !== "grid") return alphabet.size > 1 ? ratio(1n, 1n) : NOTHING;
+  const { columns, rows, cell } = alphabet;
+  const farthest = Math.hypot((columns - 1) * cell[0], (rows - 1) * cell[1]);
+  return product(literally(farthest), ROUNDING);
+}
+
+/**
+ * Return the largest log P(y | x) / P(y | x') of a law, slightly more to cover its rounding.
+ *
+ * @param {ArrayLike<number>[]} rows
+ */
+function tightest(rows) {
+  let found = 0;
+  for (let y = 0; y < rows[0].length; y += 1) {
+    let [largest, least] = [0, Infinity];
+    for (const row of rows) {
+      largest = Math.max(largest, row[y]);
+      least = Math.min(least, row[y]);
+    }
+    if (largest > 0) found = Math.max(found, logRatio(largest, least));
+  }
+  return found === 0 ? 0 : (found + 4 * ROW_ROUNDING) * (1 + 1e-12);
+}
+
+/**
+ * @param {number} largest
+ * @param {number} least
+ */
+function logRatio(largest, least) {
+  if (least === 0) return Infinity;
+  // Where the two are near, their quotient tells more than their logarithms.
+  if (largest / least < 1.6) return Math.log1p((largest - least) / least);
+  return Math.log(largest) - Math.log(least);
+}

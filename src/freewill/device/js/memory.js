@@ -1,0 +1,316 @@
+/**
+ * @file What a device has sent for each question: a sealed text in `localStorage`, or in any object
+ * with `getItem` and `setItem`. The text is that of freewill for Python, where it is a file.
+ *
+ * It holds noisy reports and never a true value. A text that is damaged, of another kind or of a
+ * newer version is an error, never a fresh start.
+ */
+
+import { NOTHING, amount, plus, written } from "./amounts.js";
+import { isObject, isWholeText } from "./checks.js";
+import { FreewillError, shown, thousands } from "./errors.js";
+import { sha256 } from "./ids.js";
+
+/** @typedef {import("./amounts.js").Amount} Amount */
+/** @typedef {{getItem(key: string): string | null, setItem(key: string, text: string): void}} Store */
+/**
+ * @typedef {object} Sent a report that was sent; the true value is not in it
+ * @property {string} mechanism its id
+ * @property {string} words what it was, for people
+ * @property {string} value the noisy report, as a row has it
+ * @property {string} report_id by which a row that comes twice counts once
+ * @property {Amount} epsilon what it cost
+ */
+/** @typedef {{sent: Map<string, Sent>, spent: Amount}} Content */
+
+const VERSION = 1;
+const LARGEST = 1 << 22;
+const HEAD = /^freewill memory ([1-9][0-9]{0,8}) ([0-9a-f]{64})\n/;
+const FIELDS = ["epsilon", "mechanism", "report_id", "value", "words"];
+const NOTHING_DRAWN =
+  "Nothing was drawn: a fresh report would add its epsilon to that of the one sent before.";
+
+/** A device that cannot report: its memory is damaged or another's, or the choice is taken. */
+export class DeviceError extends FreewillError {
+  /** @param {string} message */
+  constructor(message) {
+    super(message);
+    this.name = "DeviceError";
+  }
+}
+
+/**
+ * Return a store that lives as long as the page.
+ *
+ * @returns {Store}
+ */
+export function temporary() {
+  /** @type {Map<string, string>} */
+  const kept = new Map();
+  return {
+    getItem: (key) => kept.get(key) ?? null,
+    setItem: (key, text) => void kept.set(key, text),
+  };
+}
+
+/** The work at each store that is not shared with other pages, one after the other. */
+const turns = new WeakMap();
+
+/**
+ * The reports that were sent, by question, and the sum of their epsilons.
+ *
+ * @example
+ * const memory = new Memory();
+ * const row = await new Device(survey, { memory }).row(41, "careful");
+ */
+export class Memory {
+  #store;
+  #key;
+
+  /**
+   * @param {Store} [store] the page's localStorage, unless given
+   * @param {string} [key] under which the text stands there
+   */
+  constructor(store, key = "freewill memory") {
+    this.#store = store ?? pageStore();
+    this.#key = key;
+    if (typeof this.#store?.getItem !== "function" || typeof this.#store?.setItem !== "function") {
+      throw new DeviceError(
+        `a memory in ${shown(store)}: expected localStorage, or an object with getItem and setItem.`,
+      );
+    }
+    if (!isWholeText(key) || key === "") {
+      throw new DeviceError(`a memory under ${shown(key)}: expected a text that is not empty.`);
+    }
+    Object.freeze(this);
+  }
+
+  /** @returns {ReadonlyMap<string, Sent>} what was sent and is remembered, by question */
+  get sent() {
+    return this.#read().sent;
+  }
+
+  /** @returns {Amount} the sum of the epsilons of all reports; of forgotten ones too */
+  get spent() {
+    return this.#read().spent;
+  }
+
+  /**
+   * Say whether another memory is the same text in the same store.
+   *
+   * @param {Memory} other
+   */
+  same(other) {
+    return this.#store === other.#store && this.#key === other.#key;
+  }
+
+  /**
+   * Forget what was sent for a question, so that the next report is drawn anew.
+   *
+   * What it cost stays spent: whoever has both reports has learnt from both.
+   *
+   * @param {string} question
+   */
+  async forget(question) {
+    await this.update(({ sent, spent }) => {
+      if (!sent.has(question)) {
+        const known = [...sent.keys()].slice(0, 8).map(shown).join(", ") || "none";
+        throw new DeviceError(
+          `question ${shown(question)} is not remembered, so there is nothing to forget. ` +
+            `Remembered: ${known}.`,
+        );
+      }
+      const others = [...sent].filter(([one]) => one !== question);
+      return [{ sent: new Map(others), spent }, null];
+    });
+  }
+
+  /**
+   * Do something with the content, alone, and return its result once all is kept.
+   *
+   * `work` returns the content as it shall be, or null if it stays, and the result; if it throws,
+   * all stays.
+   *
+   * @template T
+   * @param {(content: Content) => [Content | null, T]} work
+   * @returns {Promise<T>}
+   */
+  update(work) {
+    return this.#alone(() => {
+      const [after, result] = work(this.#read());
+      if (after !== null) this.#write(after);
+      return result;
+    });
+  }
+
+  /** @returns {Content} */
+  #read() {
+    let text;
+    try {
+      text = this.#store.getItem(this.#key);
+    } catch (error) {
+      throw this.#refusal(`cannot be read: ${told(error)}`);
+    }
+    if (text === null || text === undefined) return { sent: new Map(), spent: NOTHING };
+    return unsealed(text, (fault) => this.#refusal(fault));
+  }
+
+  /** @param {Content} content */
+  #write(content) {
+    const text = sealed(content);
+    if (text.length > LARGEST) {
+      throw new DeviceError(
+        `the memory ${shown(this.#key)} would have ${thousands(text.length)} characters: at most ` +
+          `${thousands(LARGEST)} are kept. Nothing was sent. Forget old questions first.`,
+      );
+    }
+    try {
+      this.#store.setItem(this.#key, text);
+      if (this.#store.getItem(this.#key) !== text) throw new Error("the store keeps another text");
+    } catch (error) {
+      throw new DeviceError(
+        `the memory ${shown(this.#key)} cannot be written: ${told(error)}. No report was released, ` +
+          "for one that is not remembered would be drawn anew the next time.",
+      );
+    }
+  }
+
+  /**
+   * Keep others out: all pages of this origin from localStorage, and this page from other stores.
+   *
+   * @template T
+   * @param {() => T} work
+   * @returns {Promise<T>}
+   */
+  async #alone(work) {
+    if (this.#store === pageStore()) {
+      const locks = globalThis.navigator?.locks;
+      if (!locks) {
+        throw new DeviceError(
+          "this page has no locks (navigator.locks), without which two tabs could send two " +
+            "reports: serve it over https.",
+        );
+      }
+      return locks.request(`freewill ${this.#key}`, work);
+    }
+    const turn = (turns.get(this.#store) ?? Promise.resolve()).then(work);
+    turns.set(this.#store, turn.catch(() => {}));
+    return turn;
+  }
+
+  /** @param {string} fault */
+  #refusal(fault) {
+    return new DeviceError(
+      `the memory ${shown(this.#key)} ${fault}. ${NOTHING_DRAWN} Bring back a copy of the memory; ` +
+        "or remove it, if you accept that reports and budget start anew.",
+    );
+  }
+}
+
+/**
+ * Return the content with one more report, remembered if it has a question.
+ *
+ * @param {Content} content
+ * @param {string | null} question
+ * @param {Sent} report
+ * @returns {Content}
+ */
+export function adding({ sent, spent }, question, report) {
+  const more = new Map(sent);
+  if (question !== null) more.set(question, report);
+  return { sent: more, spent: plus(spent, report.epsilon) };
+}
+
+/**
+ * Return the text of a memory: a line with the version and a checksum, then all the rest.
+ *
+ * @param {Content} content
+ * @returns {string}
+ */
+export function sealed({ sent, spent }) {
+  const reports = [...sent].sort(([one], [other]) => (one < other ? -1 : 1)).map(([question, report]) => {
+    const { epsilon, mechanism, report_id, value, words } = report;
+    return [question, { epsilon: written(epsilon), mechanism, report_id, value, words }];
+  });
+  const body = JSON.stringify({ sent: Object.fromEntries(reports), spent: written(spent) });
+  return `freewill memory ${VERSION} ${checksum(VERSION, body)}\n${body}`;
+}
+
+/**
+ * Return the content of a memory after checking that it is whole.
+ *
+ * @param {unknown} text
+ * @param {(fault: string) => Error} refusal
+ * @returns {Content}
+ */
+export function unsealed(text, refusal) {
+  const whole = isWholeText(text) ? /** @type {string} */ (text) : "\0";
+  const head = HEAD.exec(whole);
+  if (head === null) {
+    const what = whole === "" ? "is empty" : "does not begin as one that freewill wrote";
+    throw refusal(`${what}: it is damaged, or another text`);
+  }
+  const [first, version, sum] = head;
+  // Of another version the checksum may be another one, too.
+  if (Number(version) !== VERSION) {
+    throw refusal(
+      `is of version ${version}, and this release reads version ${VERSION}: update freewill (or, ` +
+        "if no other release wrote it, it is damaged)",
+    );
+  }
+  const body = whole.slice(first.length);
+  if (sum !== checksum(VERSION, body)) {
+    throw refusal("is damaged: its content is not what its checksum says");
+  }
+  const content = read(body);
+  if (content === null) throw refusal("is sealed, but its content is none that freewill writes");
+  return content;
+}
+
+/**
+ * @param {string} body
+ * @returns {Content | null}
+ */
+function read(body) {
+  let found;
+  try {
+    found = JSON.parse(body);
+  } catch {
+    return null;
+  }
+  if (!isObject(found) || Object.keys(found).sort().join() !== "sent,spent") return null;
+  const spent = amount(found.spent);
+  if (spent === null || !isObject(found.sent)) return null;
+  /** @type {Map<string, Sent>} */
+  const sent = new Map();
+  for (const [question, report] of Object.entries(found.sent)) {
+    if (!isObject(report) || Object.keys(report).sort().join() !== FIELDS.join()) return null;
+    const epsilon = amount(report.epsilon);
+    const texts = FIELDS.every((name) => typeof report[name] === "string");
+    if (epsilon === null || !texts || !/^[0-9a-f]{32}$/.test(report.report_id)) return null;
+    sent.set(question, Object.freeze({ .../** @type {any} */ (report), epsilon }));
+  }
+  return { sent, spent };
+}
+
+/**
+ * @param {number} version
+ * @param {string} body
+ */
+function checksum(version, body) {
+  return sha256(new TextEncoder().encode(`freewill memory ${version}\n${body}`));
+}
+
+/** @returns {any} the localStorage of this page, where there is one and it may be used */
+function pageStore() {
+  try {
+    return globalThis.localStorage ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** @param {unknown} error */
+function told(error) {
+  return error instanceof Error ? error.message.replace(/\.$/, "") || error.name : String(error);
+}
