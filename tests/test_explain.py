@@ -3,6 +3,7 @@
 import math
 import re
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from freewill.device.facts import facts
 from freewill.device.figures import distance, in_digits, odds, percent, rounded, shortened
 from freewill.device.spread import chances_from, spread
 from freewill.device.words import WORDS
+from freewill.outputs import Bits
 
 AGES = fw.Linear(0, 99, unit="year")
 CITY = fw.Grid(24, 16, cell=0.5)
@@ -171,7 +173,7 @@ def test_what_stays_hidden_stays_hidden(epsilon):
         (fw.PlanarGeometric(fw.Grid(24, 16, cell=500), 0.8), "hides next to nothing"),
         (fw.KRR(AGES, 5.01), "weak"),
         (fw.RAPPOR(AGES, 5.01), "weak"),
-        (fw.Geometric(AGES, 0.2), "two values that are 33 years apart"),
+        (fw.Geometric(AGES, 0.2), "are 33 years apart on average"),
         (fw.Matrix(MENU, np.roll(np.eye(3), 1, axis=1)), "weak"),
     ],
     ids=str,
@@ -265,14 +267,46 @@ def test_a_survey_is_explained_choice_by_choice():
 
 
 def test_what_cannot_be_explained_is_refused():
-    with pytest.raises(fw.ParameterError, match="neither a mechanism nor a survey"):
-        fw.explain(3)
-    with pytest.raises(fw.ParameterError, match="neither a mechanism nor a survey"):
-        fw.explain(fw.KRR)
+    explain: Any = fw.explain
+    for wrong in (3, None, fw.KRR, MENU, "survey.json"):
+        with pytest.raises(fw.ParameterError, match="neither a mechanism nor a survey"):
+            explain(wrong)
     with pytest.raises(fw.ParameterError, match="has no choices"):
-        fw.explain(fw.KRR(MENU, 1.0), "k")
+        explain(fw.KRR(MENU, 1.0), "k")
     with pytest.raises(fw.SurveyError, match="not on offer"):
         fw.explain(fw.Survey(MENU, {"k": fw.KRR(MENU, 1.0)}), "other")
+
+
+class Noted(fw.Mechanism):
+    """A mechanism of someone else's, of which nothing but its promise is known."""
+
+    name = "noted"
+    alphabet = AGES
+    output_space = Bits(AGES.size)
+
+    def draw(self, index, source=None):
+        raise NotImplementedError
+
+    def obfuscate(self, values, rng=None):
+        raise NotImplementedError
+
+    def operator(self, outputs):
+        raise NotImplementedError
+
+    def guarantee(self):
+        return fw.Guarantee("ldp", 1.0)
+
+
+def test_of_a_mechanism_without_a_formula_the_promise_is_told():
+    found = fw.explain(Noted())
+    assert found.sentences == fw.explain(fw.RAPPOR(AGES, 1.0)).sentences[-1:]
+    assert str(found).startswith("- Say two values seemed")
+    assert found.svg == ""
+
+
+def test_vast_alphabets_are_refused():
+    with pytest.raises(fw.AlphabetError, match="MiB"):
+        fw.explain(fw.KRR(fw.Linear(0, 10**12), 1.0))
 
 
 def test_no_words_comfort():

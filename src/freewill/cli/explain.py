@@ -46,11 +46,11 @@ def explain(
             raise ParameterError("--plot -: a picture goes into a file, .svg.")
         refuse_overwriting(plot, [str(source)], "--plot")
         check_target(plot, (".svg",), "a picture of words")
-    given = load_choices(source)
+    given: Any = load_choices(source)
     if choice is not None and not isinstance(given, Survey):
         raise ParameterError(f"--choice beside {source}, one mechanism: it has no choices.")
     with progress("explaining"):
-        found = in_words(given, choice)
+        found: Explanation | SurveyExplanation = in_words(given, choice)
     if plot is not None:
         _draw(found, plot)
     if as_json:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, overload
 
 from freewill.device.facts import Facts, facts
 from freewill.device.picture import as_svg, as_text
@@ -88,6 +88,18 @@ class SurveyExplanation:
         asked = f"<p>{_safe(self.question)}</p>" if self.question else ""
         parts = "".join(found._repr_html_() for found in self.choices.values())
         return f'<div class="freewill">{head}{asked}{parts}</div>'
+
+
+@overload
+def explain(given: Survey, choice: None = None) -> SurveyExplanation: ...
+
+
+@overload
+def explain(given: Survey, choice: str) -> Explanation: ...
+
+
+@overload
+def explain(given: Mechanism, choice: None = None) -> Explanation: ...
 
 
 def explain(given: Any, choice: str | None = None) -> Explanation | SurveyExplanation:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.alphabets import Alphabet
+from freewill.alphabets import Alphabet, refuse_vast
 from freewill.device.spread import Spread, chances_from, spread, typical_value
 from freewill.guarantees import Guarantee, audit_epsilon
 from freewill.guarantees.emptiness import MOST_EXPONENT, MOST_TRUTH, typical_distance
@@ -78,10 +78,10 @@ class Facts:
         return chance if math.isinf(self.epsilon) else min(max(chance, _TINY), _SURE)
 
     def describe(self) -> dict[str, Any]:
-        """Describe the numbers for JSON; an infinite epsilon has none there."""
+        """Describe the numbers for JSON; an infinite epsilon is none there."""
         return {
             "promise": self.promise,
-            "epsilon": self.epsilon,
+            "epsilon": None if math.isinf(self.epsilon) else self.epsilon,
             "unit": self.alphabet.unit,
             "adversary_loss": self.loss,
             "chance_of_truth": _named(("least", "mean", "most"), self.truths),
@@ -99,6 +99,7 @@ def facts(mechanism: Mechanism) -> Facts:
     >>> found.promise, found.epsilon, found.distances
     ('geo', 0.1, (1.0, 33.33, 99.0))
     """
+    refuse_vast(mechanism.alphabet)
     alphabet, promise = mechanism.alphabet, mechanism.guarantee()
     chances, law = mechanism.truths(), spread(mechanism)
     value = typical_value(alphabet)

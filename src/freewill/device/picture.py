@@ -255,7 +255,7 @@ def _whole(number: float) -> int:
 
 
 def _box(left: int, top: int, width: int, height: int, colour: str, shade: int = 100) -> str:
-    opacity = "" if shade == 100 else f' fill-opacity="{shade}%"'
+    opacity = "" if shade == 100 else f' fill-opacity="0.{shade:02d}"'
     return (
         f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="{colour}"{opacity}/>'
     )

@@ -259,7 +259,7 @@ function whole(number) {
  * @param {number} [shade]
  */
 function box(left, top, width, height, colour, shade = 100) {
-  const opacity = shade === 100 ? "" : ` fill-opacity="${shade}%"`;
+  const opacity = shade === 100 ? "" : ` fill-opacity="0.${String(shade).padStart(2, "0")}"`;
   return `<rect x="${left}" y="${top}" width="${width}" height="${height}" fill="${colour}"${opacity}/>`;
 }
 

@@ -17,7 +17,7 @@ export default {
     "nothing": "Careful: this hides nothing.",
     "truth": "Careful: this hides next to nothing. Of all reports, {chance} tell the true {value}.",
     "weak": "Careful: this promise is weak. It lets a report tell two {values} apart almost for sure.",
-    "weak_typical": "Careful: this promise is weak. It lets a report tell two {values} that are {distance} apart, as two picked blindly are on average, apart almost for sure."
+    "weak_typical": "Careful: this promise is weak. Two {values} picked blindly are {distance} apart on average, and at that distance it lets a report tell them apart almost for sure."
   },
   "truth": {
     "always": "Your report is your true {value}, always.",
