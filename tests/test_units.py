@@ -111,6 +111,12 @@ def test_commands_name_units(tmp_path):
         "0.1-geo per year"
         in run("collect", tmp_path / "r.csv", "-s", path, "-o", tmp_path / "e.parquet").stdout
     )
+    told = run("calibrate", "geometric", "-a", "0..90:10[year]", "-l", "5").stdout
+    assert "loss (years)" in told
+    assert "per year" in told
+    assert "name what the values count" in refused(
+        "calibrate", "geometric", "-a", "0..9[10 years]", "-l", "2"
+    )
     told = run("calibrate", "planar-geometric", "-a", "6x4x0.5", "-l", "1").stdout
     assert "loss (km)" in told
     assert "per km" in told

@@ -67,7 +67,7 @@ AsJson = Annotated[bool, option("Print JSON, for scripts.", "--json")]
 Strict = Annotated[bool, option("Refuse the source if any row is invalid.", "--strict")]
 
 # No more digits than integers that a machine counts with.
-_LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?")
+_LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?(?: ?\[(.{1,30})\])?")
 _GRID = re.compile(r"([0-9]{1,18})x([0-9]{1,18})x([0-9.eE+-]{1,40})")
 
 
@@ -83,12 +83,12 @@ def parse_alphabet(text: str) -> Alphabet:
 
 
 def _alphabet(text: str) -> Alphabet:
-    """Read an alphabet: a survey's file, a line 0..99, a grid 24x16x0.5, or labels yes,no."""
+    """Read an alphabet: a survey's file, a line 0..99[year], a grid 24x16x0.5, or labels yes,no."""
     if text.endswith((".json", ".toml")):
         return Survey.load(text).alphabet
     if found := _LINE.fullmatch(text):
-        first, last, step = found.groups()
-        return Linear(int(first), int(last), int(step or 1))
+        first, last, step, unit = found.groups()
+        return Linear(int(first), int(last), int(step or 1), unit or "")
     if found := _GRID.fullmatch(text):
         try:
             return Grid(int(found[1]), int(found[2]), as_number(found[3]))
@@ -97,7 +97,7 @@ def _alphabet(text: str) -> Alphabet:
     if "," in text:
         return Categorical([label.strip() for label in text.split(",")])
     raise ParameterError(
-        f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10), a grid "
+        f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10[year]), a grid "
         f"such as 24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a survey's file."
     )
 
