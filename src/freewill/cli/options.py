@@ -97,8 +97,9 @@ def _alphabet(text: str) -> Alphabet:
     if "," in text:
         return Categorical([label.strip() for label in text.split(",")])
     raise ParameterError(
-        f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10[year]), a grid "
-        f"such as 24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a survey's file."
+        f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10[year]), a "
+        f"grid such as 24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a "
+        f"survey's file."
     )
 
 
