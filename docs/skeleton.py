@@ -73,4 +73,4 @@ class Exponential(Mechanism):
 
     def guarantee(self) -> Guarantee:
         """epsilon-geo-indistinguishability."""
-        return Guarantee("geo", self.epsilon)
+        return Guarantee("geo", self.epsilon, self.alphabet.unit)

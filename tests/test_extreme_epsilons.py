@@ -1,6 +1,8 @@
 """Every mechanism at every epsilon: it follows its law, or is refused; nothing is NaN or lost."""
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -120,7 +122,10 @@ def test_what_leaves_no_trace_is_not_inverted():
 class TestEpsilonsThatAreNone:
     """Each refusal says what came, what was expected and what to do."""
 
-    @pytest.mark.parametrize("epsilon", [0, 0.0, -0.0, np.float64(0)])
+    @pytest.mark.parametrize(
+        "epsilon",
+        [0, 0.0, -0.0, np.float64(0), np.float32(-0.0), Fraction(0), Fraction(-1, 10**400)],
+    )
     def test_zero_is_full_privacy(self, build, epsilon):
         with pytest.raises(fw.ParameterError) as caught:
             build(LINE, epsilon)
@@ -135,6 +140,16 @@ class TestEpsilonsThatAreNone:
     def test_others(self, build, epsilon):
         with pytest.raises(fw.ParameterError, match="must be a number > 0 and finite"):
             build(LINE, epsilon)
+
+    @pytest.mark.parametrize(
+        "epsilon", ["0", "0.0", "-0", b"0", Decimal(0), False, [0], -1.0, -5e-324, np.nan, None]
+    )
+    def test_whoever_may_have_meant_zero_is_not_sent_to_no_privacy(self, build, epsilon):
+        with pytest.raises(
+            fw.ParameterError, match=r"For full privacy, send no report\."
+        ) as caught:
+            build(LINE, epsilon)
+        assert "Identity" not in str(caught.value)
 
     def test_what_is_too_large(self, build):
         largest = 1e290 / 9 if build is fw.Geometric else 700.0

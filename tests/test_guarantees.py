@@ -178,7 +178,7 @@ every_epsilon = st.floats(0, math.inf, allow_infinity=False) | st.floats(-745, 7
 def read_back(promise: fw.Guarantee) -> float:
     text = str(promise)
     assert promise.short == text.replace("geo-indistinguishability", "geo")
-    return float(text.removesuffix("-LDP").removesuffix("-geo-indistinguishability"))
+    return float(text.removesuffix("-LDP").removesuffix("-geo-indistinguishability per unit"))
 
 
 @settings(max_examples=500)
@@ -215,7 +215,7 @@ def test_printed_epsilons_look_as_they_were_given():
         (1e-8, "1e-08-LDP"),
     ):
         assert str(fw.Guarantee("ldp", epsilon)) == text
-    assert str(fw.Guarantee("geo", 0.12341)) == "0.1235-geo-indistinguishability"
+    assert str(fw.Guarantee("geo", 0.12341)) == "0.1235-geo-indistinguishability per unit"
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, math.nan, -math.inf, "1", None, True])

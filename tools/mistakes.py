@@ -90,6 +90,7 @@ REPORTS = (
     Mistake("A loss for a mechanism that has none", "freewill calibrate rappor -a 0..99 -l 10"),
     Mistake("A loss out of reach", "freewill calibrate k-rr -a 0..99 -l 99"),
     Mistake("A claim without its kind", "freewill audit ages.json --claim 1.5"),
+    Mistake("A claim in another unit", "freewill audit ages.json --claim '0.1-geo per km'"),
     Mistake("A misspelt command", "freewill estmate evidence.parquet"),
 )  # fmt: skip
 PYTHON = (

@@ -1,11 +1,11 @@
 """Free-will privacy: everyone picks a mechanism, and the distribution is still reconstructed.
 
 >>> import freewill as fw
->>> ages = fw.Linear(0, 99)
+>>> ages = fw.Linear(0, 99, unit="year")
 >>> mechanism = fw.Geometric(ages, epsilon=0.1)
 >>> reports = mechanism.obfuscate(ages.encode([34, 71]))
 >>> str(mechanism.guarantee())
-'0.1-geo-indistinguishability'
+'0.1-geo-indistinguishability per year'
 """
 
 from importlib import import_module
@@ -18,7 +18,15 @@ __version__ = "0.2.0"
 _HOMES = {
     "alphabets": ("Alphabet", "Categorical", "Grid", "Linear", "alphabet_from_spec", "distances"),
     "calibration": ("calibrate",),
-    "device": ("Budget", "Device", "Memory", "Sent"),
+    "device": (
+        "Budget",
+        "Device",
+        "Explanation",
+        "Memory",
+        "Sent",
+        "SurveyExplanation",
+        "explain",
+    ),
     "errors": (
         "AlphabetError",
         "BudgetError",

@@ -11,8 +11,11 @@ from freewill.alphabets import distances as distances
 from freewill.calibration import calibrate as calibrate
 from freewill.device import Budget as Budget
 from freewill.device import Device as Device
+from freewill.device import Explanation as Explanation
 from freewill.device import Memory as Memory
 from freewill.device import Sent as Sent
+from freewill.device import SurveyExplanation as SurveyExplanation
+from freewill.device import explain as explain
 from freewill.errors import AlphabetError as AlphabetError
 from freewill.errors import BudgetError as BudgetError
 from freewill.errors import DeviceError as DeviceError

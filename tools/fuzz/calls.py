@@ -56,7 +56,8 @@ UNCALLED = {
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
     "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result",
     "ChoiceAwareEstimate": "a result", "RobustEstimate": "a result", "SetAside": "a result",
-    "FitCheck": "a result", "Sent": "a part of a memory",
+    "FitCheck": "a result", "Explanation": "a result", "SurveyExplanation": "a result",
+    "Sent": "a part of a memory",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -64,7 +65,7 @@ UNCALLED = {
 _CALLBACKS = {"estimator", "on_step", "show"}
 """What these raise is the caller's own."""
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "Linear": (fw.Linear, {"first": 0, "last": 3, "step": 1}),
+    "Linear": (fw.Linear, {"first": 0, "last": 3, "step": 1, "unit": "year"}),
     "Categorical": (fw.Categorical, {"labels": ["a", "b"]}),
     "Grid": (fw.Grid, {"columns": 2, "rows": 2, "cell": 1.0, "bounds": None}),
     "Grid with bounds": (fw.Grid, {"columns": 2, "rows": 2, "bounds": (0.0, 1.0, 0.0, 1.0)}),
@@ -247,7 +248,9 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "unresolved_directions": (fw.unresolved_directions, {"evidence": EITHER}),
     "audit": (fw.audit, {"mechanism": ANY, "claim": None}),
     "audit, exact": (fw.audit, {"mechanism": ANY, "claim": None, "exact": True}),
-    "Guarantee": (fw.Guarantee, {"kind": "ldp", "epsilon": 1.0}),
+    "explain": (fw.explain, {"given": ANY, "choice": None}),
+    "explain a survey": (fw.explain, {"given": SURVEY, "choice": "k"}),
+    "Guarantee": (fw.Guarantee, {"kind": "ldp", "epsilon": 1.0, "unit": ""}),
     "AdversaryLoss": (
         fw.AdversaryLoss,
         {"adversary_loss": 1.0, "user_loss": 1.0, "entropy": 1.0},

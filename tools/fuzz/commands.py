@@ -66,6 +66,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "check": ("--survey", "--only", "--level", "--strict", "--json"),
     "calibrate": ("--alphabet", "--loss", "--prior", "--json"),
     "audit": ("--claim", "--exact", "--json"),
+    "explain": ("--choice", "--plot", "--json"),
     "reproduce": ("--list", "--workers", "--out"),
 }
 _FLAGS = {
@@ -173,6 +174,7 @@ def _positional(case: Case, command: str, files: list[str]) -> list[str]:
         "check": [proof],
         "compare": [proof, case.pick([_second(case, proof)] * 4 + [proof, rows])],
         "audit": [case.pick([survey, spec])],
+        "explain": [case.pick([survey, spec])],
         "calibrate": [case.pick(["k-rr", "geometric", "rappor"])],
     }.get(command, [])
     if case.often(0.2):
@@ -219,7 +221,7 @@ _RIGHT: dict[str, tuple[str, ...]] = {
     "--plot": (),
     "--plot-choice": (),
     "--column": ("value", "lat", "lon", "1"),
-    "--choice": ("mechanism", "value"),
+    "--choice": ("mechanism", "value", "k", "bits"),
     "--share": ("k=1", "k=0.5", "bits=1e308", "open=0", "k=nan", "k=", "=1"),
     "--seed": ("0", "1", "123456789012345678901234567890"),
     "--engine": ("duckdb", "Duckdb", "none"),
@@ -250,7 +252,7 @@ _RIGHT: dict[str, tuple[str, ...]] = {
     "--level": ("0.95", "0.5", "0", "1", "nan", "1e-300"),
     "--alphabet": ("0..9", "2x2x1", "a,b"),
     "--loss": ("1", "0", "nan", "1e-300", "1e300", "-1", "inf"),
-    "--claim": ("1-ldp", "0.1-geo", "1e999-ldp", "-1-ldp", "ldp"),
+    "--claim": ("1-ldp", "0.1-geo", "0.1-geo per km", "1e999-ldp", "-1-ldp", "ldp"),
     "--workers": ("1",),
 }
 
@@ -374,6 +376,7 @@ def pipe(case: Case) -> str:
         "check": ["check", "-", *case.pick([[], ["-s", files[0]], ["--json"]])],
         "compare": ["compare", "-", files[2], *case.pick([[], ["--equal"], ["--json"]])],
         "audit": ["audit", "-"],
+        "explain": ["explain", "-"],
         "merge": ["merge", "-", files[2], "-o", case.pick(["-", f"{files[5]}/o.parquet"])],
         "calibrate": ["calibrate", "k-rr", "-a", "0..3", "-l", "1", "--prior", "-"],
     }
@@ -384,6 +387,7 @@ def pipe(case: Case) -> str:
         "collect": rows,
         "obfuscate": truth,
         "audit": own,
+        "explain": own,
         "merge": proof,
         "calibrate": b"[0.25, 0.25, 0.25, 0.25]",
     }

@@ -43,6 +43,7 @@ __all__ = [
 
 _NOTES = {
     "labels": "a list of texts",
+    "unit": "what the integers count, such as year",
     "cell": "km, or [width, height]; with bounds it follows from them",
     "bounds": "[south, north, west, east] in degrees",
 }

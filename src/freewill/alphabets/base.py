@@ -50,6 +50,10 @@ class Alphabet(Protocol):
         """The texts that the values are, by index; empty where values are numbers."""
 
     @property
+    def unit(self) -> str:
+        """What distances count, in the singular: km, a year; nothing where it has no name."""
+
+    @property
     def extent(self) -> tuple[tuple[float, float], ...]:
         """From where to where the values reach on each axis, in units of distance."""
 

@@ -25,6 +25,7 @@ class Categorical:
     labels: tuple[str, ...]
     plane: ClassVar[None] = None
     axes: ClassVar[tuple[str, ...]] = ("value",)
+    unit: ClassVar[str] = ""
     extent: ClassVar[tuple[()]] = ()
     reach: ClassVar[tuple[()]] = ()
 

@@ -44,6 +44,7 @@ class Grid:
     cell: tuple[float, float]
     bounds: tuple[float, float, float, float] | None = None
     labels: ClassVar[tuple[str, ...]] = ()
+    unit: ClassVar[str] = "km"
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from freewill.alphabets.base import (
     kind_of,
     refuse_vast,
 )
+from freewill.alphabets.units import checked_unit
 from freewill.errors import AlphabetError, several, shown
 from freewill.types import FloatArray, IntArray, Spec
 
@@ -22,13 +23,18 @@ from freewill.types import FloatArray, IntArray, Spec
 class Linear:
     """The integers first, first + step, ..., last; distance is the difference.
 
+    `unit` says what they count, in the singular, so that promises can name it: "year".
+
     >>> Linear(0, 99).size, Linear(1900, 2000, step=10).encode([1950])
     (100, array([5]))
+    >>> print(Linear(0, 99, unit="year"))
+    0..99 [year]
     """
 
     first: int
     last: int
     step: int = 1
+    unit: str = ""
     axes: ClassVar[tuple[str, ...]] = ("value",)
     labels: ClassVar[tuple[str, ...]] = ()
 
@@ -36,6 +42,7 @@ class Linear:
         for name in ("first", "last", "step"):
             value = getattr(self, name)
             object.__setattr__(self, name, checked_integer(name, value))
+        object.__setattr__(self, "unit", checked_unit(self.unit, AlphabetError))
         for name, value in (("first", self.first), ("last", self.last)):
             if abs(value) > LARGEST:
                 raise AlphabetError(
@@ -132,8 +139,15 @@ class Linear:
 
     def spec(self) -> Spec:
         """Portable description."""
-        return {"kind": "linear", "first": self.first, "last": self.last, "step": self.step}
+        # A line without a unit is described as it was before lines had any: ids stay.
+        unit = {"unit": self.unit} if self.unit else {}
+        return {"kind": "linear", "first": self.first, "last": self.last, "step": self.step, **unit}
+
+    def __repr__(self) -> str:
+        unit = f", unit={self.unit!r}" if self.unit else ""
+        return f"Linear(first={self.first}, last={self.last}, step={self.step}{unit})"
 
     def __str__(self) -> str:
         by = "" if self.step == 1 else f" by {self.step}"
-        return f"{self.first}..{self.last}{by}"
+        unit = f" [{self.unit}]" if self.unit else ""
+        return f"{self.first}..{self.last}{by}{unit}"

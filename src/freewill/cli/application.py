@@ -25,6 +25,7 @@ COMMANDS = (
     "check",
     "calibrate",
     "audit",
+    "explain",
     "reproduce",
 )
 TRACEBACK = "FREEWILL_TRACEBACK"
@@ -163,8 +164,8 @@ def freewill(
     together, and `estimate` reconstructs the distribution of the true values: the most likely one,
     with a proof of that. `compare` tells whether two bodies of evidence differ,
     `check` whether what all of that assumes holds.
-    `plan` says how many people that takes; `calibrate` and `audit` help to choose mechanisms, and
-    `obfuscate` plays the devices' part.
+    `plan` says how many people that takes; `calibrate` and `audit` help to choose mechanisms,
+    `explain` says what they promise in plain words, and `obfuscate` plays the devices' part.
 
     Exit codes: 0 all is well; 1 a claim does not hold or an estimate failed; 2 bad usage or bad
     input; 3 a fault of Freewill's own.

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from freewill.alphabets.units import behind
 from freewill.calibration import calibrate as find
 from freewill.cli.options import AsJson, load_json, numeric, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
@@ -85,7 +86,8 @@ def calibrate(
         [f"{target:g}", f"{mechanism.epsilon:.9g}", str(mechanism.guarantee()), mechanism.id]
         for target, mechanism in pairs
     ]
-    table(["loss", "epsilon", "promise", "id"], rows, numbers=(0, 1))
+    unit = behind(values.unit)
+    table([f"loss ({unit.strip()})" if unit else "loss", "epsilon", "promise", "id"], rows, (0, 1))
 
 
 def load_prior(path: Path, size: int) -> FloatArray:

@@ -67,7 +67,7 @@ AsJson = Annotated[bool, option("Print JSON, for scripts.", "--json")]
 Strict = Annotated[bool, option("Refuse the source if any row is invalid.", "--strict")]
 
 # No more digits than integers that a machine counts with.
-_LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?")
+_LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?(?: ?\[(.{1,30})\])?")
 _GRID = re.compile(r"([0-9]{1,18})x([0-9]{1,18})x([0-9.eE+-]{1,40})")
 
 
@@ -83,12 +83,12 @@ def parse_alphabet(text: str) -> Alphabet:
 
 
 def _alphabet(text: str) -> Alphabet:
-    """Read an alphabet: a survey's file, a line 0..99, a grid 24x16x0.5, or labels yes,no."""
+    """Read an alphabet: a survey's file, a line 0..99[year], a grid 24x16x0.5, or labels yes,no."""
     if text.endswith((".json", ".toml")):
         return Survey.load(text).alphabet
     if found := _LINE.fullmatch(text):
-        first, last, step = found.groups()
-        return Linear(int(first), int(last), int(step or 1))
+        first, last, step, unit = found.groups()
+        return Linear(int(first), int(last), int(step or 1), unit or "")
     if found := _GRID.fullmatch(text):
         try:
             return Grid(int(found[1]), int(found[2]), as_number(found[3]))
@@ -97,8 +97,9 @@ def _alphabet(text: str) -> Alphabet:
     if "," in text:
         return Categorical([label.strip() for label in text.split(",")])
     raise ParameterError(
-        f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10), a grid "
-        f"such as 24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a survey's file."
+        f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10[year]), a "
+        f"grid such as 24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a "
+        f"survey's file."
     )
 
 
@@ -111,16 +112,24 @@ def load_survey(path: Path) -> Survey:
 
 def load_mechanisms(path: Path) -> dict[str, Mechanism]:
     """Read the mechanisms of a survey, or the one that a mechanism's spec describes."""
+    found = load_choices(path)
+    if isinstance(found, Survey):
+        return dict(found.mechanisms)
+    return {Path(called(path)).stem: found}
+
+
+def load_choices(path: Path) -> Survey | Mechanism:
+    """Read a survey, or the mechanism that its spec describes."""
     if path.suffix.lower() != ".toml":
         spec = load_json(path)
         if isinstance(spec, dict) and "mechanism" in spec:
-            return {Path(called(path)).stem: from_spec(spec)}
+            return from_spec(spec)
         if str(path) == DASH:
             try:
-                return dict(Survey.from_spec(spec).mechanisms)
+                return Survey.from_spec(spec)
             except SurveyError as error:
                 raise SurveyError(f"survey {INPUT}: {error}") from None
-    return dict(Survey.load(path).mechanisms)
+    return Survey.load(path)
 
 
 def load_json(path: Path) -> Any:

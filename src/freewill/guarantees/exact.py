@@ -18,7 +18,7 @@ from freewill.errors import LawError, ParameterError, several
 from freewill.guarantees.lattices import BEYOND, Lattice
 from freewill.guarantees.literal import float_up
 from freewill.guarantees.logarithms import Logarithms, exact_distance, logarithms
-from freewill.guarantees.promises import AdversaryLoss, Guarantee, Promise
+from freewill.guarantees.promises import AdversaryLoss, Guarantee, Promise, warned
 from freewill.types import FloatArray
 
 _AGREEMENT = 1e-12
@@ -38,7 +38,7 @@ class ExactAudit:
     down). `full` says that every output can be drawn from every value, `same_support` that it can
     exactly where the estimators' law says so; `difference` is how far that law is off, relative in
     logarithms. `entries` numbers of up to `bits` binary digits were looked at; `argued` says what
-    was not.
+    was not. `warnings` say where the promise is empty in human terms.
     """
 
     claim: Promise
@@ -49,6 +49,7 @@ class ExactAudit:
     entries: int
     bits: int
     argued: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def epsilon(self) -> float:
@@ -94,7 +95,7 @@ class ExactAudit:
         return (
             f"claimed {claimed}: {self._verdict}. The sampler's own numbers give "
             f"{self.epsilon:.9g}, {self._room}; {reach}; the estimators' law is theirs within "
-            f"{self.difference:.2g} ({self._looked_at}).{argued}"
+            f"{self.difference:.2g} ({self._looked_at}).{argued}{warned(self)}"
         )
 
     @property
@@ -140,6 +141,7 @@ class ExactAudit:
             "entries": self.entries,
             "bits": self.bits,
             "argued": self.argued,
+            "warnings": list(self.warnings),
         }
 
 

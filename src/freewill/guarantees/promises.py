@@ -1,12 +1,13 @@
 """What a mechanism promises, and what an audit of it says."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from numbers import Real
 from typing import Any, Literal
 
 from freewill.alphabets import Alphabet, is_line
+from freewill.alphabets.units import NEUTRAL, behind, checked_unit, per
 from freewill.errors import LawError, ParameterError, several, shown
 from freewill.guarantees.worst_case import NOTHING, Auditable, Rows, Worst, worse
 from freewill.slices import slices
@@ -28,13 +29,19 @@ class Guarantee:
     """A promise about how well any output tells two values apart.
 
     kind "ldp": P(y | x) <= e^epsilon P(y | x') for all x, x', y.
-    kind "geo": P(y | x) <= e^(epsilon d(x, x')) P(y | x'), epsilon per unit of distance.
+    kind "geo": P(y | x) <= e^(epsilon d(x, x')) P(y | x'), epsilon per unit of distance; `unit`
+    names it.
+
+    >>> print(Guarantee("geo", 0.1, "year"), "and", Guarantee("ldp", 1.0))
+    0.1-geo-indistinguishability per year and 1-LDP
     """
 
     kind: Literal["ldp", "geo"]
     epsilon: float
+    unit: str = ""
 
     def __post_init__(self) -> None:
+        checked_unit(self.unit)
         epsilon: Any = self.epsilon
         number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
         if not (number and epsilon >= 0):
@@ -44,7 +51,9 @@ class Guarantee:
             )
 
     @classmethod
-    def never_understated(cls, kind: Literal["ldp", "geo"], epsilon: float) -> "Guarantee":
+    def never_understated(
+        cls, kind: Literal["ldp", "geo"], epsilon: float, unit: str = ""
+    ) -> "Guarantee":
         """Promise slightly more than an epsilon that was computed, to cover its own rounding.
 
         An epsilon that was given, of a law that a formula gives, needs no such thing.
@@ -52,13 +61,14 @@ class Guarantee:
         >>> Guarantee.never_understated("ldp", 1.0).epsilon
         1.000000000001
         """
-        return cls(kind, epsilon * (1 + 1e-12))
+        return cls(kind, epsilon * (1 + 1e-12), unit)
 
     def __str__(self) -> str:
         """Show four digits, rounded up: read back, they are never less than epsilon."""
         if math.isinf(self.epsilon):
             return "none"
-        promise = {"ldp": "LDP", "geo": "geo-indistinguishability"}[self.kind]
+        unit = f"geo-indistinguishability {per(self.unit)}"
+        promise = {"ldp": "LDP", "geo": unit}[self.kind]
         return f"{_four_digits(self.epsilon, ROUND_CEILING)}-{promise}"
 
     @property
@@ -66,17 +76,30 @@ class Guarantee:
         """The promise in a few words, for a column of a table.
 
         >>> Guarantee("geo", 0.1).short
-        '0.1-geo'
+        '0.1-geo per unit'
         """
         return str(self).replace("geo-indistinguishability", "geo")
 
     def describe(self) -> dict[str, Any]:
         """Describe the promise for JSON."""
-        return {"kind": self.kind, "epsilon": self.epsilon}
+        unit = {"unit": self.unit or NEUTRAL} if self.kind == "geo" else {}
+        return {"kind": self.kind, "epsilon": self.epsilon, **unit}
+
+    def within(self, alphabet: Alphabet) -> "Guarantee":
+        """Return the promise in the unit of an alphabet; one in another unit is an error."""
+        if self.kind != "geo" or self.unit == alphabet.unit:
+            return self
+        if self.unit not in ("", NEUTRAL):
+            raise ParameterError(
+                f"a promise {per(self.unit)} for {alphabet}, where distances are in "
+                f"{alphabet.unit or 'units without a name'}: convert the epsilon, or leave the "
+                f"unit out."
+            )
+        return replace(self, unit=alphabet.unit)
 
     def audit(self, mechanism: Any) -> "Audit":
         """Find the tightest epsilon that the law of a mechanism allows."""
-        return audit_epsilon(mechanism, self)
+        return audit_epsilon(mechanism, self.within(mechanism.alphabet))
 
 
 @dataclass(frozen=True)
@@ -90,12 +113,18 @@ class AdversaryLoss:
     adversary_loss: float
     user_loss: float
     entropy: float
+    unit: str = ""
 
     def __str__(self) -> str:
         return (
-            f"adversary's expected loss {self._shown} "
-            f"(user's {self.user_loss:.4g}, {self.entropy:.3g} bits remain unknown)"
+            f"adversary's expected loss {self._shown}{self.of_unit} "
+            f"(user's {self.user_loss:.4g}{self.of_unit}, {self.entropy:.3g} bits remain unknown)"
         )
+
+    @property
+    def of_unit(self) -> str:
+        """The unit behind a number, where it has a name."""
+        return behind(self.unit)
 
     @property
     def _shown(self) -> str:
@@ -105,11 +134,12 @@ class AdversaryLoss:
     @property
     def short(self) -> str:
         """The promise in a few words, for a column of a table."""
-        return f"adversary loses {self._shown}"
+        return f"adversary loses {self._shown}{self.of_unit}"
 
     def describe(self) -> dict[str, Any]:
         """Describe the promise for JSON."""
-        return {"kind": "adversary-loss", "adversary_loss": self.adversary_loss}
+        unit = {"unit": self.unit} if self.unit else {}
+        return {"kind": "adversary-loss", "adversary_loss": self.adversary_loss, **unit}
 
     def audit(self, mechanism: Any) -> "LossAudit":
         """Find the adversary's best guess on each output, by its definition."""
@@ -136,6 +166,7 @@ class LossAudit:
     user_loss: float
     quality_loss: float
     optimum: float
+    warnings: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -157,17 +188,20 @@ class LossAudit:
         return self.holds and self.optimum - self.adversary_loss <= 1e-8 * abs(self.optimum)
 
     def __str__(self) -> str:
+        unit = self.claim.of_unit
         tight = ", and it is the optimum" if self.tight else f", of an optimum {self.optimum:.9g}"
         return (
-            f"claimed adversary's loss {self.claim.adversary_loss:.9g}: {_verdict(self, '')}. "
-            f"The law gives {self.adversary_loss:.9g}{tight}; "
-            f"the user loses {self.user_loss:.9g} of at most {self.quality_loss:.9g}."
+            f"claimed adversary's loss {self.claim.adversary_loss:.9g}{unit}: "
+            f"{_verdict(self, '')}. The law gives {self.adversary_loss:.9g}{unit}{tight}; "
+            f"the user loses {self.user_loss:.9g} of at most {self.quality_loss:.9g}{unit}."
+            f"{warned(self)}"
         )
 
     def row(self) -> list[str]:
         """Return the claim, what the law gives, the verdict and what the user loses."""
-        user = f"user loses {self.user_loss:.6g} of {self.quality_loss:.6g}"
-        return [self.claim.short, f"loses {self.adversary_loss:.6g}", _verdict(self), user]
+        unit = self.claim.of_unit
+        user = f"user loses {self.user_loss:.6g} of {self.quality_loss:.6g}{unit}"
+        return [self.claim.short, f"loses {self.adversary_loss:.6g}{unit}", _verdict(self), user]
 
     def describe(self) -> dict[str, Any]:
         """Describe the outcome for JSON."""
@@ -183,7 +217,8 @@ class Audit:
     `epsilon` is the tightest that the law allows; `resolution` is how far rounding may have
     moved it. `first` and `second` are the values that `output` tells apart best. `most` is the
     largest epsilon that the law may have for all that the rounding of its numbers lets us know,
-    at any pair of values: epsilon + resolution unless given.
+    at any pair of values: epsilon + resolution unless given. `warnings` say where the promise is
+    empty in human terms.
     """
 
     claim: Guarantee
@@ -193,6 +228,7 @@ class Audit:
     second: Any
     output: Any
     most: float | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -216,11 +252,15 @@ class Audit:
 
     def __str__(self) -> str:
         return (
-            f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}: "
+            f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}{self._per}: "
             f"{_verdict(self, ', and it is tight')}{self._doubt}. "
-            f"The law gives {self.epsilon:.9g}, at output {self.output} "
-            f"between {self.first} and {self.second}."
+            f"The law gives {self.epsilon:.9g}{self._per}, at output {self.output} "
+            f"between {self.first} and {self.second}.{warned(self)}"
         )
+
+    @property
+    def _per(self) -> str:
+        return f" {per(self.claim.unit)}" if self.claim.kind == "geo" else ""
 
     @property
     def _doubt(self) -> str:
@@ -233,7 +273,7 @@ class Audit:
         """Return the claim, what the law gives, the verdict and the worst case."""
         # An output of many bits would fill the table.
         by = "" if isinstance(self.output, list) else f", output {self.output}"
-        given = Guarantee(self.claim.kind, self.epsilon).short
+        given = replace(self.claim, epsilon=self.epsilon).short
         return [self.claim.short, given, _verdict(self), f"{self.first} or {self.second}{by}"]
 
     def describe(self) -> dict[str, Any]:
@@ -248,7 +288,13 @@ def _verdict(found: Audit | LossAudit, tight: str = ", tight") -> str:
 
 
 def _outcome(found: Audit | LossAudit) -> dict[str, Any]:
-    return {"claim": found.claim.describe(), "holds": found.holds, "tight": found.tight}
+    told = {"claim": found.claim.describe(), "holds": found.holds, "tight": found.tight}
+    return {**told, "warnings": list(found.warnings)}
+
+
+def warned(found: Any) -> str:
+    """Return the warnings of an audit behind its verdict."""
+    return "".join(f" Warning: {warning}" for warning in found.warnings)
 
 
 def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:

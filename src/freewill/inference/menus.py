@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, Grid, Linear, checked_kind, refuse_vast
+from freewill.alphabets.units import per
 from freewill.calibration import calibrate
 from freewill.errors import FreewillError, ParameterError, closest, shown
 from freewill.estimators import Estimate
@@ -23,7 +24,7 @@ from freewill.types import FloatArray, numbers
 Promise = Literal["ldp", "geo", "loss"]
 _PROMISES = {
     "ldp": "epsilon of local differential privacy",
-    "geo": "epsilon of geo-indistinguishability, per unit of distance",
+    "geo": "epsilon of geo-indistinguishability",
     "loss": "expected distance between value and report, under a uniform prior",
 }
 _PEOPLE = 10_000
@@ -63,7 +64,8 @@ class Menu:
         )
 
     def __str__(self) -> str:
-        head = f"{self.alphabet}: levels are {_PROMISES[self.promise]}"
+        unit = f", {per(self.alphabet.unit)}" if self.promise == "geo" else ""
+        head = f"{self.alphabet}: levels are {_PROMISES[self.promise]}{unit}"
         lines = [head, f"times the people for the same error of {self.of}; truth: {self.truth}"]
         for several_offers in self.offers:
             first, *others = several_offers

@@ -203,6 +203,12 @@ class Mechanism(Protocol):
             )
         return np.asarray((self.law() * distances(self.alphabet)).sum(axis=1))
 
+    def truths(self) -> FloatArray | None:
+        """Return the chance that the report is the true value, for each; None if it cannot be."""
+        if self.output_space.alphabet != self.alphabet:
+            return None
+        return self.law().diagonal()
+
     def average(self, others: "Sequence[Self]", shares: FloatArray) -> Self | None:
         """Return the mechanism of the same kind that people with these shares look like, if any.
 
@@ -283,9 +289,14 @@ def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float
             f"tell the collector nothing: choose a small positive epsilon, or send no report."
         )
     if not 0 < value < math.inf:
+        # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
+        advice = (
+            "For no privacy at all, use Identity."
+            if value > 0
+            else "For full privacy, send no report."
+        )
         raise ParameterError(
-            f"{given}: must be a number > 0 and finite (the larger, the "
-            f"less private). For no privacy at all, use Identity."
+            f"{given}: must be a number > 0 and finite (the larger, the less private). {advice}"
         )
     if value > largest:
         raise ParameterError(

@@ -104,7 +104,13 @@ class Geometric(Mechanism):
 
     def guarantee(self) -> Guarantee:
         """epsilon-geo-indistinguishability."""
-        return Guarantee("geo", self.epsilon)
+        return Guarantee("geo", self.epsilon, self.alphabet.unit)
+
+    def truths(self) -> FloatArray:
+        """Return the constants c_x."""
+        chances = np.full(self.alphabet.size, np.tanh(self._decay / 2))
+        chances[[0, -1]] = 1 / (1 + np.exp(-self._decay))
+        return chances
 
     def losses(self) -> FloatArray:
         """Add up, on each side, P(noise >= t) = a^t / (1 + a) for t up to the end of the line."""

@@ -56,6 +56,10 @@ class Identity(Mechanism):
         """No guarantee."""
         return Guarantee("ldp", np.inf)
 
+    def truths(self) -> FloatArray:
+        """One."""
+        return np.ones(self.alphabet.size)
+
     def losses(self) -> FloatArray:
         """Zero."""
         return np.zeros(self.alphabet.size)

@@ -121,6 +121,11 @@ class KRR(Mechanism):
         """epsilon-LDP."""
         return Guarantee("ldp", self.epsilon)
 
+    def truths(self) -> FloatArray:
+        """1 / (1 + (k - 1) e^-epsilon)."""
+        size = self.alphabet.size
+        return np.full(size, 1 / (1 + (size - 1) * np.exp(-self.epsilon)))
+
     def losses(self) -> FloatArray:
         """Each other value is reported with probability 1 / (k - 1 + e^epsilon)."""
         rare = np.exp(-self.epsilon)

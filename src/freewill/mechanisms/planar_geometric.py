@@ -124,7 +124,16 @@ class PlanarGeometric(Mechanism):
 
     def guarantee(self) -> Guarantee:
         """epsilon-geo-indistinguishability."""
-        return Guarantee("geo", self.epsilon)
+        return Guarantee("geo", self.epsilon, self.alphabet.unit)
+
+    def truths(self) -> FloatArray:
+        """Return the noise that stays in a cell: on an edge, with all that is clipped to it."""
+        inner, side, end, corner = np.exp(self.kernel.tops)
+        chances = np.full(self.alphabet.plane, inner)
+        chances[:, [0, -1]] = side
+        chances[[0, -1], :] = end
+        chances[np.ix_([0, -1], [0, -1])] = corner
+        return chances.ravel()
 
     def losses(self) -> FloatArray:
         """Add up the four quadrants around each cell by prefix sums, O(k)."""

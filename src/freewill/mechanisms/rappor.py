@@ -144,6 +144,11 @@ class RAPPOR(Mechanism):
         advantage = checked_advantage(float(np.expm1(self.epsilon / 2)), self)
         return np.asarray(((advantage + 2) * shares - 1) / advantage)
 
+    def truths(self) -> FloatArray:
+        """Return the chance that no bit is flipped, so that the true value alone is told."""
+        size = self.alphabet.size
+        return np.full(size, np.exp(-size * np.log1p(np.exp(-self.epsilon / 2))))
+
     def guarantee(self) -> Guarantee:
         """epsilon-LDP."""
         return Guarantee("ldp", self.epsilon)

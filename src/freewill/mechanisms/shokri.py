@@ -297,7 +297,9 @@ class Shokri(Mechanism):
         """Return what the adversary is sure to lose on average, whatever the guesses."""
         problem, law = self.problem, self.matrix
         losses = problem.adversary_loss(law), problem.user_loss(law)
-        return AdversaryLoss(*losses, problem.entropy(law))
+        # Losses of one's own may count anything.
+        own = self.report_loss is not None or self.guess_loss is not None
+        return AdversaryLoss(*losses, problem.entropy(law), "" if own else self.alphabet.unit)
 
     def parameters(self) -> Spec:
         """Return Q, the selection and, where they are not the default, prior and losses."""

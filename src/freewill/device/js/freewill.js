@@ -8,6 +8,7 @@
 export { Categorical, Grid, Linear, alphabetFromSpec } from "./alphabets.js";
 export { Chance, GivenBytes, SystemBytes, Table, below, coin, system } from "./draws.js";
 export { FreewillError } from "./errors.js";
+export { explain, explainSurvey } from "./explain.js";
 export { mechanismFromSpec } from "./kinds.js";
 export {
   Geometric,

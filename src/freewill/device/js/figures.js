@@ -1,0 +1,146 @@
+/**
+ * @file Numbers as people read them: two digits or three, rounded to the side that promises less.
+ *
+ * The same texts as freewill/device/figures.py: every number is first cut to ten digits, on which
+ * both agree though their last bits may differ, and rounded from there.
+ */
+
+import WORDS from "./words.js";
+
+/** @typedef {"near" | "up" | "down"} Side */
+
+const AGREED = 10;
+const LEAST_POWER = -5;
+const MOST_POWER = 15;
+const SEVERAL_NINES = 0.9;
+const LEAST = 0.001;
+const MOST = 0.999;
+const LN_MILLION = Math.log(1e6);
+const LEAST_GAIN = 1e-4;
+const LONGEST = 30;
+// Characters that steer a screen, or that nobody sees.
+const UNSEEN = /[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/gu;
+
+/**
+ * Fill the named gaps of a template.
+ *
+ * @param {string} template
+ * @param {Record<string, string>} gaps
+ */
+export function filled(template, gaps) {
+  return template.replace(/\{(\w+)\}/g, (_, name) => gaps[name]);
+}
+
+/**
+ * Return a label as a picture has room for it, harmless on any screen.
+ *
+ * @param {string} text
+ */
+export function shortened(text) {
+  const seen = [...text.replace(UNSEEN, "\ufffd")];
+  return seen.length <= LONGEST ? seen.join("") : `${seen.slice(0, LONGEST - 1).join("")}…`;
+}
+
+/**
+ * Return the digits and the power of ten of a number > 0.
+ *
+ * @param {number} number
+ * @param {number} digits
+ * @param {Side} side
+ * @returns {[number, number]}
+ */
+export function rounded(number, digits, side) {
+  const [mantissa, power] = number.toExponential(AGREED - 1).split("e");
+  const unit = 10 ** (AGREED - digits);
+  const extra = { near: Math.floor(unit / 2), up: unit - 1, down: 0 }[side];
+  const whole = Math.floor((Number(mantissa.replace(".", "")) + extra) / unit);
+  const exponent = Number(power) - digits + 1;
+  return whole === 10 ** digits ? [whole / 10, exponent + 1] : [whole, exponent];
+}
+
+/**
+ * Return a number in so many digits.
+ *
+ * @param {number} number
+ * @param {number} [digits]
+ * @param {Side} [side]
+ */
+export function inDigits(number, digits = 2, side = "near") {
+  if (number === 0) return "0";
+  const [whole, exponent] = rounded(number, digits, side);
+  const last = String(whole).length - 1;
+  if (exponent + last >= LEAST_POWER && exponent + last < MOST_POWER) return decimal(whole, exponent);
+  const gaps = { digits: decimal(whole, -last), exponent: String(exponent + last) };
+  return filled(WORDS.numbers.power, gaps);
+}
+
+/**
+ * @param {number} whole
+ * @param {number} exponent
+ */
+function decimal(whole, exponent) {
+  if (exponent >= 0) return grouped(String(whole) + "0".repeat(exponent));
+  const text = String(whole).padStart(1 - exponent, "0");
+  const after = text.slice(exponent).replace(/0+$/, "");
+  return grouped(text.slice(0, exponent)) + (after ? WORDS.numbers.point + after : "");
+}
+
+/** @param {string} text */
+function grouped(text) {
+  return text.replace(/\B(?=(\d{3})+$)/g, WORDS.numbers.group);
+}
+
+/**
+ * Return a chance in percent; one next to 0 or 1 is told by what it is below or above.
+ *
+ * @param {number} chance
+ * @param {Side} [side]
+ */
+export function percent(chance, side = "near") {
+  const signs = WORDS.numbers;
+  if (chance > 0 && chance < LEAST) return filled(signs.least_percent, { number: inDigits(100 * LEAST) });
+  if (chance > MOST && chance < 1) return filled(signs.most_percent, { number: inDigits(100 * MOST, 3) });
+  const digits = chance >= SEVERAL_NINES ? 3 : 2;
+  return filled(signs.percent, { number: inDigits(100 * chance, digits, side) });
+}
+
+/**
+ * Return a unit as it stands behind a number that is not 1; symbols have no plural.
+ *
+ * @param {string} unit
+ */
+export function behind(unit) {
+  const last = unit.slice(unit.lastIndexOf(" ") + 1);
+  if (last.length < 3 || !/^\p{L}+$/u.test(last) || last.endsWith("s")) return unit ? ` ${unit}` : "";
+  if (last.endsWith("y") && !"aeiou".includes(/** @type {string} */ (last.at(-2)))) {
+    return ` ${unit.slice(0, -1)}ies`;
+  }
+  return /(ch|sh|x|z)$/.test(last) ? ` ${unit}es` : ` ${unit}s`;
+}
+
+/**
+ * Return a distance with its unit.
+ *
+ * @param {number} length
+ * @param {string} unit
+ * @param {Side} [side]
+ */
+export function distance(length, unit, side = "down") {
+  const text = inDigits(length, 2, side);
+  return text + (text === "1" && unit ? ` ${unit}` : behind(unit));
+}
+
+/**
+ * Return how much likelier e^epsilon makes one of two, rounded up.
+ *
+ * @param {number} epsilon
+ */
+export function odds(epsilon) {
+  const words = WORDS.odds;
+  if (epsilon > LN_MILLION) return words.million;
+  if (epsilon >= Math.LN2) return filled(words.times, { times: inDigits(Math.exp(epsilon), 2, "up") });
+  const gain = Math.expm1(epsilon);
+  const written = (/** @type {string} */ number) => filled(WORDS.numbers.percent, { number });
+  if (gain < LEAST_GAIN) return filled(words.less, { percent: written(inDigits(100 * LEAST_GAIN)) });
+  return filled(words.percent, { percent: written(inDigits(100 * gain, 2, "up")) });
+}

@@ -1,0 +1,66 @@
+export default {
+  "language": "en",
+  "nouns": {
+    "categorical": {"one": "answer", "many": "answers", "up": "Answers"},
+    "linear": {"one": "value", "many": "values", "up": "Values"},
+    "grid": {"one": "place", "many": "places", "up": "Places"}
+  },
+  "numbers": {
+    "group": ",",
+    "point": ".",
+    "power": "{digits} x 10^{exponent}",
+    "percent": "{number} %",
+    "least_percent": "less than {number} %",
+    "most_percent": "more than {number} %"
+  },
+  "warnings": {
+    "nothing": "Careful: this hides nothing.",
+    "truth": "Careful: this hides next to nothing. Of all reports, {chance} tell the true {value}.",
+    "weak": "Careful: this promise is weak. It lets a report tell two {values} apart almost for sure.",
+    "weak_typical": "Careful: this promise is weak. Two {values} picked blindly are {distance} apart on average, and at that distance it lets a report tell them apart almost for sure."
+  },
+  "truth": {
+    "always": "Your report is your true {value}, always.",
+    "one": "The chance that your report is your true {value} is {chance}.",
+    "range": "The chance that your report is your true {value} is between {low} and {high}, depending on the {value}.",
+    "never": "Your report is never your true {value}.",
+    "bits": "Your report says yes or no to every {value}. It says yes to your own with a chance of {own}, and to each of the others with a chance of {other}.",
+    "bits_alone": "The chance that it says yes to your own and to no other is {chance}.",
+    "other": "Your report is one of {outputs} signs, which need not be {values} themselves."
+  },
+  "error": {
+    "typical": "Whoever takes your report for the truth is off by {mean} on average and, at least 1 time in 20, by {far} or more (if all {values} are equally common).",
+    "seldom": "Whoever takes your report for the truth is right more than 19 times in 20 (if all {values} are equally common)."
+  },
+  "odds": {
+    "nothing": "Your report tells nothing at all about your {value}.",
+    "any": "Say two {values} seemed equally likely before your report. After it, one of them can seem {odds}.",
+    "near": "{values_up} up to {distance} apart stay hard to tell apart: if two of them seemed equally likely before your report, one can seem at most twice as likely as the other after it.",
+    "told": "Even the nearest two {values}, {distance} apart, can be told apart: if they seemed equally likely before your report, one of them can seem {odds} after it.",
+    "far": "The further apart two {values} are, the more your report tells: at {distance}, one of them can seem {odds}.",
+    "infinite": "There is no limit to what a report may give away: it can rule other {values} out for sure.",
+    "less": "less than {percent} likelier than the other",
+    "percent": "at most {percent} likelier than the other",
+    "times": "at most {times} times as likely as the other",
+    "million": "more than a million times as likely as the other"
+  },
+  "loss": {
+    "distance": "Whoever sees your report, and guesses as well as anybody can, is off by {loss} on average.",
+    "wrong": "Whoever sees your report, and guesses as well as anybody can, is wrong {chance} of the time.",
+    "own": "Whoever sees your report, and guesses as well as anybody can, loses {loss} on average, by this survey's own measure.",
+    "average": "That is an average over people, if {values} are as common as this survey takes them to be. A single report may give more away."
+  },
+  "cell": "Your report never tells more than a cell of the map, {width} x {height} km.",
+  "picture": {
+    "symbols": "If your true {value} is {own}, the chance of each report:",
+    "symbols_bits": "If your true {value} is {own}, the chance of a yes to each {value}:",
+    "map": "If your true place is the marked cell, the chance of each report (the darker, the likelier):",
+    "map_bits": "If your true place is the marked cell, the chance of a yes to each cell (the darker, the likelier):",
+    "middle": "in the middle of the map",
+    "most": "The highest is {chance}.",
+    "edge": "The edge also takes whatever would fall beyond it.",
+    "bins": "Each bar stands for {many} neighbouring {values}.",
+    "blocks": "Each square stands for {columns} x {rows} cells.",
+    "rest": "{many} others together"
+  }
+}
