@@ -145,17 +145,17 @@ export class GeometricNoise {
   }
 
   /**
-   * Draw how far, 0 .. end-1, or `end` for any distance from there on; `count` digits reach `end`.
+   * Draw how far, on a line from end to end of which the digits reach: what is further is not told.
    *
-   * @param {number} end
    * @param {Source} source
    * @returns {number}
    */
-  clipped(end, source) {
+  clipped(source) {
     if (!coin(this.#moves, source)) return 0;
     const upward = coin(HALF, source);
-    let far = end;
-    if (this.#digits.length === 0 || !coin(this.#far, source)) far = Math.min(end, 1 + this.#low(source));
+    const count = this.#digits.length;
+    const beyond = count > 0 && coin(this.#far, source);
+    const far = 1 + (beyond ? 2 ** count : this.#low(source));
     return upward ? far : -far;
   }
 

@@ -210,7 +210,7 @@ export class Geometric extends Noise {
   /** @type {Mechanism["drawn"]} */
   drawn(index, source) {
     const last = this.alphabet.size - 1;
-    const offset = (this.#noise ?? this.#made()).clipped(last, source);
+    const offset = (this.#noise ?? this.#made()).clipped(source);
     return Math.min(last, Math.max(0, index + offset));
   }
 }
