@@ -1,17 +1,22 @@
 """The exponential mechanism: a complete mechanism, small enough to copy."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet, distances
+from freewill.draws import Source
 from freewill.guarantees import Guarantee
 from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon
 from freewill.mechanisms.matrix import Matrix
 from freewill.operators import DenseOperator
-from freewill.types import FloatArray, IntArray, Reports
+from freewill.types import IntArray, Reports
+
+_LARGEST_EXPONENT = 700.0
+"""Where e^-x is still a double with all its digits."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +45,31 @@ class Exponential(Mechanism):
 
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Alphabet, self.name)
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon, self.name))
+        # Beyond, weights would underflow to 0: some outputs could not be drawn from some values.
+        largest = 2 * _LARGEST_EXPONENT / float(distances(self.alphabet).max())
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon, self.name, largest))
+
+    @cached_property
+    def _table(self) -> Matrix:
+        """Samplers and operator all read the law from here, so that they cannot drift."""
+        weights = np.exp(-self.epsilon / 2 * distances(self.alphabet))
+        return Matrix(self.alphabet, weights / weights.sum(axis=1, keepdims=True))
 
     def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """Draw from the row of each value."""
-        return Matrix(self.alphabet, self._rows()).obfuscate(values, rng)
+        return self._table.obfuscate(values, rng)
+
+    def draw(self, index: int, source: Source | None = None) -> int:
+        """Draw one report from random bytes."""
+        return self._table.draw(index, source)
+
+    def weights(self) -> list[list[int]]:
+        """Return the whole numbers that both draw from, for the exact audit."""
+        return self._table.weights()
 
     def operator(self, outputs: Reports) -> DenseOperator:
         """Return the law of these outputs."""
-        symbols = self.output_space.checked(outputs, self.name)
-        return DenseOperator(np.ascontiguousarray(self._rows().T[symbols]))
-
-    def _rows(self) -> FloatArray:
-        """Sampler and operator both read the law from here, so that they cannot drift."""
-        weights = np.exp(-self.epsilon / 2 * distances(self.alphabet))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+        return self._table.operator(outputs)
 
     def guarantee(self) -> Guarantee:
         """epsilon-geo-indistinguishability."""

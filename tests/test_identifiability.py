@@ -149,6 +149,9 @@ class Halves(Mechanism):
     def obfuscate(self, values, rng=None):
         raise NotImplementedError
 
+    def draw(self, index, source=None):
+        raise NotImplementedError
+
     def guarantee(self):
         raise NotImplementedError
 

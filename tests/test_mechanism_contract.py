@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,6 +24,7 @@ from contract import (
     naive_loss,
 )
 from freewill import mechanisms
+from freewill.draws import GeneratorBytes
 
 every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=str)
 several_settings = pytest.mark.parametrize(
@@ -133,6 +135,47 @@ def test_sampler_treats_each_value_by_itself(entry: Entry):
     for value in range(len(law)):
         counts = count_reports(mechanism, reports[values == value])
         assert g_test(counts, law[value]) > 1e-4 / len(law)
+
+
+@every_entry
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_draws_follow_the_oracles_law(entry: Entry, epsilon):
+    """One at a time, from bytes: the same law."""
+    mechanism = entry.build(4, epsilon)
+    law = entry.oracle(mechanism)
+    value = len(law) // 2
+    source = GeneratorBytes(np.random.default_rng([value, 2026]))
+    reports = np.array([mechanism.draw(value, source) for _ in range(2_000)])
+    mechanism.output_space.checked(reports, mechanism.name)
+    counts = count_reports(mechanism, reports)
+    assert not counts[law[value] == 0].any()
+    assert g_test(counts, law[value]) > 1e-4
+
+
+@every_entry
+def test_draws_are_reports_and_the_systems(entry: Entry, monkeypatch):
+    """A draw is one row of what obfuscate gives, from the operating system unless told."""
+    mechanism = entry.build(5, 1.0)
+    asked: list[int] = []
+    draw = os.urandom
+    monkeypatch.setattr(os, "urandom", lambda count: asked.append(count) or draw(count))
+    alone = mechanism.draw(1)
+    assert bool(asked) != isinstance(mechanism, fw.Identity)
+    several = mechanism.obfuscate([1, 2], np.random.default_rng(0))
+    assert np.asarray(alone).shape == several[0].shape
+    assert np.asarray(alone).dtype == several.dtype
+    first, second = (
+        [mechanism.draw(v % 5, GeneratorBytes(np.random.default_rng(v))) for v in range(20)]
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+@every_entry
+@pytest.mark.parametrize("wrong", [-1, 10**6, 1.5, "1", [1], [0, 1], None])
+def test_draws_of_no_index_are_refused(entry: Entry, wrong):
+    with pytest.raises(fw.AlphabetError):
+        entry.build(4, 1.0).draw(wrong)
 
 
 def test_g_test_sees_a_slightly_wrong_epsilon():

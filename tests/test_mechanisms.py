@@ -48,26 +48,17 @@ def test_matrix_never_draws_impossible_outputs_at_the_end():
     law = np.append(np.full(10, 0.1), np.zeros(3))
     mechanism = fw.Matrix(fw.Linear(0, 0), [law])
 
-    class Shortest:
-        """No wait at all: the largest uniform number, 1."""
+    class Stuck:
+        """A generator of one word: the largest or the smallest uniform number."""
 
-        def standard_exponential(self, size):
-            return np.zeros(size)
+        def __init__(self, largest):
+            self.largest = largest
 
-        def random(self, size):
-            return np.zeros(size)
+        def integers(self, low, high, size=None, dtype=None):
+            return np.full(size or (), high - 1 if self.largest else low, dtype=dtype)
 
-    assert mechanism.obfuscate([0], Shortest()).tolist() == [9]
-
-    class Longest:
-        """Waits beyond all doubles: the smallest uniform number, 0."""
-
-        waits = iter([30.0] * 40)
-
-        def standard_exponential(self, size):
-            return np.full(size, next(self.waits, 1.0))
-
-    assert mechanism.obfuscate([0], Longest()).tolist() == [0]
+    assert mechanism.obfuscate([0], Stuck(largest=True)).tolist() == [9]
+    assert mechanism.obfuscate([0], Stuck(largest=False)).tolist() == [0]
 
 
 def test_identity_reports_the_truth_in_a_new_array():

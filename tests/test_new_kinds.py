@@ -16,6 +16,7 @@ import pytest
 
 import freewill as fw
 from freewill import mechanisms
+from freewill.draws import HALF, Chance, Dyadic, below, checked_source
 from freewill.mechanisms.base import Mechanism
 from freewill.operators import BitOperator
 from freewill.outputs import Bits, Decoded, Reason
@@ -45,6 +46,11 @@ class OptimisedUnary(Mechanism):
         bits = rng.random((truth.size, self.alphabet.size)) < self._stray
         bits[np.arange(truth.size), truth] = rng.random(truth.size) < 0.5
         return np.packbits(bits, axis=1, bitorder="little")
+
+    def draw(self, index, source=None):
+        stray, source = Chance(*Dyadic.of(self._stray)), checked_source(source)
+        coins = [HALF if v == index else stray for v in range(self.alphabet.size)]
+        return np.packbits([coin.coin(source) for coin in coins], bitorder="little")
 
     def operator(self, outputs):
         packed = self.output_space.checked(outputs, self.name)
@@ -135,6 +141,14 @@ class LocalHashing(Mechanism):
         kept = rng.random(truth.size) < 1 / (1 + (self.buckets - 1) * np.exp(-self.epsilon))
         other = (bucket + rng.integers(1, self.buckets, size=truth.size)) % self.buckets
         return np.column_stack([seeds, np.where(kept, bucket, other)])
+
+    def draw(self, index, source=None):
+        source = checked_source(source)
+        seed = below(1 << 31, source)
+        bucket = fw.KRR(fw.Linear(0, self.buckets - 1), self.epsilon).draw(
+            self._hashed(seed, index), source
+        )
+        return np.array([seed, bucket])
 
     def operator(self, outputs):
         seeds, values = self.output_space.checked(outputs, self.name).T[:, :, None]

@@ -43,7 +43,7 @@ _HOMES = {
         "unresolved_directions",
     ),
     "evidence": ("Evidence", "Group", "collect", "merge"),
-    "guarantees": ("AdversaryLoss", "Audit", "Guarantee", "LossAudit", "audit"),
+    "guarantees": ("AdversaryLoss", "Audit", "ExactAudit", "Guarantee", "LossAudit", "audit"),
     "inference": (
         "ChoiceAwareEstimate",
         "ChoiceCheck",

@@ -35,6 +35,7 @@ from freewill.evidence import collect as collect
 from freewill.evidence import merge as merge
 from freewill.guarantees import AdversaryLoss as AdversaryLoss
 from freewill.guarantees import Audit as Audit
+from freewill.guarantees import ExactAudit as ExactAudit
 from freewill.guarantees import Guarantee as Guarantee
 from freewill.guarantees import LossAudit as LossAudit
 from freewill.guarantees import audit as audit

@@ -17,11 +17,11 @@ _WORDS = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 
 class SystemGenerator(np.random.Generator):
-    """Draws what mechanisms draw (`random`, `integers`, `standard_exponential`, `permutation`).
+    """Draws what mechanisms draw (`integers`), `permutation`, `random` and `standard_exponential`.
 
     Each number comes from fresh bytes of the operating system. All other methods are NumPy's, on
-    a generator that is seeded by the system. The law of a draw is as accurate as that of
-    NumPy's: `sampling` sees to the ends.
+    a generator that is seeded by the system. Integers are exactly uniform, and `draws` makes every
+    report of integers alone; the two kinds of doubles are as accurate as NumPy's.
 
     >>> rng = SystemGenerator()
     >>> bool(np.all(rng.random(1000) < 1)), sorted(rng.permutation(3).tolist())
@@ -70,9 +70,7 @@ class SystemGenerator(np.random.Generator):
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
     """Return the generator that was given, or the operating system's."""
     # NumPy's older generators, and Python's own, draw other things by other names.
-    if isinstance(rng, np.random.RandomState) or not (
-        rng is None or hasattr(rng, "standard_exponential")
-    ):
+    if isinstance(rng, np.random.RandomState) or not (rng is None or hasattr(rng, "integers")):
         raise ParameterError(
             f"rng={shown(rng)}: expected a generator, numpy.random.default_rng(seed), for "
             f"simulations; or nothing, for the operating system's."

@@ -65,10 +65,19 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "check": ("--survey", "--only", "--level", "--strict", "--json"),
     "calibrate": ("--alphabet", "--loss", "--prior", "--json"),
-    "audit": ("--claim", "--json"),
+    "audit": ("--claim", "--exact", "--json"),
     "reproduce": ("--list", "--workers", "--out"),
 }
-_FLAGS = {"--drop-outside", "--json", "--strict", "--equal", "--csv", "--list", "--joint"}
+_FLAGS = {
+    "--exact",
+    "--drop-outside",
+    "--json",
+    "--strict",
+    "--equal",
+    "--csv",
+    "--list",
+    "--joint",
+}
 _FILES = {"--survey", "--out", "--prior", "--geojson"}
 
 

@@ -22,6 +22,7 @@ FOLDER = ROOT / ".mutants"
 LISTED = ROOT / "tools" / "equivalent_mutants.txt"
 ROOMS = (
     "alphabets",
+    "draws",
     "estimators",
     "evidence",
     "guarantees",
@@ -36,7 +37,6 @@ ROOMS = (
     "reports/reading",
     "reports/refusals",
     "reports/tally",
-    "sampling",
     "simplex",
     "solvers",
     "streams",

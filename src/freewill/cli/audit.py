@@ -26,12 +26,22 @@ def audit(
         str | None,
         option("What to hold each law to, e.g. 1.5-ldp or 0.1-geo (a unit of distance)."),
     ] = None,
+    exact: Annotated[
+        bool,
+        option(
+            "Prove the claim from the whole numbers that the sampler draws from, for small "
+            "alphabets.",
+            "--exact",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Hold every mechanism of a survey to its promise, recomputed from its law.
 
     Each mechanism is held to its own promise unless `--claim` names another. The exit code is 1
-    if any claim does not hold, or cannot be told for the rounding of the law's numbers.
+    if any claim does not hold, or cannot be told for the rounding of the law's numbers. With
+    `--exact` nothing is rounded: the numbers that devices draw from are written out, and prove
+    which outputs can be drawn and what epsilon they give.
 
     Example:
 
@@ -40,14 +50,17 @@ def audit(
     held = None if claim is None else parse_claim(claim)
     mechanisms = load_mechanisms(source)
     with progress("auditing"):
-        found = {name: recompute(mechanism, held) for name, mechanism in mechanisms.items()}
+        found = {
+            name: recompute(mechanism, held, exact=exact) for name, mechanism in mechanisms.items()
+        }
     holds = all(result.holds for result in found.values())
     if as_json:
         audits = {name: result.describe() for name, result in found.items()}
         say_json({"holds": holds, "audits": audits})
     else:
         rows = [[name, *result.row()] for name, result in found.items()]
-        table(["name", "claimed", "the law gives", "verdict", "worst case"], rows)
+        by = ("the sampler gives", "looked at") if exact else ("the law gives", "worst case")
+        table(["name", "claimed", by[0], "verdict", by[1]], rows)
     if not holds:
         raise typer.Exit(FAILED)
 

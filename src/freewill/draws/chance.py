@@ -1,19 +1,21 @@
 """A coin of any dyadic probability, decided by comparing random digits with its own."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.draws.exponential import Exponential
+from freewill.draws.exponential import Dyadic, Exponential
 from freewill.draws.sources import Source
+from freewill.errors import LawError
 from freewill.types import PackedBits
 
 _WORD = 64
 # Small enough to stay in the processor's cache through all digits.
 _BLOCK = 1 << 16
+_LISTED = 1 << 20
+"""Binary digits of a chance up to which its numbers are written out."""
 _BUSY = 6
 """Digits before which hardly a word of 64 comparisons is decided."""
 _SPARSE = 0.7
@@ -50,9 +52,23 @@ class Chance:
         return cls(kept.numerator + 2, kept.shift)
 
     @property
-    def fraction(self) -> Fraction:
-        """The probability itself, where its shift is no vast number."""
-        return Fraction(self.numerator, 1 << self.shift)
+    def dyadic(self) -> Dyadic:
+        """The number itself."""
+        return Dyadic(self.numerator, self.shift)
+
+    @property
+    def weights(self) -> tuple[int, int]:
+        """Whole numbers in the proportion of yes and no, where they are not too long to be listed.
+
+        >>> Chance(3, 3).weights
+        (3, 5)
+        """
+        if self.shift > _LISTED:
+            raise LawError(
+                f"a chance of more than {_LISTED:,} binary digits is too long to be listed, though "
+                f"it is drawn all the same. Take a smaller epsilon, or a smaller alphabet."
+            )
+        return self.numerator, (1 << self.shift) - self.numerator
 
     @property
     def sure(self) -> bool:

@@ -59,12 +59,13 @@ class Exponential(NamedTuple):
 def precision(smallest: Dyadic, extra: int = 0) -> int:
     """Return how many bits P chances are kept to, lambda being the smallest exponent that occurs.
 
-    P = 192 + max(0, -floor(log2 lambda)) + extra, so that 1 - e^-lambda keeps 192 bits.
+    P = 192 + 2 max(0, -floor(log2 lambda)) + extra: 1 - e^-lambda, about lambda, loses as many bits
+    once, and what it is off by must be little beside lambda, the logarithm of a ratio, once more.
 
     >>> precision(Dyadic.of(1.0)), precision(Dyadic.of(0.3))
-    (192, 194)
+    (192, 196)
     """
-    return _LEAST_BITS + max(0, -smallest.log2) + extra
+    return _LEAST_BITS + 2 * max(0, -smallest.log2) + extra
 
 
 def exponential(x: Dyadic, bits: int) -> Exponential:

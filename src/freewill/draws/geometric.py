@@ -84,15 +84,28 @@ class TwoSided:
 
         For steps that are not endless: the last weight is that of all that lies beyond.
         """
-        moved, still = _both(self.move)
-        past, within = (0, 1) if self.beyond is None else _both(self.beyond)
+        moved, still = self.move.weights
+        past, within = (0, 1) if self.beyond is None else self.beyond.weights
         weights, scale = [1], 1
         for digit in self.digits:
-            one, zero = _both(digit)
+            one, zero = digit.weights
             weights = [weight * zero for weight in weights] + [weight * one for weight in weights]
             scale *= one + zero
         away = [moved * within * weight for weight in weights] + [moved * past * scale]
         return 2 * still * (past + within) * scale, away
+
+    def chance(self, step: int) -> Dyadic:
+        """Return the probability of a step on an endless line, exactly."""
+        moved, still = self.move.weights
+        if not step:
+            return Dyadic(still, self.move.shift)
+        blocks, rest = divmod(abs(step) - 1, 1 << len(self.digits))
+        past = Chance(1, 0) if self.beyond is None else self.beyond
+        weight = moved * past.numerator**blocks * past.weights[1]
+        for place, digit in enumerate(self.digits):
+            weight *= digit.weights[not rest >> place & 1]
+        shifts = sum(digit.shift for digit in self.digits)
+        return Dyadic(weight, 1 + self.move.shift + (blocks + 1) * past.shift + shifts)
 
     def many(self, count: int, rng: np.random.Generator, skipped: int = 0) -> "Steps":
         """Draw many steps at once; the `skipped` lowest digits are left open, as 0.
@@ -127,6 +140,10 @@ class Steps:
     upward: BoolArray
     far: IntArray
 
+    def part(self, which: slice) -> "Steps":
+        """Return some of them."""
+        return Steps(self.moved[which], self.upward[which], self.far[which])
+
     def away(self, skipped: int) -> FloatArray:
         """How far each step goes, as doubles, with zeros for the digits left open."""
         return np.asarray(self.moved * (self.far * 2.0**skipped + 1))
@@ -138,19 +155,15 @@ class Steps:
         return np.where(self.upward, away, -away) * self.moved
 
 
-def _both(chance: Chance) -> tuple[int, int]:
-    """Return the weights of yes and no."""
-    return chance.numerator, (1 << chance.shift) - chance.numerator
-
-
 def _spelled(digits: tuple[Chance, ...], count: int, rng: np.random.Generator) -> IntArray:
     """Draw numbers by their binary digits, eight of which make a byte."""
-    number = np.zeros(count, dtype=np.int64)
-    for start in range(0, len(digits), 8):
-        part = np.zeros(count, dtype=np.uint8)
-        for place, digit in enumerate(digits[start : start + 8]):
-            part |= drawn(digit, count, rng).view(np.uint8) << np.uint8(place)
-        number |= part.astype(np.int64) << start
+    byte = np.zeros(count, dtype=np.uint8)
+    for place, digit in enumerate(digits[:8]):
+        shifted = drawn(digit, count, rng).view(np.uint8)
+        byte |= np.left_shift(shifted, place, out=shifted)
+    number = byte.astype(np.int64)
+    if digits[8:]:
+        number |= _spelled(digits[8:], count, rng) << 8
     return number
 
 

@@ -251,29 +251,6 @@ def _outcome(found: Audit | LossAudit) -> dict[str, Any]:
     return {"claim": found.claim.describe(), "holds": found.holds, "tight": found.tight}
 
 
-def audit(mechanism: Any, claim: Promise | None = None) -> Audit | LossAudit:
-    """Recompute from the law what a mechanism really gives, and compare it with the claim.
-
-    The claim is the mechanism's own unless another is given. For an epsilon the tightest one is
-    computed, in O(outputs * k) for LDP and on a line, O(outputs * k^2) for
-    geo-indistinguishability elsewhere. For an adversary's loss the best guess on each output is
-    found and the value compared with the optimum.
-
-    >>> import freewill as fw
-    >>> report = fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0))
-    >>> report.holds, report.tight
-    (True, True)
-    >>> fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0), fw.Guarantee("ldp", 0.5)).holds
-    False
-    """
-    if isinstance(mechanism, type) or not hasattr(mechanism, "guarantee"):
-        raise ParameterError(f"{shown(mechanism)} is no mechanism: there is nothing to audit.")
-    held: Any = mechanism.guarantee() if claim is None else claim
-    if not isinstance(held, Guarantee | AdversaryLoss):
-        raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
-    return held.audit(mechanism)
-
-
 def audit_epsilon(mechanism: Auditable, claim: Guarantee) -> Audit:
     """Find the pair of values that some output tells apart best."""
     if claim.kind not in ("ldp", "geo"):

@@ -22,7 +22,7 @@ from freewill.alphabets import (
     readable,
     refuse_vast,
 )
-from freewill.draws import Source
+from freewill.draws import Dyadic, Source
 from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError, shown
 from freewill.guarantees import AdversaryLoss, Guarantee
 from freewill.operators import ListedMoments, Moments, Operator, probabilities
@@ -82,6 +82,13 @@ class Mechanism(Protocol):
 
         P(y | x) is exactly the weight divided by the sum of its row. None where the numbers cannot
         be listed.
+        """
+        return None
+
+    def lattice(self, columns: int, rows: int) -> "list[list[Dyadic]] | None":
+        """Return the sampler's own numbers on an infinite lattice, [row][column offset], if any.
+
+        P(offset) is exactly proportional to them, whichever the signs; reports are clipped.
         """
         return None
 

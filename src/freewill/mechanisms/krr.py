@@ -81,9 +81,9 @@ class KRR(Mechanism):
 
     def weights(self) -> list[list[int]]:
         """Return r / k where z is not x, 1 - r + r / k where it is, over k 2^shift."""
-        chance, places = self.replaced, range(self.alphabet.size)
-        truth = len(places) * ((1 << chance.shift) - chance.numerator) + chance.numerator
-        return [[truth if z == x else chance.numerator for z in places] for x in places]
+        blind, kept = self.replaced.weights
+        places = range(self.alphabet.size)
+        return [[blind + len(places) * kept * (z == x) for z in places] for x in places]
 
     def operator(self, outputs: Reports) -> SymbolOperator:
         """Return the law of these outputs, scaled so that P(x | x) is 1."""

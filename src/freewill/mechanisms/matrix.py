@@ -11,7 +11,7 @@ from freewill.alphabets import Alphabet, Linear, alphabet_from_spec, checked_ind
 from freewill.draws import Source, Table, checked_source, whole_weights
 from freewill.entropy import generator
 from freewill.errors import LawError, several
-from freewill.guarantees import Guarantee, audit_epsilon
+from freewill.guarantees import Guarantee, audit_epsilon, literal_epsilon
 from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_index
 from freewill.operators import DenseOperator
 from freewill.outputs import Symbols
@@ -119,12 +119,14 @@ class Matrix(Mechanism):
         return self.matrix
 
     def guarantee(self) -> Guarantee:
-        """Return the epsilon-LDP that the law itself gives.
+        """Return the epsilon-LDP that the law itself gives, exactly, rounded up.
 
-        What the rows lack of a sum of 1 counts too, unless all are the same.
+        The sums of the rows, which the draws divide by, count too. The law that estimators use is
+        not divided again: its epsilon may be larger by as much as the sums are off 1, and is kept
+        as well.
         """
-        epsilon = audit_epsilon(self, Guarantee("ldp", np.inf)).epsilon
-        return Guarantee.never_understated("ldp", epsilon + 4 * _ROW_ROUNDING * (epsilon > 0))
+        found = audit_epsilon(self, Guarantee("ldp", np.inf))
+        return Guarantee("ldp", max(literal_epsilon(self.matrix), found.epsilon))
 
     def parameters(self) -> Spec:
         """Return the law and, where it is not the alphabet, the output alphabet."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Grid, checked_indices
-from freewill.draws import LatticeNoise, Source, checked_source
+from freewill.draws import Dyadic, LatticeNoise, Source, checked_source
 from freewill.entropy import generator
 from freewill.errors import AlphabetError, ParameterError
 from freewill.guarantees import Guarantee
@@ -96,6 +96,20 @@ class PlanarGeometric(Mechanism):
         aside, up = self.noise.draw(checked_source(source))
         row, column = min(max(row + up, 0), rows - 1), min(max(column + aside, 0), columns - 1)
         return row * columns + column
+
+    def lattice(self, columns: int, rows: int) -> list[list[Dyadic]]:
+        """Multiply the chances of both steps and of the coin, [row offset][column offset]."""
+        noise = self.noise
+        aside, up = noise.steps
+        by_column = [aside.chance(i) for i in range(columns + 1)]
+        by_row = [up.chance(j) for j in range(rows + 1)]
+        return [
+            [
+                across.times(along).times(noise.acceptance(i, j).dyadic)
+                for i, across in enumerate(by_column)
+            ]
+            for j, along in enumerate(by_row)
+        ]
 
     def operator(self, outputs: Reports) -> ConvolutionOperator:
         """Return the law of these outputs."""

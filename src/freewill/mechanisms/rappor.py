@@ -96,8 +96,7 @@ class RAPPOR(Mechanism):
 
     def weights(self) -> list[list[int]]:
         """Multiply f for each bit that lies, 1 - f for each that does not."""
-        lie, size = self.flipped.numerator, self.alphabet.size
-        honest = (1 << self.flipped.shift) - lie
+        (lie, honest), size = self.flipped.weights, self.alphabet.size
         powers = [lie**lies * honest ** (size - lies) for lies in range(size + 1)]
         patterns = self.output_space.numbers(self.outputs()).tolist()
         return [[powers[(v ^ 1 << x).bit_count()] for v in patterns] for x in range(size)]

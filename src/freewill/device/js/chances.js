@@ -1,8 +1,8 @@
 /**
  * @file The chances that mechanisms toss coins by, from e^-x, to P bits.
  *
- * P leaves 192 bits to differences such as 1 - a: realised and claimed epsilon differ by less than
- * any double shows, and never to the wrong side (docs/devices.md).
+ * P leaves 192 bits and more to differences such as 1 - a: realised and claimed epsilon differ by less
+ * than any double shows, and never to the wrong side (docs/devices.md).
  */
 
 import { Chance, HALF, coin } from "./draws.js";
@@ -30,13 +30,14 @@ const NEAR = 2 ** 26;
 const REMEMBERED = 1 << 15;
 
 /**
- * Return P for the smallest exponent that occurs.
+ * Return P for the smallest exponent that occurs: twice the bits that a small one loses, for 1 - a
+ * loses them, and the logarithm of a ratio once more.
  *
  * @param {Dyadic} smallest
  * @returns {number}
  */
 export function precision(smallest) {
-  return BITS + Math.max(0, -floorLog2(smallest));
+  return BITS + 2 * Math.max(0, -floorLog2(smallest));
 }
 
 /**

@@ -1,0 +1,50 @@
+"""The audit: hold a mechanism to its promise, by its law or by its sampler's own numbers."""
+
+from typing import Any, Literal, overload
+
+from freewill.errors import ParameterError, shown
+from freewill.guarantees.exact import ExactAudit, exact_audit
+from freewill.guarantees.promises import AdversaryLoss, Audit, Guarantee, LossAudit, Promise
+
+
+@overload
+def audit(
+    mechanism: Any, claim: Promise | None = None, *, exact: Literal[False] = False
+) -> Audit | LossAudit: ...
+
+
+@overload
+def audit(
+    mechanism: Any, claim: Promise | None = None, *, exact: bool
+) -> Audit | LossAudit | ExactAudit: ...
+
+
+def audit(
+    mechanism: Any, claim: Promise | None = None, *, exact: bool = False
+) -> Audit | LossAudit | ExactAudit:
+    """Recompute from the law what a mechanism really gives, and compare it with the claim.
+
+    The claim is the mechanism's own unless another is given. For an epsilon the tightest one is
+    computed, in O(outputs * k) for LDP and on a line, O(outputs * k^2) for
+    geo-indistinguishability elsewhere. For an adversary's loss the best guess on each output is
+    found and the value compared with the optimum.
+
+    With `exact` the sampler's own whole numbers are written out instead, for alphabets that are
+    small enough, and the claim is proved or refuted from them: which outputs can be drawn, what
+    epsilon they realise, and that the law of the estimators is theirs (docs/devices.md).
+
+    >>> import freewill as fw
+    >>> report = fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0))
+    >>> report.holds, report.tight
+    (True, True)
+    >>> fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0), fw.Guarantee("ldp", 0.5)).holds
+    False
+    >>> print(fw.audit(fw.Geometric(fw.Linear(0, 9), epsilon=1.0), exact=True))
+    claimed 1-geo: PROVED. The sampler's own numbers give 1, within the claim by 5.42e-20 of it; ...
+    """
+    if isinstance(mechanism, type) or not hasattr(mechanism, "guarantee"):
+        raise ParameterError(f"{shown(mechanism)} is no mechanism: there is nothing to audit.")
+    held: Any = mechanism.guarantee() if claim is None else claim
+    if not isinstance(held, Guarantee | AdversaryLoss):
+        raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
+    return exact_audit(mechanism, held) if exact else held.audit(mechanism)
