@@ -66,17 +66,17 @@ function cut(mantissa, scale, bits, up = 0n) {
 }
 
 /**
- * Return m a / (1 + (m - 1 or 1) a) to P bits: see `odds` and `replaced`.
+ * Return c a / (1 + d a) to P bits, by one division: see `odds` and `replaced`.
  *
  * @param {import("./exponential.js").Power} a
- * @param {bigint} times_
- * @param {bigint} others
- * @param {number} bits
+ * @param {bigint} c
+ * @param {bigint} d
+ * @param {number} bits P
  * @param {bigint} up
  */
-function ratio({ total, width, halvings }, times_, others, bits, up) {
-  const above = times_ * total;
-  const under = (1n << BigInt(width)) + ((others * total) >> halvings);
+function share({ total, width, halvings }, c, d, bits, up) {
+  const above = c * total;
+  const under = (1n << BigInt(width)) + ((d * total) >> halvings);
   const room = Math.max(0, bits + 1 + bitLength(under) - bitLength(above));
   return cut((above << BigInt(room)) / under, BigInt(room) + halvings, bits, up);
 }
@@ -90,7 +90,7 @@ function ratio({ total, width, halvings }, times_, others, bits, up) {
  * @returns {Chance}
  */
 export function odds(x, bits, { m = 1n, up = false } = {}) {
-  return ratio(power(x, bits), m, 1n, bits, up ? 2n : 0n);
+  return share(power(x, bits), m, 1n, bits, up ? 2n : 0n);
 }
 
 /**
@@ -102,7 +102,7 @@ export function odds(x, bits, { m = 1n, up = false } = {}) {
  * @returns {Chance}
  */
 export function replaced(x, k, bits) {
-  return ratio(power(x, bits), BigInt(k), BigInt(k - 1), bits, 2n);
+  return share(power(x, bits), BigInt(k), BigInt(k - 1), bits, 2n);
 }
 
 /**
