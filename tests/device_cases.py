@@ -14,7 +14,7 @@ from contract import ENTRIES, Entry, count_reports, g_test
 from freewill.draws import GivenBytes
 
 VECTORS = Path(__file__).parent / "device_vectors.json"
-COUNT = {"default": 2000, "planar-geometric": 400, "k-rr": 3500, "rappor": 300, "identity": 10}
+COUNT = {"default": 1200, "planar-geometric": 150, "k-rr": 5000, "rappor": 150, "identity": 10}
 """Draws of each mechanism; those that read many bytes take their time in Python."""
 LAWFUL = [entry for entry in ENTRIES if "skeleton" not in entry.name]
 SIZE, EPSILON, VALUE = 6, 1.5, 2

@@ -19,7 +19,7 @@ def test_what_the_browser_really_draws_follows_the_law():
 
 def test_the_same_bytes_give_the_same_reports():
     stream = np.random.default_rng(15).bytes(1 << 20)
-    few = {"default": 100, "planar-geometric": 20, "rappor": 20}
+    few = {"default": 100, "planar-geometric": 10, "rappor": 10}
     assert assert_same_draws(in_chromium, surveys(), stream, few) > 4000
 
 

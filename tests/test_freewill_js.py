@@ -1,11 +1,13 @@
 """freewill.js in Node: the same bytes give the same reports as in Python, to the last bit."""
 
+import itertools
 import json
 import re
 
 import numpy as np
+import pytest
 from tools.javascript import in_node, node
-from tools.javascript.cases import surveys, tied_cases
+from tools.javascript.cases import at_offset, surveys, tied_cases
 
 import freewill as fw
 from device_cases import (
@@ -17,6 +19,7 @@ from device_cases import (
     p_values,
     skipped,
 )
+from freewill.draws import GivenBytes
 from freewill.reports import read
 
 pytestmark = skipped(node(), "Node 18 or newer")
@@ -30,11 +33,43 @@ def test_the_same_bytes_give_the_same_reports_of_every_mechanism():
 def test_chances_are_equal_to_the_last_bit():
     """Streams that follow every chance to its last digit, and decide there."""
     offered = surveys()
-    cases = tied_cases(offered, 5)
+    cases = tied_cases(offered, 3)
     told = in_node("streams", {"surveys": [one.for_devices() for one in offered], "cases": cases})
     for case, (report, used) in zip(cases, told, strict=True):
         assert (report, used) == (case["report"], case["used"]), (case["name"], case["index"])
-    assert len(cases) > 300
+    assert len(cases) > 200
+
+
+@pytest.mark.parametrize("cell", [0.5, (0.3, 0.7)])
+def test_offsets_are_accepted_alike(cell):
+    """Along the diagonal of square cells, too, where G is 0 or a unit of the last place."""
+    city = fw.Grid(24, 16, cell=cell)
+    mechanism = fw.PlanarGeometric(city, 1.0)
+    survey, cases = fw.Survey(city, {"p": mechanism}), []
+    for i, j, accepted in itertools.product(range(16), range(16), (True, False)):
+        stream = at_offset(mechanism, i, j, accepted)
+        source = GivenBytes(stream)
+        report = mechanism.draw(0, source)
+        assert report == (city.columns * min(j, 15) + i if accepted or i == j == 0 else report)
+        cases.append({"survey": 0, "name": "p", "index": 0, "bytes": stream.hex()})
+        cases[-1] |= {"report": report, "used": source.used}
+    told = in_node("streams", {"surveys": [survey.for_devices()], "cases": cases})
+    assert told == [[case["report"], case["used"]] for case in cases]
+
+
+@pytest.mark.parametrize("width", [2, 7, 8, 9, 127, 128, 129, 300])
+def test_rows_that_sum_to_one_nearly_are_divided_alike(width):
+    rng = np.random.default_rng(width)
+    law = rng.dirichlet(np.ones(width), size=20)
+    law *= 1 + rng.choice([0, 2.0**-49, 1e-15, 1e-14, -1e-12, 9e-10], 20)[:, None]
+    spec = {
+        "freewill survey": 1,
+        "alphabet": {"kind": "linear", "first": 0, "last": 19},
+        "mechanisms": {"m": {"mechanism": "matrix", "law": law.tolist()}},
+    }
+    mechanism = fw.Survey.from_spec(spec).mechanisms["m"]
+    assert not np.array_equal(mechanism.law(), law)
+    assert in_node("ids", {"surveys": [spec]}) == [[["m", mechanism.id, str(mechanism)]]]
 
 
 def test_node_reproduces_the_vectors():

@@ -58,6 +58,22 @@ def in_node(trial: str, given: Any, stream: bytes = b"") -> Any:
     return json.loads(done.stdout)
 
 
+def evaluated(body: str, given: Any) -> Any:
+    """Return what a function of `given` returns in Node, all files of the module being in scope."""
+    names = sorted(path.stem for path in MODULE.glob("*.js"))
+    imports = [f"import * as {name} from {(MODULE / name).as_uri() + '.js'!r};" for name in names]
+    wide = "(_, one) => typeof one === 'bigint' ? String(one) : one"
+    told = f"process.stdout.write(JSON.stringify((({body}))({json.dumps(given)}), {wide}));"
+    command = ["node", "--input-type=module", "-"]
+    source = "\n".join([*imports, told]).encode()
+    done = subprocess.run(
+        command, input=source, capture_output=True, timeout=_PATIENCE, check=False
+    )
+    if done.returncode:
+        raise TrialError(f"node says: {done.stderr.decode()[-2000:]}")
+    return json.loads(done.stdout)
+
+
 def in_chromium(trial: str, given: Any, stream: bytes = b"") -> Any:
     """Run a trial of trial.js in Chromium and return what it gives."""
     job = json.dumps({"trial": trial, "given": given}).encode()

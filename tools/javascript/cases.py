@@ -110,18 +110,47 @@ def tied(mechanism: fw.Mechanism, index: int, seed: int) -> bytes:
 
     def draw(table: Table, _: Any) -> int:
         total = table.cumulative[-1]
-        # The last V of an index, or the first one of the next.
-        edge = max(0, int(rng.choice(len(table.cumulative))))
-        value = min(max(table.cumulative[edge] - int(rng.integers(2)), 0), total - 1)
         width = -(-(total - 1).bit_length() // 8)
-        source = GivenBytes(value.to_bytes(width, "big"))
+        # The last V of an index, or the first of the next; before it the first that is too large.
+        edge = int(rng.choice(len(table.cumulative)))
+        value = min(max(table.cumulative[edge] - int(rng.integers(2)), 0), total - 1)
+        fits = (total - 1).bit_length() == total.bit_length()
+        tries = [total, value] if fits else [value]
+        stream = b"".join(number.to_bytes(width, "big") for number in tries)
+        source = GivenBytes(stream)
         found = plainly(table, source)
-        recorded.extend(value.to_bytes(width, "big")[: source.used])
+        recorded.extend(stream[: source.used])
         return found
 
     plainly = Table.draw
     with patch.object(Chance, "coin", coin), patch.object(Table, "draw", draw):
         mechanism.draw(index, Recorder())
+    return bytes(recorded)
+
+
+def at_offset(mechanism: fw.PlanarGeometric, i: int, j: int, accepted: bool) -> bytes:
+    """Return a stream that proposes an offset and follows the chance that it is accepted."""
+    plan: list[bool] = []
+    for steps, far in zip(mechanism.noise.steps, (i, j), strict=True):
+        digits = [bool((far - 1) >> place & 1) for place in range(len(steps.digits))]
+        plan += [True, True, False, *digits] if far else [False]
+    recorded = bytearray()
+
+    def coin(chance: Chance, _: Any) -> bool:
+        if chance.sure:
+            return True
+        if plan:
+            yes = plan.pop(0)
+        else:
+            yes = accepted
+            # Refused, the next proposal is not to move, which is always accepted.
+            plan.extend([False, False])
+        zeros, digits = chance.digits
+        recorded.extend(bytes(zeros) + digits[:-1] + bytes([digits[-1] - yes]))
+        return yes
+
+    with patch.object(Chance, "coin", coin):
+        mechanism.draw(0, GivenBytes([]))
     return bytes(recorded)
 
 

@@ -1,8 +1,8 @@
 /**
  * @file The chances that mechanisms toss coins by, from e^-x, to P bits.
  *
- * P leaves 192 bits to differences such as 1 - a: realised and claimed epsilon differ by less than
- * any double shows, and never to the wrong side (docs/devices.md).
+ * P leaves 192 bits and more to differences such as 1 - a: realised and claimed epsilon differ by less
+ * than any double shows, and never to the wrong side (docs/devices.md).
  */
 
 import { Chance, HALF, coin } from "./draws.js";
@@ -30,13 +30,14 @@ const NEAR = 2 ** 26;
 const REMEMBERED = 1 << 15;
 
 /**
- * Return P for the smallest exponent that occurs.
+ * Return P for the smallest exponent that occurs: twice the bits that a small one loses, for 1 - a
+ * loses them, and the logarithm of a ratio once more.
  *
  * @param {Dyadic} smallest
  * @returns {number}
  */
 export function precision(smallest) {
-  return BITS + Math.max(0, -floorLog2(smallest));
+  return BITS + 2 * Math.max(0, -floorLog2(smallest));
 }
 
 /**
@@ -65,17 +66,17 @@ function cut(mantissa, scale, bits, up = 0n) {
 }
 
 /**
- * Return m a / (1 + (m - 1 or 1) a) to P bits: see `odds` and `replaced`.
+ * Return c a / (1 + d a) to P bits, by one division: see `odds` and `replaced`.
  *
  * @param {import("./exponential.js").Power} a
- * @param {bigint} times_
- * @param {bigint} others
- * @param {number} bits
+ * @param {bigint} c
+ * @param {bigint} d
+ * @param {number} bits P
  * @param {bigint} up
  */
-function ratio({ total, width, halvings }, times_, others, bits, up) {
-  const above = times_ * total;
-  const under = (1n << BigInt(width)) + ((others * total) >> halvings);
+function share({ total, width, halvings }, c, d, bits, up) {
+  const above = c * total;
+  const under = (1n << BigInt(width)) + ((d * total) >> halvings);
   const room = Math.max(0, bits + 1 + bitLength(under) - bitLength(above));
   return cut((above << BigInt(room)) / under, BigInt(room) + halvings, bits, up);
 }
@@ -89,7 +90,7 @@ function ratio({ total, width, halvings }, times_, others, bits, up) {
  * @returns {Chance}
  */
 export function odds(x, bits, { m = 1n, up = false } = {}) {
-  return ratio(power(x, bits), m, 1n, bits, up ? 2n : 0n);
+  return share(power(x, bits), m, 1n, bits, up ? 2n : 0n);
 }
 
 /**
@@ -101,7 +102,7 @@ export function odds(x, bits, { m = 1n, up = false } = {}) {
  * @returns {Chance}
  */
 export function replaced(x, k, bits) {
-  return ratio(power(x, bits), BigInt(k), BigInt(k - 1), bits, 2n);
+  return share(power(x, bits), BigInt(k), BigInt(k - 1), bits, 2n);
 }
 
 /**
@@ -145,17 +146,17 @@ export class GeometricNoise {
   }
 
   /**
-   * Draw how far, 0 .. end-1, or `end` for any distance from there on; `count` digits reach `end`.
+   * Draw how far, on a line from end to end of which the digits reach: what is further is not told.
    *
-   * @param {number} end
    * @param {Source} source
    * @returns {number}
    */
-  clipped(end, source) {
+  clipped(source) {
     if (!coin(this.#moves, source)) return 0;
     const upward = coin(HALF, source);
-    let far = end;
-    if (this.#digits.length === 0 || !coin(this.#far, source)) far = Math.min(end, 1 + this.#low(source));
+    const count = this.#digits.length;
+    const beyond = count > 0 && coin(this.#far, source);
+    const far = 1 + (beyond ? 2 ** count : this.#low(source));
     return upward ? far : -far;
   }
 

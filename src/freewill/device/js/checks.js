@@ -170,7 +170,7 @@ function checkedRow(row, x, name) {
       `row ${x} of the ${name} sums to ${sum}, off by ${off}: each row must sum to 1.`,
     );
   }
-  return Math.abs(excess) > ROW_ROUNDING ? row.map((one) => one / (1 + excess)) : row;
+  return Math.abs(excess) > ROW_ROUNDING ? row.map((one) => one / sum) : row;
 }
 
 /**

@@ -200,17 +200,19 @@ export class Geometric extends Noise {
     super("geometric", alphabet, epsilon, largest);
   }
 
+  /** Return the noise, whose digits reach from end to end. */
   #made() {
     const step = fromDouble(/** @type {Linear} */ (this.alphabet).step);
     const bits = precision(times(fromDouble(this.epsilon), step));
     const reach = bitLength(BigInt(this.alphabet.size - 2));
-    return (this.#noise ??= new GeometricNoise(times(slackened(this.epsilon), step), bits, reach));
+    return new GeometricNoise(times(slackened(this.epsilon), step), bits, reach);
   }
 
   /** @type {Mechanism["drawn"]} */
   drawn(index, source) {
     const last = this.alphabet.size - 1;
-    const offset = (this.#noise ?? this.#made()).clipped(last, source);
+    this.#noise ??= this.#made();
+    const offset = this.#noise.clipped(source);
     return Math.min(last, Math.max(0, index + offset));
   }
 }
