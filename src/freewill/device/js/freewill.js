@@ -6,6 +6,8 @@
  */
 
 export { Categorical, Grid, Linear, alphabetFromSpec } from "./alphabets.js";
+export { Budget, BudgetError, cost } from "./budget.js";
+export { Device } from "./device.js";
 export { Chance, GivenBytes, SystemBytes, Table, below, coin, system } from "./draws.js";
 export { FreewillError } from "./errors.js";
 export { explain, explainSurvey } from "./explain.js";
@@ -20,4 +22,5 @@ export {
   Shokri,
   hexadecimal,
 } from "./mechanisms.js";
+export { DeviceError, Memory, temporary } from "./memory.js";
 export { Survey } from "./survey.js";
