@@ -152,7 +152,7 @@ def held(
         found = []
         for seed in seeds:
             evidence, honest, _, symbols = case.drawn(theta, people, seed)
-            ways = (fw.robust(evidence).kept, honest, evidence)
+            ways = (fw.robust(evidence), fw.gibu(honest), fw.gibu(evidence))
             found.append([_inside(one, kinds, theta, sorted(symbols)) for one in ways])
         shares = np.mean(found, axis=0)
         errors = np.std(found, axis=0, ddof=1) / np.sqrt(len(seeds))
@@ -162,12 +162,12 @@ def held(
 
 
 def _inside(
-    evidence: fw.Evidence, kinds: Sequence[Any], theta: FloatArray, forged: list[int]
+    estimate: fw.Estimate, kinds: Sequence[Any], theta: FloatArray, forged: list[int]
 ) -> list[float]:
     """Return the share of each kind's intervals that hold the truth, and of forged symbols'."""
     shares, last = [], np.ones(0)
     for kind in kinds:
-        told, rows = fw.intervals(evidence, kind), kind.on(_LINE).rows
+        told, rows = estimate.intervals(kind), kind.on(_LINE).rows
         last = (told.low <= rows @ theta) & (rows @ theta <= told.high)
         shares.append(float(np.mean(last)))
     return [*shares, float(np.mean(last[forged])) if forged else np.nan]
