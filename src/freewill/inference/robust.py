@@ -310,8 +310,9 @@ def _kept(evidence: Evidence, fit: AtomFit) -> tuple[Evidence, tuple[IntArray, .
     for group in evidence.groups:
         own = fit.forged[first : first + group.rows]
         first += group.rows
-        there = group.outputs[own > 0] if own.any() else np.empty(0, dtype=np.int64)
+        there: IntArray = np.empty(0, dtype=np.int64)
         if own.any():
+            there = group.outputs[own > 0].astype(np.int64)
             left = group.counts - np.rint(own * evidence.people).astype(np.int64)
             outputs, some = group.outputs[left > 0], left[left > 0]
             if not some.size:
