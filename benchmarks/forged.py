@@ -162,8 +162,9 @@ def held(
             found.append([_inside(one, theta, sorted(symbols)) for one in ways])
         shares = np.mean(found, axis=0)
         errors = np.std(found, axis=0, ddof=1) / np.sqrt(len(seeds))
-        ours = [f"{share:.3f} ± {by:.3f}" for share, by in zip(shares[0], errors[0], strict=True)]
-        others = [" / ".join(f"{share:.3f}" for share in row) for row in shares[1:, [0, 1, 4]]]
+        many = 5 if case.share else 4  # where nothing is forged, there is no forged value
+        ours = [f"{shares[0, i]:.3f} ± {errors[0, i]:.3f}" for i in range(many)] + [""] * (5 - many)
+        others = [" / ".join(f"{row[i]:.3f}" for i in (0, 1, 4)[: many - 2]) for row in shares[1:]]
         yield [truth, case.name, *ours, *others]
 
 

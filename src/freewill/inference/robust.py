@@ -230,9 +230,12 @@ class _Search:
         found = _Candidate(self._free, model.criterion(self._free, 0), model.places[:0], None)
         dear = self._free
         for many, price in enumerate(PRICES, 1):
-            dear = model.fit(model.places, dear, price)
-            self.steps += dear.steps
-            found = self._pruned(dear.atoms, price, found)
+            # Where outputs hardly repeat, each is soon an atom, and at lower prices all the more.
+            if not dear.outnumbered:
+                dear = model.fit(model.places, dear, price)
+                self.steps += dear.steps
+            if not dear.outnumbered:
+                found = self._pruned(dear.atoms, price, found)
             # Another price, or one more atom, is what is left.
             self._trace.add(many, found.fit.gap, found.fit.log_likelihood, many / len(PRICES))
         for _ in range(_CHANGED):
