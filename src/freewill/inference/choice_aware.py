@@ -246,12 +246,14 @@ def _bases(evidence: Evidence, given: BasisName | None) -> list[Basis]:
     kept = [one for one in bases if one.size * others <= _MOST_PARAMETERS]
     if len(kept) == len(bases) or (given is None and len(kept) > 1):
         return kept
-    least = bases[1].size * others
+    size, most = bases[1].size, _MOST_PARAMETERS // max(bases[1].size, 1) + 1
+    fewer = f"Keep at most {several(most, 'mechanism')} (evidence.only)" if most > 1 else ""
+    shared = "give basis an array of functions, a row a value, that many values share"
+    advice = [one for one in (fewer, shared if size > 1 else "") if one]
     raise ParameterError(
         f"a choice among {several(others + 1, 'mechanism')} that depends on the value by "
-        f"{several(bases[1].size, 'function')} has {several(least, 'coefficient')}: at most "
-        f"{_MOST_PARAMETERS:,} are fitted. Keep fewer mechanisms (evidence.only), or a smaller "
-        f"basis."
+        f"{several(size, 'function')} has {several(size * others, 'coefficient')}: at most "
+        f"{_MOST_PARAMETERS:,} are fitted. {', or '.join(advice).capitalize()}."
     )
 
 
