@@ -176,7 +176,8 @@ def _inside(estimate: fw.Estimate, theta: FloatArray, forged: list[int]) -> list
     ends = np.cumsum([len(kind.on(_LINE).rows) for kind in _KINDS])
     kinds = np.split(inside, ends[:-1])
     values = kinds[-1]
-    return [*map(np.mean, kinds), float(np.mean(values[forged])) if forged else np.nan]
+    shares = [float(np.mean(kind)) for kind in kinds]
+    return [*shares, float(np.mean(values[forged])) if forged else np.nan]
 
 
 def ratio(over: FloatArray, under: FloatArray) -> str:

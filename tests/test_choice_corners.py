@@ -126,7 +126,7 @@ def test_the_share_done_is_told_basis_by_basis() -> None:
     steps: list[fw.Step] = []
     evidence = chosen(MIXED, np.full(12, 1 / 12), slope_of(12, 3), 1000, 3)
     fw.choice_aware(evidence, on_step=steps.append)
-    shares = [step.share for step in steps]
+    shares = [step.share or 0.0 for step in steps]
     assert shares == sorted(set(shares))
     assert 0 < shares[0] < 0.2
     assert 0.8 < shares[-1] <= 1
