@@ -5,7 +5,9 @@
 of `choice_aware` and of [IBU]R (the average of one estimate a mechanism) over that of `gibu`, with
 the standard error of the ratio, and the time. Every run draws people, their choices and their
 reports anew; the three see the same reports. With `--coverage` it prints instead how often 95 %
-intervals hold the mean of the truth, and the choice at five values.
+intervals hold the mean of the truth, and the choice at five values: 20, 35, 50, 65 and 80 on the
+line, and in a city where a tenth, three, five, seven and nine tenths of people are nearer to the
+centre.
 """
 
 import argparse
@@ -27,8 +29,10 @@ from freewill.types import FloatArray
 
 _PLACES = (np.arange(100) - 50) / 50
 """The line from -1 to 1."""
-_AT = [20, 35, 50, 65, 80]
-"""Values at which the choice is asked for."""
+_AT = (20, 35, 50, 65, 80)
+"""Values of the line at which the choice is asked for."""
+_NEARER = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Shares of people nearer to the centre of a city than the places where it is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,7 @@ class Case:
 
     A shape is a function of the value. With two mechanisms the logits are plus and minus it;
     otherwise each mechanism has a multiple of its own, drawn anew in every run, with a standard
-    deviation of `sway`.
+    deviation of `sway`. `at` are five values at which the choice is asked for.
     """
 
     name: str
@@ -45,6 +49,7 @@ class Case:
     truth: FloatArray
     shapes: dict[str, FloatArray]
     asked: dict[tuple[str, int], float]
+    at: Sequence[int]
     sway: float = 0.5
 
     def drawn(
@@ -92,7 +97,7 @@ def on_line(name: str, geometric: Sequence[float], krr: Sequence[float]) -> Case
     }
     limits = {100_000: (1.03, 0.20, 0.60, 0.50), 10_000: (1.05, 0.55, 1.0, 0.80)}
     asked = {(s, n): most for n, row in limits.items() for s, most in zip(shapes, row, strict=True)}
-    return Case(name, mechanisms, bells(), shapes, asked)
+    return Case(name, mechanisms, bells(), shapes, asked, _AT)
 
 
 def in_city(name: str, geometric: Sequence[float], krr: Sequence[float], file: str | None) -> Case:
@@ -110,7 +115,10 @@ def in_city(name: str, geometric: Sequence[float], krr: Sequence[float], file: s
     mechanisms += [fw.KRR(grid, epsilon) for epsilon in krr]
     asked = {("distance", 100_000): 0.5, ("distance", 10_000): 1.0}
     asked |= {("free", 100_000): 1.03, ("free", 10_000): 1.05}
-    return Case(name, mechanisms, truth, {"free": 0 * far, "distance": far}, asked, sway=1.0)
+    outwards = np.argsort(distance)
+    at = outwards[np.searchsorted(np.cumsum(truth[outwards]), _NEARER)]
+    shapes = {"free": 0 * far, "distance": far}
+    return Case(name, mechanisms, truth, shapes, asked, at.tolist(), sway=1.0)
 
 
 def cases(city: str | None) -> dict[str, Callable[[], Case]]:
@@ -167,20 +175,28 @@ def rows(case: Case, people: int, seeds: Sequence[int]) -> Iterator[list[str]]:
 
 
 def held(case: Case, people: int, seeds: Sequence[int]) -> Iterator[list[str]]:
-    """Yield how often intervals hold the mean and the choice, for a free choice and by a slope."""
-    mean = float(case.truth @ np.arange(100))
-    for shape in ("free", "slope"):
+    """Yield how often intervals hold the mean and the choice: free, and by a slope or distance.
+
+    On a grid the mean is that of both coordinates, each counted for itself.
+    """
+    alphabet = case.mechanisms[0].alphabet
+    mean = fw.functionals.mean().on(alphabet).rows @ case.truth
+    for shape in list(case.shapes)[:2]:
         found, errors = [], []
         for seed in seeds:
             evidence, _, choice = case.drawn(shape, people, seed)
             aware = fw.choice_aware(evidence)
             told, (low, high) = aware.intervals("mean"), aware.choice_intervals()
-            inside = ((low <= choice) & (choice <= high))[_AT].mean(axis=1)
-            found.append([told.low <= mean <= told.high, *inside])
-            errors.append([told.standard_error, fw.intervals(evidence, "mean").standard_error])
-        shares = [f"{share:.3f}" for share in np.mean(found, axis=0)]
-        wide = [f"{error:.3f}" for error in np.mean(errors, axis=0)]
-        yield [case.name, f"{people:,}", shape, *shares, *wide]
+            inside = ((low <= choice) & (choice <= high))[list(case.at)].mean(axis=1)
+            found.append([np.mean((told.low <= mean) & (mean <= told.high)), *inside])
+            free = fw.intervals(evidence, "mean")
+            errors.append([np.mean(one.standard_error) for one in (told, free)])
+        shares = np.mean(found, axis=0)
+        # Mechanisms and coordinates of one run go together: the spread is that of whole runs.
+        off = np.std(found, axis=0, ddof=1) / np.sqrt(len(seeds))
+        cells = [f"{share:.3f} ± {by:.3f}" for share, by in zip(shares, off, strict=True)]
+        wide = [f"{error:.3g}" for error in np.mean(errors, axis=0)]
+        yield [case.name, f"{people:,}", shape, *cells, *wide]
 
 
 def main() -> None:
@@ -191,7 +207,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--people", type=int, nargs="+", default=[100_000, 10_000])
     parser.add_argument("--sway", type=float, help="of the multiples of ten mechanisms' logits")
-    parser.add_argument("--coverage", action="store_true", help="of intervals, on lines")
+    parser.add_argument("--coverage", action="store_true", help="of intervals")
     parser.add_argument("--city", help="points of a city (CSV); invented by default")
     options = parser.parse_args()
     known = cases(options.city)
@@ -200,7 +216,7 @@ def main() -> None:
         parser.error(f"no mixture {', '.join(unknown)}; there are {', '.join(known)}")
     head = ["mechanisms", "people", "choice"]
     if options.coverage:
-        head += ["mean", *(f"c({value})" for value in _AT), "error of the mean", "if free"]
+        head += ["mean", *(f"c{place}" for place in range(1, 6)), "error of the mean", "if free"]
     else:
         head += ["gibu", "choice-aware / gibu", "[IBU]R / gibu", "asked", "basis", "seconds, most"]
     print(f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", sep="\n", flush=True)

@@ -155,8 +155,8 @@ def test_few_people_are_warned_by_the_methods_own_intervals(bodies):
     assert told.startswith("From 120 people, these shares are unsure")
 
 
-def test_where_a_law_has_no_intervals_the_warning_does_without(bodies, monkeypatch):
-    monkeypatch.setattr("freewill.inference.choice_intervals._MOST", 50)
+def test_where_intervals_would_take_long_the_warning_does_without(bodies, monkeypatch):
+    monkeypatch.setattr("freewill.readable.page._WORK", 50)
     told = run("estimate", bodies["few"], "-m", "choice-aware").stdout
     assert "without any noise" in told
 

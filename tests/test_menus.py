@@ -85,6 +85,22 @@ def test_a_menu_is_a_survey():
     assert "geo-indistinguishability" in str(menu)
 
 
+@pytest.mark.parametrize("of", ["mean", None])
+def test_steps_are_told_with_the_share_done(of):
+    steps: list[fw.Step] = []
+    menu = fw.menu(LINE, [1.0, 4.0], theta=UNIFORM, of=of, on_step=steps.append)
+    whole = 1 + sum(map(len, menu.offers))  # telling the truth is the first
+    assert [step.share for step in steps] == pytest.approx(np.arange(1, whole + 1) / whole)
+    assert str(menu) == str(fw.menu(LINE, [1.0, 4.0], theta=UNIFORM, of=of))
+
+
+def test_a_level_that_no_mechanism_has_is_refused_before_the_work():
+    steps: list[fw.Step] = []
+    with pytest.raises(fw.ParameterError, match="no mechanism has it"):
+        fw.menu(LINE, [1.0, 1e300], on_step=steps.append)
+    assert not steps
+
+
 BAD: dict[str, Any] = {
     "no alphabet": ({"alphabet": "0..99"}, "expected Linear, Grid or Categorical"),
     "no levels": ({"levels": []}, "levels=[]"),
@@ -100,6 +116,7 @@ BAD: dict[str, Any] = {
     "no promise": ({"promise": None}, "expected one of ldp, geo, loss"),
     "promises": ({"promise": np.array(["ldp", "geo"])}, "expected one of ldp, geo, loss"),
     "theta": ({"theta": [1.0]}, "5 values"),
+    "no function": ({"on_step": 3}, "on_step=3"),
     "a quantile": ({"of": "median"}, "quantile"),
 }
 

@@ -135,7 +135,7 @@ def test_a_free_choice_and_one_without_intervals_have_pictures(tmp_path, drawn):
     assert free.is_free
     plots.choices(free, path=tmp_path / "a.png")
     assert "found free of the value" in drawn[0].axes[0].get_title(loc="left")
-    # An alphabet beyond intervals, or an estimate stored without its reports.
+    # An estimate that was made by hand, without reports.
     plots.choices(replace(free, together=None, evidence=None), path=tmp_path / "b.png")
     assert not drawn[1].axes[0].patches
     assert "intervals" not in drawn[1].legends[0].get_title().get_text()

@@ -11,33 +11,11 @@ from scipy.optimize import minimize_scalar
 
 import freewill as fw
 from cli_cases import run
+from forged_cases import FOUR, LINE, TRUTH, honest, with_forged
 from freewill.estimators.estimate import default_tolerance
 from freewill.inference.atoms import AtomFit, AtomModel
 from freewill.operators import AtomOperator, probabilities
 from streams_cases import partly_in_files
-
-LINE = fw.Linear(0, 29)
-FOUR: list[Any] = [
-    fw.KRR(LINE, 1.0),
-    fw.Geometric(LINE, 0.15),
-    fw.KRR(LINE, 3.0),
-    fw.Geometric(LINE, 0.7),
-]
-TRUTH = np.exp(-((np.arange(30) - 11) ** 2) / 30) + 0.3 * np.exp(-((np.arange(30) - 22) ** 2) / 8)
-TRUTH /= TRUTH.sum()
-
-
-def honest(mechanisms, seed: int, people: int = 40_000, truth=TRUTH) -> fw.Evidence:
-    rng = np.random.default_rng(seed)
-    values = rng.choice(truth.size, people, p=truth)
-    chosen = rng.integers(len(mechanisms), size=people)
-    return fw.collect(
-        [(m, m.obfuscate(values[chosen == i], rng)) for i, m in enumerate(mechanisms)]
-    )
-
-
-def with_forged(evidence: fw.Evidence, mechanism, symbol: int, many: int) -> fw.Evidence:
-    return evidence + fw.collect([(mechanism, [symbol], [many])])
 
 
 def random_evidence(seed: int, kinds: int = 3) -> fw.Evidence:

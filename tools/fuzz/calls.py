@@ -206,6 +206,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
             "promise": "ldp",
             "theta": Drawn(lambda case: case.pick([None, THETA])),
             "of": None,
+            "on_step": None,
         },
     ),
     "choice_aware": (

@@ -13,6 +13,7 @@ from freewill.inference import ChoiceAwareEstimate, Intervals
 from freewill.inference.functionals import refuse_many
 from freewill.inference.information import several_people
 from freewill.readable import Shares, warning
+from freewill.readable.page import quick
 from freewill.solvers import OnStep
 
 _LEVEL = 0.95
@@ -71,9 +72,9 @@ class Asked:
     def warning(self, shares: Shares, sure: Intervals | None) -> str:
         """Say how unsure the largest shares are, where people are few; nothing where many."""
         found = shares.estimate
-        # A choice law over so many values has no intervals.
-        unknown = isinstance(found, ChoiceAwareEstimate) and found.together is None
-        large = {"large": 0} if unknown else {}
+        # With a choice law one solve is of all values together, and a warning is not worth seconds.
+        slow = isinstance(found, ChoiceAwareEstimate) and not quick(found)
+        large = {"large": 0} if slow else {}
         return warning(shares, sure, "--intervals tells more.", self.usual_level, **large)
 
     @property

@@ -23,9 +23,10 @@ _LOOSE = 100
 """Tolerances within which fits at a price are solved."""
 _LEAST = 1e-9
 """Least share of the honest that a mechanism keeps: it has a logarithm."""
-
 _SOMEBODY = 0.5
 """Reports from which on an atom explains any."""
+_MOST_FORGED = 0.499
+"""Share of the reports that may be forged: as many honest ones could as well be the forged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,11 @@ class AtomFit:
     def atoms(self) -> IntArray:
         """Return the places of the atoms that explain any report."""
         return np.flatnonzero(self.forged)
+
+    @property
+    def outnumbered(self) -> bool:
+        """Whether as many reports would be forged as honest, or more."""
+        return float(self.forged.sum()) > _MOST_FORGED
 
 
 class AtomModel:
@@ -129,7 +135,12 @@ class AtomModel:
         return np.where(allowed & (weights > honest), gain, 0.0)
 
     def criterion(self, fit: AtomFit, atoms: int) -> float:
-        """Return the log-likelihood of all people less the cost of the atoms."""
+        """Return the log-likelihood of all people less the cost of the atoms.
+
+        Where half of all would be forged it is no explanation: atoms for all explain anything.
+        """
+        if fit.outnumbered:
+            return -np.inf
         return self.people * fit.log_likelihood - atoms * self.cost
 
     def _per_group(self, numbers: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.errors import ParameterError, several
+from freewill.errors import EvidenceError, ParameterError, several
 from freewill.estimators.estimate import (
     Estimate,
     default_tolerance,
@@ -17,10 +17,11 @@ from freewill.estimators.estimate import (
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, checked_evidence
 from freewill.inference.choice_bases import Basis, BasisName, basis_of, ladder
-from freewill.inference.choice_fit import ChoiceFit, corrected, fit, narrowed
-from freewill.inference.choice_intervals import JointEstimate, joint_estimate
+from freewill.inference.choice_fit import ChoiceFit, Free, corrected, fit, narrowed
+from freewill.inference.choice_intervals import JointEstimate, Together
 from freewill.inference.choice_model import ChoiceModel, beside_constants, projected
 from freewill.inference.intervals import Intervals
+from freewill.inference.work import Work
 from freewill.solvers import OnStep, Solution, Status
 from freewill.solvers.likelihood import Certificate
 from freewill.solvers.solution import Trace
@@ -58,7 +59,7 @@ class ChoiceAwareEstimate(Estimate):
     fits: tuple[ChoiceFit, ...] = field(repr=False)
     likelihood_ratio: float
     blind: tuple[str, ...] = ()
-    together: JointEstimate | None = field(default=None, repr=False)
+    together: Together | None = field(default=None, repr=False)
 
     @property
     def is_free(self) -> bool:
@@ -86,9 +87,14 @@ class ChoiceAwareEstimate(Estimate):
 
         Wider than `fw.intervals`, which takes the choice to be free. They allow for a choice law
         of some bends even where a simpler one was found: that reports give no reason to doubt a
-        free choice does not make it sure. They are at hand, so that there is no step to tell of.
+        free choice does not make it sure. The first that are asked for take a solve, of which
+        `on_step` is told; the others and `choice_intervals` are then at hand.
         """
-        return self._together.intervals(of, level, joint)
+        work = Work(on_step)
+        work.expect(1)
+        joint_estimate = self._together
+        work.solved()
+        return joint_estimate.intervals(of, level, joint)
 
     def choice_intervals(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper ends of intervals for `choice`, [value, mechanism]."""
@@ -98,11 +104,11 @@ class ChoiceAwareEstimate(Estimate):
     @property
     def _together(self) -> JointEstimate:
         if self.together is None:
-            raise ParameterError(
-                f"intervals over {several(self.alphabet.size, 'value')} with a choice law: their "
-                f"covariance is too large to hold. Take a coarser alphabet."
+            raise EvidenceError(
+                "this estimate has no reports by which one could tell how sure its choice law is: "
+                "it was made by hand. Ask fw.choice_aware(evidence) for one that has."
             )
-        return self.together
+        return self.together.estimate
 
     @property
     def certificate(self) -> str:
@@ -181,11 +187,10 @@ def choice_aware(
         common = narrowed(model, *wide, free, doubt) if basis is None else None
         if common is not None:
             tried.append(common)
-            trace.add(len(tried), common[1].gap, common[1].log_likelihood)
+            trace.add(len(tried), common[1].gap, common[1].log_likelihood, 1.0)
             best = max(wide, common, key=_criterion)
         last = corrected(model, *best)
         blind = _blind(model, bases, free)
-        together = _together_of(model, bases, *wide)
     fits = tuple(one for _, one in tried)
     return ChoiceAwareEstimate(
         theta=exact.theta if not last.spread else last.theta,
@@ -205,13 +210,13 @@ def choice_aware(
         fits=fits,
         likelihood_ratio=2 * evidence.people * (last.log_likelihood - fits[0].log_likelihood),
         blind=blind,
-        together=together,
+        together=_together_of(model, bases, *wide),
         evidence=evidence,
     )
 
 
 def _tried(
-    model: ChoiceModel, bases: list[Basis], free: Solution, doubt: float, trace: Trace
+    model: ChoiceModel, bases: list[Basis], free: Free, doubt: float, trace: Trace
 ) -> list[tuple[Basis, ChoiceFit]]:
     """Fit one basis after the other, each from free choice or from the law before."""
     tried: list[tuple[Basis, ChoiceFit]] = []
@@ -221,7 +226,9 @@ def _tried(
         if found.spread:
             near = model.logits(basis, found.coefficients)
         tried.append((basis, found))
-        trace.add(len(tried), found.gap, found.log_likelihood)
+        # What is left is to narrow and to correct the best: about one basis more.
+        share = len(tried) / (len(bases) + 1)
+        trace.add(len(tried), found.gap, found.log_likelihood, share)
     return tried
 
 
@@ -239,26 +246,29 @@ def _bases(evidence: Evidence, given: BasisName | None) -> list[Basis]:
     kept = [one for one in bases if one.size * others <= _MOST_PARAMETERS]
     if len(kept) == len(bases) or (given is None and len(kept) > 1):
         return kept
-    least = bases[1].size * others
+    size, most = bases[1].size, _MOST_PARAMETERS // max(bases[1].size, 1) + 1
+    fewer = f"Keep at most {several(most, 'mechanism')} (evidence.only)" if most > 1 else ""
+    shared = "give basis an array of functions, a row a value, that many values share"
+    advice = [one for one in (fewer, shared if size > 1 else "") if one]
     raise ParameterError(
         f"a choice among {several(others + 1, 'mechanism')} that depends on the value by "
-        f"{several(bases[1].size, 'function')} has {several(least, 'coefficient')}: at most "
-        f"{_MOST_PARAMETERS:,} are fitted. Keep fewer mechanisms (evidence.only), or a smaller "
-        f"basis."
+        f"{several(size, 'function')} has {several(size * others, 'coefficient')}: at most "
+        f"{_MOST_PARAMETERS:,} are fitted. {', or '.join(advice).capitalize()}."
     )
 
 
-def _free(model: ChoiceModel, exact: Estimate) -> Solution:
+def _free(model: ChoiceModel, exact: Estimate) -> Free:
     """Return the maximum under free choice, which is gibu's, as one of the pairs."""
     value = exact.log_likelihood + float(model.shares @ np.log(model.shares))
     certificate = Certificate(value, np.ones(model.size), exact.gap)
-    return Solution(exact.theta, certificate, exact.steps, exact.status)
+    solution = Solution(exact.theta, certificate, exact.steps, exact.status)
+    return Free(solution, model.place(exact.theta, np.tile(model.shares, (model.size, 1))))
 
 
 def _together_of(
     model: ChoiceModel, bases: list[Basis], basis: Basis, found: ChoiceFit
-) -> JointEstimate | None:
-    """Return theta and the choice law with their errors, in the basis found or a larger one.
+) -> Together:
+    """Return what gives both with their errors, in the basis found or a larger one.
 
     Reports that a slope explains do not rule out a bend: intervals allow for a few, and for a
     spread that leaves the say to the reports. They do not take one direction for given, which
@@ -268,14 +278,14 @@ def _together_of(
     larger = max(basis, enough, key=lambda one: one.size)
     logits = np.log(np.maximum(found.choice, _TINY))
     coefficients = projected(larger, logits @ model.contrasts)
-    return joint_estimate(model, larger, found.theta, coefficients, max(found.spread, _VAGUE))
+    return Together(model, larger, found.theta, coefficients, max(found.spread, _VAGUE))
 
 
 def _status(gap: float, tolerance: float) -> Status:
     return Status.CERTIFIED if gap <= tolerance else Status.STALLED
 
 
-def _blind(model: ChoiceModel, bases: list[Basis], free: Solution) -> tuple[str, ...]:
+def _blind(model: ChoiceModel, bases: list[Basis], free: Free) -> tuple[str, ...]:
     """Say which mechanisms' choice no reports could tell from theta, by the first basis.
 
     Of what the reports would tell of a coefficient were theta known, some is left when it is not.
@@ -284,7 +294,7 @@ def _blind(model: ChoiceModel, bases: list[Basis], free: Solution) -> tuple[str,
     if len(bases) == 1:
         return ()
     basis, count = bases[1], len(model.shares) - 1
-    score = model.score(basis, free.theta, np.tile(model.shares, (model.size, 1)))
+    score = free.place.score(basis)
     nothing = np.zeros((basis.size + 1, count))
     both = [beside_constants(one, nothing)[0] for one in (score.curvature, score.known)]
     lost = []

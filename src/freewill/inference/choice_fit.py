@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from freewill.inference.choice_bases import Basis
-from freewill.inference.choice_model import ChoiceModel, Score, beside_constants, projected
+from freewill.inference.choice_model import ChoiceModel, Place, Score, beside_constants, projected
 from freewill.solvers import Solution
 from freewill.types import FloatArray
 
@@ -56,6 +56,13 @@ class ChoiceFit:
     coefficients: FloatArray = field(repr=False)
 
 
+class Free(NamedTuple):
+    """The maximum under free choice, where all bases begin, and what the reports tell there."""
+
+    solution: Solution
+    place: Place
+
+
 class _Point(NamedTuple):
     """Coefficients, their choice law, and the most likely theta with it."""
 
@@ -70,7 +77,7 @@ class _Point(NamedTuple):
 
 
 def fit(
-    model: ChoiceModel, basis: Basis, free: Solution, near: FloatArray | None, doubt: float = 0.0
+    model: ChoiceModel, basis: Basis, free: Free, near: FloatArray | None, doubt: float = 0.0
 ) -> ChoiceFit:
     """Maximise n L - |b|^2 / 2 spread^2 over the coefficients b, and the criterion over the spread.
 
@@ -82,10 +89,10 @@ def fit(
     Where the efficient score at free choice promises no more than `doubt`, the choice stays free.
     What n L gains is no measure of that: at the border of the simplex, theta's bias gains too.
     """
-    first = _Point(model.free(basis.size), np.tile(model.shares, (model.size, 1)), free)
+    first = _Point(model.free(basis.size), free.place.choice, free.solution)
     if basis.size == 0:
         return _told(model, basis, first, 0.0, None, converged=True)
-    score = model.score(basis, free.theta, first.choice)
+    score = free.place.score(basis)
     spread, promised = _first_spread(score)
     if spread < _LEAST_SPREAD or promised <= doubt:
         return _told(model, basis, first, 0.0, score, converged=True)
@@ -143,7 +150,7 @@ def corrected(model: ChoiceModel, basis: Basis, found: ChoiceFit) -> ChoiceFit:
 
 
 def narrowed(
-    model: ChoiceModel, basis: Basis, found: ChoiceFit, free: Solution, doubt: float
+    model: ChoiceModel, basis: Basis, found: ChoiceFit, free: Free, doubt: float
 ) -> tuple[Basis, ChoiceFit] | None:
     """Fit logits that are all multiples of one function, the one that a fit comes nearest to.
 

@@ -1,6 +1,7 @@
 """Intervals for theta and for the choice law together: each as unsure as the other makes it."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,10 @@ from freewill.alphabets import Alphabet
 from freewill.errors import ParameterError, shown
 from freewill.inference.bands import band
 from freewill.inference.choice_bases import Basis
-from freewill.inference.choice_model import ChoiceModel, softmax, solved, with_constant
+from freewill.inference.choice_model import ChoiceModel, Inverse, softmax, with_constant
 from freewill.inference.functionals import Quantiles, asked, cdf, checked_level, weights_of
 from freewill.inference.intervals import Intervals, advice_on, quantiles_of, single
 from freewill.types import FloatArray
-
-_MOST = 2048
-"""Values and coefficients together up to which their covariance is held."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +93,10 @@ class JointEstimate:
 
 def joint_estimate(
     model: ChoiceModel, basis: Basis, theta: FloatArray, coefficients: FloatArray, spread: float
-) -> JointEstimate | None:
-    """Return the efficient estimate near a fit; None where its covariance is too large to hold."""
+) -> JointEstimate:
+    """Return the efficient estimate near a fit."""
     size, count = model.size, coefficients.size
-    if size + count > _MOST:
-        return None
-    parts = model.parts(basis, theta, model.choice(basis, coefficients))
+    parts = model.place(theta, model.choice(basis, coefficients)).parts(basis)
     prior = np.zeros_like(coefficients)
     prior[1:] = spread**-2 / model.people
     information = np.zeros((size + count,) * 2)
@@ -108,11 +104,12 @@ def joint_estimate(
     information[:size, size:] = parts.cross
     information[size:, :size] = parts.cross.T
     information[size:, size:] = parts.known + np.diag(prior.ravel())
-    inverse = solved(information, np.eye(size + count))
+    covariance = Inverse.of(information).matrix()
+    covariance[:size, :size] -= np.outer(parts.theta, parts.theta)
     at = np.concatenate([parts.theta, np.zeros(count)])
-    covariance = (inverse + inverse.T) / 2 - np.outer(at, at)
     slope = np.concatenate([parts.theta_slope, parts.slope - (prior * coefficients).ravel()])
     moved = at + covariance @ slope
+    covariance /= model.people
     return JointEstimate(
         alphabet=model.evidence.alphabet,
         people=model.people,
@@ -120,5 +117,24 @@ def joint_estimate(
         contrasts=model.contrasts,
         theta=moved[:size],
         coefficients=coefficients + moved[size:].reshape(coefficients.shape),
-        covariance=covariance / model.people,
+        covariance=covariance,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """What the joint estimate is made from, once somebody asks how sure all that is."""
+
+    model: ChoiceModel
+    basis: Basis
+    theta: FloatArray
+    coefficients: FloatArray
+    spread: float
+
+    @cached_property
+    def estimate(self) -> JointEstimate:
+        """The efficient estimate near the fit: O((k + coefficients)^3), and made once."""
+        with np.errstate(all="ignore"):
+            return joint_estimate(
+                self.model, self.basis, self.theta, self.coefficients, self.spread
+            )

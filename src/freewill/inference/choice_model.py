@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve
+from scipy.linalg import cho_solve, cholesky, lapack
 
 from freewill.errors import EvidenceError, ParameterError, several
 from freewill.estimators.estimate import refuse_empty
@@ -152,38 +152,81 @@ class ChoiceModel:
         excess = counts - choice * counts.sum(axis=1, keepdims=True)
         return np.asarray(with_constant(basis).T @ excess @ self.contrasts)
 
-    def parts(self, basis: Basis, theta: FloatArray, choice: FloatArray) -> Parts:
-        """Return the derivatives and the information at a theta that is pulled inside.
-
-        By half a person a value, as for intervals. O(mechanisms k^2 parameters).
-        """
-        inside = pulled(theta, self.people)
-        functions = with_constant(basis)
-        size = functions.shape[1] * (self.shares.size - 1)
-        mean = choice @ self.contrasts
-        slopes = self.slopes(inside, choice)
-        found = Parts(
-            theta=inside,
-            theta_slope=np.einsum("xm,xm->x", choice, slopes) - 1,
-            slope=np.zeros(size),
-            of_theta=np.zeros((self.size, self.size)),
-            cross=np.zeros((self.size, size)),
-            known=np.zeros((size, size)),
-        )
-        for place, group in enumerate(self.evidence.groups):
-            own = choice[:, place]
-            moves = (inside * own)[:, None] * (self.contrasts[place] - mean)
-            step = (functions[:, :, None] * moves[:, None, :]).reshape(self.size, -1)
-            share = float(own @ inside)
-            matrix = (group.mechanism.moments(own * inside / share).information() + 1) / share
-            moved = matrix @ step
-            found.slope[:] += step.T @ slopes[:, place]
-            found.of_theta[:] += own[:, None] * matrix * own
-            found.cross[:] += own[:, None] * moved
-            found.known[:] += step.T @ moved
-        return found
+    def place(self, theta: FloatArray, choice: FloatArray) -> "Place":
+        """Return what the reports tell near a theta, which is pulled inside, and a choice law."""
+        return Place(self, pulled(theta, self.people), choice)
 
     def score(self, basis: Basis, theta: FloatArray, choice: FloatArray) -> Score:
+        """Return the efficient score of one basis."""
+        return self.place(theta, choice).score(basis)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A theta inside the simplex and a choice law, and what the reports tell there of any basis.
+
+    Nearly all of the work is the same for every basis: the information of each mechanism, k x k,
+    and a factor of that of theta. It is done once.
+    """
+
+    model: ChoiceModel
+    theta: FloatArray
+    choice: FloatArray
+
+    @cached_property
+    def slopes(self) -> FloatArray:
+        """g_m(x), [value, mechanism]."""
+        return self.model.slopes(self.theta, self.choice)
+
+    @cached_property
+    def matrices(self) -> list[FloatArray]:
+        """Q_m = sum_z a_m a_m' / p_mz of each mechanism, k x k."""
+        found = []
+        for group, own in zip(self.model.evidence.groups, self.choice.T, strict=True):
+            share = float(own @ self.theta)
+            matrix = group.mechanism.moments(own * self.theta / share).information()
+            matrix += 1
+            matrix /= share
+            found.append(matrix)
+        return found
+
+    @cached_property
+    def of_theta(self) -> FloatArray:
+        """The information of theta, the choice law being known."""
+        found = np.zeros((self.theta.size, self.theta.size))
+        for own, matrix in zip(self.choice.T, self.matrices, strict=True):
+            found += own[:, None] * matrix * own
+        return found
+
+    @cached_property
+    def _inverse(self) -> "Inverse":
+        return Inverse.of(self.of_theta)
+
+    def parts(self, basis: Basis) -> Parts:
+        """Return the derivatives and the information: O(mechanisms k^2 coefficients)."""
+        model, choice = self.model, self.choice
+        functions = with_constant(basis)
+        size = functions.shape[1] * (choice.shape[1] - 1)
+        mean = choice @ model.contrasts
+        slope, known = np.zeros(size), np.zeros((size, size))
+        cross = np.zeros((self.theta.size, size))
+        for place, (own, matrix) in enumerate(zip(choice.T, self.matrices, strict=True)):
+            moves = (self.theta * own)[:, None] * (model.contrasts[place] - mean)
+            step = (functions[:, :, None] * moves[:, None, :]).reshape(self.theta.size, -1)
+            moved = matrix @ step
+            slope += step.T @ self.slopes[:, place]
+            cross += own[:, None] * moved
+            known += step.T @ moved
+        return Parts(
+            theta=self.theta,
+            theta_slope=np.einsum("xm,xm->x", choice, self.slopes) - 1,
+            slope=slope,
+            of_theta=self.of_theta,
+            cross=cross,
+            known=known,
+        )
+
+    def score(self, basis: Basis) -> Score:
         """Return the efficient score.
 
         With U and I the derivatives and the expected information of (theta, coefficients),
@@ -194,11 +237,10 @@ class ChoiceModel:
         0 at the true choice law: that the most likely theta is biased where many values are rare,
         it does not notice.
         """
-        parts = self.parts(basis, theta, choice)
-        through = solved(parts.of_theta, np.column_stack([parts.cross, parts.theta_slope]))
+        parts, people = self.parts(basis), self.model.people
+        through = self._inverse.times(np.column_stack([parts.cross, parts.theta_slope]))
         slope = parts.slope - parts.cross.T @ through[:, -1]
         curvature = parts.known - parts.cross.T @ through[:, :-1]
-        people = self.people
         return Score(
             people * slope.reshape(basis.size + 1, -1),
             people * (curvature + curvature.T) / 2,
@@ -242,17 +284,38 @@ def softmax(logits: FloatArray) -> FloatArray:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Return matrix^-1 right for a matrix that is positive definite but for some rounding.
+class Inverse(NamedTuple):
+    """The inverse of a matrix that is positive definite but for some rounding, as its factor.
 
-    It is scaled to a unit diagonal, for values that nobody has count as much as common ones, and
-    gets a ridge there: along directions that are lost, nothing but rounding is projected out.
+    The matrix is scaled to a unit diagonal, for values that nobody has count as much as common
+    ones, and gets a ridge there: along directions that are lost, nothing but rounding is projected
+    out.
     """
-    held = np.diag(matrix)
-    scale = 1 / np.sqrt(np.where(held > 0, held, 1.0))
-    scaled = matrix * scale * scale[:, None]
-    scaled[np.diag_indices(len(scaled))] += _RIDGE
-    return np.asarray(scale[:, None] * solve(scaled, scale[:, None] * right, assume_a="pos"))
+
+    scale: FloatArray
+    factor: FloatArray
+
+    @classmethod
+    def of(cls, matrix: FloatArray) -> "Inverse":
+        """Factor it."""
+        held = np.diag(matrix)
+        scale = 1 / np.sqrt(np.where(held > 0, held, 1.0))
+        scaled = np.array(matrix * scale * scale[:, None], order="F")
+        scaled[np.diag_indices(len(scaled))] += _RIDGE
+        return cls(scale, cholesky(scaled, lower=True, overwrite_a=True))
+
+    def times(self, right: FloatArray) -> FloatArray:
+        """Return matrix^-1 right."""
+        found = cho_solve((self.factor, True), self.scale[:, None] * right, overwrite_b=True)
+        return np.asarray(self.scale[:, None] * found)
+
+    def matrix(self) -> FloatArray:
+        """Return the inverse itself."""
+        lower, _ = lapack.dpotri(self.factor, lower=1)
+        whole = np.tril(lower) + np.tril(lower, -1).T
+        whole *= self.scale
+        whole *= self.scale[:, None]
+        return np.asarray(whole)
 
 
 def _refuse_single(evidence: Evidence) -> None:

@@ -1,5 +1,6 @@
 """Intervals for anything one may ask of theta, one by one or all together."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -114,30 +115,40 @@ def intervals(
       no   0.2836  (0.2179 to 0.3499)
     """
     several_people(evidence, "intervals")
+
+    def maximum(work: Work) -> OneStep:
+        on_step = work.maximum(evidence) if start is None else None
+        return one_step_from(evidence, start, on_step)
+
+    alphabet, maxima = evidence.alphabet, int(start is None)
+    return intervals_from(maximum, alphabet, of, level, joint, on_step, maxima)
+
+
+def intervals_from(
+    estimator: Callable[[Work], OneStep],
+    alphabet: Alphabet,
+    of: Any,
+    level: float,
+    joint: bool,
+    on_step: OnStep | None,
+    maxima: int = 0,
+) -> Intervals:
+    """Return intervals about an estimator, which is made once what was asked for is checked.
+
+    It is told of the work, of which it may make so many maxima.
+    """
     level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
     wanted, work = asked(of), Work(on_step)
+    by_cdf = isinstance(wanted, Quantiles)
+    weights = cdf().on(alphabet) if by_cdf else weights_of(wanted, alphabet)
+    # Bands solve twice for each.
+    work.expect((1 + joint) * len(weights.rows), maxima)
+    found = _intervals(estimator(work), weights, level, joint, work)
     if isinstance(wanted, Quantiles):
-        weights = cdf().on(evidence.alphabet)
-        return quantiles_of(_intervals_from(evidence, weights, level, joint, start, work), wanted)
-    weights = weights_of(wanted, evidence.alphabet)
-    found = _intervals_from(evidence, weights, level, joint, start, work)
+        return quantiles_of(found, wanted)
     return single(found) if weights.single and not joint else found
-
-
-def _intervals_from(
-    evidence: Evidence,
-    weights: Weights,
-    level: float,
-    joint: bool,
-    start: Start | None,
-    work: Work,
-) -> Intervals:
-    """Return intervals for rows of weights, from the maximum on; bands solve twice for each."""
-    work.expect((1 + joint) * len(weights.rows), maxima=int(start is None))
-    on_step = work.maximum(evidence) if start is None else None
-    return _intervals(one_step_from(evidence, start, on_step), weights, level, joint, work)
 
 
 def _intervals(

@@ -16,7 +16,9 @@ from freewill.inference.distance import diameter
 from freewill.inference.functionals import Weights
 from freewill.inference.plan_inputs import checked_truths, checked_weights
 from freewill.inference.predicted import Design, true_variance, without_privacy
+from freewill.inference.work import Work
 from freewill.mechanisms import KRR, RAPPOR, Geometric, Mechanism, PlanarGeometric
+from freewill.solvers import OnStep
 from freewill.solvers.threads import one_blas_thread
 from freewill.survey import Survey
 from freewill.types import FloatArray, numbers
@@ -82,6 +84,7 @@ def menu(
     promise: Promise = "ldp",
     theta: ArrayLike | Estimate | None = None,
     of: Any = None,
+    on_step: OnStep | None = None,
 ) -> Menu:
     """Find, for each level of protection, the mechanism that tells the collector most.
 
@@ -97,7 +100,9 @@ def menu(
     `of` is what is to be known: by default the earth mover's distance to the truth (that of shares,
     without geometry), else what `plan` takes, such as "mean" or "cells". `theta` is the truth;
     without one, each mechanism is judged by the truth that is worst for it, of those that `plan`
-    takes, and telling the truth likewise.
+    takes, and telling the truth likewise. `on_step` is called with a `Step` (its number and share
+    of the work) after each mechanism and truth: by the EMD that is some hundred solves, .3 s for
+    each on 100 values.
 
     >>> import freewill as fw
     >>> print(fw.menu(fw.Linear(0, 99), [1.0, 4.0], of="mean", theta=np.full(100, 0.01)))
@@ -112,11 +117,13 @@ def menu(
     by_emd = of is None
     weights = checked_weights(of, alphabet, None)
     several_truths = checked_truths(theta, alphabet)
-    error = _errors(alphabet, several_truths, None if by_emd else weights)
+    work = Work(on_step)
+    error = _errors(alphabet, several_truths, None if by_emd else weights, work)
+    compared = [candidates(alphabet, level, kind) for level in wanted]
+    work.expect(len(several_truths) * (1 + sum(map(len, compared))))
     least = error(None)
     offers = []
-    for level in wanted:
-        found = candidates(alphabet, level, kind)
+    for level, found in zip(wanted, compared, strict=True):
         judged = sorted(((error(one), one) for one in found), key=lambda pair: pair[0])
         offers.append(tuple(Offer(level, one, _quotient(err, least)) for err, one in judged))
     name = "EMD" if by_emd else (weights.names[0] if len(weights.rows) == 1 else _said(of))
@@ -170,7 +177,7 @@ def _least_distance(alphabet: Alphabet) -> float:
 
 
 def _errors(
-    alphabet: Alphabet, several_truths: dict[str, FloatArray], weights: Weights | None
+    alphabet: Alphabet, several_truths: dict[str, FloatArray], weights: Weights | None, work: Work
 ) -> Callable[[Mechanism | None], float]:
     """Return what gives a mechanism's squared error under the worst truth; of None, no privacy's.
 
@@ -178,7 +185,11 @@ def _errors(
     """
 
     def error(mechanism: Mechanism | None) -> float:
-        return max(one(mechanism, theta) for theta in several_truths.values())
+        found = []
+        for theta in several_truths.values():
+            found.append(one(mechanism, theta))
+            work.solved()
+        return max(found)
 
     def one(mechanism: Mechanism | None, theta: FloatArray) -> float:
         if mechanism is None:

@@ -13,7 +13,9 @@ from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group, checked_evidence
 from freewill.frames import frame
 from freewill.inference.atoms import AtomFit, AtomModel, watched
-from freewill.inference.intervals import Intervals, intervals
+from freewill.inference.doubted import DoubtedOneStep
+from freewill.inference.information import several_people
+from freewill.inference.intervals import Intervals, intervals, intervals_from
 from freewill.solvers import OnStep
 from freewill.solvers.solution import Trace
 from freewill.solvers.threads import one_blas_thread
@@ -55,16 +57,17 @@ class RobustEstimate(Estimate):
 
     `set_aside` has one entry for each pair of a mechanism and an output with forged reports, the
     most first; none where nothing sticks out, and theta is then gibu's. `price` is what an atom
-    cost when these were found, None where there are none. `kept` is the evidence without them, to
-    which `intervals` belong. `log_likelihood` has the forged reports explained by their atoms;
-    `gap` bounds what other theta and other numbers of forged reports on these outputs could gain,
-    given the shares of the mechanisms among the honest. `watched` are the mechanisms whose reports
-    may be set aside: all but those that report bits.
+    cost when these were found, None where there are none. `kept` is the evidence without them, and
+    `doubted` has the outputs that they were on, for each group kept. `log_likelihood` has the
+    forged reports explained by their atoms; `gap` bounds what other theta and other numbers of
+    forged reports on these outputs could gain, given the shares of the mechanisms among the honest.
+    `watched` are the mechanisms whose reports may be set aside: all but those that report bits.
     """
 
     set_aside: tuple[SetAside, ...]
     price: float | None
     kept: Evidence = field(repr=False)
+    doubted: tuple[IntArray, ...] = field(repr=False)
     watched: tuple[str, ...] = field(repr=False)
 
     @property
@@ -91,12 +94,17 @@ class RobustEstimate(Estimate):
         joint: bool = False,
         on_step: OnStep | None = None,
     ) -> Intervals:
-        """Return `fw.intervals` from the reports that were kept.
+        """Return intervals from the outputs of which no reports were set aside.
 
-        As if it were known which reports are forged: they do not allow for forgeries that were not
-        found.
+        How many of the others are forged is unknown, so that what is kept of them tells nothing,
+        and nor does how often they come (`DoubtedOneStep`). Where nothing was set aside these are
+        `fw.intervals`. They do not allow for forgeries that were not found.
         """
-        return intervals(self.kept, of, level, joint, on_step=on_step)
+        several_people(self.kept, "intervals")
+        if not self.set_aside:
+            return intervals(self.kept, of, level, joint, on_step=on_step)
+        found = DoubtedOneStep(self.kept, self.theta, self.doubted)
+        return intervals_from(lambda _: found, self.alphabet, of, level, joint, on_step)
 
     @property
     def certificate(self) -> str:
@@ -176,6 +184,7 @@ def robust(
         free = model.without(exact.theta, exact.log_likelihood, exact.gap, exact.status)
         search = _Search(model, free, trace)
         best = search.best()
+    kept, doubted = _kept(evidence, best.fit)
     return RobustEstimate(
         theta=best.fit.theta,
         alphabet=evidence.alphabet,
@@ -192,7 +201,8 @@ def robust(
         evidence=evidence,
         set_aside=_set_aside(evidence, best.fit),
         price=best.price,
-        kept=_kept(evidence, best.fit),
+        kept=kept,
+        doubted=doubted,
         watched=tuple(_name(group) for group in evidence.groups if watched(group)),
     )
 
@@ -220,9 +230,12 @@ class _Search:
         found = _Candidate(self._free, model.criterion(self._free, 0), model.places[:0], None)
         dear = self._free
         for many, price in enumerate(PRICES, 1):
-            dear = model.fit(model.places, dear, price)
-            self.steps += dear.steps
-            found = self._pruned(dear.atoms, price, found)
+            # Where outputs hardly repeat, each is soon an atom, and at lower prices all the more.
+            if not dear.outnumbered:
+                dear = model.fit(model.places, dear, price)
+                self.steps += dear.steps
+            if not dear.outnumbered:
+                found = self._pruned(dear.atoms, price, found)
             # Another price, or one more atom, is what is left.
             self._trace.add(many, found.fit.gap, found.fit.log_likelihood, many / len(PRICES))
         for _ in range(_CHANGED):
@@ -291,20 +304,26 @@ def _outputs(group: Group, places: IntArray) -> list[Any]:
     return readable(space.alphabet, outputs)
 
 
-def _kept(evidence: Evidence, fit: AtomFit) -> Evidence:
-    """Return the evidence without forged reports, to the nearest whole number."""
-    groups, first = [], 0
+def _kept(evidence: Evidence, fit: AtomFit) -> tuple[Evidence, tuple[IntArray, ...]]:
+    """Return the evidence without forged reports, and where there were any, a group each.
+
+    To the nearest whole number; a group of which nothing is left is left out.
+    """
+    groups, doubted, first = [], [], 0
     for group in evidence.groups:
         own = fit.forged[first : first + group.rows]
         first += group.rows
+        there: IntArray = np.empty(0, dtype=np.int64)
         if own.any():
+            there = group.outputs[own > 0].astype(np.int64)
             left = group.counts - np.rint(own * evidence.people).astype(np.int64)
             outputs, some = group.outputs[left > 0], left[left > 0]
             if not some.size:
                 continue
             group = replace(group, table=(outputs, some))  # noqa: PLW2901
         groups.append(group)
-    return Evidence(evidence.alphabet, tuple(groups))
+        doubted.append(there)
+    return Evidence(evidence.alphabet, tuple(groups)), tuple(doubted)
 
 
 def _name(group: Group) -> str:
