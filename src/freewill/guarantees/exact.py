@@ -186,6 +186,12 @@ def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
             table = mechanism.lattice(alphabet.columns, alphabet.rows)
             if table is not None:
                 return _lattice(mechanism, claim, Lattice.of(alphabet, table, exact))
+    _refuse(alphabet.size, mechanism, _ENTRIES)
+    if not mechanism.output_space.listable:
+        raise LawError(
+            f"the reports of {mechanism} are too many to be listed. Audit the same mechanism on an "
+            f"alphabet of few values, or its law without exact=True."
+        )
     outputs = mechanism.outputs()
     entries = len(outputs) * alphabet.size
     _refuse(entries, mechanism, _ENTRIES)
