@@ -219,7 +219,8 @@ def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
 def _refuse(comparisons: int, mechanism: Any, limit: int = _COMPARISONS) -> None:
     if comparisons > limit:
         raise LawError(
-            f"an exact audit of {mechanism} looks at {comparisons:,} numbers, more than {limit:,}. "
+            f"an exact audit of {mechanism} looks at {several(comparisons, 'number')}, more than "
+            f"{limit:,}. "
             f"Audit the same mechanism on a smaller alphabet, or its law without exact=True."
         )
 
