@@ -1,6 +1,7 @@
 """The test of free choice: its scores, its size, its power, and the words that it finds."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -82,11 +83,13 @@ def test_a_step_is_found_and_told_in_words():
 
 
 def test_only_the_group_that_deviates_is_named():
-    """Ten groups, one of which is shifted: nine are not to blame."""
+    """Ten groups, one of which is shifted: nine are not to blame, but for one time in seven."""
     mechanisms = [fw.KRR(AGES, 1.0 + number / 5) for number in range(10)]
     thetas = [np.roll(BELL, 3) if number == 4 else BELL for number in range(10)]
-    check = fw.check_choice(reports(mechanisms, thetas, 2000, 5))
-    assert [one.name for one in check.deviating] == [str(mechanisms[4])]
+    checks = [fw.check_choice(reports(mechanisms, thetas, 2000, seed)) for seed in range(12)]
+    named = [[one.name for one in check.deviating] for check in checks]
+    assert all(str(mechanisms[4]) in names for names in named)
+    assert sum(len(names) > 1 for names in named) <= 4
 
 
 def test_labels_are_named():
@@ -157,7 +160,10 @@ def test_large_alphabets_need_no_matrix():
     assert fw.check_choice(reports(mechanisms, [theta, theta], 3000, 1)).holds
     check = fw.check_choice(reports(mechanisms, [theta, slope], 3000, 1))
     assert not check.holds
-    assert check.groups[1].direction.startswith("more from 1")
+    found = re.fullmatch(r"more from (\d+) on", check.groups[1].direction)
+    assert found is not None
+    # The slope crosses the level of all at 1,500; reports leave some room.
+    assert 500 < int(found[1]) < 2000
 
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=8), st.floats(1e-6, 1e3))

@@ -41,7 +41,7 @@ def bodies(tmp_path_factory):
         "single": [(fw.Identity(fw.Linear(7, 7)), [0] * 400)],
         "wide": [(fw.RAPPOR(AGES, 4.0), ages[:1000]), (BOLD, ages[1000:])],
         "large": [(fw.KRR(fw.Linear(0, 1999), 8.0), ages), (fw.KRR(fw.Linear(0, 1999), 7.0), ages)],
-        "menu": [(fw.KRR(MENU, 1.0), [0] * 400 + [1] * 100), (fw.KRR(MENU, 3.0), [1, 2] * 300)],
+        "menu": [(fw.KRR(MENU, 1.0), [0] * 4000 + [1] * 1000), (fw.KRR(MENU, 3.0), [1, 2] * 3000)],
     }
     return {name: saved(folder / f"{name}.parquet", some) for name, some in parts.items()}
 

@@ -95,7 +95,7 @@ def test_below_reads_as_many_bytes_as_the_number_has():
 
 
 def test_given_bytes_run_out():
-    with pytest.raises(fw.ParameterError, match="more than the 1 byte that it was given"):
+    with pytest.raises(fw.ParameterError, match="more bytes than it was given"):
         below(1000, GivenBytes([0]))
 
 

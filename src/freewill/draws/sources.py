@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from freewill.errors import ParameterError, several, shown
+from freewill.errors import ParameterError, shown
 
 
 @runtime_checkable
@@ -47,8 +47,8 @@ class GivenBytes:
         """Return the next one."""
         if self.used == len(self._bytes):
             raise ParameterError(
-                f"a draw wants more than the {several(self.used, 'byte')} that it was given: "
-                f"give more, or SystemBytes() for as many as it takes."
+                "a draw wants more bytes than it was given: give more, or SystemBytes() for as "
+                "many as it takes."
             )
         self.used += 1
         return self._bytes[self.used - 1]

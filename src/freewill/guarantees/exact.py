@@ -188,6 +188,12 @@ def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
             table = mechanism.lattice(alphabet.columns, alphabet.rows)
             if table is not None:
                 return _lattice(mechanism, claim, Lattice.of(alphabet, table, exact))
+    _refuse(alphabet.size, mechanism, _ENTRIES)
+    if not mechanism.output_space.listable:
+        raise LawError(
+            f"the reports of {mechanism} are too many to be listed. Audit the same mechanism on an "
+            f"alphabet of few values, or its law without exact=True."
+        )
     outputs = mechanism.outputs()
     entries = len(outputs) * alphabet.size
     _refuse(entries, mechanism, _ENTRIES)
@@ -215,7 +221,8 @@ def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
 def _refuse(comparisons: int, mechanism: Any, limit: int = _COMPARISONS) -> None:
     if comparisons > limit:
         raise LawError(
-            f"an exact audit of {mechanism} looks at {comparisons:,} numbers, more than {limit:,}. "
+            f"an exact audit of {mechanism} looks at {several(comparisons, 'number')}, more than "
+            f"{limit:,}. "
             f"Audit the same mechanism on a smaller alphabet, or its law without exact=True."
         )
 

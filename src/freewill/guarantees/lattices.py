@@ -9,6 +9,7 @@ import numpy as np
 
 from freewill.alphabets import Grid
 from freewill.draws import Dyadic
+from freewill.errors import several
 from freewill.guarantees.logarithms import Logarithms, cell_distance
 from freewill.types import FloatArray, IntArray
 
@@ -49,7 +50,8 @@ class Lattice:
     @property
     def reach(self) -> str:
         """How far they go."""
-        return f"{len(self.logs[0]) - 1} columns and {len(self.logs) - 1} rows"
+        columns, rows = len(self.logs[0]) - 1, len(self.logs) - 1
+        return f"{several(columns, 'column')} and {several(rows, 'row')}"
 
     def epsilon(self) -> Decimal:
         """Return the largest |log w(o) - log w(o')| / d(o, o'), rounded up.

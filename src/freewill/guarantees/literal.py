@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from freewill.types import FloatArray, IntArray
+from freewill.types import FloatArray
 
 _CLOSE = 1e-12
 """Logarithms of doubles this close may stand in another order than what they are logarithms of."""
@@ -29,30 +29,37 @@ def literal_epsilon(matrix: FloatArray) -> float:
     logs = np.log(rows) - np.log([math.fsum(row) for row in rows.tolist()])[:, None]
     highest, lowest = logs.max(axis=0), logs.min(axis=0)
     spread = highest - lowest
-    sums = _Sums(rows)
+    sums = [exact_sum(row) for row in rows.tolist()]
+    # Rows of equal sums are told by a number, for fractions are slow to hash.
+    numbered = {total: number for number, total in enumerate(sums)}
+    kinds = np.array([numbered[total] for total in sums])
     largest = Fraction(1)
     for column in np.flatnonzero(spread >= spread.max() - 2 * _CLOSE).tolist():
-        most = sums.shares(column, np.flatnonzero(logs[:, column] >= highest[column] - _CLOSE))
-        least = sums.shares(column, np.flatnonzero(logs[:, column] <= lowest[column] + _CLOSE))
-        largest = max(largest, max(most) / min(least))
+        own = logs[:, column]
+        high, low = (
+            [
+                Fraction(number) / sums[kind]
+                for number, kind in set(
+                    zip(rows[near, column].tolist(), kinds[near].tolist(), strict=True)
+                )
+            ]
+            for near in (own >= highest[column] - _CLOSE, own <= lowest[column] + _CLOSE)
+        )
+        largest = max(largest, max(high) / min(low))
     return log_up(largest)
 
 
-class _Sums:
-    """The exact sums of rows, each made when first asked for."""
+def exact_sum(numbers: list[float]) -> Fraction:
+    """Return the sum of doubles without rounding: rounded, then what rounding left, until nothing.
 
-    def __init__(self, rows: FloatArray) -> None:
-        self._rows = rows
-        self._known: dict[int, Fraction] = {}
-
-    def shares(self, column: int, among: IntArray) -> list[Fraction]:
-        """Return what share of its row's sum each of these rows has in a column."""
-        return [Fraction(self._rows[row, column]) / self._of(row) for row in among.tolist()]
-
-    def _of(self, row: int) -> Fraction:
-        if row not in self._known:
-            self._known[row] = sum(map(Fraction, self._rows[row].tolist()), Fraction(0))
-        return self._known[row]
+    >>> exact_sum([1.0, 5e-324]) - 1 == Fraction(5e-324)
+    True
+    """
+    total, parts = Fraction(0), list(numbers)
+    while rounded := math.fsum(parts):
+        total += Fraction(rounded)
+        parts.append(-rounded)
+    return total
 
 
 def log_up(ratio: Fraction) -> float:

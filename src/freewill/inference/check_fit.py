@@ -166,7 +166,7 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
     >>> parts = [(said, used.obfuscate(some, rng)), (other, other.obfuscate(others, rng))]
     >>> check = fw.check_fit(fw.collect(parts))
     >>> [(one.name, round(one.sent, 1)) for one in check.suspects]
-    [('k-rr(0..19, epsilon=3)', 2.0)]
+    [('k-rr(0..19, epsilon=3)', 2.1)]
     """
     several_people(evidence, "check_fit")
     level = checked_level(level)
