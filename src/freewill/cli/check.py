@@ -19,8 +19,8 @@ from freewill.estimators import Estimate
 from freewill.estimators.identifiability import in_words
 from freewill.evidence import Evidence
 from freewill.inference import check_choice, check_fit, information
+from freewill.inference.groups import names_of
 from freewill.inference.information import pulled, several_people
-from freewill.mechanisms.base import brief
 from freewill.progress import progress
 from freewill.readable import FEW
 
@@ -122,13 +122,11 @@ def held(looked: Looked) -> Verdict:
     """
     evidence = looked.evidence
     told = information(evidence, pulled(looked.estimate.theta, evidence.people))
-    # Where nothing is to be known, or nothing is told, all that there is to share is 0.
-    with np.errstate(all="ignore"):
-        shares = np.array([told.share(one.mechanism) for one in evidence.groups])
-    if not np.isfinite(shares).all():
+    shares = np.array([told.share(one.mechanism) for one in evidence.groups])
+    if not shares.any():
         return Verdict(None, "the reports tell nothing, of which groups could hold a share")
     shares = np.clip(shares, 0.0, 1.0)
-    names = [one.name or brief(one.mechanism) for one in evidence.groups]
+    names = names_of(evidence, short=True)
     order = np.argsort(-shares, kind="stable")
     text = _some([f"{printable(names[place])} holds {shares[place]:.1%}" for place in order])
     if len(names) == 1:

@@ -11,15 +11,13 @@ from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group
 from freewill.inference.equality import single_differences, smooth_differences
 from freewill.inference.functionals import checked_level
+from freewill.inference.groups import names_of, too_small
 from freewill.inference.information import Information, information_of, pulled, several_people
 from freewill.inference.one_step import slope_at
 from freewill.inference.preferences import preference
 from freewill.inference.tails import weighted_chi_square_tail, written
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
-
-_FEWEST = 30
-"""People of a group below whom its sums are not normal enough for a test."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +126,8 @@ def check_choice(
     left_out: dict[str, str] = {}
     tested: list[tuple[Group, str, float, FloatArray]] = []
     for place, (group, name) in enumerate(zip(evidence.groups, names, strict=True)):
-        if group.people < _FEWEST:
-            left_out[name] = f"of {several(group.people, 'person')}, and {_FEWEST} are needed"
+        if few := too_small(group):
+            left_out[name] = few
             continue
         score, told = scores.along(place)
         roots, vectors = np.linalg.eigh(told)
@@ -199,11 +197,6 @@ class _Scores:
 
 def _differences(theta: FloatArray, alphabet: Alphabet) -> FloatArray:
     return smooth_differences(theta, alphabet) if alphabet.plane else single_differences(theta)
-
-
-def names_of(evidence: Evidence) -> list[str]:
-    """Return what groups are called: by the survey, else by their mechanisms."""
-    return [one.name or str(one.mechanism) for one in evidence.groups]
 
 
 def holm(p_values: list[float]) -> list[float]:

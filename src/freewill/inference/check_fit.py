@@ -10,18 +10,16 @@ from freewill.errors import EvidenceError, ParameterError, printable, several
 from freewill.estimators.estimate import Start, theta_of
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence
-from freewill.inference.check_choice import names_of
 from freewill.inference.culprits import Explained, Null, explained
 from freewill.inference.departures import Departures
 from freewill.inference.functionals import checked_level
 from freewill.inference.group_laws import epsilon_of
+from freewill.inference.groups import names_of, too_small
 from freewill.inference.information import several_people
 from freewill.inference.tails import written
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
-_FEWEST = 30
-"""People of a group below whom its sums are not normal enough for a test."""
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""
 
@@ -178,9 +176,9 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
         )
     names = names_of(evidence)
     mode = gibu(evidence).theta if start is None else theta_of(start, evidence.alphabet)
-    skipped = [place for place, one in enumerate(evidence.groups) if one.people < _FEWEST]
+    skipped = [place for place, one in enumerate(evidence.groups) if too_small(one)]
     first = Departures.of(evidence, mode, skipped)
-    untested = _untested(evidence, first, skipped)
+    untested = _untested(evidence, first)
     if len(untested) == len(names):
         why = "; ".join(f"{names[place]} is not, {reason}" for place, reason in untested.items())
         raise EvidenceError(
@@ -199,12 +197,12 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
     return FitCheck(null.least(first), level, groups, left_out)
 
 
-def _untested(evidence: Evidence, first: Departures, skipped: list[int]) -> dict[int, str]:
+def _untested(evidence: Evidence, first: Departures) -> dict[int, str]:
     """Say which groups cannot be tested, and why."""
     found = {}
     for place, group in enumerate(evidence.groups):
-        if place in skipped:
-            found[place] = f"of {several(group.people, 'person')}, and {_FEWEST} are needed"
+        if few := too_small(group):
+            found[place] = few
         elif not np.any(first.groups == place):
             found[place] = "for its outputs cannot be listed"
         elif not first.testable[first.groups == place].any():

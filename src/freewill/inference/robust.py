@@ -13,6 +13,7 @@ from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group, checked_evidence
 from freewill.frames import frame
 from freewill.inference.atoms import AtomFit, AtomModel, watched
+from freewill.inference.groups import name_of
 from freewill.inference.intervals import Intervals, intervals
 from freewill.solvers import OnStep
 from freewill.solvers.solution import Trace
@@ -193,7 +194,7 @@ def robust(
         set_aside=_set_aside(evidence, best.fit),
         price=best.price,
         kept=_kept(evidence, best.fit),
-        watched=tuple(_name(group) for group in evidence.groups if watched(group)),
+        watched=tuple(name_of(group) for group in evidence.groups if watched(group)),
     )
 
 
@@ -278,7 +279,7 @@ def _set_aside(evidence: Evidence, fit: AtomFit) -> tuple[SetAside, ...]:
         (there,) = np.nonzero(own)
         for place, output in zip(there.tolist(), _outputs(group, there), strict=True):
             reports = float(own[place]) * evidence.people
-            found.append(SetAside(_name(group), output, int(group.counts[place]), reports))
+            found.append(SetAside(name_of(group), output, int(group.counts[place]), reports))
     return tuple(sorted(found, key=lambda one: -one.reports))
 
 
@@ -305,10 +306,6 @@ def _kept(evidence: Evidence, fit: AtomFit) -> Evidence:
             group = replace(group, table=(outputs, some))  # noqa: PLW2901
         groups.append(group)
     return Evidence(evidence.alphabet, tuple(groups))
-
-
-def _name(group: Group) -> str:
-    return group.name or str(group.mechanism)
 
 
 def _word(output: Any) -> str:
