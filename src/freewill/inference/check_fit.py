@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from freewill.alphabets import readable
-from freewill.errors import EvidenceError, ParameterError, printable, several
+from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.estimators.estimate import Start, theta_of
-from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence
+from freewill.inference.choice_aware import ChoiceAwareEstimate
+from freewill.inference.crowds import ChoiceLaw, Crowd
 from freewill.inference.culprits import Explained, Null, explained
 from freewill.inference.departures import Departures
 from freewill.inference.functionals import checked_level
@@ -18,7 +19,6 @@ from freewill.inference.groups import names_of, too_small
 from freewill.inference.information import several_people
 from freewill.inference.tails import written
 from freewill.solvers.threads import one_blas_thread
-from freewill.types import FloatArray
 
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""
@@ -141,7 +141,12 @@ def _blame(one: GroupFit) -> str:
 
 
 @one_blas_thread
-def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = None) -> FitCheck:
+def check_fit(
+    evidence: Evidence,
+    level: float = 0.95,
+    start: Start | None = None,
+    aware: ChoiceAwareEstimate | None = None,
+) -> FitCheck:
     """Test whether each group's reports are what its mechanism would send.
 
     With theta estimated from everyone, theta_1 = theta_w + C (g - 1), let T be sums of features
@@ -154,6 +159,11 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
     they would be in draws of the reports. A departure moves theta, and with it the residuals of
     the others: the clearest is named first, fitted (an epsilon; so many reports too many), and only
     what it leaves is looked at again. `start` is a maximum likelihood estimate at hand.
+
+    All of that takes the choice to be free: where it depends on the value, theta is no group's, and
+    what is named means nothing. Ask `check_choice` first and, where it rejects, give
+    `aware=fw.choice_aware(evidence)`: each law then acts on the values of those who choose it,
+    theta_m(x) = theta(x) c_m(x) / s_m, and what other theta and c would explain is nobody's fault.
 
     A group that alone determines theta cannot be contradicted: see `GroupFit.share`.
 
@@ -175,9 +185,10 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
             f"{_LARGEST:,}. Ask check_choice, which takes more."
         )
     names = names_of(evidence)
-    mode = gibu(evidence).theta if start is None else theta_of(start, evidence.alphabet)
+    mode = None if start is None else theta_of(start, evidence.alphabet)
+    crowd = Crowd.of(evidence, None, mode) if aware is None else _choosing(evidence, aware)
     skipped = [place for place, one in enumerate(evidence.groups) if too_small(one)]
-    first = Departures.of(evidence, mode, skipped)
+    first = Departures.of(evidence, crowd, skipped)
     untested = _untested(evidence, first)
     if len(untested) == len(names):
         why = "; ".join(f"{names[place]} is not, {reason}" for place, reason in untested.items())
@@ -186,7 +197,7 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
         )
     null = Null.of(first)
     found = explained(evidence, first, null, 1 - level, skipped)
-    shares = _shares(evidence, first)
+    shares = crowd.held(evidence)
     told = _Told(evidence, first, null, found)
     groups = tuple(
         told.group(place, name, float(shares[place]))
@@ -213,15 +224,17 @@ def _untested(evidence: Evidence, first: Departures) -> dict[int, str]:
     return found
 
 
-def _shares(evidence: Evidence, first: Departures) -> FloatArray:
-    """Return the part of the information that each group holds: trace(s_m K_m C) over all."""
-    found = [
-        law.people
-        * float(np.sum(group.mechanism.moments(first.theta).information() * first.spread))
-        for group, law in zip(evidence.groups, first.laws, strict=True)
-    ]
-    total = sum(found)
-    return np.array(found) / total if total > 0 else np.zeros(len(found))
+def _choosing(evidence: Evidence, aware: ChoiceAwareEstimate) -> Crowd:
+    """Return the people of evidence, by what a choice-aware estimate of it says of them."""
+    if not isinstance(aware, ChoiceAwareEstimate):
+        raise ParameterError(
+            f"aware={shown(aware)}: expected what fw.choice_aware(evidence) returns, or None."
+        )
+    if (aware.alphabet, aware.mechanisms) != (evidence.alphabet, evidence.mechanisms):
+        raise ParameterError(
+            "aware is an estimate of other evidence: expected fw.choice_aware of this one."
+        )
+    return Crowd.of(evidence, ChoiceLaw.of(aware), aware.theta)
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,8 @@ class JointEstimate:
     theta: FloatArray = field(repr=False)
     coefficients: FloatArray = field(repr=False)
     covariance: FloatArray = field(repr=False)
+    spread: float = 0.0
+    """Prior standard deviation of the coefficients."""
 
     def intervals(self, of: Any = None, level: float = 0.95, joint: bool = False) -> Intervals:
         """Return intervals for functionals of theta, as `fw.intervals` takes them."""
@@ -121,4 +123,5 @@ def joint_estimate(
         theta=moved[:size],
         coefficients=coefficients + moved[size:].reshape(coefficients.shape),
         covariance=covariance / model.people,
+        spread=spread,
     )

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from freewill.errors import FreewillError
-from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group, grouped
+from freewill.inference.crowds import Crowd
 from freewill.inference.departures import Departures
 from freewill.inference.group_laws import at_epsilon, epsilon_of
 from freewill.types import FloatArray
@@ -155,7 +155,7 @@ def _fitted(
             if kind.amendable:
                 groups[kind.group] = kind.amended(groups[kind.group], float(size))
         amended = Evidence(evidence.alphabet, tuple(groups))
-        now = Departures.of(amended, gibu(amended).theta, skipped)
+        now = Departures.of(amended, Crowd.of(amended, first.crowd.law), skipped)
     return replace(found, left=now.without(found.places), sizes=sizes, errors=errors)
 
 
