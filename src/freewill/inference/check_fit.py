@@ -1,6 +1,6 @@
 """A test of the laws: whether each group's reports are what its mechanism would send."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,13 @@ class GroupFit:
         return "; ".join([*told, f"holds {self.share:.0%} of the information"])
 
     @property
+    def blame(self) -> str:
+        """What it is blamed for."""
+        wrong = self.wrong_epsilon
+        told = [f"sends like epsilon {self.sends}, not {self.epsilon:g}"] if wrong else []
+        return f"{self.name}: {', '.join([*told, *map(str, self.sticking_out)])}"
+
+    @property
     def sends(self) -> str:
         """The epsilon really used, with as many digits as its error has."""
         if self.sent is None or self.error is None:
@@ -100,12 +107,17 @@ class FitCheck:
 
     The p-value of all is the least: where it is below 1 - level, `holds` is False and `suspects`
     has the groups that are to blame. `left_out` says of the other groups why they were not tested.
+    `left_p` is the p-value of what is left once all that is to blame is taken as given: where it is
+    small as well, what is named does not explain the reports.
     """
 
     p_value: float
     level: float
     groups: tuple[GroupFit, ...]
     left_out: dict[str, str]
+    left_p: float = 1.0
+    amended: Evidence | None = field(default=None, repr=False, compare=False)
+    """The evidence without what is to blame: another epsilon, reports set aside; None without."""
 
     @property
     def holds(self) -> bool:
@@ -119,11 +131,16 @@ class FitCheck:
         return tuple(sorted(found, key=lambda one: one.p_value))
 
     @property
+    def blamed(self) -> int:
+        """How many epsilons and outputs are to blame."""
+        return sum(one.wrong_epsilon + len(one.sticking_out) for one in self.groups)
+
+    @property
     def verdict(self) -> str:
         """What the test says, in words."""
         if self.holds:
             return f"nothing speaks against the laws ({written(self.p_value)})"
-        named = "; ".join(_blame(one) for one in self.suspects)
+        named = "; ".join(one.blame for one in self.suspects)
         return f"reports do not fit their laws ({written(self.p_value)}): {named}"
 
     def __str__(self) -> str:
@@ -133,11 +150,6 @@ class FitCheck:
         ]
         left = [f"  {name}: not tested, {why}" for name, why in self.left_out.items()]
         return "\n".join([self.verdict, *lines, *left])
-
-
-def _blame(one: GroupFit) -> str:
-    told = [f"sends like epsilon {one.sends}, not {one.epsilon:g}"] if one.wrong_epsilon else []
-    return f"{one.name}: {', '.join([*told, *map(str, one.sticking_out)])}"
 
 
 @one_blas_thread
@@ -204,8 +216,14 @@ def check_fit(
         for place, name in enumerate(names)
         if place not in untested
     )
-    left_out = {names[place]: why for place, why in untested.items()}
-    return FitCheck(null.least(first), level, groups, left_out)
+    return FitCheck(
+        p_value=null.least(first),
+        level=level,
+        groups=groups,
+        left_out={names[place]: why for place, why in untested.items()},
+        left_p=null.least(found.left),
+        amended=found.amended,
+    )
 
 
 def _untested(evidence: Evidence, first: Departures) -> dict[int, str]:
