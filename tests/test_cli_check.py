@@ -130,8 +130,8 @@ def test_evidence_of_every_size_and_kind(bodies, name):
 
 
 def test_reports_are_read_by_their_survey(folder):
-    shown = run("check", folder / "monday.reports.parquet", "-s", folder / "survey.json", "--json")
-    again = run("check", folder / "monday.parquet", "--json")
+    shown = run("check", folder / "monday.reports.parquet", "-s", folder / "survey.json", "--level", 0.99, "--json")
+    again = run("check", folder / "monday.parquet", "--level", 0.99, "--json")
     assert shown.exit_code == again.exit_code
     assert '"free_choice"' in shown.stdout
     assert "--survey" in refused("check", folder / "monday.reports.parquet")
