@@ -203,9 +203,10 @@ def check(
     people: there are 300 at least. identified: no other distribution explains the reports as
     well. free choice: people chose their mechanism without regard to their value
     (`fw.check_choice`). laws: reports are what their mechanisms would send, with the epsilon that
-    these say, and no output sticks out (`fw.check_fit`). information: the share that each
-    mechanism's reports hold, which is told and never fails. docs/assumptions.md says what breaks
-    where something fails, and what nobody can check.
+    these say, and no output sticks out (`fw.check_fit`); where free choice fails, given who chooses
+    what, so that no client is blamed for it. information: the share that each mechanism's reports
+    hold, which is told and never fails. docs/assumptions.md says what breaks where something fails,
+    and what nobody can check.
 
     A test that nothing speaks against proves nothing, least of all with few people. One that cannot
     be made, as of the choice where there is one mechanism, has a dash and says why; it is no
