@@ -4,6 +4,7 @@ A choice that depends on the value makes laws that are right look wrong, and a c
 its law makes a free choice look like one by value.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -63,7 +64,7 @@ def fit_beside_choice(
     for rank, (told, check) in enumerate(_ladder(evidence, level, start, aware)):
         if check.holds:
             return _holding(check)
-        if _explains(check, rank):
+        if _explains(check, rank, aware):
             named = "; ".join(one.blame for one in check.suspects)
             if richest.holds:
                 text = f"cannot be told apart from a choice that depends on the value: {told}, "
@@ -80,15 +81,19 @@ def fit_beside_choice(
     return FitBesideChoice(False, richest.p_value, text, None)
 
 
-def _explains(check: FitCheck, rank: int) -> bool:
+def _explains(check: FitCheck, rank: int, aware: ChoiceAwareEstimate) -> bool:
     """Say whether what a test blames explains the reports, with a choice as simple as it took.
 
-    It leaves nothing, and without it nothing asks for a richer choice.
+    It leaves nothing; without it nothing asks for a richer choice; and the reports, where all of
+    them are kept, are as likely as by the choice alone, an epsilon costing log(n) / 2.
     """
     if check.blamed > _FEW or check.left_p < 1 - check.level or check.amended is None:
         return False
-    found = choice_aware(check.amended).basis.partition(",")[0]
-    return found in ["none", *_SIMPLE][: rank + 1]
+    found = choice_aware(check.amended)
+    if found.basis.partition(",")[0] not in ["none", *_SIMPLE][: rank + 1]:
+        return False
+    cost = check.blamed * math.log(aware.people) / 2
+    return found.people != aware.people or found.best.criterion - cost >= aware.best.criterion
 
 
 def _holding(check: FitCheck) -> FitBesideChoice:
