@@ -126,7 +126,9 @@ def table(
 def _cells(case: Any, results: list[Any]) -> list[str]:
     if isinstance(case, Case):
         title = setting_of(case.mixture, case.city).mixture.title
-        return [title, f"{case.people:,}", f"{np.mean(results):.3f}"]
+        share = float(np.mean(results))
+        error = np.sqrt(share * (1 - share) / len(results))
+        return [title, f"{case.people:,}", f"{len(results):,}", f"{share:.3f} ± {error:.3f}"]
     found, named, alone, sizes = np.array(results).T
     told = sizes[np.isfinite(sizes)]
     size = f"{told.mean():.4g} ± {told.std():.2g}" if told.size else ""
@@ -145,7 +147,7 @@ def main() -> None:
     options = parser.parse_args()
     cases = [Case(one, many, options.city) for one in options.mixtures for many in options.people]
     if "size" in options.tables:
-        table(["all laws right", "people", "rejected"], cases, rejected, options)
+        table(["all laws right", "people", "runs", "rejected"], cases, rejected, options)
     if "power" in options.tables:
         head = ["one client broken", "found", "named", "and nothing else", "fitted size"]
         table(head, broken(), tried, options)

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2, kstest
+from scipy.stats import cauchy, chi2, kstest
 
 import freewill as fw
 from freewill.inference.check_choice import _Scores, holm
+from freewill.inference.equality import displacements
 from freewill.inference.information import pulled
 from freewill.inference.preferences import preference
-from freewill.inference.tails import weighted_chi_square_tail
+from freewill.inference.tails import combined, weighted_chi_square_tail
 
 AGES = fw.Linear(0, 19)
 MIXED = (fw.Geometric(AGES, 0.5), fw.KRR(AGES, 2.0), fw.RAPPOR(AGES, 3.0))
@@ -53,9 +54,42 @@ def test_scores_are_those_of_the_formula():
     ):
         score = total - group.people * one @ step
         variance = group.people * (one - shares[place] * one @ covariance @ one)
-        found, told = scores.along(place)
-        np.testing.assert_allclose(found, scores.rows @ score, rtol=1e-6, atol=1e-7)
-        np.testing.assert_allclose(told, scores.rows @ variance @ scores.rows.T, atol=1e-7)
+        rows = np.concatenate([scores.smooth, scores.moved])
+        found, told = scores.along(place, rows)
+        np.testing.assert_allclose(found, rows @ score, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(told, rows @ variance @ rows.T, atol=1e-7)
+        # The two tests from their definitions: sum y^2 / sqrt(l), and a chi-square of one number.
+        roots, vectors = np.linalg.eigh(scores.smooth @ variance @ scores.smooth.T)
+        kept = roots > 1e-8 * roots[-1]
+        along = (vectors.T @ scores.smooth @ score)[kept]
+        weights = np.sqrt(roots[kept])
+        smooth = weighted_chi_square_tail(float(np.sum(along**2 / weights)), weights)
+        (east,) = scores.moved
+        moved = chi2.sf((east @ score) ** 2 / (east @ variance @ east), 1)
+        tangents = np.tan((0.5 - np.array([smooth, moved])) * np.pi)
+        p_value, _ = scores.test(place)
+        assert p_value == pytest.approx(cauchy.sf(tangents.mean()), rel=1e-4)
+
+
+def test_people_who_live_further_east_on_a_map_of_spikes_are_found():
+    """A spiky theta displaced differs by no smooth function: the second test is for that."""
+    city, rng = fw.Grid(columns=12, rows=6, cell=0.5), np.random.default_rng(5)
+    spikes = rng.dirichlet(np.full(72, 0.1)).reshape(6, 12)
+    further = np.concatenate([0 * spikes[:, :1], spikes[:, :-2], spikes[:, -2:].sum(1)[:, None]], 1)
+    mechanisms = [fw.PlanarGeometric(city, epsilon) for epsilon in (0.8, 1.2, 1.8, 2.6)]
+    found = 0
+    for seed in range(10):
+        drawn = np.random.default_rng([5, seed])
+        values = [
+            drawn.choice(72, 1500, p=some.ravel())
+            for some in [spikes] * 3 + [0.6 * spikes + 0.4 * further]
+        ]
+        parts = [
+            (one, one.obfuscate(some, drawn)) for one, some in zip(mechanisms, values, strict=True)
+        ]
+        check = fw.check_choice(fw.collect(parts))
+        found += str(mechanisms[-1]) in [one.name for one in check.deviating]
+    assert found >= 9
 
 
 @pytest.mark.parametrize("mechanisms", [MIXED, MIXED[:2]], ids=["with bits", "counted"])
@@ -200,3 +234,49 @@ def test_holm_is_its_definition(p_values):
     for rank, place in enumerate(order):
         wanted = max(min(1, (len(order) - r) * p_values[order[r]]) for r in range(rank + 1))
         assert found[place] == pytest.approx(wanted)
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_displacements_are_those_of_people_one_by_one(rows, columns, seed):
+    """Each share moves a cell forth and a cell back, and stays where the map ends."""
+    if rows * columns == 1:
+        return
+    theta = np.random.default_rng(seed).dirichlet(np.ones(rows * columns))
+    wanted = []
+    for north, east in ((1, 0), (0, 1)):
+        if (rows, columns)[east] == 1:
+            continue
+        change = np.zeros((rows, columns))
+        for place, share in enumerate(theta):
+            up, right = divmod(place, columns)
+            for sign in (1, -1):
+                there = (
+                    np.clip(up + sign * north, 0, rows - 1),
+                    np.clip(right + sign * east, 0, columns - 1),
+                )
+                change[there] += sign * share / 2
+        wanted.append(change.ravel())
+    found = displacements(theta, fw.Grid(columns=columns, rows=rows, cell=1.0))
+    np.testing.assert_allclose(found, wanted, atol=1e-15)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=5))
+def test_combined_p_values_lie_between_the_least_times_their_number_and_the_largest(p_values):
+    found = combined(p_values)
+    assert 0 <= found <= max(*p_values, 1e-300) + 1e-12
+    if min(p_values) < 1e-3:
+        assert found <= 1.1 * len(p_values) * min(p_values) + 1e-299
+    assert combined([p_values[0]]) == pytest.approx(min(p_values[0], 0.99), abs=1e-12)
+
+
+def test_combined_p_values_of_dependent_tests_keep_their_size():
+    """In the tail, where they are held against 5 % of a tenth."""
+    rng = np.random.default_rng(2)
+    for correlation in (0.0, 0.5, 0.9):
+        one, other = rng.standard_normal((2, 100_000))
+        other = correlation * one + np.sqrt(1 - correlation**2) * other
+        pairs = chi2.sf(np.square([one, other]), 1).T
+        # A mean is no more than the largest: no p-value is less than all that it is made of.
+        few = pairs[pairs.min(axis=1) < 0.005]
+        share = sum(combined(pair) < 0.005 for pair in few) / len(pairs)
+        assert 0.0040 < share < 0.0065

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
+from freewill.inference.crowds import Crowd
 from freewill.inference.departures import Departures, rooted_deviance
 from freewill.inference.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of
 from freewill.inference.information import pulled
@@ -39,7 +40,7 @@ def test_residuals_are_those_of_the_formula():
     """R and its covariance within and between groups, by dense sums over outputs."""
     evidence = reports(MIXED[:2], 500, 1)
     mode = fw.gibu(evidence).theta
-    found = Departures.of(evidence, mode)
+    found = Departures.of(evidence, Crowd.of(evidence, None, mode))
     theta, people = pulled(mode, evidence.people), evidence.people
     laws = [group.mechanism.law() for group in evidence.groups]
     shares = [theta @ law for law in laws]
@@ -286,7 +287,7 @@ def test_any_epsilon_gives_numbers(epsilon, other, size, kind):
     line = fw.Linear(0, size - 1)
     theta = np.full(size, 1 / size)
     evidence = reports([kind(line, epsilon), fw.KRR(line, other)], 200, 1, theta=theta)
-    if not Departures.of(evidence, fw.gibu(evidence).theta).testable.any():
+    if not Departures.of(evidence, Crowd.of(evidence)).testable.any():
         with pytest.raises(fw.EvidenceError, match="no law can be tested"):
             fw.check_fit(evidence)
         return

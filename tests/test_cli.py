@@ -305,7 +305,7 @@ def freewill(*arguments, **options):
 
 
 def test_the_command_itself(folder):
-    done = freewill("estimate", folder / "monday.parquet", "--json")
+    done = freewill("estimate", folder / "tuesday.parquet", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["status"] == "certified"
     failed = freewill("estimate", folder / "none.parquet")
@@ -315,7 +315,7 @@ def test_the_command_itself(folder):
 
 
 def test_a_reader_that_stops_early_is_no_error(folder):
-    command = f"{sys.executable} -m freewill estimate {folder / 'monday.parquet'} --json | head -1"
+    command = f"{sys.executable} -m freewill estimate {folder / 'tuesday.parquet'} --json | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout == "{\n"
     assert done.stderr == ""

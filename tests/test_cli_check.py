@@ -130,8 +130,16 @@ def test_evidence_of_every_size_and_kind(bodies, name):
 
 
 def test_reports_are_read_by_their_survey(folder):
-    shown = run("check", folder / "monday.reports.parquet", "-s", folder / "survey.json", "--json")
-    again = run("check", folder / "monday.parquet", "--json")
+    shown = run(
+        "check",
+        folder / "monday.reports.parquet",
+        "-s",
+        folder / "survey.json",
+        "--level",
+        0.99,
+        "--json",
+    )
+    again = run("check", folder / "monday.parquet", "--level", 0.99, "--json")
     assert shown.exit_code == again.exit_code
     assert '"free_choice"' in shown.stdout
     assert "--survey" in refused("check", folder / "monday.reports.parquet")
@@ -167,3 +175,24 @@ def test_another_check_is_one_line(bodies, monkeypatch):
     shown = run_json("check", bodies["free"], code=1)["checks"]["moods"]
     assert shown["groups"] == [{"name": "a", "epsilon": 2.5}]
     assert len(shown["left_out"]) == 7
+
+
+def test_nobody_is_blamed_for_a_choice_by_the_value(bodies):
+    found = lines(run("check", bodies["step"], code=1))
+    word, told = found["laws"]
+    assert word == "holds"
+    assert "given who chooses what" in told
+    assert "reports too" not in told
+    shown = run_json("check", bodies["step"], code=1)["checks"]["laws"]
+    assert (shown["holds"], shown["given_choice"]) == (True, True)
+    assert not any(one["wrong_epsilon"] or one["sticking_out"] for one in shown["groups"])
+
+
+def test_laws_are_not_told_apart_where_the_choice_law_is_too_large(bodies, monkeypatch):
+    def refuse(*_, **__):
+        raise fw.ParameterError("too large.")
+
+    monkeypatch.setattr(module, "fit_beside_choice", refuse)
+    word, told = lines(run("check", bodies["step"], code=1))["laws"]
+    assert word == "-"
+    assert "cannot be told apart from a choice that depends on the value: too large" in told

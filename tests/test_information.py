@@ -143,3 +143,29 @@ def test_a_matrix_that_is_too_large_is_refused():
     with pytest.raises(fw.ParameterError, match=r"share\(mechanism, of="):
         found.share("k-rr")
     assert found.share("k-rr", "mean") == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "of"),
+    [
+        (fw.Identity(fw.Categorical(["x"])), None),
+        (fw.Identity(fw.Categorical(["x"])), np.ones(1)),
+        (fw.Matrix(fw.Categorical(["x"]), [[0.5, 0.5]]), None),
+        (fw.Matrix(fw.Linear(0, 2), np.full((3, 2), 0.5)), None),
+        (fw.Matrix(fw.Linear(0, 2), np.full((3, 2), 0.5)), "mean"),
+        (fw.Matrix(fw.Linear(0, 2), [[0.5, 0.5], [0.5, 0.5], [0.2, 0.8]]), "mean"),
+        (fw.KRR(fw.Linear(0, 2), 1.0), np.full(3, 7.0)),
+        (fw.KRR(fw.Linear(0, 2), 1.0), np.zeros(3)),
+    ],
+)
+def test_nobody_holds_a_share_of_what_is_not_told(mechanism, of):
+    """Warnings are errors here: nothing is divided by nothing."""
+    found = fw.information(fw.collect([(mechanism, [0, 0, 0])]))
+    assert found.share(mechanism, of) == 0
+
+
+def test_shares_are_of_the_directions_that_are_told():
+    half = fw.Matrix(fw.Linear(0, 2), [[0.5, 0.5], [0.5, 0.5], [0.2, 0.8]])
+    found = fw.information(fw.collect([(half, [0, 1, 1])]))
+    assert found.share(half) == pytest.approx(1)
+    assert found.share(half, [0, 0, 1]) == pytest.approx(1)

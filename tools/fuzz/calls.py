@@ -180,7 +180,10 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "check_choice": (fw.check_choice, {"evidence": EITHER, "level": 0.95, "start": None}),
-    "check_fit": (fw.check_fit, {"evidence": EITHER, "level": 0.95, "start": None}),
+    "check_fit": (
+        fw.check_fit,
+        {"evidence": EITHER, "level": 0.95, "start": None, "aware": None},
+    ),
     "one_step": (fw.one_step, {"evidence": EITHER, "start": None, "on_step": None}),
     "smooth": (
         fw.smooth,

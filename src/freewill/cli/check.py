@@ -18,9 +18,10 @@ from freewill.errors import FreewillError, ParameterError, printable, several
 from freewill.estimators import Estimate
 from freewill.estimators.identifiability import in_words
 from freewill.evidence import Evidence
-from freewill.inference import check_choice, check_fit, information
+from freewill.inference import ChoiceCheck, check_choice, check_fit, information
+from freewill.inference.fit_beside_choice import fit_beside_choice
+from freewill.inference.groups import names_of
 from freewill.inference.information import pulled, several_people
-from freewill.mechanisms.base import brief
 from freewill.progress import progress
 from freewill.readable import FEW
 
@@ -54,6 +55,19 @@ class Looked:
         """The most likely distribution, which several checks begin with."""
         return AnyMethod("gibu").run_shown(self.evidence)
 
+    @cached_property
+    def choice(self) -> ChoiceCheck:
+        """The test of free choice."""
+        return check_choice(self.evidence, self.level, start=self.estimate)
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing speaks against free choice, or nothing can."""
+        try:
+            return self.choice.holds
+        except FreewillError:
+            return True
+
 
 class Result(Protocol):
     """What a test of the library's says."""
@@ -81,14 +95,34 @@ class Result(Protocol):
 
 def tested(found: Result) -> Verdict:
     """Return the verdict of a test, with the groups that it left out."""
-    details = {
+    left = [f"{printable(name)} ({why})" for name, why in found.left_out.items()]
+    without = f"; not tested: {_some(left)}" if left else ""
+    return Verdict(found.holds, f"{found.verdict}{without}", _details(found))
+
+
+def _details(found: Result) -> dict[str, Any]:
+    return {
         "p_value": found.p_value,
         "groups": [_plain(asdict(one)) for one in found.groups],
         "left_out": dict(found.left_out),
     }
-    left = [f"{printable(name)} ({why})" for name, why in found.left_out.items()]
-    without = f"; not tested: {_some(left)}" if left else ""
-    return Verdict(found.holds, f"{found.verdict}{without}", details)
+
+
+def laws(looked: Looked) -> Verdict:
+    """Say whether reports fit their laws; where the choice is not free, given who chooses what.
+
+    For then theta is the distribution of no group, and laws that are right seem to be wrong.
+    """
+    if looked.free:
+        return tested(check_fit(looked.evidence, looked.level, start=looked.estimate))
+    try:
+        found = fit_beside_choice(looked.evidence, looked.level, start=looked.estimate)
+    except FreewillError as error:
+        why = str(error).rstrip(".")
+        text = f"cannot be told apart from a choice that depends on the value: {why}"
+        return Verdict(None, text)
+    details = {"p_value": found.p_value} if found.check is None else _details(found.check)
+    return Verdict(found.holds, found.verdict, {**details, "given_choice": True})
 
 
 def people(looked: Looked) -> Verdict:
@@ -122,13 +156,11 @@ def held(looked: Looked) -> Verdict:
     """
     evidence = looked.evidence
     told = information(evidence, pulled(looked.estimate.theta, evidence.people))
-    # Where nothing is to be known, or nothing is told, all that there is to share is 0.
-    with np.errstate(all="ignore"):
-        shares = np.array([told.share(one.mechanism) for one in evidence.groups])
-    if not np.isfinite(shares).all():
+    shares = np.array([told.share(one.mechanism) for one in evidence.groups])
+    if not shares.any():
         return Verdict(None, "the reports tell nothing, of which groups could hold a share")
     shares = np.clip(shares, 0.0, 1.0)
-    names = [one.name or brief(one.mechanism) for one in evidence.groups]
+    names = names_of(evidence, short=True)
     order = np.argsort(-shares, kind="stable")
     text = _some([f"{printable(names[place])} holds {shares[place]:.1%}" for place in order])
     if len(names) == 1:
@@ -142,10 +174,8 @@ def held(looked: Looked) -> Verdict:
 CHECKS: dict[str, Callable[[Looked], Verdict]] = {
     "people": people,
     "identified": identified,
-    "free choice": lambda seen: tested(
-        check_choice(seen.evidence, seen.level, start=seen.estimate)
-    ),
-    "laws": lambda seen: tested(check_fit(seen.evidence, seen.level, start=seen.estimate)),
+    "free choice": lambda looked: tested(looked.choice),
+    "laws": laws,
     "information": held,
 }
 """All that is checked, in this order, by the name of what should hold."""
@@ -173,9 +203,10 @@ def check(
     people: there are 300 at least. identified: no other distribution explains the reports as
     well. free choice: people chose their mechanism without regard to their value
     (`fw.check_choice`). laws: reports are what their mechanisms would send, with the epsilon that
-    these say, and no output sticks out (`fw.check_fit`). information: the share that each
-    mechanism's reports hold, which is told and never fails. docs/assumptions.md says what breaks
-    where something fails, and what nobody can check.
+    these say, and no output sticks out (`fw.check_fit`); where free choice fails, given who chooses
+    what, so that no client is blamed for it. information: the share that each mechanism's reports
+    hold, which is told and never fails. docs/assumptions.md says what breaks where something fails,
+    and what nobody can check.
 
     A test that nothing speaks against proves nothing, least of all with few people. One that cannot
     be made, as of the choice where there is one mechanism, has a dash and says why; it is no

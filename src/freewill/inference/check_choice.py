@@ -3,23 +3,28 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import chdtrc
 
-from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, several
 from freewill.estimators.estimate import Start, theta_of
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group
-from freewill.inference.equality import single_differences, smooth_differences
+from freewill.inference.equality import displacements, single_differences, smooth_differences
 from freewill.inference.functionals import checked_level
+from freewill.inference.groups import names_of, too_small
 from freewill.inference.information import Information, information_of, pulled, several_people
 from freewill.inference.one_step import slope_at
 from freewill.inference.preferences import preference
-from freewill.inference.tails import weighted_chi_square_tail, written
+from freewill.inference.tails import combined, weighted_chi_square_tail, written
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
-_FEWEST = 30
-"""People of a group below whom its sums are not normal enough for a test."""
+_ROUNDING = 1e-12
+"""Variances of a score, beside the squares of differences, that are rounding alone."""
+_NEGLIGIBLE = 1e-8
+"""Variances of principal scores, as shares of the largest, that tell nothing."""
+_LOST = 1e-6
+"""Of a unit diagonal: what is left where two directions are one."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +105,12 @@ def check_choice(
     theta projected out; choice with c_m(x) in proportion to 1 + f(x) shifts it by V_m (theta f).
     The test takes f to be smooth over the alphabet's distances (covariance -d(x, y), as in
     `compare`; free for each value where values have no neighbours): with the principal functions
-    D of that covariance, |D'S_m|^2 is a weighted sum of chi-squares. It is the score test of the
-    choice model (`choice_aware`) and needs no fit of it. Groups are corrected for their number
-    (Holm). `start` is a maximum likelihood estimate that is at hand already.
+    D of that covariance and L the variances of D'S_m, which are uncorrelated, sum (D'S_m)^2 / L^.5
+    is a weighted sum of chi-squares. It is the score test of the choice model (`choice_aware`) and
+    needs no fit of it. Where theta has spikes, people who live a little further east differ by no
+    smooth f: a second test is of theta displaced, along a line or in the plane, and the two
+    p-values count together (`combined`). Groups are corrected for their number (Holm). `start` is
+    a maximum likelihood estimate that is at hand already.
 
     >>> import freewill as fw
     >>> ages, rng = fw.Linear(0, 99), np.random.default_rng(1)
@@ -128,16 +136,14 @@ def check_choice(
     left_out: dict[str, str] = {}
     tested: list[tuple[Group, str, float, FloatArray]] = []
     for place, (group, name) in enumerate(zip(evidence.groups, names, strict=True)):
-        if group.people < _FEWEST:
-            left_out[name] = f"of {several(group.people, 'person')}, and {_FEWEST} are needed"
+        if few := too_small(group):
+            left_out[name] = few
             continue
-        score, told = scores.along(place)
-        roots, vectors = np.linalg.eigh(told)
-        if not (np.isfinite(roots).all() and roots[-1] > scores.least):
+        found = scores.test(place)
+        if found is None:
             left_out[name] = "for its reports tell nothing of the value that others do not"
             continue
-        tail = weighted_chi_square_tail(float(score @ score), np.maximum(roots, 0.0))
-        tested.append((group, name, tail, scores.tilt(score, roots, vectors)))
+        tested.append((group, name, *found))
     if not tested:
         why = "; ".join(f"{name} is {reason}" for name, reason in left_out.items())
         raise EvidenceError(f"no group can be tested: {why}.")
@@ -162,7 +168,10 @@ class _Scores:
     """g_m - 1 of each group at theta_w."""
     step: FloatArray
     """theta_1 - theta_w."""
-    rows: FloatArray
+    smooth: FloatArray
+    """Differences theta f, f smooth."""
+    moved: FloatArray
+    """Differences by which everybody would live a cell further; none without neighbours."""
 
     @classmethod
     def of(cls, evidence: Evidence, theta: FloatArray) -> "_Scores":
@@ -174,36 +183,55 @@ class _Scores:
         )
         slope = sum(share * one for (_, share, _), one in zip(parts, slopes, strict=True))
         step = told.influences(np.asarray(slope)[None])[0]
-        return cls(evidence, theta, told, slopes, step, _differences(theta, evidence.alphabet))
+        alphabet = evidence.alphabet
+        if alphabet.plane is None:
+            smooth, moved = single_differences(theta), np.zeros((0, theta.size))
+        else:
+            smooth, moved = smooth_differences(theta, alphabet), displacements(theta, alphabet)
+        return cls(evidence, theta, told, slopes, step, smooth, moved)
 
-    @property
-    def least(self) -> float:
-        """Variances at which rounding is all that a score holds."""
-        return 1e-12 * float(np.abs(self.rows).max()) ** 2
+    def test(self, place: int) -> tuple[float, FloatArray] | None:
+        """Return the p-value of a group and its tilt; None where rounding is all there is."""
+        score, told = self.along(place, np.concatenate([self.smooth, self.moved]))
+        many = len(self.smooth)
+        if not np.isfinite(told).all():
+            return None
+        roots, vectors = np.linalg.eigh(told[:many, :many])
+        if not roots[-1] > _ROUNDING * float(np.abs(self.smooth).max()) ** 2:
+            return None
+        along = vectors.T @ score[:many]
+        kept = roots > _NEGLIGIBLE * roots[-1]
+        weights = np.sqrt(roots[kept])
+        tail = weighted_chi_square_tail(float(np.sum(along[kept] ** 2 / weights)), weights)
+        tails = [tail, *_unweighted(score[many:], told[many:, many:])]
+        return combined(tails), self.tilt(along, roots, vectors)
 
-    def along(self, place: int) -> tuple[FloatArray, FloatArray]:
-        """Return D'S and D'V D of a group."""
+    def along(self, place: int, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return D'S and D'V D of a group, for differences D in rows."""
         people = self.evidence.groups[place].people
         moments = self.information.moments[place]
-        through = np.stack([moments.product(row) for row in self.rows])
-        score = people * (self.rows @ self.slopes[place] - through @ self.step)
+        through = np.stack([moments.product(row) for row in rows])
+        score = people * (rows @ self.slopes[place] - through @ self.step)
         known = self.information.influences(through)
-        told = people * (self.rows @ through.T - people / self.evidence.people * through @ known.T)
+        told = people * (rows @ through.T - people / self.evidence.people * through @ known.T)
         return score, (told + told.T) / 2
 
-    def tilt(self, score: FloatArray, roots: FloatArray, vectors: FloatArray) -> FloatArray:
+    def tilt(self, along: FloatArray, roots: FloatArray, vectors: FloatArray) -> FloatArray:
         """Return theta f for the f that is expected after the scores, were f of covariance -d."""
-        weights = vectors @ ((vectors.T @ score) / (1 + np.maximum(roots, 0.0)))
-        return np.asarray(weights @ self.rows)
+        weights = vectors @ (along / (1 + np.maximum(roots, 0.0)))
+        return np.asarray(weights @ self.smooth)
 
 
-def _differences(theta: FloatArray, alphabet: Alphabet) -> FloatArray:
-    return smooth_differences(theta, alphabet) if alphabet.plane else single_differences(theta)
-
-
-def names_of(evidence: Evidence) -> list[str]:
-    """Return what groups are called: by the survey, else by their mechanisms."""
-    return [one.name or str(one.mechanism) for one in evidence.groups]
+def _unweighted(score: FloatArray, told: FloatArray) -> list[float]:
+    """Return the p-value of scores of a few directions alike, none where they tell nothing."""
+    scale = np.sqrt(np.maximum(np.diag(told), 0.0))
+    if not scale.max(initial=0.0) > 0:
+        return []
+    scale = np.where(scale > 0, scale, np.inf)
+    roots, vectors = np.linalg.eigh(told / scale[:, None] / scale)
+    kept = roots > _LOST * roots[-1]
+    along = (vectors.T @ (score / scale))[kept]
+    return [float(chdtrc(int(kept.sum()), float(np.sum(along**2 / roots[kept]))))]
 
 
 def holm(p_values: list[float]) -> list[float]:

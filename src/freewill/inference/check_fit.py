@@ -1,27 +1,25 @@
 """A test of the laws: whether each group's reports are what its mechanism would send."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from freewill.alphabets import readable
-from freewill.errors import EvidenceError, ParameterError, printable, several
+from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.estimators.estimate import Start, theta_of
-from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence
-from freewill.inference.check_choice import names_of
+from freewill.inference.choice_aware import ChoiceAwareEstimate
+from freewill.inference.crowds import ChoiceLaw, Crowd
 from freewill.inference.culprits import Explained, Null, explained
 from freewill.inference.departures import Departures
 from freewill.inference.functionals import checked_level
 from freewill.inference.group_laws import epsilon_of
+from freewill.inference.groups import names_of, too_small
 from freewill.inference.information import several_people
 from freewill.inference.tails import written
 from freewill.solvers.threads import one_blas_thread
-from freewill.types import FloatArray
 
-_FEWEST = 30
-"""People of a group below whom its sums are not normal enough for a test."""
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""
 
@@ -88,6 +86,13 @@ class GroupFit:
         return "; ".join([*told, f"holds {self.share:.0%} of the information"])
 
     @property
+    def blame(self) -> str:
+        """What it is blamed for."""
+        wrong = self.wrong_epsilon
+        told = [f"sends like epsilon {self.sends}, not {self.epsilon:g}"] if wrong else []
+        return f"{self.name}: {', '.join([*told, *map(str, self.sticking_out)])}"
+
+    @property
     def sends(self) -> str:
         """The epsilon really used, with as many digits as its error has."""
         if self.sent is None or self.error is None:
@@ -102,12 +107,17 @@ class FitCheck:
 
     The p-value of all is the least: where it is below 1 - level, `holds` is False and `suspects`
     has the groups that are to blame. `left_out` says of the other groups why they were not tested.
+    `left_p` is the p-value of what is left once all that is to blame is taken as given: where it is
+    small as well, what is named does not explain the reports.
     """
 
     p_value: float
     level: float
     groups: tuple[GroupFit, ...]
     left_out: dict[str, str]
+    left_p: float = 1.0
+    amended: Evidence | None = field(default=None, repr=False, compare=False)
+    """The evidence without what is to blame: another epsilon, reports set aside; None without."""
 
     @property
     def holds(self) -> bool:
@@ -121,11 +131,16 @@ class FitCheck:
         return tuple(sorted(found, key=lambda one: one.p_value))
 
     @property
+    def blamed(self) -> int:
+        """How many epsilons and outputs are to blame."""
+        return sum(one.wrong_epsilon + len(one.sticking_out) for one in self.groups)
+
+    @property
     def verdict(self) -> str:
         """What the test says, in words."""
         if self.holds:
             return f"nothing speaks against the laws ({written(self.p_value)})"
-        named = "; ".join(_blame(one) for one in self.suspects)
+        named = "; ".join(one.blame for one in self.suspects)
         return f"reports do not fit their laws ({written(self.p_value)}): {named}"
 
     def __str__(self) -> str:
@@ -137,13 +152,13 @@ class FitCheck:
         return "\n".join([self.verdict, *lines, *left])
 
 
-def _blame(one: GroupFit) -> str:
-    told = [f"sends like epsilon {one.sends}, not {one.epsilon:g}"] if one.wrong_epsilon else []
-    return f"{one.name}: {', '.join([*told, *map(str, one.sticking_out)])}"
-
-
 @one_blas_thread
-def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = None) -> FitCheck:
+def check_fit(
+    evidence: Evidence,
+    level: float = 0.95,
+    start: Start | None = None,
+    aware: ChoiceAwareEstimate | None = None,
+) -> FitCheck:
     """Test whether each group's reports are what its mechanism would send.
 
     With theta estimated from everyone, theta_1 = theta_w + C (g - 1), let T be sums of features
@@ -156,6 +171,11 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
     they would be in draws of the reports. A departure moves theta, and with it the residuals of
     the others: the clearest is named first, fitted (an epsilon; so many reports too many), and only
     what it leaves is looked at again. `start` is a maximum likelihood estimate at hand.
+
+    All of that takes the choice to be free: where it depends on the value, theta is no group's, and
+    what is named means nothing. Ask `check_choice` first and, where it rejects, give
+    `aware=fw.choice_aware(evidence)`: each law then acts on the values of those who choose it,
+    theta_m(x) = theta(x) c_m(x) / s_m, and what other theta and c would explain is nobody's fault.
 
     A group that alone determines theta cannot be contradicted: see `GroupFit.share`.
 
@@ -177,10 +197,11 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
             f"{_LARGEST:,}. Ask check_choice, which takes more."
         )
     names = names_of(evidence)
-    mode = gibu(evidence).theta if start is None else theta_of(start, evidence.alphabet)
-    skipped = [place for place, one in enumerate(evidence.groups) if one.people < _FEWEST]
-    first = Departures.of(evidence, mode, skipped)
-    untested = _untested(evidence, first, skipped)
+    mode = None if start is None else theta_of(start, evidence.alphabet)
+    crowd = Crowd.of(evidence, None, mode) if aware is None else _choosing(evidence, aware)
+    skipped = [place for place, one in enumerate(evidence.groups) if too_small(one)]
+    first = Departures.of(evidence, crowd, skipped)
+    untested = _untested(evidence, first)
     if len(untested) == len(names):
         why = "; ".join(f"{names[place]} is not, {reason}" for place, reason in untested.items())
         raise EvidenceError(
@@ -188,23 +209,29 @@ def check_fit(evidence: Evidence, level: float = 0.95, start: Start | None = Non
         )
     null = Null.of(first)
     found = explained(evidence, first, null, 1 - level, skipped)
-    shares = _shares(evidence, first)
+    shares = crowd.held(evidence)
     told = _Told(evidence, first, null, found)
     groups = tuple(
         told.group(place, name, float(shares[place]))
         for place, name in enumerate(names)
         if place not in untested
     )
-    left_out = {names[place]: why for place, why in untested.items()}
-    return FitCheck(null.least(first), level, groups, left_out)
+    return FitCheck(
+        p_value=null.least(first),
+        level=level,
+        groups=groups,
+        left_out={names[place]: why for place, why in untested.items()},
+        left_p=null.least(found.left),
+        amended=found.amended,
+    )
 
 
-def _untested(evidence: Evidence, first: Departures, skipped: list[int]) -> dict[int, str]:
+def _untested(evidence: Evidence, first: Departures) -> dict[int, str]:
     """Say which groups cannot be tested, and why."""
     found = {}
     for place, group in enumerate(evidence.groups):
-        if place in skipped:
-            found[place] = f"of {several(group.people, 'person')}, and {_FEWEST} are needed"
+        if few := too_small(group):
+            found[place] = few
         elif not np.any(first.groups == place):
             found[place] = "for its outputs cannot be listed"
         elif not first.testable[first.groups == place].any():
@@ -215,15 +242,17 @@ def _untested(evidence: Evidence, first: Departures, skipped: list[int]) -> dict
     return found
 
 
-def _shares(evidence: Evidence, first: Departures) -> FloatArray:
-    """Return the part of the information that each group holds: trace(s_m K_m C) over all."""
-    found = [
-        law.people
-        * float(np.sum(group.mechanism.moments(first.theta).information() * first.spread))
-        for group, law in zip(evidence.groups, first.laws, strict=True)
-    ]
-    total = sum(found)
-    return np.array(found) / total if total > 0 else np.zeros(len(found))
+def _choosing(evidence: Evidence, aware: ChoiceAwareEstimate) -> Crowd:
+    """Return the people of evidence, by what a choice-aware estimate of it says of them."""
+    if not isinstance(aware, ChoiceAwareEstimate):
+        raise ParameterError(
+            f"aware={shown(aware)}: expected what fw.choice_aware(evidence) returns, or None."
+        )
+    if (aware.alphabet, aware.mechanisms) != (evidence.alphabet, evidence.mechanisms):
+        raise ParameterError(
+            "aware is an estimate of other evidence: expected fw.choice_aware of this one."
+        )
+    return Crowd.of(evidence, ChoiceLaw.of(aware), aware.theta)
 
 
 @dataclass(frozen=True, eq=False)

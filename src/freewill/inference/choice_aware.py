@@ -20,6 +20,7 @@ from freewill.inference.choice_bases import Basis, BasisName, basis_of, ladder
 from freewill.inference.choice_fit import ChoiceFit, Free, corrected, fit, narrowed
 from freewill.inference.choice_intervals import JointEstimate, Together
 from freewill.inference.choice_model import ChoiceModel, beside_constants, projected
+from freewill.inference.groups import name_of
 from freewill.inference.intervals import Intervals
 from freewill.inference.work import Work
 from freewill.solvers import OnStep, Solution, Status
@@ -303,6 +304,5 @@ def _blind(model: ChoiceModel, bases: list[Basis], free: Free) -> tuple[str, ...
         rows = np.kron(np.eye(basis.size), contrast)
         left, known = (float(np.trace(rows @ one @ rows.T)) for one in both)
         if not left > _LOST * known:
-            name = group.name or str(group.mechanism)
-            lost.append(f"how the choice of {name} depends on the value")
+            lost.append(f"how the choice of {name_of(group)} depends on the value")
     return tuple(lost)

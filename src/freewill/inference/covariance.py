@@ -41,8 +41,7 @@ class Covariance(Protocol):
 class DenseCovariance:
     """C as an array.
 
-    With J = K + c 1 1' for any c > 0, J theta = c 1 and C = J^-1 - theta theta' / c. J is scaled to
-    a unit diagonal before it is factored, and c is of the size of K.
+    See `inverse_on_simplex`.
     """
 
     parts: Weighted
@@ -59,25 +58,7 @@ class DenseCovariance:
     @cached_property
     def _inverse(self) -> tuple[FloatArray, FloatArray | None]:
         """C, and the directions that are lost, in rows, if any are."""
-        size = self.theta.size
-        constant = float(np.trace(self.information)) / size
-        if not constant > 0:
-            return np.zeros((size, size)), np.eye(size)
-        whole = self.information + constant
-        scale = 1 / np.sqrt(np.diag(whole))
-        scaled = whole * scale[:, None] * scale
-        factor, failed = lapack.dpotrf(scaled, lower=1)
-        lost = None
-        if failed or np.diag(factor).min() ** 2 < _LOST * size:
-            roots, vectors = np.linalg.eigh(scaled)
-            kept = roots > _LOST * size * roots[-1]
-            inverse = (vectors[:, kept] / roots[kept]) @ vectors[:, kept].T
-            lost = vectors[:, ~kept].T * scale if not kept.all() else None
-        else:
-            lower, _ = lapack.dpotri(factor, lower=1)
-            inverse = np.tril(lower) + np.tril(lower, -1).T
-        inverse = inverse * scale[:, None] * scale
-        return inverse - np.outer(self.theta, self.theta) / constant, lost
+        return inverse_on_simplex(self.information, self.theta)
 
     @property
     def matrix(self) -> FloatArray:
@@ -95,6 +76,38 @@ class DenseCovariance:
         if on_row is not None:
             on_row(len(rows))
         return np.asarray(found)
+
+
+def inverse_on_simplex(
+    information: FloatArray, theta: FloatArray
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return C = K^- where theta sums to 1, and the directions that are lost, in rows, if any are.
+
+    With J = K + c 1 1' for any c > 0, J theta = c 1 and C = J^-1 - theta theta' / c. J is scaled to
+    a unit diagonal before it is factored, and c is of the size of K. Unknowns behind theta, of
+    which K may tell as well, are free: 1 and theta are 0 there.
+    """
+    size, many = theta.size, len(information)
+    constant = float(np.trace(information[:size, :size])) / size
+    if not constant > 0:
+        return np.zeros((many, many)), np.eye(many)
+    whole = information.copy()
+    whole[:size, :size] += constant
+    scale = 1 / np.sqrt(np.diag(whole))
+    scaled = whole * scale[:, None] * scale
+    factor, failed = lapack.dpotrf(scaled, lower=1)
+    lost = None
+    if failed or np.diag(factor).min() ** 2 < _LOST * many:
+        roots, vectors = np.linalg.eigh(scaled)
+        kept = roots > _LOST * many * roots[-1]
+        inverse = (vectors[:, kept] / roots[kept]) @ vectors[:, kept].T
+        lost = vectors[:, ~kept].T * scale if not kept.all() else None
+    else:
+        lower, _ = lapack.dpotri(factor, lower=1)
+        inverse = np.tril(lower) + np.tril(lower, -1).T
+    inverse = inverse * scale[:, None] * scale
+    inverse[:size, :size] -= np.outer(theta, theta) / constant
+    return inverse, lost
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from freewill.errors import FreewillError
-from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group, grouped
+from freewill.inference.crowds import Crowd
 from freewill.inference.departures import Departures
 from freewill.inference.group_laws import at_epsilon, epsilon_of
 from freewill.types import FloatArray
@@ -83,6 +83,8 @@ class Explained:
     sizes: FloatArray = field(default_factory=lambda: np.zeros(0))
     """Epsilons really used; reports too many, or too few, on an output."""
     errors: FloatArray = field(default_factory=lambda: np.zeros(0))
+    amended: Evidence | None = None
+    """The evidence without the departures found, None where there are none."""
 
 
 def explained(
@@ -148,15 +150,16 @@ def _fitted(
         for which, kind in enumerate(kinds):
             before = sizes[which] if kind.amendable else kind.start
             sizes[which] = kind.bounded(before, before + moves[which])
-        if step == _ROUNDS:
-            break
         groups = list(evidence.groups)
         for kind, size in zip(kinds, sizes, strict=True):
             if kind.amendable:
                 groups[kind.group] = kind.amended(groups[kind.group], float(size))
         amended = Evidence(evidence.alphabet, tuple(groups))
-        now = Departures.of(amended, gibu(amended).theta, skipped)
-    return replace(found, left=now.without(found.places), sizes=sizes, errors=errors)
+        if step == _ROUNDS:
+            break
+        now = Departures.of(amended, Crowd.of(amended, first.crowd.law), skipped)
+    left = now.without(found.places)
+    return replace(found, left=left, sizes=sizes, errors=errors, amended=amended)
 
 
 @dataclass(frozen=True)

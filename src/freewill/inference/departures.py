@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from freewill.evidence import Evidence
+from freewill.inference.crowds import Crowd
 from freewill.inference.group_laws import GroupLaw, law_of
-from freewill.inference.information import information_of, pulled
-from freewill.inference.one_step import slope_at
+from freewill.inference.information import pulled
 from freewill.types import BoolArray, FloatArray, IntArray
 
 _DRAWS, _FEWEST_DRAWS = 1000, 400
@@ -37,17 +37,15 @@ class Departures:
     proportion to their covariances with its own.
     """
 
-    theta: FloatArray
-    """theta_w."""
+    crowd: Crowd
+    """Whose values the laws act on, at theta_w."""
     laws: tuple[GroupLaw, ...]
     groups: IntArray
     """To which group each residual belongs."""
     epsilons: BoolArray
     """Which residuals are scores of an epsilon; the others are of outputs."""
     slopes: FloatArray
-    """n_m B, a row a residual."""
-    spread: FloatArray
-    """C / n."""
+    """n_m B, a row a residual, by all that is unknown: n_m B J_m where the choice is, too."""
     residuals: FloatArray
     variances: FloatArray
     known: FloatArray
@@ -56,27 +54,23 @@ class Departures:
     """Which residuals are asked for: not those of groups that are too small."""
 
     @classmethod
-    def of(cls, evidence: Evidence, mode: FloatArray, skipped: Sequence[int] = ()) -> "Departures":
-        """Take the residuals at the most likely theta, pulled inside."""
-        people = evidence.people
-        theta = pulled(mode, people)
-        laws = tuple(law_of(group, theta) for group in evidence.groups)
-        parts = [(one.mechanism, one.people / people, one.name) for one in evidence.groups]
-        spread = information_of(evidence.alphabet, parts, theta, people).covariance
+    def of(cls, evidence: Evidence, crowd: Crowd, skipped: Sequence[int] = ()) -> "Departures":
+        """Take the residuals of evidence of such people."""
+        laws = tuple(map(law_of, evidence.groups, crowd.values))
         sizes = [law.sums.size for law in laws]
         groups = np.repeat(np.arange(len(laws)), sizes)
         ends = np.cumsum(sizes) - 1
         epsilons = np.zeros(groups.size, dtype=np.bool_)
         epsilons[[end for end, law in zip(ends, laws, strict=True) if law.has_epsilon]] = True
-        slopes = np.concatenate([law.people * law.slopes for law in laws])
-        known = np.concatenate([law.variances() for law in laws])
-        step = spread @ (people * (slope_at(evidence, theta) - 1))
-        residuals = np.concatenate([law.sums for law in laws]) - slopes @ step
-        variances = known - np.einsum("ij,ij->i", slopes @ spread, slopes)
-        asked = ~np.isin(groups, skipped)
-        return cls(
-            theta, laws, groups, epsilons, slopes, spread, residuals, variances, known, asked
+        slopes = np.concatenate(
+            [crowd.along(place, law.people * law.slopes) for place, law in enumerate(laws)]
         )
+        known = np.concatenate([law.variances() for law in laws])
+        step = crowd.spread @ crowd.slope(evidence)
+        residuals = np.concatenate([law.sums for law in laws]) - slopes @ step
+        variances = known - np.einsum("ij,ij->i", slopes @ crowd.spread, slopes)
+        asked = ~np.isin(groups, skipped)
+        return cls(crowd, laws, groups, epsilons, slopes, residuals, variances, known, asked)
 
     @cached_property
     def testable(self) -> BoolArray:
@@ -86,7 +80,7 @@ class Departures:
 
     def column(self, place: int) -> FloatArray:
         """Return the covariances of all residuals with one."""
-        found = -self.slopes @ (self.spread @ self.slopes[place])
+        found = -self.slopes @ (self.crowd.spread @ self.slopes[place])
         group = int(self.groups[place])
         own = np.flatnonzero(self.groups == group)
         found[own] += self.laws[group].covariances(place - int(own[0]))
@@ -154,7 +148,7 @@ class Departures:
         """
         rng, number = np.random.default_rng(0), len(self.laws)
         many = int(np.clip(_WORK // max(1, self.slopes.size), _FEWEST_DRAWS, _DRAWS))
-        people = sum(law.people for law in self.laws)
+        people, theta = sum(law.people for law in self.laws), self.crowd.theta
         # Bits are drawn as normal numbers already.
         whole = np.array([law.counted for law in self.laws])[self.groups] & ~self.epsilons
         found = np.zeros((many, 2 * number))
@@ -162,9 +156,11 @@ class Departures:
         for start in range(0, many, each):
             some = min(each, many - start)
             pairs = [law.draws(rng, some) for law in self.laws]
-            steps = np.asarray(sum(pair[1] for pair in pairs)) @ self.spread
+            scores = [self.crowd.along(place, pair[1]) for place, pair in enumerate(pairs)]
+            steps = np.asarray(sum(scores)) @ self.crowd.spread
             sums = np.concatenate([pair[0] for pair in pairs], axis=1)
-            moved = _positive(self.theta + steps, people) - self.theta
+            moved = steps.copy()
+            moved[:, : theta.size] = _positive(theta + steps[:, : theta.size], people) - theta
             expected = np.maximum(self.expected + moved @ self.slopes.T, _LEFT * self.expected)
             drawn = self._rooted(sums - steps @ self.slopes.T, expected, self.testable & whole)
             found[start : start + some] = self.largest(drawn)

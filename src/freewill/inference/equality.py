@@ -157,6 +157,26 @@ def smooth_differences(theta: FloatArray, alphabet: Alphabet) -> FloatArray:
     return np.asarray((vectors[:, largest] * np.sqrt(np.maximum(roots[largest], 0.0))).T * weight)
 
 
+def displacements(theta: FloatArray, alphabet: Alphabet) -> FloatArray:
+    """Return how theta changes where everybody moves by a cell: along a line, north and east.
+
+    Half of the difference between a cell forth and a cell back; at the border people stay.
+
+    >>> import freewill as fw
+    >>> displacements(np.array([0.5, 0.3, 0.2]), fw.Linear(0, 2))
+    array([[-0.4 ,  0.15,  0.25]])
+    """
+    plane = alphabet.plane or (1, alphabet.size)
+    cells, rows = theta.reshape(plane), []
+    for axis, count in enumerate(plane):
+        if count > 1:
+            beside = np.moveaxis(cells, axis, 0)
+            forth = np.concatenate([0 * beside[:1], beside[:-2], beside[-2:-1] + beside[-1:]])
+            back = np.concatenate([beside[:1] + beside[1:2], beside[2:], 0 * beside[:1]])
+            rows.append(np.moveaxis((forth - back) / 2, 0, axis).ravel())
+    return np.array(rows).reshape(len(rows), theta.size)
+
+
 def _tilted(theta: FloatArray, functions: FloatArray) -> FloatArray:
     return np.asarray(theta * (functions - (functions @ theta)[:, None]))
 

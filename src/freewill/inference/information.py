@@ -26,6 +26,8 @@ DENSE = 1024
 _MATRIX_BYTES = 1 << 29
 PULL = 0.5
 """People that the uniform distribution counts for, a value, when theta is pulled inside."""
+_CONSTANT = 1e-12
+"""Relative range of a functional that is constant but for rounding."""
 _HAIR = 1e-9
 """Share of the uniform distribution in a theta that is given, so that nothing divides by 0."""
 
@@ -130,7 +132,9 @@ class Information:
         """Return the share of the information that one group's reports hold, 0 to 1.
 
         Of one functional h it is u'K_m u / u'K u with u = C h; of everything, the mean over the
-        k - 1 directions in which theta may move: trace(C K_m) / (k - 1).
+        k - 1 directions in which theta may move: trace(C K_m) / (k - 1). 0 where there is nothing
+        to hold: of a functional that is constant, or of which the reports tell nothing, and of
+        everything where there is one value alone, or no report tells of any.
         """
         places = self._places(mechanism)
         if of is None:
@@ -138,14 +142,19 @@ class Information:
         weights = weights_of(of, self.alphabet)
         if len(weights.rows) != 1:
             raise ParameterError("share is of one functional, or of none for all together.")
+        row = weights.rows[0]
+        if np.ptp(row) <= _CONSTANT * np.abs(row).max():
+            return 0.0
         direction = self.influences(weights.rows)[0]
+        if not np.isfinite(direction).all():
+            return 0.0
         parts = np.array(
             [
                 share * float(direction @ moments.product(direction))
                 for (_, share, _), moments in zip(self.parts, self.moments, strict=True)
             ]
         )
-        return float(parts[places].sum() / parts.sum())
+        return float(parts[places].sum() / parts.sum()) if parts.sum() > 0 else 0.0
 
     def _share_of_all(self, places: list[int]) -> float:
         held = self._covariance
@@ -155,8 +164,9 @@ class Information:
                 f"matrix of them: ask for the share of a functional, share(mechanism, of=...)."
             )
         own = sum(held.parts[place][0] * held.parts[place][1].information() for place in places)
-        matrix = held.matrix
-        return float(np.sum(matrix * own) / np.sum(matrix * held.information))
+        # How many directions are told: a whole number, but for rounding.
+        told = float(np.sum(held.matrix * held.information))
+        return float(np.sum(held.matrix * own)) / told if told > 0.5 else 0.0
 
     def _places(self, mechanism: Mechanism | str) -> list[int]:
         if not isinstance(mechanism, str) and not is_mechanism(mechanism):

@@ -14,6 +14,7 @@ from freewill.evidence import Evidence, Group, checked_evidence
 from freewill.frames import frame
 from freewill.inference.atoms import AtomFit, AtomModel, watched
 from freewill.inference.doubted import DoubtedOneStep
+from freewill.inference.groups import name_of
 from freewill.inference.information import several_people
 from freewill.inference.intervals import Intervals, intervals, intervals_from
 from freewill.solvers import OnStep
@@ -203,7 +204,7 @@ def robust(
         price=best.price,
         kept=kept,
         doubted=doubted,
-        watched=tuple(_name(group) for group in evidence.groups if watched(group)),
+        watched=tuple(name_of(group) for group in evidence.groups if watched(group)),
     )
 
 
@@ -291,7 +292,7 @@ def _set_aside(evidence: Evidence, fit: AtomFit) -> tuple[SetAside, ...]:
         (there,) = np.nonzero(own)
         for place, output in zip(there.tolist(), _outputs(group, there), strict=True):
             reports = float(own[place]) * evidence.people
-            found.append(SetAside(_name(group), output, int(group.counts[place]), reports))
+            found.append(SetAside(name_of(group), output, int(group.counts[place]), reports))
     return tuple(sorted(found, key=lambda one: -one.reports))
 
 
@@ -324,10 +325,6 @@ def _kept(evidence: Evidence, fit: AtomFit) -> tuple[Evidence, tuple[IntArray, .
         groups.append(group)
         doubted.append(there)
     return Evidence(evidence.alphabet, tuple(groups)), tuple(doubted)
-
-
-def _name(group: Group) -> str:
-    return group.name or str(group.mechanism)
 
 
 def _word(output: Any) -> str:

@@ -1,6 +1,7 @@
 """Tails: the chance that a weighted sum of squares exceeds a value, and how it is written."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import brentq
@@ -10,6 +11,8 @@ from freewill.types import FloatArray
 
 _NEGLIGIBLE = 1e-9
 """Weights, as shares of the largest, that change nothing."""
+_LEAST, _MOST = 1e-300, 0.99
+"""Between which p-values are combined."""
 _NEAR = 1e-3
 """Distance to the mean, in standard deviations, within which the formula is 0 / 0."""
 
@@ -53,6 +56,22 @@ def _tail(value: float, weights: FloatArray) -> float:
     root = math.copysign(math.sqrt(max(2 * point * value + float(np.log(kept).sum()), 0.0)), point)
     curve = point * math.sqrt(2 * float(np.sum(np.square(weights / kept))))
     return float(ndtr(-root - math.log(curve / root) / root))
+
+
+def combined(p_values: Sequence[float]) -> float:
+    """Return the p-value of several tests of one hypothesis, however they depend on each other.
+
+    If p is uniform, cot(pi p) is a Cauchy number, and so is the mean of several, exactly where they
+    are independent and in the tail whatever they are (Liu and Xie, 2020):
+
+        p = P(Cauchy > mean_i cot(pi p_i)).
+
+    >>> round(combined([0.03, 0.03]), 4), round(combined([0.001, 0.6]), 4)
+    (0.03, 0.002)
+    """
+    # A p-value of 1 would outweigh all others.
+    found = [1 / math.tan(math.pi * min(max(p, _LEAST), _MOST)) for p in p_values]
+    return math.atan2(1.0, math.fsum(found) / len(found)) / math.pi
 
 
 def written(p_value: float) -> str:

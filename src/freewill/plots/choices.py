@@ -9,7 +9,7 @@ import numpy as np
 from freewill.alphabets import Alphabet
 from freewill.alphabets.coarser import as_groups
 from freewill.errors import ParameterError, printable, several, shown
-from freewill.inference import ChoiceAwareEstimate
+from freewill.inference import ChoiceAwareEstimate, groups
 from freewill.mechanisms.base import brief
 from freewill.plots.canvas import (
     FAINT,
@@ -100,9 +100,9 @@ def refuse_crowd(alphabet: Alphabet, mechanisms: int) -> None:
 
 def names_of(estimate: ChoiceAwareEstimate) -> list[str]:
     """Return what the mechanisms are called: by the survey, else by what they are."""
-    groups = () if estimate.evidence is None else estimate.evidence.groups
-    named = [one.name or brief(one.mechanism) for one in groups]
-    return named or [brief(one) for one in estimate.mechanisms]
+    if estimate.evidence is None:
+        return [brief(one) for one in estimate.mechanisms]
+    return groups.names_of(estimate.evidence, short=True)
 
 
 @dataclass(frozen=True, eq=False)
