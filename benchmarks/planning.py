@@ -21,7 +21,7 @@ import freewill as fw
 from benchmarks.intervals import Case, evidence_of, setting_of
 from benchmarks.simulated import options, tabulate
 from freewill.inference.distance import norm_on
-from freewill.inference.predicted import Design
+from freewill.inference.planning.predicted import Design
 from freewill.types import FloatArray
 
 CASES = (

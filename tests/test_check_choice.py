@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import cauchy, chi2, kstest
 
 import freewill as fw
-from freewill.inference.check_choice import _Scores, holm
+from freewill.inference.choice.check import _Scores, holm
+from freewill.inference.choice.preferences import preference
 from freewill.inference.equality import displacements
 from freewill.inference.information import pulled
-from freewill.inference.preferences import preference
 from freewill.inference.tails import combined, weighted_chi_square_tail
 
 AGES = fw.Linear(0, 19)

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.inference.crowds import Crowd
-from freewill.inference.departures import Departures, rooted_deviance
-from freewill.inference.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of
 from freewill.inference.information import pulled
+from freewill.inference.laws.crowds import Crowd
+from freewill.inference.laws.departures import Departures, rooted_deviance
+from freewill.inference.laws.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of
 
 AGES = fw.Linear(0, 19)
 MIXED = (fw.Geometric(AGES, 0.5), fw.KRR(AGES, 2.0), fw.RAPPOR(AGES, 3.0))

@@ -19,8 +19,8 @@ from choice_cases import (
     naive_value,
     slope_of,
 )
-from freewill.inference.choice_bases import ladder
-from freewill.inference.choice_model import softmax
+from freewill.inference.choice.bases import ladder
+from freewill.inference.choice.model import softmax
 from streams_cases import partly_in_files
 
 

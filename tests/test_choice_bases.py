@@ -9,7 +9,7 @@ from hypothesis import given
 from scipy.interpolate import BSpline
 
 import freewill as fw
-from freewill.inference.choice_bases import basis_of, contrasts, ladder
+from freewill.inference.choice.bases import basis_of, contrasts, ladder
 
 MENU = fw.Categorical(["yes", "no", "won't say"])
 

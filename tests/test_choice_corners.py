@@ -165,7 +165,7 @@ def test_what_cannot_be_done_is_refused_before_the_work(
         raise AssertionError("the work began")
 
     # By its name the module is hidden behind the function.
-    monkeypatch.setattr(import_module("freewill.inference.choice_aware"), "gibu", never)
+    monkeypatch.setattr(import_module("freewill.inference.choice.aware"), "gibu", never)
     with pytest.raises(fw.ParameterError) as refused:
         fw.choice_aware(fw.collect([(one, [0, 1]) for one in mechanisms]), basis)
     assert words in str(refused.value)

@@ -15,9 +15,9 @@ from choice_cases import (
     random_choice,
     slope_of,
 )
-from freewill.inference.choice_bases import ladder
-from freewill.inference.choice_intervals import joint_estimate
-from freewill.inference.choice_model import ChoiceModel
+from freewill.inference.choice.bases import ladder
+from freewill.inference.choice.intervals import joint_estimate
+from freewill.inference.choice.model import ChoiceModel
 
 
 @pytest.mark.parametrize("mechanisms", [MIXED, BITS], ids=["symbols", "bits"])

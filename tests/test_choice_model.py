@@ -18,9 +18,9 @@ from choice_cases import (
     random_choice,
     slope_of,
 )
-from freewill.inference import choice_model
-from freewill.inference.choice_bases import basis_of, ladder
-from freewill.inference.choice_model import ChoiceModel
+from freewill.inference.choice import model as choice_model
+from freewill.inference.choice.bases import basis_of, ladder
+from freewill.inference.choice.model import ChoiceModel
 
 
 @pytest.mark.parametrize("mechanisms", [MIXED, BITS], ids=["symbols", "bits"])

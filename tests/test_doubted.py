@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from forged_cases import FOUR, TRUTH, honest, with_forged
-from freewill.inference.doubted import DoubtedOneStep
+from freewill.inference.forged.doubted import DoubtedOneStep
 from freewill.operators import probabilities
 
 LINE = fw.Linear(0, 7)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.inference.choice_model import softmax
-from freewill.inference.crowds import ChoiceLaw, Crowd
-from freewill.inference.departures import Departures
-from freewill.inference.fit_beside_choice import fit_beside_choice
+from freewill.inference.choice.model import softmax
+from freewill.inference.laws.beside_choice import fit_beside_choice
+from freewill.inference.laws.crowds import ChoiceLaw, Crowd
+from freewill.inference.laws.departures import Departures
 
 AGES = fw.Linear(0, 19)
 BELL = np.exp(-(((np.arange(20) - 9) / 4) ** 2))

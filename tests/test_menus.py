@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.inference.menus import candidates
-from freewill.inference.predicted import Design
+from freewill.inference.planning.menus import candidates
+from freewill.inference.planning.predicted import Design
 
 LINE = fw.Linear(0, 20, 5)
 ALPHABETS = [

@@ -10,10 +10,10 @@ from scipy.optimize import nnls
 from scipy.stats import binom, chi2
 
 import freewill as fw
-from freewill.inference import planning
 from freewill.inference.information import DENSE
-from freewill.inference.predicted import Design, Projected
-from freewill.inference.truths import truths
+from freewill.inference.planning import plan as planning
+from freewill.inference.planning.predicted import Design, Projected
+from freewill.inference.planning.truths import truths
 
 LINE = fw.Linear(0, 19)
 MENU = fw.Categorical(["a", "b", "c"])

@@ -13,7 +13,7 @@ import freewill as fw
 from cli_cases import run
 from forged_cases import FOUR, LINE, TRUTH, honest, with_forged
 from freewill.estimators.estimate import default_tolerance
-from freewill.inference.atoms import AtomFit, AtomModel
+from freewill.inference.forged.atoms import AtomFit, AtomModel
 from freewill.operators import AtomOperator, probabilities
 from streams_cases import partly_in_files
 
@@ -227,7 +227,7 @@ def test_reports_in_files_are_refused() -> None:
 
 
 def test_laws_too_large_for_an_array_give_the_same(monkeypatch) -> None:
-    from freewill.inference import atoms  # noqa: PLC0415
+    from freewill.inference.forged import atoms  # noqa: PLC0415
 
     evidence = with_forged(honest(FOUR, 8), FOUR[2], 27, 500)
     bits = fw.RAPPOR(LINE, 2.0)

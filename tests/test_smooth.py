@@ -11,9 +11,9 @@ from scipy.linalg import expm
 import freewill as fw
 from freewill.errors import FreewillError
 from freewill.estimators.estimate import likelihood_of
-from freewill.inference.kernels import Kernels
-from freewill.inference.sieve import Sieves, degrees_of_freedom
-from freewill.inference.smooth import average, weighted
+from freewill.inference.smoothing.kernels import Kernels
+from freewill.inference.smoothing.sieve import Sieves, degrees_of_freedom
+from freewill.inference.smoothing.smooth import average, weighted
 from freewill.operators import probabilities
 from freewill.streams import Block, Stream
 from problems import CITY, COIN, LINE, MIXTURES, expected, random_truth, simulated

@@ -19,9 +19,9 @@ from freewill.estimators import Estimate
 from freewill.estimators.identifiability import in_words
 from freewill.evidence import Evidence
 from freewill.inference import ChoiceCheck, check_choice, check_fit, information
-from freewill.inference.fit_beside_choice import fit_beside_choice
 from freewill.inference.groups import names_of
 from freewill.inference.information import pulled, several_people
+from freewill.inference.laws.beside_choice import fit_beside_choice
 from freewill.progress import progress
 from freewill.readable import FEW
 

@@ -12,8 +12,8 @@ from freewill.estimators import Estimate
 from freewill.estimators.estimate import default_tolerance
 from freewill.evidence import Evidence
 from freewill.inference import ChoiceAwareEstimate, check_choice
+from freewill.inference.choice.preferences import preference
 from freewill.inference.groups import names_of as group_names
-from freewill.inference.preferences import preference
 from freewill.plots.choices import names_of, refuse_crowd
 from freewill.progress import progress
 from freewill.readable.page import quick

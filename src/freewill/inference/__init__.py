@@ -1,18 +1,18 @@
 """How sure a number is: information, intervals, and estimates that are not the most likely."""
 
 from freewill.inference import functionals
-from freewill.inference.check_choice import ChoiceCheck, check_choice
-from freewill.inference.check_fit import FitCheck, check_fit
-from freewill.inference.choice_aware import ChoiceAwareEstimate, choice_aware
+from freewill.inference.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.inference.choice.check import ChoiceCheck, check_choice
 from freewill.inference.compare import Comparison, compare
+from freewill.inference.forged.robust import RobustEstimate, SetAside, robust
 from freewill.inference.functionals import Functionals, Quantiles
 from freewill.inference.information import Information, information
 from freewill.inference.intervals import Intervals, intervals
-from freewill.inference.menus import Menu, Offer, menu
+from freewill.inference.laws.check import FitCheck, check_fit
 from freewill.inference.one_step import one_step
-from freewill.inference.planning import Plan, plan
-from freewill.inference.robust import RobustEstimate, SetAside, robust
-from freewill.inference.smooth import SmoothEstimate, smooth
+from freewill.inference.planning.menus import Menu, Offer, menu
+from freewill.inference.planning.plan import Plan, plan
+from freewill.inference.smoothing.smooth import SmoothEstimate, smooth
 
 __all__ = [
     "ChoiceAwareEstimate",

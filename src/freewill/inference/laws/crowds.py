@@ -8,8 +8,8 @@ from freewill.errors import ParameterError
 from freewill.estimators.estimate import default_tolerance
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence
-from freewill.inference.choice_aware import ChoiceAwareEstimate
-from freewill.inference.choice_model import ChoiceModel
+from freewill.inference.choice.aware import ChoiceAwareEstimate
+from freewill.inference.choice.model import ChoiceModel
 from freewill.inference.covariance import inverse_on_simplex
 from freewill.inference.information import information_of, pulled
 from freewill.inference.one_step import slope_at

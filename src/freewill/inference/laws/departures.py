@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from freewill.evidence import Evidence
-from freewill.inference.crowds import Crowd
-from freewill.inference.group_laws import GroupLaw, law_of
 from freewill.inference.information import pulled
+from freewill.inference.laws.crowds import Crowd
+from freewill.inference.laws.group_laws import GroupLaw, law_of
 from freewill.types import BoolArray, FloatArray, IntArray
 
 _DRAWS, _FEWEST_DRAWS = 1000, 400

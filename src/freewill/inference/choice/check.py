@@ -9,12 +9,12 @@ from freewill.errors import EvidenceError, several
 from freewill.estimators.estimate import Start, theta_of
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group
+from freewill.inference.choice.preferences import preference
 from freewill.inference.equality import displacements, single_differences, smooth_differences
 from freewill.inference.functionals import checked_level
 from freewill.inference.groups import names_of, too_small
 from freewill.inference.information import Information, information_of, pulled, several_people
 from freewill.inference.one_step import slope_at
-from freewill.inference.preferences import preference
 from freewill.inference.tails import combined, weighted_chi_square_tail, written
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray

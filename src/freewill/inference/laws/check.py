@@ -9,14 +9,14 @@ from freewill.alphabets import readable
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.estimators.estimate import Start, theta_of
 from freewill.evidence import Evidence
-from freewill.inference.choice_aware import ChoiceAwareEstimate
-from freewill.inference.crowds import ChoiceLaw, Crowd
-from freewill.inference.culprits import Explained, Null, explained
-from freewill.inference.departures import Departures
+from freewill.inference.choice.aware import ChoiceAwareEstimate
 from freewill.inference.functionals import checked_level
-from freewill.inference.group_laws import epsilon_of
 from freewill.inference.groups import names_of, too_small
 from freewill.inference.information import several_people
+from freewill.inference.laws.crowds import ChoiceLaw, Crowd
+from freewill.inference.laws.culprits import Explained, Null, explained
+from freewill.inference.laws.departures import Departures
+from freewill.inference.laws.group_laws import epsilon_of
 from freewill.inference.tails import written
 from freewill.solvers.threads import one_blas_thread
 

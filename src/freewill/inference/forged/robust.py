@@ -12,8 +12,8 @@ from freewill.estimators.estimate import Estimate, default_tolerance, positive, 
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group, checked_evidence
 from freewill.frames import frame
-from freewill.inference.atoms import AtomFit, AtomModel, watched
-from freewill.inference.doubted import DoubtedOneStep
+from freewill.inference.forged.atoms import AtomFit, AtomModel, watched
+from freewill.inference.forged.doubted import DoubtedOneStep
 from freewill.inference.groups import name_of
 from freewill.inference.information import several_people
 from freewill.inference.intervals import Intervals, intervals, intervals_from

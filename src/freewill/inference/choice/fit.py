@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from freewill.inference.choice_bases import Basis
-from freewill.inference.choice_model import ChoiceModel, Place, Score, beside_constants, projected
+from freewill.inference.choice.bases import Basis
+from freewill.inference.choice.model import ChoiceModel, Place, Score, beside_constants, projected
 from freewill.solvers import Solution
 from freewill.types import FloatArray
 

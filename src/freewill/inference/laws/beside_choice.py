@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from freewill.estimators.estimate import Start
 from freewill.evidence import Evidence
-from freewill.inference.check_fit import FitCheck, check_fit
-from freewill.inference.choice_aware import ChoiceAwareEstimate, choice_aware
-from freewill.inference.choice_bases import BasisName
+from freewill.inference.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.inference.choice.bases import BasisName
+from freewill.inference.laws.check import FitCheck, check_fit
 from freewill.inference.tails import written
 
 _FEW = 2

@@ -10,8 +10,8 @@ from freewill.errors import ParameterError, closest, several, shown
 from freewill.estimators import Estimate
 from freewill.inference.functionals import Quantiles, Weights, asked, weights_of
 from freewill.inference.information import DENSE
-from freewill.inference.needed import MOST_PEOPLE
-from freewill.inference.truths import truths
+from freewill.inference.planning.needed import MOST_PEOPLE
+from freewill.inference.planning.truths import truths
 from freewill.survey import Survey
 from freewill.types import FloatArray, IntArray, distribution, numbers
 

@@ -16,10 +16,10 @@ from freewill.estimators.estimate import (
 )
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, checked_evidence
-from freewill.inference.choice_bases import Basis, BasisName, basis_of, ladder
-from freewill.inference.choice_fit import ChoiceFit, Free, corrected, fit, narrowed
-from freewill.inference.choice_intervals import JointEstimate, Together
-from freewill.inference.choice_model import ChoiceModel, beside_constants, projected
+from freewill.inference.choice.bases import Basis, BasisName, basis_of, ladder
+from freewill.inference.choice.fit import ChoiceFit, Free, corrected, fit, narrowed
+from freewill.inference.choice.intervals import JointEstimate, Together
+from freewill.inference.choice.model import ChoiceModel, beside_constants, projected
 from freewill.inference.groups import name_of
 from freewill.inference.intervals import Intervals
 from freewill.inference.work import Work

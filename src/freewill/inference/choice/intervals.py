@@ -10,8 +10,8 @@ from scipy.special import ndtri
 from freewill.alphabets import Alphabet
 from freewill.errors import ParameterError, shown
 from freewill.inference.bands import band
-from freewill.inference.choice_bases import Basis
-from freewill.inference.choice_model import ChoiceModel, Inverse, softmax, with_constant
+from freewill.inference.choice.bases import Basis
+from freewill.inference.choice.model import ChoiceModel, Inverse, softmax, with_constant
 from freewill.inference.functionals import Quantiles, asked, cdf, checked_level, weights_of
 from freewill.inference.intervals import Intervals, advice_on, quantiles_of, single
 from freewill.types import FloatArray

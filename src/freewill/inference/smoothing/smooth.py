@@ -17,8 +17,8 @@ from freewill.estimators.estimate import (
 )
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, checked_evidence
-from freewill.inference.kernels import Kernels
-from freewill.inference.sieve import Fit, Sieves
+from freewill.inference.smoothing.kernels import Kernels
+from freewill.inference.smoothing.sieve import Fit, Sieves
 from freewill.solvers import OnStep, Solution, Status
 from freewill.solvers.likelihood import Certificate
 from freewill.solvers.solution import Trace

@@ -9,8 +9,8 @@ import numpy as np
 from freewill.errors import EvidenceError, ParameterError, several
 from freewill.estimators.estimate import likelihood_of
 from freewill.evidence import Evidence
-from freewill.inference.kernels import Kernels
 from freewill.inference.maximum import dense_maximum
+from freewill.inference.smoothing.kernels import Kernels
 from freewill.limits import refuse_beyond
 from freewill.operators import DenseOperator
 from freewill.solvers import Likelihood, Solution, Status

@@ -8,9 +8,9 @@ from scipy.special import ndtr
 
 from freewill.errors import FreewillError
 from freewill.evidence import Evidence, Group, grouped
-from freewill.inference.crowds import Crowd
-from freewill.inference.departures import Departures
-from freewill.inference.group_laws import at_epsilon, epsilon_of
+from freewill.inference.laws.crowds import Crowd
+from freewill.inference.laws.departures import Departures
+from freewill.inference.laws.group_laws import at_epsilon, epsilon_of
 from freewill.types import FloatArray
 
 _MOST = 10

@@ -13,15 +13,20 @@ from freewill.errors import ParameterError, SurveyError, several, shown
 from freewill.estimators import Estimate
 from freewill.inference.functionals import Weights
 from freewill.inference.information import DENSE
-from freewill.inference.needed import MOST_PEOPLE, REACH, needed_for_emd, needed_for_interval
-from freewill.inference.plan_inputs import (
+from freewill.inference.planning.inputs import (
     checked_people,
     checked_shares,
     checked_target,
     checked_truths,
     checked_weights,
 )
-from freewill.inference.predicted import Design, Expected
+from freewill.inference.planning.needed import (
+    MOST_PEOPLE,
+    REACH,
+    needed_for_emd,
+    needed_for_interval,
+)
+from freewill.inference.planning.predicted import Design, Expected
 from freewill.solvers.threads import one_blas_thread
 from freewill.survey import Survey
 from freewill.types import FloatArray, IntArray

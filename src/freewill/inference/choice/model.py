@@ -10,7 +10,7 @@ from scipy.linalg import cho_solve, cholesky, lapack
 from freewill.errors import EvidenceError, ParameterError, several
 from freewill.estimators.estimate import refuse_empty
 from freewill.evidence import Evidence
-from freewill.inference.choice_bases import Basis, contrasts
+from freewill.inference.choice.bases import Basis, contrasts
 from freewill.inference.information import pulled, refuse_unheld
 from freewill.inference.maximum import dense_maximum
 from freewill.limits import refuse_beyond

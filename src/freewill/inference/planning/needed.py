@@ -4,7 +4,7 @@ import math
 
 from scipy.special import ndtri
 
-from freewill.inference.predicted import Design
+from freewill.inference.planning.predicted import Design
 from freewill.types import FloatArray
 
 MOST_PEOPLE = 10**12

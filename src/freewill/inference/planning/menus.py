@@ -14,8 +14,8 @@ from freewill.errors import FreewillError, ParameterError, closest, shown
 from freewill.estimators import Estimate
 from freewill.inference.distance import diameter
 from freewill.inference.functionals import Weights
-from freewill.inference.plan_inputs import checked_truths, checked_weights
-from freewill.inference.predicted import Design, true_variance, without_privacy
+from freewill.inference.planning.inputs import checked_truths, checked_weights
+from freewill.inference.planning.predicted import Design, true_variance, without_privacy
 from freewill.inference.work import Work
 from freewill.mechanisms import KRR, RAPPOR, Geometric, Mechanism, PlanarGeometric
 from freewill.solvers import OnStep

@@ -1,0 +1,1 @@
+"""Who chooses what: the test of free choice, and estimates without it."""

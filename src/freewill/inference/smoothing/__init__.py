@@ -1,0 +1,1 @@
+"""Kernel sieves: estimates that are nearer to a smooth truth."""
