@@ -42,6 +42,7 @@ class Collector:
     writer: Writer
     estimates: Estimates
     bodies: Bodies
+    token_hash: bytes
     public: bool = False
     """Whether everyone may see estimates, and how many people chose what."""
 
@@ -131,6 +132,11 @@ class Collector:
         """Return the description of this interface."""
         return told(description())
 
+    def stop(self) -> None:
+        """Write what waits, and end the threads."""
+        self.writer.stop()
+        self.estimates.close()
+
     def _intake(self, request: Request) -> Intake:
         name = request.path_params["survey"]
         if name not in self.intakes:
@@ -143,7 +149,7 @@ class Collector:
 
     def _check_admin(self, request: Request) -> None:
         kind, _, given = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not is_token(given.strip(), self.store.token_hash):
+        if kind.lower() != "bearer" or not is_token(given.strip(), self.token_hash):
             raise refused(
                 401,
                 "this is for the administrator",
@@ -224,8 +230,7 @@ def application(collector: Collector) -> Any:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:
         yield
-        await run_in_threadpool(collector.writer.stop)
-        collector.estimates.close()
+        await run_in_threadpool(collector.stop)
 
     handlers: dict[Any, Any] = {
         HTTPException: http_answer,

@@ -1,7 +1,9 @@
 """One command: surveys in, a server on an address, and an end that loses nothing."""
 
+import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +71,9 @@ def collector(store: Store, surveys: Sequence[Survey], settings: Settings) -> An
 
     intakes = {survey_id(survey): Intake(survey, store.add(survey)) for survey in surveys}
     estimates = Estimates(store, settings.min_people)
-    return Collector(store, intakes, Writer(store), estimates, Bodies(), settings.public)
+    return Collector(
+        store, intakes, Writer(store), estimates, Bodies(), store.token_hash, settings.public
+    )
 
 
 def serve(
@@ -107,10 +111,25 @@ def serve(
             host, port = listener.getsockname()[:2]
             root = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1/surveys"
             started(Started({n: f"{root}/{survey_id(one)}" for n, one in surveys.items()}, token))
-            server.run(sockets=[listener])
+            try:
+                with _undisturbed():
+                    server.run(sockets=[listener])
+            finally:
+                made.stop()
             store.tidy()
         finally:
             store.close()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let signals end the server, and not the process before it has put everything away."""
+    before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -2,6 +2,7 @@
 
 import secrets
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -69,6 +70,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._one_at_a_time = threading.Lock()
         self._widths: dict[int, int] = {}
         self._kept: dict[str, Kept] = {}
         with database.writing():
@@ -76,6 +78,12 @@ class Store:
                 statement = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
                 database.run(statement, [(name, fact)])
             self._secret = self._fact("secret")
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write in one transaction; threads wait for each other."""
+        with self._one_at_a_time, self._database.writing():
+            yield
 
     def _fact(self, name: str) -> bytes:
         ((fact,),) = self._database.rows("SELECT fact FROM facts WHERE name = ?", (name,))
@@ -88,7 +96,7 @@ class Store:
 
     def set_token_hash(self, digest: bytes) -> None:
         """Keep the hash of a token, instead of the one before."""
-        with self._database.writing():
+        with self._writing():
             self._database.run("UPDATE facts SET fact = ? WHERE name = ?", [(digest, "token")])
 
     def add(self, survey: Survey) -> dict[str, int]:
@@ -97,7 +105,7 @@ class Store:
         A survey is known by the hash of its description: another description is another survey.
         """
         own = survey_id(survey)
-        with self._database.writing():
+        with self._writing():
             statement = "INSERT INTO surveys VALUES (?, ?, NULL) ON CONFLICT (id) DO NOTHING"
             self._database.run(statement, [(own, canonical(survey))])
             ((last,),) = self._database.rows("SELECT coalesce(max(number), 0) FROM mechanisms")
@@ -121,7 +129,7 @@ class Store:
 
     def close_survey(self, survey: str, day: str) -> None:
         """Take no more reports for a survey, whichever process they come to."""
-        with self._database.writing():
+        with self._writing():
             statement = "UPDATE surveys SET closed = ? WHERE id = ? AND closed IS NULL"
             self._database.run(statement, [(day, survey)])
 
@@ -131,7 +139,7 @@ class Store:
         A report that is there already is not counted again; an upload with one whose id came with
         another report is refused as a whole, and so is one with a new report for a closed survey.
         """
-        with self._database.writing():
+        with self._writing():
             query = "SELECT id, closed FROM surveys WHERE closed IS NOT NULL"
             closed: Mapping[str, str] = dict(self._database.rows(query))
             outcomes: list[Outcome | None] = [
@@ -251,14 +259,16 @@ class Store:
         """
         for number, width in self._widths.items():
             query = "SELECT page, length(content) FROM pages WHERE mechanism = ? AND page <> ?"
-            found = list(self._database.rows(query, (number, pages.OPEN)))
+            with self._one_at_a_time:
+                found = list(self._database.rows(query, (number, pages.OPEN)))
             secrets.SystemRandom().shuffle(found)
             for bulk in pages.in_bulks(found, _TIDY_BYTES):
                 self._mix(number, width, bulk)
-        self._database.rewrite()
+        with self._one_at_a_time:
+            self._database.rewrite()
 
     def _mix(self, number: int, width: int, bulk: Sequence[int]) -> None:
-        with self._database.writing():
+        with self._writing():
             query = "SELECT content FROM pages WHERE mechanism = ? AND page = ?"
             content = b"".join(
                 bytes(row[0]) for page in bulk for row in self._database.rows(query, (number, page))
