@@ -70,17 +70,18 @@ class _Offer:
         self.mechanism, self.number = mechanism, number
         self._longest = longest
         self._space = mechanism.output_space
-        self._width = 0 if not self._space.packed else self._space.empty().shape[1]
+        wide = self._space.packed and not self._space.repeats
+        self._width = self._space.empty().shape[1] if wide else 0
         self._remembered: dict[int | str, bytes] = {}
 
     def output(self, report: int | str) -> bytes | None:
-        """Return a report as it is stored, if that takes little: what came before, and bits."""
-        known = self._remembered.get(report)
-        if known is not None or self._space.repeats or not isinstance(report, str):
-            return known
-        return self._bits(report) if len(report) == 2 * self._width > 0 else None
+        """Return a report as it is stored, if it was seen before."""
+        return self._remembered.get(report)
 
-    def _bits(self, digits: str) -> bytes | None:
+    def _bits(self, digits: int | str) -> bytes | None:
+        """Return one wide report, if it is in order: for one alone, columns take long."""
+        if not isinstance(digits, str) or len(digits) != 2 * self._width:
+            return None
         try:
             packed = bytes.fromhex(digits)  # which skips blanks: there must be none
             row = np.frombuffer(packed, dtype=np.uint8).reshape(1, self._width)
@@ -91,6 +92,10 @@ class _Offer:
 
     def outputs(self, reports: Sequence[int | str]) -> list[bytes | Reason]:
         """Return reports as they are stored, or why they cannot be, by the library's own rules."""
+        if len(reports) == 1 and self._width:
+            packed = self._bits(reports[0])
+            if packed is not None:
+                return [packed]
         outputs, places, wrong = decode_sent(self.mechanism, reports, self._longest)
         found: dict[int, bytes | Reason] = dict(wrong)
         for place, output in zip(places.tolist(), to_bytes(outputs), strict=True):
@@ -149,7 +154,8 @@ class Intake:
                     what = f"{output}: report {shown(sent[place].report)} of {shown(name)}"
                     faults.append((place, what))
                 else:
-                    rows[place] = rows[place]._replace(output=output)
+                    number, _, report_id = rows[place]
+                    rows[place] = Row(number, output, report_id)
         return sorted(faults)
 
     def _unknown(self, name: str) -> str:

@@ -1,5 +1,6 @@
 """One command: surveys in, a server on an address, and an end that loses nothing."""
 
+import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -108,6 +109,8 @@ def serve(
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
             server = uvicorn.Server(config)
+            # What is there now stays: the collector of garbage need not look at it again and again.
+            gc.freeze()
             host, port = listener.getsockname()[:2]
             root = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1/surveys"
             started(Started({n: f"{root}/{survey_id(one)}" for n, one in surveys.items()}, token))
