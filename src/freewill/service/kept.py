@@ -2,18 +2,17 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
-from freewill.errors import FreewillError
+from freewill.errors import FreewillError, first_line
 from freewill.evidence import Evidence, Group, assemble, grouped, refuse_impossible
 from freewill.mechanisms import Mechanism
+from freewill.outputs import checked_counts
 from freewill.service.database import Reader
 from freewill.service.refusals import StoreError
 from freewill.service.sqlite import check_version, reading
@@ -105,16 +104,27 @@ def evidence_of(view: Reader, kept: Kept, hold: int = HELD_BYTES) -> Evidence:
 def _counted(view: Reader, number: int, mechanism: Mechanism, name: str) -> Group:
     query = "SELECT output, people FROM counts WHERE mechanism = ?"
     rows = list(view.rows(query, (number,)))
-    outputs = from_bytes(b"".join(bytes(row[0]) for row in rows), mechanism)
-    # Checked again: whoever changed the file may have put anything there.
-    try:
-        outputs = mechanism.output_space.checked(outputs, mechanism.name)
-        counts = np.array([row[1] for row in rows], dtype=np.int64)
-        group = grouped(mechanism, [(outputs, counts)], name)
+    with _undamaged(mechanism):
+        outputs = from_bytes(b"".join(bytes(row[0]) for row in rows), mechanism)
+        counts = checked_counts([row[1] for row in rows], str(mechanism))
+        if len(outputs) != len(counts):
+            raise ValueError(f"{len(counts)} counts of {len(outputs)} outputs")
+        checked = mechanism.output_space.checked(outputs, mechanism.name)
+        group = grouped(mechanism, [(checked, counts)], name)
         refuse_impossible(group)
-    except FreewillError as error:
-        raise StoreError(f"the store is damaged: {error} Restore it from a backup.") from None
     return group
+
+
+@contextmanager
+def _undamaged(mechanism: Mechanism) -> Iterator[None]:
+    """Refuse what only a damaged store can hold: what was stored was checked, once."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise StoreError(
+            f"the store is damaged in what it has of {mechanism} ({first_line(error)}): restore "
+            f"it from a backup."
+        ) from None
 
 
 def _page_bytes(view: Reader, number: int) -> int:
@@ -152,9 +162,11 @@ class StorePages:
         for number, mechanism in self.mechanisms.items():
             space = mechanism.output_space
             for (content,) in self.view.rows(query, (number,)):
-                outputs = from_bytes(bytes(content), mechanism)
+                with _undamaged(mechanism):
+                    outputs = from_bytes(bytes(content), mechanism)
+                    outputs = space.checked(outputs, mechanism.name)
                 if len(outputs):
-                    yield Block(mechanism.id, space.checked(outputs, mechanism.name))
+                    yield Block(mechanism.id, outputs)
 
     def refused(self) -> list[Any]:
         """Nothing: what is stored was checked."""
