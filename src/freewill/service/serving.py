@@ -4,7 +4,7 @@ import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,10 +139,12 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens, before anything else is done: a port in use is told at once."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(_BACKLOG)
+        with ExitStack() as undo:
+            listener = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(_BACKLOG)
+            undo.pop_all()
     except (OSError, OverflowError, UnicodeError) as error:
         told = why(error) if isinstance(error, OSError) else str(error)
         raise ParameterError(
