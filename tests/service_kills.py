@@ -102,11 +102,14 @@ async def send(port: int, people: People) -> None:
         people.waiting += some
 
 
-async def round_of(port: int, people: People, process: int, moment: float | None) -> None:
-    """Send over some connections; kill the server at a moment, if there is one."""
+async def round_of(port: int, people: People, process: int, moment: tuple | None) -> None:
+    """Send over some connections; kill the server so long after so many were acknowledged."""
     sending = [asyncio.create_task(send(port, people)) for _ in range(CONNECTIONS)]
     if moment is not None:
-        await asyncio.sleep(moment)
+        enough = people.acknowledged + moment[0]
+        while people.acknowledged < enough and not all(task.done() for task in sending):
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(moment[1])
         os.kill(process, signal.SIGKILL)
     await asyncio.gather(*sending)
 
@@ -127,8 +130,9 @@ def main(folder: Path, count: int, seed: int) -> None:
     for number in range(count):
         people.more(2000)
         process, port = started(store)
-        # Anywhere from before the first commit to many commits later.
-        asyncio.run(round_of(port, people, process, draw.choice([0.02, 0.2, 0.6]) * draw.random()))
+        # Anywhere from before the first commit to many commits later, and at any point of one.
+        moment = (draw.choice([0, draw.randrange(1500)]), 0.02 * draw.random())
+        asyncio.run(round_of(port, people, process, moment))
         os.waitpid(process, 0)
         found = stored(store)
         told = f"kill {number}: {found:,} stored, {people.acknowledged:,} acknowledged"

@@ -132,7 +132,7 @@ class Collector:
 
     async def openapi(self, request: Request) -> Response:
         """Return the description of this interface."""
-        return told(description())
+        return told(description(self.intakes))
 
     def stop(self) -> None:
         """Write what waits, and end the threads."""

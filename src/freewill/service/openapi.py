@@ -1,5 +1,6 @@
 """The OpenAPI description of the interface."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from freewill import __version__
@@ -8,12 +9,19 @@ _TEXT = {"type": "string"}
 _NUMBER = {"type": "integer", "minimum": 0}
 
 
-def description() -> dict[str, Any]:
-    """Return the description, version 3.1.
+def description(surveys: Iterable[str]) -> dict[str, Any]:
+    """Return the description, version 3.1, of a server of these surveys.
 
-    >>> sorted(description()["paths"])[0]
+    >>> sorted(description(["0" * 32])["paths"])[0]
     '/v1/health'
     """
+    which = {
+        "name": "survey",
+        "in": "path",
+        "required": True,
+        "description": "The survey's id: a hash of all of it",
+        "schema": {"type": "string", "enum": list(surveys)},
+    }
     survey = "/v1/surveys/{survey}"
     return {
         "openapi": "3.1.0",
@@ -25,19 +33,19 @@ def description() -> dict[str, Any]:
         },
         "paths": {
             "/v1/surveys": {"get": _got("The surveys that are served", "surveys")},
-            survey: {"parameters": [_SURVEY], "get": _got("What a device needs", "survey", 404)},
-            f"{survey}/reports": {"parameters": [_SURVEY], "post": _REPORTS},
+            survey: {"parameters": [which], "get": _got("What a device needs", "survey", 404)},
+            f"{survey}/reports": {"parameters": [which], "post": _REPORTS},
             f"{survey}/estimate": {
-                "parameters": [_SURVEY],
+                "parameters": [which],
                 "get": _guarded("The estimate of what is stored now", "estimate", 404, 409),
             },
             f"{survey}/people": {
-                "parameters": [_SURVEY],
+                "parameters": [which],
                 "get": _guarded("How many people chose what, by day", "people", 404),
             },
-            f"{survey}/evidence": {"parameters": [_SURVEY], "get": _EVIDENCE},
+            f"{survey}/evidence": {"parameters": [which], "get": _EVIDENCE},
             f"{survey}/close": {
-                "parameters": [_SURVEY],
+                "parameters": [which],
                 "post": _guarded("Take no more reports", "survey", 404),
             },
             "/v1/health": {"get": _got("Whether reports can be stored", "health", 503)},
@@ -85,13 +93,6 @@ def _guarded(what: str, schema: str, *refused: int) -> dict[str, Any]:
     return {**_got(what, schema, 401, *refused), "security": [{"token": []}]}
 
 
-_SURVEY = {
-    "name": "survey",
-    "in": "path",
-    "required": True,
-    "description": "The survey's id: a hash of all of it",
-    "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-}
 _EVIDENCE = {
     "summary": "The evidence, as `freewill estimate` reads it",
     "security": [{"token": []}],
