@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.service.serving import Settings, collector, open_store
+from freewill.service.serving import Settings, collector
+from freewill.service.stores import open_store
 from freewill.service.surveys import survey_id
 from freewill.service.token import new_token
 from freewill.survey import Survey

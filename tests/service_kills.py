@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 
 import freewill as fw
-from freewill.service.kept import evidence_of, kept_surveys, people_of, read_store
+from freewill.service.kept import evidence_of, kept_surveys, people_of
 from freewill.service.serving import Settings, serve
 from freewill.service.sqlite import reading
+from freewill.service.stores import read_store
 from freewill.service.surveys import survey_id
 from freewill.survey import Survey
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 import freewill as fw
 from freewill.evidence import collect
 from freewill.service import pages
-from freewill.service.kept import StorePages, evidence_of, people_by_day, people_of, read_store
+from freewill.service.kept import StorePages, evidence_of, people_by_day, people_of
 from freewill.service.marks import marked
 from freewill.service.refusals import Refusal, StoreBusyError, StoreError, StoreFullError
 from freewill.service.sqlite import Sqlite
 from freewill.service.store import Row, Store, Stored, Upload
+from freewill.service.stores import read_store
 from freewill.service.surveys import from_bytes, survey_id, to_bytes
 from freewill.survey import Survey
 from service_cases import LINE, SHY, SURVEY

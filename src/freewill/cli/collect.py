@@ -1,7 +1,6 @@
 """`freewill collect`: count reports into evidence."""
 
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,11 +25,8 @@ from freewill.errors import ReportError, several
 from freewill.progress import progress
 from freewill.reports import Reading, read, save_evidence
 from freewill.reports.copies import refuse_copies
-from freewill.service.kept import read_store
+from freewill.service.stores import is_store, read_store
 from freewill.survey import Survey
-
-STORE = ".db"
-"""What the name of a server's store ends in."""
 
 
 def collect(
@@ -38,7 +34,7 @@ def collect(
         list[str],
         typer.Argument(
             help="Reports: files, folders, patterns in quotes ('day-*.csv'), or -; or the store of "
-            "`freewill serve`, .db."
+            "`freewill serve`, .db or postgresql://."
         ),
     ],
     survey: SurveyPath,
@@ -85,13 +81,13 @@ def collect(
 
 def _from_store(sources: list[str], survey: Survey, holding: ExitStack) -> Reading | None:
     """Read the store of a server, if that is the source; it may be running meanwhile."""
-    stores = [source for source in sources if Path(source).suffix == STORE]
+    stores = [source for source in sources if is_store(source)]
     if not stores:
         return None
     if len(sources) > 1:
         raise ReportError(
-            f"{stores[0]} is a server's store, which is read by itself. Collect the others apart, "
-            f"and add the evidence together with `freewill merge`."
+            f"{stores[0].split('@')[-1]} is a server's store, which is read by itself. Collect the "
+            f"others apart, and add the evidence together with `freewill merge`."
         )
     evidence = read_store(stores[0], survey, holding)
     return Reading(evidence, evidence.people, 0, ())

@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from pathlib import Path
 from typing import Any, ClassVar
 
 from freewill.errors import FreewillError, first_line
@@ -15,7 +14,6 @@ from freewill.mechanisms import Mechanism
 from freewill.outputs import checked_counts
 from freewill.service.database import Reader
 from freewill.service.refusals import StoreError
-from freewill.service.sqlite import check_version, reading
 from freewill.service.surveys import from_bytes, survey_id
 from freewill.streams import HELD_BYTES, Block, Look, Stream, Work, gathered, looking
 from freewill.survey import Survey
@@ -177,24 +175,3 @@ class StorePages:
 
     def __str__(self) -> str:
         return "the store"
-
-
-def read_store(path: str | Path, survey: Survey, holding: ExitStack) -> Evidence:
-    """Return the evidence of one survey of a store's file, which stays open as long as the stack.
-
-    A server may be writing to it meanwhile.
-    """
-    file = Path(path)
-    if not file.exists():
-        raise StoreError(f"{file}: there is no such store.")
-    check_version(file)
-    view = holding.enter_context(reading(file))
-    found = kept_surveys(view)
-    own = survey_id(survey)
-    if own not in found:
-        there = ", ".join(found) or "none"
-        raise StoreError(
-            f"survey {own} is not in {file}, which has {there}: expected the survey that was "
-            f"served, unchanged."
-        )
-    return evidence_of(view, found[own])

@@ -6,14 +6,13 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from freewill.errors import ParameterError, why
 from freewill.service.estimates import MIN_PEOPLE
 from freewill.service.refusals import StoreError
-from freewill.service.sqlite import Sqlite
 from freewill.service.store import Store
+from freewill.service.stores import open_store
 from freewill.service.surveys import survey_id
 from freewill.service.token import first_token, new_token
 from freewill.survey import Survey
@@ -55,11 +54,6 @@ def require_serve() -> None:
             f"{error.name} is not installed, which `freewill serve` needs: pip install "
             f"'freewill[serve]'."
         ) from None
-
-
-def open_store(where: str) -> Store:
-    """Open a store, or make it."""
-    return Store(Sqlite(Path(where)))
 
 
 def collector(store: Store, surveys: Sequence[Survey], settings: Settings) -> Any:

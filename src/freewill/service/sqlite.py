@@ -43,7 +43,11 @@ class Sqlite:
             self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
             self._connection.execute("PRAGMA secure_delete = ON")
-        self._make_tables()
+        try:
+            self._make_tables()
+        except BaseException:
+            self.close()
+            raise
 
     def _make_tables(self) -> None:
         with self.writing():
