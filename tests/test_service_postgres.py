@@ -8,6 +8,7 @@ import tempfile
 import threading
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def server():
     """Start a server of its own, on a socket in a folder, and end it."""
     folder = tempfile.mkdtemp(prefix="freewill-postgres-")
     root = os.geteuid() == 0  # PostgreSQL refuses to run as root
-    who = {"user": "postgres"} if root else {}
+    who: Any = {"user": "postgres"} if root else {}
     try:
         if root:
             shutil.chown(folder, "postgres")

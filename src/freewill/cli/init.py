@@ -93,8 +93,9 @@ def init(
 def offer(alphabet: Alphabet, level: float, promise: Promise) -> Mechanism:
     """Return the mechanism that a level stands for.
 
-    Of k-RR and RAPPOR the one with the smaller variance: k-RR where k < 3 e^epsilon + 2 (Wang et
-    al., USENIX Security 2017).
+    Of k-RR and RAPPOR the one whose estimate of a rare value's share has the smaller variance,
+    q (1 - q) / (p - q)^2 with p of a true and q of a false report: with s = e^(epsilon / 2), k-RR
+    where k < s^3 + s^2 + s + 2.
 
     >>> import freewill as fw
     >>> print(offer(fw.Categorical(["yes", "no"]), 1.0, "ldp"), offer(fw.Linear(0, 99), 1.0, "ldp"))
@@ -103,7 +104,8 @@ def offer(alphabet: Alphabet, level: float, promise: Promise) -> Mechanism:
     found = {one.name: one for one in candidates(alphabet, level, promise)}
     if promise == _LOSS:
         return list(found.values())[-1]
-    few = alphabet.size < 3 * math.exp(min(level, 700)) + 2
+    root = math.exp(min(level, 700) / 2)
+    few = alphabet.size < ((root + 1) * root + 1) * root + 2
     return found["k-rr" if few or "rappor" not in found else "rappor"]
 
 

@@ -106,7 +106,7 @@ def _counted(view: Reader, number: int, mechanism: Mechanism, name: str) -> Grou
         outputs = from_bytes(b"".join(bytes(row[0]) for row in rows), mechanism)
         counts = checked_counts([row[1] for row in rows], str(mechanism))
         if len(outputs) != len(counts):
-            raise ValueError(f"{len(counts)} counts of {len(outputs)} outputs")
+            raise ValueError("another number of outputs than of counts")
         checked = mechanism.output_space.checked(outputs, mechanism.name)
         group = grouped(mechanism, [(checked, counts)], name)
         refuse_impossible(group)
