@@ -64,11 +64,23 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "--plot",
     ),
     "check": ("--survey", "--only", "--level", "--strict", "--json"),
+    "init": ("--alphabet", "--level", "--distance", "--epsilon", "--force", "--json"),
     "calibrate": ("--alphabet", "--loss", "--prior", "--json"),
     "audit": ("--claim", "--json"),
     "reproduce": ("--list", "--workers", "--out"),
 }
-_FLAGS = {"--drop-outside", "--json", "--strict", "--equal", "--csv", "--list", "--joint"}
+_FLAGS = {
+    "--drop-outside",
+    "--json",
+    "--strict",
+    "--equal",
+    "--csv",
+    "--list",
+    "--joint",
+    "--distance",
+    "--epsilon",
+    "--force",
+}
 _FILES = {"--survey", "--out", "--prior", "--geojson"}
 
 
@@ -121,6 +133,7 @@ def options(case: Case) -> str:
         "collect": ("--survey", "--out"),
         "merge": ("--out",),
         "calibrate": ("--alphabet", "--loss"),
+        "init": ("--alphabet", "--level"),
     }.get(command, ())
     chosen = [name for name in needed if case.often(0.93)]
     chosen += [case.pick(known) for _ in range(case.some(4))]
@@ -164,6 +177,7 @@ def _positional(case: Case, command: str, files: list[str]) -> list[str]:
         "check": [proof],
         "compare": [proof, case.pick([_second(case, proof)] * 4 + [proof, rows])],
         "audit": [case.pick([survey, spec])],
+        "init": [case.pick([f"{inside}/new.json", survey])],
         "calibrate": [case.pick(["k-rr", "geometric", "rappor"])],
     }.get(command, [])
     if case.often(0.2):

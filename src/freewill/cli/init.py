@@ -31,9 +31,7 @@ _LOSS: Promise = "loss"
 
 
 def init(
-    out: Annotated[Path, typer.Argument(help="Where the survey goes, .json.")] = Path(
-        "survey.json"
-    ),
+    out: Annotated[Path, typer.Argument(help="Where the survey goes, .json.")],
     alphabet: Annotated[
         str | None,
         option(
