@@ -99,7 +99,7 @@ class Client:
         ]
 
         async def receive():
-            return waiting.pop(0) if waiting else {"type": "http.disconnect"}
+            return waiting.pop(0) if waiting else await asyncio.Event().wait()
 
         messages = []
 

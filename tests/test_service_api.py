@@ -168,7 +168,7 @@ def test_long_bodies_and_batches_are_refused_before_they_are_in_memory(path, mon
         sent_so_far.clear()
         chunked = await client.ask("POST", address, headers=headers, chunks=pieces)
         assert [one.status for one in (told, whole, chunked)] == [413, 413, 413]
-        assert client.made.bodies.reading == 0
+        assert client.made.bodies.held == 0
         good = json.dumps(sent("relaxed", 1)).encode()
         split = await client.ask("POST", address, headers=headers, chunks=[good[:9], good[9:]])
         assert split.json == {"stored": 1, "known": 0}
@@ -217,7 +217,7 @@ def test_bodies_wait_in_bounded_memory_and_bounded_time(path, monkeypatch):
 
         await client.app(scope, gone, send)
         assert messages == []
-        assert client.made.bodies.reading == 0
+        assert client.made.bodies.held == 0
         assert stored(client) == 0
 
     served(work, path)

@@ -1,6 +1,7 @@
 """The application: what is asked for at each address under /v1, from values alone."""
 
 import re
+import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -9,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from freewill.reports import save_evidence
@@ -23,7 +25,7 @@ from freewill.service.intake import Intake
 from freewill.service.kept import evidence_of, people_by_day, people_of
 from freewill.service.metrics import metrics_text
 from freewill.service.openapi import description
-from freewill.service.refusals import Refusal, RefusedError, StoreError, refused
+from freewill.service.refusals import Refusal, RefusedError, StoreError, busy, refused
 from freewill.service.store import Store
 from freewill.service.token import is_token
 from freewill.service.uploads import Uploads, unknown_survey
@@ -31,6 +33,7 @@ from freewill.service.writer import Writer, today
 
 _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
 _PARQUET = "application/vnd.apache.parquet"
+_FILE = "evidence.parquet"
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -99,15 +102,25 @@ class Collector:
         """Return the evidence of a survey as Parquet, which `freewill estimate` reads."""
         intake = self._intake(request)
         self._check_admin(request)
-        content = await run_in_threadpool(self._evidence_file, intake.id)
-        named = {"content-disposition": f'attachment; filename="{intake.id}.parquet"'}
-        return Response(content, media_type=_PARQUET, headers=named)
+        folder = await run_in_threadpool(self._evidence_folder, intake.id)
+        # Sent from the file, piece by piece: it may be larger than memory.
+        return FileResponse(
+            Path(folder, _FILE),
+            media_type=_PARQUET,
+            filename=f"{intake.id}.parquet",
+            background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
+        )
 
-    def _evidence_file(self, survey: str) -> bytes:
-        with tempfile.TemporaryDirectory() as folder, self.store.view() as view:
-            path = Path(folder, "evidence.parquet")
-            save_evidence(evidence_of(view, self.store.kept(view, survey)), path)
-            return path.read_bytes()
+    def _evidence_folder(self, survey: str) -> str:
+        folder = tempfile.mkdtemp(prefix="freewill-evidence-")
+        try:
+            with self.store.view() as view:
+                evidence = evidence_of(view, self.store.kept(view, survey))
+                save_evidence(evidence, Path(folder, _FILE))
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return folder
 
     async def close(self, request: Request) -> Response:
         """Close a survey: it takes no more reports."""
@@ -119,6 +132,8 @@ class Collector:
     async def health(self, request: Request) -> Response:
         """Say whether reports can be stored."""
         await run_in_threadpool(self._look)
+        if self.writer.failing:
+            raise busy("the last reports could not be stored")
         return told({"status": "ok", "surveys": len(self.intakes)})
 
     def _look(self) -> None:

@@ -19,7 +19,7 @@ from freewill.survey import Survey, listed
 MOST_REPORTS = 50_000
 """Reports of one batch."""
 _REMEMBERED = 1 << 16
-"""Spellings of reports of one mechanism that are decoded once."""
+"""Spellings of reports, of all mechanisms of a survey, that are decoded once."""
 
 
 class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -68,9 +68,9 @@ def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
 class _Offer:
     """A mechanism on offer, and what its reports are in a store."""
 
-    def __init__(self, mechanism: Mechanism, number: int, longest: int) -> None:
+    def __init__(self, mechanism: Mechanism, number: int, longest: int, room: int) -> None:
         self.mechanism, self.number = mechanism, number
-        self._longest = longest
+        self._longest, self._room = longest, room
         self._space = mechanism.output_space
         wide = self._space.packed and not self._space.repeats
         self._width = self._space.empty().shape[1] if wide else 0
@@ -102,7 +102,7 @@ class _Offer:
         found: dict[int, bytes | Reason] = dict(wrong)
         for place, output in zip(places.tolist(), to_bytes(outputs), strict=True):
             found[place] = output
-            if self._space.repeats and len(self._remembered) < _REMEMBERED:
+            if self._space.repeats and len(self._remembered) < self._room:
                 self._remembered[reports[place]] = output
         return [found[place] for place in range(len(reports))]
 
@@ -113,7 +113,9 @@ class Intake:
     def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
         self.survey, self.id = survey, survey_id(survey)
         longest = longest_report(survey)
-        offers = {m.id: _Offer(m, numbers[m.id], longest) for m in survey.mechanisms.values()}
+        room = _REMEMBERED // len(survey.mechanisms)
+        mechanisms = survey.mechanisms.values()
+        offers = {m.id: _Offer(m, numbers[m.id], longest, room) for m in mechanisms}
         self._offers = {
             name: offers[survey.mechanisms[own].id] for name, own in survey.names.items()
         }
@@ -148,17 +150,19 @@ class Intake:
         self, sent: Sequence[Sent], later: dict[str, list[int]], rows: list[Row]
     ) -> list[tuple[int, str]]:
         """Fill in the outputs that were not known at once; return what is wrong."""
-        faults: list[tuple[int, str]] = []
+        wrong: list[tuple[int, Reason]] = []
         for name, places in later.items():
             outputs = self._offers[name].outputs([sent[place].report for place in places])
             for place, output in zip(places, outputs, strict=True):
                 if isinstance(output, Reason):
-                    what = f"{output}: report {shown(sent[place].report)} of {shown(name)}"
-                    faults.append((place, what))
+                    wrong.append((place, output))
                 else:
                     number, _, report_id = rows[place]
                     rows[place] = Row(number, output, report_id)
-        return sorted(faults)
+        return [
+            (place, f"{why}: report {shown(sent[place].report)} of {shown(sent[place].mechanism)}")
+            for place, why in sorted(wrong)[:MOST_FAULTS]
+        ]
 
     def _unknown(self, name: str) -> str:
         return (

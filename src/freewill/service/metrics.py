@@ -15,7 +15,7 @@ def metrics_text(writer: Writer, bodies: Bodies) -> str:
         "commit_failures_total": ("counter", "Groups that could not be written.", done.failures),
         "commit_seconds_total": ("counter", "Time spent on commits.", done.seconds),
         "reports_waiting": ("gauge", "Reports that wait for their commit.", writer.waiting),
-        "body_bytes_reading": ("gauge", "Bytes of bodies that are being read.", bodies.reading),
+        "body_bytes": ("gauge", "Bytes of bodies that are not answered yet.", bodies.held),
     }
     lines = []
     for name, (kind, what, number) in told.items():

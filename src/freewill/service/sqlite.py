@@ -15,7 +15,8 @@ from freewill.service.refusals import StoreBusyError, StoreError, StoreFullError
 _APPLICATION = 0x46574C31
 """The mark of our files, "FWL1", in the head of the file where `file` looks for it."""
 _WAIT_SECONDS = 10.0
-_CACHE_KIB = 1 << 16
+_CACHE_KIB = 1 << 13
+"""Pages in memory, 8 MiB: the system keeps the others."""
 _CHECKPOINT_PAGES = 1 << 13
 """Pages of the journal, 32 MiB, after which they move into the file."""
 _CHUNK = 500
@@ -42,7 +43,7 @@ class Sqlite:
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-            self._connection.execute("PRAGMA secure_delete = ON")
+            self._connection.execute("PRAGMA secure_delete = FAST")
         try:
             self._make_tables()
         except BaseException:

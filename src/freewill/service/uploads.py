@@ -40,12 +40,12 @@ class Uploads:
             if intake is None:
                 raise unknown_survey(scope["path_params"]["survey"])
             lines = _is_lines(scope)
-            body = await self.bodies.read(scope, receive)
-            if len(body) > _LARGE:
-                upload = await asyncio.to_thread(_checked, intake, body, lines)
-            else:
-                upload = _checked(intake, body, lines)
-            stored = await self.writer.write(upload)
+            async with self.bodies.read(scope, receive) as body:
+                if len(body) > _LARGE:
+                    upload = await asyncio.to_thread(_checked, intake, body, lines)
+                else:
+                    upload = _checked(intake, body, lines)
+                stored = await self.writer.write(upload)
         except RefusedError as error:
             await refuse(send, error.refusal)
         except GoneError:

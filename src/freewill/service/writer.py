@@ -61,6 +61,8 @@ class Writer:
     tally: Tally = field(default_factory=Tally)
     waiting: int = 0
     """Reports that wait, or are being written."""
+    failing: bool = False
+    """Whether the last commit failed."""
 
     def __post_init__(self) -> None:
         self._queue: deque[_Waiting] = deque()
@@ -110,8 +112,10 @@ class Writer:
         try:
             outcomes = self.store.write([item.upload for item in group], self.day())
             self.tally.commits += 1
+            self.failing = False
         except Exception as error:
             self.tally.failures += 1
+            self.failing = True
             outcomes = [_failure(error).refusal] * len(group)
         self.tally.seconds += time.perf_counter() - started
         for outcome in outcomes:
