@@ -3,6 +3,7 @@
 import gc
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from freewill.survey import Survey
 
 _BACKLOG = 2048
 _GRACE_SECONDS = 20
+_TURN_SECONDS = 0.001
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ def serve(
             server = uvicorn.Server(config)
             # What is there now stays: the collector of garbage need not look at it again and again.
             gc.freeze()
+            # A thread that works through a batch lets the others have their turn sooner than usual.
+            sys.setswitchinterval(_TURN_SECONDS)
             host, port = listener.getsockname()[:2]
             root = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1/surveys"
             started(Started({n: f"{root}/{survey_id(one)}" for n, one in surveys.items()}, token))
