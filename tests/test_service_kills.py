@@ -16,11 +16,11 @@ from cli_cases import refused, run
 from freewill.reports import load_evidence
 from service_cases import SURVEY, needs_serve, people
 
-pytestmark = needs_serve
 KILLS = 3 * int(os.environ.get("FREEWILL_FUZZ", "1"))
 """How often the server is killed: `FREEWILL_FUZZ=34` makes it 102."""
 
 
+@needs_serve
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="servers are forked")
 def test_kills_lose_nothing_acknowledged_and_count_nothing_twice(tmp_path):
     script = Path(__file__).with_name("service_kills.py")
@@ -36,6 +36,7 @@ def survey(tmp_path):
     return tmp_path / "survey.json"
 
 
+@needs_serve
 def test_the_command_shows_its_token_once_serves_and_ends_in_order(tmp_path, survey):
     store = tmp_path / "people.db"
     rows = people(SURVEY, 240, np.random.default_rng(0))
@@ -77,6 +78,7 @@ def test_the_command_shows_its_token_once_serves_and_ends_in_order(tmp_path, sur
     assert load_evidence(out).people == 240
 
 
+@needs_serve
 def test_a_port_in_use_and_other_faults_are_told_at_the_start(tmp_path, survey):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -91,10 +91,10 @@ def test_a_commit_that_fails_is_told_to_all_of_its_group_and_the_next_one_goes_o
             await writer.write(upload(1))
         assert refused.value.refusal.status == status
         assert "ids" in refused.value.refusal.what_to_do
-        assert writer.failing
+        failing = [writer.failing]
         store.error = None
         assert await writer.write(upload(1)) == Stored(1, 0)
-        assert not writer.failing
+        assert [*failing, writer.failing] == [True, False]
         assert (writer.tally.failures, writer.tally.commits) == (1, 1)
         writer.stop()
 
