@@ -13,7 +13,7 @@ import freewill as fw
 from freewill.outputs import Reason
 from freewill.reports import load_evidence
 from freewill.reports.batches import longest_report
-from freewill.reports.sent import decode_sent
+from freewill.reports.sent import SentReader
 from freewill.service.surveys import survey_id
 from service_cases import (
     SHY,
@@ -137,6 +137,7 @@ def test_what_is_no_report_is_refused_by_its_reason_and_nothing_is_stored(path, 
 def test_bodies_that_are_no_json(path):
     async def work(client):
         bodies = [b"", b"{", b"\xff", b"nan", b"[" * 100_000, b'{"mechanism": "\\ud800"}', b"{}x"]
+        bodies.append(b'{"mechanism": "relaxed", "report": 1%s, "report_id": ""}' % (b"0" * 9999))
         for body in bodies:
             for kind in ("application/json", "application/x-ndjson"):
                 answer = await client.post(body, kind=kind)
@@ -257,7 +258,7 @@ def test_reports_are_read_as_files_of_reports_are():
     texts = ["0", "1", "2", "3", "yes", "no", "won't say", "value:no", "maybe", "", "07", "5.0"]
     for name, mechanism in SHY.mechanisms.items():
         for given in (texts, [0, 1, 2, 3, -1], ["00", "07", "ff", "0", "value:05"]):
-            outputs, places, wrong = decode_sent(mechanism, given, longest)
+            outputs, places, wrong = SentReader(mechanism, longest).read(given)
             rows = pa.table({"mechanism": [name] * len(given), "report": given})
             read = fw.reports.read(rows, SHY)
             assert read.evidence.people == len(outputs) == len(places)

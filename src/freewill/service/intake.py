@@ -9,11 +9,11 @@ from freewill.errors import several, shown
 from freewill.mechanisms import Mechanism
 from freewill.outputs import Reason
 from freewill.reports.batches import longest_report
-from freewill.reports.sent import decode_sent
+from freewill.reports.sent import SentReader
 from freewill.service.marks import ID_BYTES
 from freewill.service.refusals import MOST_FAULTS, RefusedError, refused
 from freewill.service.store import Row, Upload
-from freewill.service.surveys import survey_id, to_bytes
+from freewill.service.surveys import canonical, survey_id, to_bytes
 from freewill.survey import Survey, listed
 
 MOST_REPORTS = 50_000
@@ -70,7 +70,7 @@ class _Offer:
 
     def __init__(self, mechanism: Mechanism, number: int, longest: int, room: int) -> None:
         self.mechanism, self.number = mechanism, number
-        self._longest, self._room = longest, room
+        self._reader, self._room = SentReader(mechanism, longest), room
         self._space = mechanism.output_space
         wide = self._space.packed and not self._space.repeats
         self._width = self._space.empty().shape[1] if wide else 0
@@ -98,7 +98,7 @@ class _Offer:
             packed = self._bits(reports[0])
             if packed is not None:
                 return [packed]
-        outputs, places, wrong = decode_sent(self.mechanism, reports, self._longest)
+        outputs, places, wrong = self._reader.read(reports)
         found: dict[int, bytes | Reason] = dict(wrong)
         for place, output in zip(places.tolist(), to_bytes(outputs), strict=True):
             found[place] = output
@@ -112,6 +112,8 @@ class Intake:
 
     def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
         self.survey, self.id = survey, survey_id(survey)
+        self.spec = canonical(survey).encode()
+        """The survey as it is given out; that of a large law is not written anew for everyone."""
         longest = longest_report(survey)
         room = _REMEMBERED // len(survey.mechanisms)
         mechanisms = survey.mechanisms.values()
