@@ -1,9 +1,12 @@
 """SQLite as the database of a store: one file beside the server, no other set-up."""
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,9 @@ _CHECKPOINT_PAGES = 1 << 13
 """Pages of the journal, 32 MiB, after which they move into the file."""
 _CHUNK = 500
 """Values that one query looks for."""
+_AT_ONCE = (64, 8, 1)
+"""Rows of one step."""
+_VALUES = re.compile(r"VALUES (\([?, ]*\))")
 _WORDS = {"bytes": "BLOB", "integer": "INTEGER", "keyed": " WITHOUT ROWID"}
 
 
@@ -76,7 +82,7 @@ class Sqlite:
     def trial(self, statement: str, rows: Rows) -> bool:
         """Insert rows, and say whether all of them were new; if any was not, insert none."""
         self._connection.execute("SAVEPOINT trial")
-        all_new = self._connection.executemany(statement, rows).rowcount == len(rows)
+        all_new = self._run(statement, rows) == len(rows)
         if not all_new:
             self._connection.execute("ROLLBACK TO trial")
         self._connection.execute("RELEASE trial")
@@ -84,7 +90,25 @@ class Sqlite:
 
     def run(self, statement: str, rows: Rows) -> None:
         """Run a statement for each row of values."""
-        self._connection.executemany(statement, rows)
+        self._run(statement, rows)
+
+    def _run(self, statement: str, rows: Rows) -> int:
+        """Run a statement for each row, many of them in one step, and return how many changed.
+
+        Between steps Python's lock is given back: who steps row by row waits for it at each row
+        while the event loop is busy.
+        """
+        changed = done = 0
+        for size in _AT_ONCE if _VALUES.search(statement) else (1,):
+            whole = done + (len(rows) - done) // size * size
+            if whole > done:
+                flat = [
+                    tuple(chain.from_iterable(rows[start : start + size]))
+                    for start in range(done, whole, size)
+                ]
+                changed += self._connection.executemany(_widened(statement, size), flat).rowcount
+                done = whole
+        return changed
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield what a query finds."""
@@ -114,6 +138,16 @@ class Sqlite:
 
     def __str__(self) -> str:
         return str(self.path)
+
+
+@cache
+def _widened(statement: str, size: int) -> str:
+    """Return a statement for so many rows at once.
+
+    >>> _widened("INSERT INTO a VALUES (?, ?) ON CONFLICT DO NOTHING", 2)
+    'INSERT INTO a VALUES (?, ?), (?, ?) ON CONFLICT DO NOTHING'
+    """
+    return _VALUES.sub(lambda found: f"VALUES {', '.join([found[1]] * size)}", statement)
 
 
 class _Snapshot:
