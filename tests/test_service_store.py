@@ -14,7 +14,7 @@ import freewill as fw
 from freewill.evidence import collect
 from freewill.service import pages
 from freewill.service.kept import StorePages, evidence_of, people_by_day, people_of
-from freewill.service.marks import marked
+from freewill.service.marks import marks_of
 from freewill.service.refusals import Refusal, StoreBusyError, StoreError, StoreFullError
 from freewill.service.sqlite import Sqlite
 from freewill.service.store import Row, Store, Stored, Upload
@@ -161,7 +161,8 @@ def test_pages_mix_early_and_late_reports(store):
 
 def test_ids_that_count_are_kept_in_no_order():
     """A key hides the order of ids that are not random, as a naive client may send them."""
-    keys = [marked(bytes(32), n.to_bytes(16, "big"), 1, b"")[0] for n in range(2000)]
+    rows = [(1, b"", n.to_bytes(16, "big")) for n in range(2000)]
+    keys = [key for key, _ in marks_of(bytes(32), rows)]
     order = np.argsort(np.argsort(keys))
     assert abs(np.corrcoef(order, np.arange(2000))[0, 1]) < 0.1  # 4.5 standard errors
 
@@ -172,7 +173,7 @@ def test_ids_that_count_are_kept_in_no_order():
     own=st.binary(min_size=16, max_size=16),
 )
 def test_marks_differ_where_outputs_of_a_mechanism_do(one, other, own):
-    marks = [marked(bytes(32), own, m, o.to_bytes(8, "little")) for m, o in (one, other)]
+    marks = marks_of(bytes(32), [(m, o.to_bytes(8, "little"), own) for m, o in (one, other)])
     assert marks[0][0] == marks[1][0]
     if one[0] == other[0] or one[1] == other[1]:
         assert (marks[0] == marks[1]) == (one == other)
@@ -193,9 +194,7 @@ def test_nothing_is_kept_of_when_and_where(store, tmp_path):
         days = people_by_day(view, store.kept(view, ID))
     assert days == {name: {"2026-01-01": 10} for name in SURVEY.mechanisms}
     stored = dict(connection.execute("SELECT id, mark FROM reports"))
-    assert set(stored.items()) == {
-        marked(store._secret, row.report_id, row.mechanism, row.output) for row in rows
-    }
+    assert set(stored.items()) == set(marks_of(store._secret, rows))
     connection.close()
     raw = (tmp_path / "store.db").read_bytes() + (tmp_path / "store.db-wal").read_bytes()
     assert not any(row.report_id in raw for row in rows)

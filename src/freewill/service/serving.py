@@ -21,6 +21,8 @@ from freewill.survey import Survey
 _BACKLOG = 2048
 _GRACE_SECONDS = 20
 _TURN_SECONDS = 0.001
+_GARBAGE = 50_000
+"""New objects after which garbage is looked for."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +107,10 @@ def serve(
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
             server = uvicorn.Server(config)
-            # What is there now stays: the collector of garbage need not look at it again and again.
+            # What is there now stays, and rows of reports hold no cycles: the collector of garbage
+            # need not look at them again and again.
             gc.freeze()
+            gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
             # A thread that works through a batch lets the others have their turn sooner than usual.
             sys.setswitchinterval(_TURN_SECONDS)
             host, port = listener.getsockname()[:2]

@@ -13,7 +13,7 @@ from freewill.evidence import Evidence
 from freewill.service import pages
 from freewill.service.database import Database, Reader
 from freewill.service.kept import Kept, evidence_of
-from freewill.service.marks import SECRET_BYTES, marked
+from freewill.service.marks import SECRET_BYTES, marks_of
 from freewill.service.refusals import Refusal
 from freewill.service.surveys import canonical, row_width, survey_id
 from freewill.survey import Survey
@@ -161,7 +161,7 @@ class Store:
 
     def _after_the_end(self, rows: Sequence[Row], day: str) -> Outcome:
         """Acknowledge again what was stored in time, and refuse all else."""
-        marks = [marked(self._secret, row.report_id, row.mechanism, row.output) for row in rows]
+        marks = marks_of(self._secret, rows)
         known = self._known([key for key, _ in marks])
         if all(known.get(key) == mark for key, mark in marks):
             return Stored(0, len(rows))
@@ -174,11 +174,7 @@ class Store:
 
     def _sorted_out(self, several: Sequence[Sequence[Row]]) -> list[tuple[Outcome, Sequence[Row]]]:
         """Tell what is new from what is known, keep the new ids; return the rows to count."""
-        secret = self._secret
-        marks = [
-            [marked(secret, report_id, number, output) for number, output, report_id in rows]
-            for rows in several
-        ]
+        marks = [marks_of(self._secret, rows) for rows in several]
         insert = "INSERT INTO reports VALUES (?, ?) ON CONFLICT (id) DO NOTHING"
         # Nearly always all are new: one statement then tells that and stores them.
         if self._database.trial(insert, sorted(pair for pairs in marks for pair in pairs)):
