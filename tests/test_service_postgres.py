@@ -16,7 +16,7 @@ import pytest
 import freewill as fw
 from freewill.service.postgres import Postgres, shown_url
 from freewill.service.refusals import StoreBusyError, StoreError
-from freewill.service.store import Row, Store, Stored, Upload
+from freewill.service.store import Store, Stored, Upload
 from freewill.service.stores import open_store, read_store
 from freewill.service.surveys import survey_id, to_bytes
 from service_cases import SHY, SURVEY, needs_serve, sent, served
@@ -92,7 +92,7 @@ def rows_of(store, many, rng):
     for mechanism in SURVEY.mechanisms.values():
         outputs = mechanism.obfuscate(rng.integers(100, size=many), rng)
         parts.append((mechanism, outputs))
-        rows += [Row(numbers[mechanism.id], one, rng.bytes(16)) for one in to_bytes(outputs)]
+        rows += [(numbers[mechanism.id], one, rng.bytes(16)) for one in to_bytes(outputs)]
     return [rows[place] for place in rng.permutation(len(rows))], fw.collect(parts)
 
 
@@ -134,7 +134,7 @@ def test_conflicts_closed_surveys_and_newer_stores(url):
     store = open_store(url)
     rows, _ = rows_of(store, 4, np.random.default_rng(1))
     assert store.write([Upload(ID, rows[:9])], "2026-01-01") == [Stored(9, 0)]
-    other = rows[0]._replace(output=b"something else")
+    other = (rows[0][0], b"something else", rows[0][2])
     conflict, fine = store.write([Upload(ID, [rows[10], other]), Upload(ID, rows[8:10])], "d")
     assert conflict.status == 409
     assert fine == Stored(1, 1)

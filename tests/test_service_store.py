@@ -17,7 +17,7 @@ from freewill.service.kept import StorePages, evidence_of, people_by_day, people
 from freewill.service.marks import marks_of
 from freewill.service.refusals import Refusal, StoreBusyError, StoreError, StoreFullError
 from freewill.service.sqlite import Sqlite
-from freewill.service.store import Row, Store, Stored, Upload
+from freewill.service.store import Store, Stored, Upload
 from freewill.service.stores import read_store
 from freewill.service.surveys import from_bytes, survey_id, to_bytes
 from freewill.survey import Survey
@@ -40,7 +40,7 @@ def rows_of(store, survey, many, rng):
     for mechanism in survey.mechanisms.values():
         outputs = mechanism.obfuscate(rng.integers(survey.alphabet.size, size=many), rng)
         parts.append((mechanism, outputs))
-        rows += [Row(numbers[mechanism.id], one, rng.bytes(16)) for one in to_bytes(outputs)]
+        rows += [(numbers[mechanism.id], one, rng.bytes(16)) for one in to_bytes(outputs)]
     order = rng.permutation(len(rows))
     return [rows[place] for place in order], collect(parts)
 
@@ -80,7 +80,7 @@ def test_uploads_are_counted_as_a_naive_collector_counts_them(tmp_path_factory, 
     numbers = sorted(store.add(survey).values())
     kept, expected, found = {}, [], []
     for group in groups:
-        uploads = [[Row(numbers[m], output, own) for m, output, own in rows] for rows in group]
+        uploads = [[(numbers[m], output, own) for m, output, own in rows] for rows in group]
         found += store.write([Upload(survey_id(survey), rows) for rows in uploads], "2026-01-01")
         for rows in uploads:
             own = dict(kept)
@@ -144,7 +144,7 @@ def test_pages_mix_early_and_late_reports(store):
     for batch in range(20):  # the first byte of a report says when it came
         raw = rng.integers(0, 256, (1000, 13), dtype=np.uint8)
         raw[:, 0], raw[:, -1] = batch, 0
-        rows = [Row(number, one.tobytes(), rng.bytes(16)) for one in raw]
+        rows = [(number, one.tobytes(), rng.bytes(16)) for one in raw]
         store.write([Upload(own, rows)], "2026-01-01")
     with store.view() as view:
         for (page,) in view.rows("SELECT content FROM pages"):
@@ -197,7 +197,7 @@ def test_nothing_is_kept_of_when_and_where(store, tmp_path):
     assert set(stored.items()) == set(marks_of(store._secret, rows))
     connection.close()
     raw = (tmp_path / "store.db").read_bytes() + (tmp_path / "store.db-wal").read_bytes()
-    assert not any(row.report_id in raw for row in rows)
+    assert not any(own in raw for _, _, own in rows)
     assert (tmp_path / "store.db").stat().st_mode & 0o077 == 0
 
 

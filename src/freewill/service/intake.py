@@ -138,7 +138,7 @@ class Intake:
                 output = offer.output(one.report)
                 if output is None:
                     later.setdefault(one.mechanism, []).append(place)
-                rows.append(Row(offer.number, output or b"", report_id))
+                rows.append((offer.number, output or b"", report_id))
                 continue
             if len(faults) >= MOST_FAULTS:
                 break
@@ -160,7 +160,7 @@ class Intake:
                     wrong.append((place, output))
                 else:
                     number, _, report_id = rows[place]
-                    rows[place] = Row(number, output, report_id)
+                    rows[place] = (number, output, report_id)
         return [
             (place, f"{why}: report {shown(sent[place].report)} of {shown(sent[place].mechanism)}")
             for place, why in sorted(wrong)[:MOST_FAULTS]

@@ -3,11 +3,11 @@
 import secrets
 import sys
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from freewill.evidence import Evidence
 from freewill.service import pages
@@ -22,12 +22,11 @@ _TIDY_BYTES = 1 << 27
 """Bytes of pages that are mixed at once."""
 
 
-class Row(NamedTuple):
-    """A report that was checked: the number of its mechanism, its output, and its id."""
+Row: TypeAlias = tuple[int, bytes, bytes]
+"""A report that was checked: the number of its mechanism, its output, and its id.
 
-    mechanism: int
-    output: bytes
-    report_id: bytes
+A plain tuple, for a batch makes tens of thousands of them.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Store:
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = Store(Sqlite(f"{folder.name}/store.db"))
     >>> (number,) = store.add(survey).values()
-    >>> row = Row(number, (1).to_bytes(8, "little"), bytes(range(16)))
+    >>> row = (number, (1).to_bytes(8, "little"), bytes(range(16)))
     >>> store.write([Upload(survey_id(survey), [row])], "2026-01-01")
     [Stored(stored=1, known=0)]
     >>> store.write([Upload(survey_id(survey), [row])], "2026-01-02")
@@ -202,28 +201,29 @@ class Store:
 
     def _count(self, rows: Sequence[Row], day: str) -> None:
         """Count reports that repeat, add the others to their pages, and count people by day."""
-        widths = self._widths
-        counted = Counter(
-            (row.mechanism, row.output) for row in rows if row.mechanism not in widths
-        )
-        add = "DO UPDATE SET people = {0}.people + excluded.people"
+        outputs: defaultdict[int, list[bytes]] = defaultdict(list)
+        for number, output, _ in rows:
+            outputs[number].append(output)
+        found = sorted(outputs.items())
+        self._add("days", "day", [(number, day, len(some)) for number, some in found])
+        counted = [
+            (number, output, people)
+            for number, some in found
+            if number not in self._widths
+            for output, people in sorted(Counter(some).items())
+        ]
+        self._add("counts", "output", counted)
+        for number, some in found:
+            if number in self._widths:
+                self._append(number, b"".join(some))
+
+    def _add(self, table: str, of: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add people to those that a table has."""
         self._database.run(
-            f"INSERT INTO counts VALUES (?, ?, ?) ON CONFLICT (mechanism, output) "
-            f"{add.format('counts')}",
-            sorted((*key, people) for key, people in counted.items()),
+            f"INSERT INTO {table} VALUES (?, ?, ?) ON CONFLICT (mechanism, {of}) "
+            f"DO UPDATE SET people = {table}.people + excluded.people",
+            rows,
         )
-        self._database.run(
-            f"INSERT INTO days VALUES (?, ?, ?) ON CONFLICT (mechanism, day) {add.format('days')}",
-            sorted(
-                (n, day, people) for n, people in Counter(row.mechanism for row in rows).items()
-            ),
-        )
-        wide: dict[int, list[bytes]] = {}
-        for row in rows:
-            if row.mechanism in widths:
-                wide.setdefault(row.mechanism, []).append(row.output)
-        for number, outputs in sorted(wide.items()):
-            self._append(number, b"".join(outputs))
 
     def _append(self, number: int, content: bytes) -> None:
         """Add reports to the open page of a mechanism; what fills pages goes into new ones."""
