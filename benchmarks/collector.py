@@ -8,6 +8,7 @@ the server's own CPU time.
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,6 +114,31 @@ def singles() -> None:
             )
 
 
+def wrk() -> None:
+    """Send one report a request by wrk, which takes little of the machine for itself."""
+    program = shutil.which("wrk")
+    if program is None:
+        print("wrk is not installed: apt install wrk")
+        return
+    survey, script = Survey(LINE, {**SYMBOLS, **BITS}), Path(__file__).with_name("post.lua")
+    with tempfile.TemporaryDirectory() as folder, serving(survey, Path(folder)) as server:
+        for connections in (64, 256):
+            address = f"http://127.0.0.1:{server.port}{server.reports}"
+            command = [program, "-t1", f"-c{connections}", "-d8s", "--latency", "-s", str(script)]
+            before = server.cpu()
+            told = subprocess.run([*command, address], capture_output=True, text=True, check=True)
+            spent = server.cpu() - before
+            many = int(told.stdout.split(" requests in")[0].split()[-1])
+            rate = told.stdout.split("Requests/sec:")[1].split()[0]
+            slow = told.stdout.split("99%")[1].split()[0]
+            wrong = "Non-2xx" in told.stdout
+            print(
+                f"wrk, {connections} connections: {float(rate):,.0f} a second, p99 {slow}, "
+                f"{1e6 * spent / many:.0f} us of the server's CPU each ({many / spent:,.0f} a "
+                f"second of CPU){', SOME REFUSED' if wrong else ''}"
+            )
+
+
 def batches() -> None:
     """Send batches of 10,000 reports."""
     rng = np.random.default_rng(0)
@@ -171,6 +197,7 @@ def estimates() -> None:
 
 KINDS: dict[str, Callable[[], None]] = {
     "singles": singles,
+    "wrk": wrk,
     "batches": batches,
     "estimates": estimates,
     "memory": memory,
