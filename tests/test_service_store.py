@@ -1,7 +1,10 @@
 """The store: what is counted, what is known again, and that nothing tells when it came."""
 
+import os
 import secrets
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from contextlib import ExitStack
 
@@ -340,3 +343,39 @@ def test_two_processes_may_share_a_file(tmp_path):
     assert one.evidence(ID) == other.evidence(ID) == expected
     one.close()
     other.close()
+
+
+FULL = """
+import resource, sys
+import numpy as np
+from freewill.service.refusals import StoreFullError
+from freewill.service.store import Upload
+from freewill.service.stores import open_store
+from service_cases import SURVEY
+from test_service_store import ID, rows_of
+store = open_store(sys.argv[1])
+rows, _ = rows_of(store, SURVEY, 2000, np.random.default_rng(0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+stored, full = 0, 0
+for start in range(0, len(rows), 50):
+    try:
+        (outcome,) = store.write([Upload(ID, rows[start : start + 50])], "2026-01-01")
+        stored += outcome.stored
+    except StoreFullError:
+        full += 1
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+assert full and stored == store.evidence(ID).people, (full, stored)
+(outcome,) = store.write([Upload(ID, rows)], "2026-01-01")
+assert (outcome.stored, outcome.known) == (len(rows) - stored, stored)
+assert store.evidence(ID).people == len(rows)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files by POSIX means")
+def test_a_file_that_may_not_grow_keeps_whole_groups_and_goes_on_when_it_may(tmp_path):
+    command = [sys.executable, "-c", FULL, str(tmp_path / "store.db")]
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **paths}
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
