@@ -10,7 +10,9 @@ import pytest
 
 import freewill as fw
 from freewill.reports import load_evidence
+from freewill.service.stores import open_store
 from freewill.service.surveys import survey_id
+from freewill.service.token import first_token, is_token, new_token
 from service_cases import SURVEY, needs_serve, people, sent, served
 
 pytestmark = needs_serve
@@ -122,3 +124,20 @@ def test_metrics_tell_sums_and_no_survey(path):
         assert "relaxed" not in text
 
     served(work, path)
+
+
+def test_a_token_is_made_once_and_a_new_one_ends_the_old(path):
+    store = open_store(str(path))
+    first = first_token(store)
+    assert first is not None
+    assert first_token(store) is None
+    assert is_token(first, store.token_hash)
+    second = new_token(store)
+    assert first != second
+    assert not is_token(first, store.token_hash)
+    assert is_token(second, store.token_hash)
+    assert not is_token("", b"")  # a store without a token has no administrator
+    store.close()
+    again = open_store(str(path))
+    assert is_token(second, again.token_hash)
+    again.close()
