@@ -1,5 +1,6 @@
 """What all tests and doctests share: one Hypothesis profile, and a cache of laws of their own."""
 
+import importlib.util
 import os
 from collections.abc import Iterator
 
@@ -15,6 +16,9 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )
+if importlib.util.find_spec("msgspec") is None or importlib.util.find_spec("starlette") is None:
+    # The doctests of what needs `freewill[serve]`.
+    collect_ignore = [f"src/freewill/service/{name}.py" for name in ("app", "intake", "uploads")]
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "freewill"))
 
 

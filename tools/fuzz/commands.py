@@ -64,6 +64,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "--plot",
     ),
     "check": ("--survey", "--only", "--level", "--strict", "--json"),
+    "init": ("--alphabet", "--level", "--distance", "--epsilon", "--force", "--json"),
     "calibrate": ("--alphabet", "--loss", "--prior", "--json"),
     "audit": ("--claim", "--exact", "--json"),
     "explain": ("--choice", "--plot", "--json"),
@@ -78,6 +79,9 @@ _FLAGS = {
     "--csv",
     "--list",
     "--joint",
+    "--distance",
+    "--epsilon",
+    "--force",
 }
 _FILES = {"--survey", "--out", "--prior", "--geojson"}
 
@@ -131,6 +135,7 @@ def options(case: Case) -> str:
         "collect": ("--survey", "--out"),
         "merge": ("--out",),
         "calibrate": ("--alphabet", "--loss"),
+        "init": ("--alphabet", "--level"),
     }.get(command, ())
     chosen = [name for name in needed if case.often(0.93)]
     chosen += [case.pick(known) for _ in range(case.some(4))]
@@ -175,6 +180,7 @@ def _positional(case: Case, command: str, files: list[str]) -> list[str]:
         "compare": [proof, case.pick([_second(case, proof)] * 4 + [proof, rows])],
         "audit": [case.pick([survey, spec])],
         "explain": [case.pick([survey, spec])],
+        "init": [case.pick([f"{inside}/new.json", survey])],
         "calibrate": [case.pick(["k-rr", "geometric", "rappor"])],
     }.get(command, [])
     if case.often(0.2):
@@ -249,7 +255,7 @@ _RIGHT: dict[str, tuple[str, ...]] = {
     "--rows": ("0", "1", "99999999999"),
     "--of": ("cells", "mean", "median", "quartiles", "cdf", "Cells"),
     "--bands": ("1", "2", "0", "99999999999"),
-    "--level": ("0.95", "0.5", "0", "1", "nan", "1e-300"),
+    "--level": ("0.95", "0.5", "0", "1", "nan", "1e-300", "a=1", "b=0.5", "a=-1"),
     "--alphabet": ("0..9", "2x2x1", "a,b"),
     "--loss": ("1", "0", "nan", "1e-300", "1e300", "-1", "inf"),
     "--claim": ("1-ldp", "0.1-geo", "0.1-geo per km", "1e999-ldp", "-1-ldp", "ldp"),

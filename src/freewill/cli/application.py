@@ -16,7 +16,9 @@ from freewill.cli.show import BAD_INPUT, BUG, FAILED, complain
 from freewill.errors import FreewillError, IdentifiabilityError, printable, why
 
 COMMANDS = (
+    "init",
     "plan",
+    "serve",
     "obfuscate",
     "collect",
     "merge",
@@ -160,7 +162,8 @@ def freewill(
 ) -> None:
     """Everyone picks their own privacy mechanism; the distribution still comes back.
 
-    People's devices send noisy reports. `collect` counts them into evidence, `merge` adds evidence
+    People's devices send noisy reports. `init` makes a survey, `serve` takes in reports over HTTP.
+    `collect` counts them into evidence, `merge` adds evidence
     together, and `estimate` reconstructs the distribution of the true values: the most likely one,
     with a proof of that. `compare` tells whether two bodies of evidence differ,
     `check` whether what all of that assumes holds.

@@ -1,5 +1,6 @@
 """`freewill collect`: count reports into evidence."""
 
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 import typer
@@ -24,13 +25,17 @@ from freewill.errors import ReportError, several
 from freewill.progress import progress
 from freewill.reports import Reading, read, save_evidence
 from freewill.reports.copies import refuse_copies
+from freewill.service.stores import is_store, read_store
 from freewill.survey import Survey
 
 
 def collect(
     sources: Annotated[
         list[str],
-        typer.Argument(help="Reports: files, folders, patterns in quotes ('day-*.csv'), or -."),
+        typer.Argument(
+            help="Reports: files, folders, patterns in quotes ('day-*.csv'), or -; or the store of "
+            "`freewill serve`, .db or postgresql://."
+        ),
     ],
     survey: SurveyPath,
     out: EvidencePath,
@@ -59,9 +64,12 @@ def collect(
     aside = is_standard_output(out, as_json=as_json)
     with standard_input(sources) as files, standard_output(out, ".parquet") as target:
         offered = load_survey(survey)
-        reading = read_with_progress(files, offered, engine, strict=strict, equal=equal)
-        refuse_nobody(reading)
-        save_evidence(reading.evidence, target)
+        with ExitStack() as holding:
+            reading = _from_store(files, offered, holding) or read_with_progress(
+                files, offered, engine, strict=strict, equal=equal
+            )
+            refuse_nobody(reading)
+            save_evidence(reading.evidence, target)
     if as_json:
         say_json({"out": str(out), **describe(reading.evidence), **losses(reading)})
         return
@@ -69,6 +77,20 @@ def collect(
     show_losses(reading)
     if not aside:
         say(f"\nevidence written to {out}")
+
+
+def _from_store(sources: list[str], survey: Survey, holding: ExitStack) -> Reading | None:
+    """Read the store of a server, if that is the source; it may be running meanwhile."""
+    stores = [source for source in sources if is_store(source)]
+    if not stores:
+        return None
+    if len(sources) > 1:
+        raise ReportError(
+            f"{stores[0].split('@')[-1]} is a server's store, which is read by itself. Collect the "
+            f"others apart, and add the evidence together with `freewill merge`."
+        )
+    evidence = read_store(stores[0], survey, holding)
+    return Reading(evidence, evidence.people, 0, ())
 
 
 def read_with_progress(

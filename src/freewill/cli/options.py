@@ -68,6 +68,7 @@ Strict = Annotated[bool, option("Refuse the source if any row is invalid.", "--s
 
 # No more digits than integers that a machine counts with.
 _LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?(?: ?\[(.{1,30})\])?")
+_BOX = re.compile(r"([0-9]{1,18})x([0-9]{1,18})@([0-9.eE+,-]{1,160})")
 _GRID = re.compile(r"([0-9]{1,18})x([0-9]{1,18})x([0-9.eE+-]{1,40})")
 
 
@@ -94,13 +95,27 @@ def _alphabet(text: str) -> Alphabet:
             return Grid(int(found[1]), int(found[2]), as_number(found[3]))
         except (ValueError, typer.BadParameter) as error:
             raise ParameterError(f"--alphabet {printable(text)}: {error}") from None
+    if found := _BOX.fullmatch(text):
+        return _box(int(found[1]), int(found[2]), found[3].split(","), text)
     if "," in text:
         return Categorical([label.strip() for label in text.split(",")])
     raise ParameterError(
         f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10[year]), a "
-        f"grid such as 24x16x0.5 (columns, rows, km a cell), labels such as yes,no or a "
+        f"grid such as 24x16x0.5 (columns, rows, km a cell), a map such as "
+        f"24x16@37.7,37.8,-122.5,-122.3 (south, north, west, east), labels such as yes,no or a "
         f"survey's file."
     )
+
+
+def _box(columns: int, rows: int, edges: list[str], text: str) -> Alphabet:
+    """Return a map of cells between four edges in degrees: south, north, west, east."""
+    try:
+        if len(edges) != 4:
+            raise typer.BadParameter("expected four edges: south, north, west, east.")
+        south, north, west, east = map(as_number, edges)
+        return Grid.box(south, north, west, east, columns, rows)
+    except (ValueError, typer.BadParameter) as error:
+        raise ParameterError(f"--alphabet {printable(text)}: {error}") from None
 
 
 def load_survey(path: Path) -> Survey:

@@ -1,0 +1,196 @@
+"""What comes in: bodies of JSON into checked reports, by msgspec and by the library's own rules."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from freewill.errors import several, shown
+from freewill.mechanisms import Mechanism
+from freewill.outputs import Reason
+from freewill.reports.batches import longest_report
+from freewill.reports.sent import SentReader
+from freewill.service.marks import ID_BYTES
+from freewill.service.refusals import MOST_FAULTS, RefusedError, refused
+from freewill.service.store import Row, Upload
+from freewill.service.surveys import canonical, survey_id, to_bytes
+from freewill.survey import Survey, listed
+
+MOST_REPORTS = 50_000
+"""Reports of one batch."""
+_REMEMBERED = 1 << 16
+"""Spellings of reports, of all mechanisms of a survey, that are decoded once."""
+
+
+class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A report as it is sent."""
+
+    mechanism: str
+    report: int | str
+    report_id: str
+
+
+_ONE_OR_MANY = msgspec.json.Decoder(Sent | list[Sent])
+_LINE = msgspec.json.Decoder(Sent)
+
+
+def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
+    """Read a body: one object, an array of them, or (`lines`) one a line.
+
+    >>> decoded(b'{"mechanism": "coin", "report": 1, "report_id": "00"}', lines=False)
+    [Sent(mechanism='coin', report=1, report_id='00')]
+    """
+    advice = (
+        'Send {"mechanism": name, "report": index or text, "report_id": 32 hexadecimal digits}, '
+        "or an array of such objects, or one a line as application/x-ndjson. See "
+        "/v1/openapi.json."
+    )
+    try:
+        # Line by line: by itself msgspec also takes an object that goes on in the next line.
+        rows = filter(None, map(bytes.strip, bytes(body).split(b"\n"))) if lines else ()
+        found = list(map(_LINE.decode, rows)) if lines else _ONE_OR_MANY.decode(body)
+    except msgspec.ValidationError as error:
+        raise refused(422, f"not a report: {error}", advice) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise refused(400, f"not JSON: {error}", advice) from None
+    sent = found if isinstance(found, list) else [found]
+    if not sent:
+        raise refused(422, "a batch without reports", advice)
+    if len(sent) > MOST_REPORTS:
+        raise refused(
+            413,
+            f"a batch of {several(len(sent), 'report')}",
+            f"Send at most {MOST_REPORTS:,} at a time.",
+        )
+    return sent
+
+
+class _Offer:
+    """A mechanism on offer, and what its reports are in a store."""
+
+    def __init__(self, mechanism: Mechanism, number: int, longest: int, room: int) -> None:
+        self.mechanism, self.number = mechanism, number
+        self._reader, self._room = SentReader(mechanism, longest), room
+        self._space = mechanism.output_space
+        wide = self._space.packed and not self._space.repeats
+        self._width = self._space.empty().shape[1] if wide else 0
+        self._remembered: dict[int | str, bytes] = {}
+
+    def output(self, report: int | str) -> bytes | None:
+        """Return a report as it is stored, if it was seen before."""
+        return self._remembered.get(report)
+
+    def _bits(self, digits: int | str) -> bytes | None:
+        """Return one wide report, if it is in order: for one alone, columns take long."""
+        if not isinstance(digits, str) or len(digits) != 2 * self._width:
+            return None
+        try:
+            packed = bytes.fromhex(digits)  # which skips blanks: there must be none
+            row = np.frombuffer(packed, dtype=np.uint8).reshape(1, self._width)
+            self._space.checked(row, self.mechanism.name)
+        except ValueError:
+            return None
+        return packed
+
+    def outputs(self, reports: Sequence[int | str]) -> list[bytes | Reason]:
+        """Return reports as they are stored, or why they cannot be, by the library's own rules."""
+        if len(reports) == 1 and self._width:
+            packed = self._bits(reports[0])
+            if packed is not None:
+                return [packed]
+        outputs, places, wrong = self._reader.read(reports)
+        found: dict[int, bytes | Reason] = dict(wrong)
+        for place, output in zip(places.tolist(), to_bytes(outputs), strict=True):
+            found[place] = output
+            if self._space.repeats and len(self._remembered) < self._room:
+                self._remembered[reports[place]] = output
+        return [found[place] for place in range(len(reports))]
+
+
+class Intake:
+    """Checks what is sent for one survey: of an upload with a wrong report, nothing is taken."""
+
+    def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
+        self.survey, self.id = survey, survey_id(survey)
+        self.spec = canonical(survey).encode()
+        """The survey as it is given out; that of a large law is not written anew for everyone."""
+        longest = longest_report(survey)
+        room = _REMEMBERED // len(survey.mechanisms)
+        mechanisms = survey.mechanisms.values()
+        offers = {m.id: _Offer(m, numbers[m.id], longest, room) for m in mechanisms}
+        self._offers = {
+            name: offers[survey.mechanisms[own].id] for name, own in survey.names.items()
+        }
+
+    def upload(self, sent: Sequence[Sent]) -> Upload:
+        """Return what is stored of reports that are all right."""
+        rows: list[Row] = []
+        faults: list[tuple[int, str]] = []
+        later: dict[str, list[int]] = {}
+        for place, one in enumerate(sent):
+            report_id = _id(one.report_id)
+            offer = self._offers.get(one.mechanism)
+            if report_id is None:
+                faults.append((place, _wrong_id(one.report_id)))
+            elif offer is None:
+                faults.append((place, self._unknown(one.mechanism)))
+            else:
+                output = offer.output(one.report)
+                if output is None:
+                    later.setdefault(one.mechanism, []).append(place)
+                rows.append((offer.number, output or b"", report_id))
+                continue
+            if len(faults) >= MOST_FAULTS:
+                break
+        if not faults:
+            faults = self._decode_later(sent, later, rows)
+        if faults:
+            raise _complaint(faults, len(sent))
+        return Upload(self.id, rows)
+
+    def _decode_later(
+        self, sent: Sequence[Sent], later: dict[str, list[int]], rows: list[Row]
+    ) -> list[tuple[int, str]]:
+        """Fill in the outputs that were not known at once; return what is wrong."""
+        wrong: list[tuple[int, Reason]] = []
+        for name, places in later.items():
+            outputs = self._offers[name].outputs([sent[place].report for place in places])
+            for place, output in zip(places, outputs, strict=True):
+                if isinstance(output, Reason):
+                    wrong.append((place, output))
+                else:
+                    number, _, report_id = rows[place]
+                    rows[place] = (number, output, report_id)
+        return [
+            (place, f"{why}: report {shown(sent[place].report)} of {shown(sent[place].mechanism)}")
+            for place, why in sorted(wrong)[:MOST_FAULTS]
+        ]
+
+    def _unknown(self, name: str) -> str:
+        return (
+            f"{Reason.UNKNOWN_MECHANISM} {shown(name)}: expected {listed(self.survey.mechanisms)}"
+        )
+
+
+def _id(digits: str) -> bytes | None:
+    if len(digits) != 2 * ID_BYTES:
+        return None
+    try:
+        report_id = bytes.fromhex(digits)
+    except ValueError:
+        return None
+    return report_id if len(report_id) == ID_BYTES else None
+
+
+def _wrong_id(digits: str) -> str:
+    return f"report_id {shown(digits)}: expected 128 random bits, as 32 hexadecimal digits"
+
+
+def _complaint(faults: list[tuple[int, str]], of: int) -> RefusedError:
+    place, first = faults[0]
+    what = first if of == 1 else f"report {place} of {of:,}: {first}"
+    advice = (
+        "Nothing was stored. Mend or leave out what is wrong: GET the survey for its mechanisms, "
+        "and see docs/reports.md for what a report may be."
+    )
+    return refused(422, what, advice, faults=tuple(faults) if of > 1 else ())

@@ -1,0 +1,70 @@
+"""What the collector refuses: a status, what came, and what to do, as one JSON object."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from freewill.errors import FreewillError, printable
+
+MOST_FAULTS = 20
+"""Faults of a batch that are told; there may be as many as reports."""
+
+
+class StoreError(FreewillError, ValueError):
+    """A store that cannot be opened, read or written to."""
+
+
+class StoreFullError(StoreError):
+    """A store on a disk without room; what came was not stored, nor any part of it."""
+
+
+class StoreBusyError(StoreError):
+    """A store that another process holds, or that cannot be reached just now."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request was refused, and what whoever sent it can do."""
+
+    status: int
+    error: str
+    what_to_do: str
+    faults: tuple[tuple[int, str], ...] = ()
+    """Of a batch: the places of reports, from 0, and what is wrong with each."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the JSON object that is sent.
+
+        >>> Refusal(404, "no such survey", "See /v1/surveys.").describe()
+        {'error': 'no such survey', 'what to do': 'See /v1/surveys.'}
+        """
+        told: dict[str, Any] = {
+            "error": printable(self.error, 1000),
+            "what to do": printable(self.what_to_do, 1000),
+        }
+        if self.faults:
+            told["faults"] = [
+                {"at": place, "error": printable(what, 400)}
+                for place, what in self.faults[:MOST_FAULTS]
+            ]
+        return told
+
+
+class RefusedError(FreewillError):
+    """A request that is answered by a refusal."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.error)
+        self.refusal = refusal
+
+
+def refused(status: int, error: str, what_to_do: str, **more: Any) -> RefusedError:
+    """Return what to raise."""
+    return RefusedError(Refusal(status, error, what_to_do, **more))
+
+
+def busy(why: str) -> RefusedError:
+    """Return what to raise where there is no room just now: nothing is kept in memory instead."""
+    advice = "Send the same reports again, with the same ids, after the seconds of Retry-After."
+    return refused(503, why, advice, headers={"retry-after": "1"})

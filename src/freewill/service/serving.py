@@ -1,0 +1,164 @@
+"""One command: surveys in, a server on an address, and an end that loses nothing."""
+
+import gc
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from freewill.errors import ParameterError, why
+from freewill.service.estimates import MIN_PEOPLE
+from freewill.service.refusals import StoreError
+from freewill.service.store import Store
+from freewill.service.stores import open_store
+from freewill.service.surveys import survey_id
+from freewill.service.token import first_token, new_token
+from freewill.survey import Survey
+
+_BACKLOG = 2048
+_GRACE_SECONDS = 20
+_TURN_SECONDS = 0.001
+_GARBAGE = 50_000
+"""New objects after which garbage is looked for."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a collector is served."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    store: str = "collector.db"
+    min_people: int = MIN_PEOPLE
+    public: bool = False
+    new_token: bool = False
+
+
+@dataclass(frozen=True)
+class Started:
+    """What there is to say at the start."""
+
+    addresses: dict[str, str]
+    """Of the surveys, by their files."""
+    token: str | None
+    """Where it is new: this is the one time that it can be shown."""
+
+
+def require_serve() -> None:
+    """Refuse to serve without the libraries that it needs."""
+    try:
+        import msgspec  # noqa: F401, PLC0415
+        import starlette  # noqa: F401, PLC0415
+        import uvicorn  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise ParameterError(
+            f"{error.name} is not installed, which `freewill serve` needs: pip install "
+            f"'freewill[serve]'."
+        ) from None
+
+
+def collector(store: Store, surveys: Sequence[Survey], settings: Settings) -> Any:
+    """Return a collector of surveys, ready to answer."""
+    from freewill.service.app import Collector  # noqa: PLC0415
+    from freewill.service.bodies import Bodies  # noqa: PLC0415
+    from freewill.service.estimates import Estimates  # noqa: PLC0415
+    from freewill.service.intake import Intake  # noqa: PLC0415
+    from freewill.service.writer import Writer  # noqa: PLC0415
+
+    intakes = {survey_id(survey): Intake(survey, store.add(survey)) for survey in surveys}
+    estimates = Estimates(store, settings.min_people)
+    return Collector(
+        store, intakes, Writer(store), estimates, Bodies(), store.token_hash, settings.public
+    )
+
+
+def serve(
+    surveys: dict[str, Survey], settings: Settings, started: Callable[[Started], None]
+) -> None:
+    """Serve surveys, by the names of their files, until the process is told to end.
+
+    At the end no more is taken in, what waits is written and answered, and the store is written
+    anew, in an order that tells nothing.
+    """
+    require_serve()
+    import uvicorn  # noqa: PLC0415
+
+    from freewill.service.app import application  # noqa: PLC0415
+
+    _refuse_twice(surveys)
+    listener = listening(settings.host, settings.port)
+    with listener:
+        store = open_store(settings.store)
+        try:
+            token = new_token(store) if settings.new_token else first_token(store)
+            made = collector(store, list(surveys.values()), settings)
+            config = uvicorn.Config(
+                application(made),
+                access_log=False,
+                log_level="warning",
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                lifespan="on",
+                backlog=_BACKLOG,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+            server = uvicorn.Server(config)
+            # What is there now stays, and rows of reports hold no cycles: the collector of garbage
+            # need not look at them again and again.
+            gc.freeze()
+            gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
+            # A thread that works through a batch lets the others have their turn sooner than usual.
+            sys.setswitchinterval(_TURN_SECONDS)
+            host, port = listener.getsockname()[:2]
+            root = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1/surveys"
+            started(Started({n: f"{root}/{survey_id(one)}" for n, one in surveys.items()}, token))
+            try:
+                with _undisturbed():
+                    server.run(sockets=[listener])
+            finally:
+                made.stop()
+            store.tidy()
+        finally:
+            store.close()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let signals end the server, and not the process before it has put everything away."""
+    before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, before anything else is done: a port in use is told at once."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        with ExitStack() as undo:
+            listener = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(_BACKLOG)
+            undo.pop_all()
+    except (OSError, OverflowError, UnicodeError) as error:
+        told = why(error) if isinstance(error, OSError) else str(error)
+        raise ParameterError(
+            f"--host {host} --port {port}: {told}. Choose another port, or end what listens there."
+        ) from None
+    return listener
+
+
+def _refuse_twice(surveys: dict[str, Survey]) -> None:
+    known: dict[str, str] = {}
+    for name, survey in surveys.items():
+        own = survey_id(survey)
+        if own in known:
+            raise StoreError(f"{known[own]} and {name} are one survey: name it once.")
+        known[own] = name

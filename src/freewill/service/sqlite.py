@@ -1,0 +1,234 @@
+"""SQLite as the database of a store: one file beside the server, no other set-up."""
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from freewill.atomic import checked_path
+from freewill.errors import first_line, why
+from freewill.service.database import SCHEMA_VERSION, TABLES, Reader, Rows
+from freewill.service.refusals import StoreBusyError, StoreError, StoreFullError
+
+_APPLICATION = 0x46574C31
+"""The mark of our files, "FWL1", in the head of the file where `file` looks for it."""
+_WAIT_SECONDS = 10.0
+_CACHE_KIB = 1 << 13
+"""Pages in memory, 8 MiB: the system keeps the others."""
+_CHECKPOINT_PAGES = 1 << 13
+"""Pages of the journal, 32 MiB, after which they move into the file."""
+_CHUNK = 500
+"""Values that one query looks for."""
+_AT_ONCE = (64, 8, 1)
+"""Rows of one step."""
+_VALUES = re.compile(r"VALUES (\([?, ]*\))")
+_WORDS = {"bytes": "BLOB", "integer": "INTEGER", "keyed": " WITHOUT ROWID"}
+
+
+class Sqlite:
+    """A file of SQLite, in WAL mode, each commit of which is on the disk before it returns."""
+
+    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+        self.path = checked_path(path, StoreError)
+        new = not self.path.exists() or not self.path.stat().st_size
+        if new and not create:
+            raise StoreError(f"{self.path}: there is no such store.")
+        with _explained(self.path):
+            if new:
+                # The file, and the journal beside it, are the user's own.
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            else:
+                check_version(self.path)
+            self._connection = _connected(self.path)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            self._connection.execute("PRAGMA secure_delete = FAST")
+        try:
+            self._make_tables()
+        except BaseException:
+            self.close()
+            raise
+
+    def _make_tables(self) -> None:
+        with self.writing():
+            ((version,),) = self.rows("PRAGMA user_version")
+            if version == 0:
+                for statement in TABLES.format(**_WORDS).split(";"):
+                    self._connection.execute(statement)
+                self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep all that is done meanwhile, durably, or none of it."""
+        with _explained(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                # A full disk has undone it already.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def trial(self, statement: str, rows: Rows) -> bool:
+        """Insert rows, and say whether all of them were new; if any was not, insert none."""
+        self._connection.execute("SAVEPOINT trial")
+        all_new = self._run(statement, rows) == len(rows)
+        if not all_new:
+            self._connection.execute("ROLLBACK TO trial")
+        self._connection.execute("RELEASE trial")
+        return all_new
+
+    def run(self, statement: str, rows: Rows) -> None:
+        """Run a statement for each row of values."""
+        self._run(statement, rows)
+
+    def _run(self, statement: str, rows: Rows) -> int:
+        """Run a statement for each row, many of them in one step, and return how many changed.
+
+        Between steps Python's lock is given back: who steps row by row waits for it at each row
+        while the event loop is busy.
+        """
+        changed = done = 0
+        for size in _AT_ONCE if _VALUES.search(statement) else (1,):
+            whole = done + (len(rows) - done) // size * size
+            if whole > done:
+                flat = [
+                    tuple(chain.from_iterable(rows[start : start + size]))
+                    for start in range(done, whole, size)
+                ]
+                changed += self._connection.executemany(_widened(statement, size), flat).rowcount
+                done = whole
+        return changed
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield what a query finds."""
+        return _Snapshot(self.path, self._connection).rows(query, values)
+
+    def among(self, query: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Yield what a query that ends in `IN` finds for any number of values."""
+        for start in range(0, len(values), _CHUNK):
+            some = values[start : start + _CHUNK]
+            yield from self.rows(f"{query} ({', '.join('?' * len(some))})", some)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Reader]:
+        """View the store as it is now, on a connection of its own."""
+        with reading(self.path) as view:
+            yield view
+
+    def rewrite(self) -> None:
+        """Write the file anew in the order of the keys, and empty the journal."""
+        with _explained(self.path):
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@cache
+def _widened(statement: str, size: int) -> str:
+    """Return a statement for so many rows at once.
+
+    >>> _widened("INSERT INTO a VALUES (?, ?) ON CONFLICT DO NOTHING", 2)
+    'INSERT INTO a VALUES (?, ?), (?, ?) ON CONFLICT DO NOTHING'
+    """
+    return _VALUES.sub(lambda found: f"VALUES {', '.join([found[1]] * size)}", statement)
+
+
+class _Snapshot:
+    """A connection in a transaction that only reads."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path, self._connection = path, connection
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield what a query finds."""
+        with _explained(self._path):
+            yield from self._connection.execute(query, values)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Reader]:
+    """View a file as it is now; whoever writes to it meanwhile is neither seen nor hindered."""
+    with _explained(path):
+        connection = _connected(path, "?mode=ro")
+    try:
+        with _explained(path):
+            connection.execute("BEGIN")
+            # The moment is that of the first look.
+            connection.execute("SELECT count(*) FROM facts").fetchone()
+        yield _Snapshot(path, connection)
+    finally:
+        connection.close()
+
+
+def check_version(path: Path) -> None:
+    """Refuse a file that is no store, and one of a newer release; neither is touched."""
+    with _explained(path):
+        connection = _connected(path, "?mode=ro")
+        try:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            connection.close()
+    if application != _APPLICATION and tables:
+        raise StoreError(
+            f"{path} is a database, but no store of Freewill's: name another file, or none yet."
+        )
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} is a store of version {version}; this release reads version "
+            f"{SCHEMA_VERSION}. Update freewill: the store was left as it is."
+        )
+
+
+def _connected(path: Path, how: str = "") -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}{how}",
+        timeout=_WAIT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=True,
+    )
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the system say into errors that say what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+        told = first_line(error)
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            raise StoreFullError(
+                f"{path} cannot be written to ({told}): nothing was stored. Make room on the disk."
+            ) from None
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise StoreBusyError(
+                f"{path} is held by another process ({told}): try again."
+            ) from None
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            raise StoreError(
+                f"{path} is no store, or it is damaged ({told}): expected a file that `freewill "
+                f"serve` made. Restore it from a backup, or name another file."
+            ) from None
+        raise StoreError(f"{path} cannot be used as a store: {told}.") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be used as a store: {why(error)}.") from None

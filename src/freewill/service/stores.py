@@ -1,0 +1,59 @@
+"""Where a store lies: a file of SQLite, or a database of PostgreSQL by its address."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from freewill.evidence import Evidence
+from freewill.service import postgres, sqlite
+from freewill.service.database import Reader
+from freewill.service.kept import evidence_of, kept_surveys
+from freewill.service.refusals import StoreError
+from freewill.service.store import Store
+from freewill.service.surveys import survey_id
+from freewill.survey import Survey
+
+SUFFIX = ".db"
+"""What the name of a store's file ends in, where it stands among other sources."""
+
+
+def is_store(source: str) -> bool:
+    """Say whether a source of reports is the store of a server, by its name.
+
+    >>> is_store("people.db"), is_store("postgresql://host/people"), is_store("people.csv")
+    (True, True, False)
+    """
+    return Path(source).suffix == SUFFIX or source.startswith(postgres.PREFIXES)
+
+
+def open_store(where: str) -> Store:
+    """Open a store, or make it."""
+    if where.startswith(postgres.PREFIXES):
+        return Store(postgres.Postgres(where))
+    return Store(sqlite.Sqlite(where))
+
+
+def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidence:
+    """Return the evidence of one survey of a store, which stays open as long as the stack.
+
+    A server may be writing to it meanwhile.
+    """
+    view = _view(str(where), holding)
+    found = kept_surveys(view)
+    own = survey_id(survey)
+    if own not in found:
+        there = ", ".join(found) or "none"
+        raise StoreError(
+            f"survey {own} is not in the store, which has {there}: expected the survey that was "
+            f"served, unchanged."
+        )
+    return evidence_of(view, found[own])
+
+
+def _view(where: str, holding: ExitStack) -> Reader:
+    if where.startswith(postgres.PREFIXES):
+        return holding.enter_context(postgres.reading(where))
+    path = Path(where)
+    if not path.exists():
+        raise StoreError(f"{path}: there is no such store.")
+    sqlite.check_version(path)
+    return holding.enter_context(sqlite.reading(path))

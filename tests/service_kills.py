@@ -1,0 +1,159 @@
+"""A collector killed at random moments while reports come in: `service_kills.py FOLDER COUNT`.
+
+The server is forked, so that it is there at once, and killed by SIGKILL. Clients send one report or
+many at a time and, when the line breaks, send what was not acknowledged again with the same ids. No
+report that was acknowledged may be gone after a kill, and in the end the store must hold every
+report once. Else an error says which kill it was.
+"""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+import freewill as fw
+from freewill.service.kept import evidence_of, kept_surveys, people_of
+from freewill.service.serving import Settings, serve
+from freewill.service.sqlite import reading
+from freewill.service.stores import read_store
+from freewill.service.surveys import survey_id
+from freewill.survey import Survey
+
+LINE = fw.Linear(0, 99)
+SURVEY = Survey(LINE, {"k": fw.KRR(LINE, 3.0), "bits": fw.RAPPOR(LINE, 2.0)})
+CONNECTIONS = 12
+
+
+def check(found: bool, what: str) -> None:
+    if not found:
+        raise ValueError(what)
+
+
+def started(store: Path) -> tuple[int, int]:
+    """Serve in a fork; return its process and its port."""
+    ear, mouth = os.pipe()
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            os.close(ear)
+
+            def tell(what):
+                os.write(mouth, next(iter(what.addresses.values())).encode() + b"\n")
+
+            serve({"survey": SURVEY}, Settings(port=0, store=str(store)), tell)
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(mouth)
+    with os.fdopen(ear) as told:
+        address = told.readline()
+    check(bool(address), "the server did not start")
+    return process, int(address.split(":")[2].split("/")[0])
+
+
+class People:
+    """Reports to be sent, those on their way and those that were acknowledged."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng, self.all, self.waiting, self.acknowledged = rng, [], [], 0
+
+    def more(self, many: int) -> None:
+        """Let more people answer."""
+        for name, mechanism in SURVEY.mechanisms.items():
+            for one in mechanism.obfuscate(self.rng.integers(100, size=many), self.rng):
+                report = one.tobytes().hex() if one.ndim else int(one)
+                sent = {"mechanism": name, "report": report, "report_id": self.rng.bytes(16).hex()}
+                self.all.append((mechanism, one))
+                self.waiting.append(sent)
+        self.rng.shuffle(self.waiting)
+
+    def take(self) -> list[dict]:
+        """Take one report, or some, to send."""
+        many = int(self.rng.choice([1, 1, 1, 7, 60]))
+        some, self.waiting = self.waiting[:many], self.waiting[many:]
+        return some
+
+
+async def send(port: int, people: People) -> None:
+    """Send what waits over one connection, until it breaks or nothing waits."""
+    path = f"/v1/surveys/{survey_id(SURVEY)}/reports"
+    some: list[dict] = []
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        while some := people.take():
+            body = json.dumps(some if len(some) > 1 else some[0]).encode()
+            head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            length = int(answer.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            told = json.loads(await reader.readexactly(length))
+            check(answer[9:12] == b"200", f"an answer {answer[:40]!r} {told}")
+            check(told["stored"] + told["known"] == len(some), f"{told} of {len(some)}")
+            people.acknowledged += len(some)
+            some = []
+        writer.close()
+    except (ConnectionError, asyncio.IncompleteReadError):
+        people.waiting += some
+
+
+async def round_of(port: int, people: People, process: int, moment: tuple | None) -> None:
+    """Send over some connections; kill the server so long after so many were acknowledged."""
+    sending = [asyncio.create_task(send(port, people)) for _ in range(CONNECTIONS)]
+    if moment is not None:
+        enough = people.acknowledged + moment[0]
+        while people.acknowledged < enough and not all(task.done() for task in sending):
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(moment[1])
+        os.kill(process, signal.SIGKILL)
+    await asyncio.gather(*sending)
+
+
+def stored(store: Path) -> int:
+    """Return how many people are in the store, counted in three ways that agree."""
+    with reading(store) as view:
+        kept = kept_surveys(view)[survey_id(SURVEY)]
+        found = evidence_of(view, kept).people
+        ((ids,),) = view.rows("SELECT count(*) FROM reports")
+        check(found == ids == people_of(view, kept), f"{found} counted, {ids} ids")
+    return found
+
+
+def main(folder: Path, count: int, seed: int) -> None:
+    draw, store = random.Random(seed), folder / "store.db"
+    people = People(np.random.default_rng(seed))
+    for number in range(count):
+        people.more(2000)
+        process, port = started(store)
+        # Anywhere from before the first commit to many commits later, and at any point of one.
+        moment = (draw.choice([0, draw.randrange(1500)]), 0.02 * draw.random())
+        asyncio.run(round_of(port, people, process, moment))
+        os.waitpid(process, 0)
+        found = stored(store)
+        told = f"kill {number}: {found:,} stored, {people.acknowledged:,} acknowledged"
+        check(people.acknowledged <= found <= len(people.all), told)
+    process, port = started(store)
+    asyncio.run(round_of(port, people, process, None))
+    os.kill(process, signal.SIGTERM)
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    check(code == 0, f"the server ended with {code}")
+    check(not people.waiting, "reports that were never acknowledged")
+    check(stored(store) == len(people.all), "reports lost or counted twice in the end")
+    with ExitStack() as stack:
+        found = read_store(store, SURVEY, stack)
+        by_id = {m.id: (m, []) for m in SURVEY.mechanisms.values()}
+        for mechanism, one in people.all:
+            by_id[mechanism.id][1].append(one)
+        expected = fw.collect([(m, np.array(some)) for m, some in by_id.values()])
+        check(found == expected, "other reports than were sent")
+    sys.stdout.write(f"{count} kills, {len(people.all):,} reports, each there once\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) if sys.argv[3:] else 0)
