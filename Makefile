@@ -42,7 +42,7 @@ test coverage mutants: export OPENBLAS_NUM_THREADS := 1
 # Counting branches takes half as long again, so that it is asked for: by CI, or `make coverage`.
 COVERAGE ?=
 test: check
-	$(BIN)/pytest -n 2 $(COVERAGE)
+	$(BIN)/pytest -n 2 --dist worksteal $(COVERAGE)
 
 coverage:
 	@$(MAKE) test COVERAGE=--cov
