@@ -32,6 +32,7 @@ SURVEY = Survey(
         "bits": fw.RAPPOR(LINE, 2.0),
     },
 )
+ID = survey_id(SURVEY)
 MENU = fw.Categorical(["yes", "no", "won't say"])
 SHY = Survey(
     MENU,
@@ -49,6 +50,11 @@ def new_id():
 
 def sent(mechanism, report, report_id=None):
     return {"mechanism": mechanism, "report": report, "report_id": report_id or new_id()}
+
+
+def stored(client):
+    """Return how many people the store of a client's survey has."""
+    return client.made.store.evidence(client.survey).people
 
 
 def people(survey, many, rng):

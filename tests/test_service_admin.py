@@ -11,21 +11,15 @@ import pytest
 import freewill as fw
 from freewill.reports import load_evidence
 from freewill.service.stores import open_store
-from freewill.service.surveys import survey_id
 from freewill.service.token import first_token, is_token, new_token
-from service_cases import SURVEY, needs_serve, people, sent, served
+from service_cases import ID, SURVEY, needs_serve, people, sent, served, stored
 
 pytestmark = needs_serve
-ID = survey_id(SURVEY)
 
 
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "store.db"
-
-
-def stored(client):
-    return client.made.store.evidence(client.survey).people
 
 
 def test_closing_takes_the_token_and_refuses_late_reports(path):

@@ -11,25 +11,14 @@ from freewill.outputs import Reason
 from freewill.reports.batches import longest_report
 from freewill.reports.sent import SentReader
 from freewill.service.surveys import survey_id
-from service_cases import (
-    SHY,
-    SURVEY,
-    needs_serve,
-    sent,
-    served,
-)
+from service_cases import ID, SHY, SURVEY, needs_serve, sent, served, stored
 
 pytestmark = needs_serve
-ID = survey_id(SURVEY)
 
 
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "store.db"
-
-
-def stored(client):
-    return client.made.store.evidence(client.survey).people
 
 
 def test_a_report_is_stored_once_however_often_and_in_whatever_form_it_comes(path):

@@ -18,10 +18,8 @@ from freewill.service.postgres import Postgres, shown_url
 from freewill.service.refusals import StoreBusyError, StoreError
 from freewill.service.store import Store, Stored, Upload
 from freewill.service.stores import open_store, read_store
-from freewill.service.surveys import survey_id, to_bytes
-from service_cases import SHY, SURVEY, needs_serve, sent, served
-
-ID = survey_id(SURVEY)
+from freewill.service.surveys import to_bytes
+from service_cases import ID, SHY, SURVEY, needs_serve, sent, served
 
 
 def binaries():

@@ -15,61 +15,13 @@ from tools.fuzz.case import Case
 from tools.fuzz.columns import column
 from tools.fuzz.evidence import hostile_evidence, whole
 from tools.fuzz.hostile import FILE_NAMES, damaged, mutated, number, text, thing
+from tools.fuzz.offered import OFFERED
 from tools.fuzz.reports import FORMATS, file_of_reports
 from tools.fuzz.surveys import SURVEYS, alphabet_text, encoded, written
 
 _CODES = (0, 1, 2)
 _LONGEST = 20_000
 """Characters on standard error, tables of invalid rows included."""
-_COMMANDS: dict[str, tuple[str, ...]] = {
-    "obfuscate": (
-        "--survey",
-        "--out",
-        "--column",
-        "--choice",
-        "--share",
-        "--seed",
-        "--drop-outside",
-        "--json",
-    ),
-    "collect": ("--survey", "--out", "--engine", "--strict", "--json"),
-    "merge": ("--out", "--equal", "--json"),
-    "estimate": (
-        "--survey",
-        "--method",
-        "--only",
-        "--post",
-        "--tol",
-        "--delta",
-        "--max-steps",
-        "--strict",
-        "--rows",
-        "--json",
-        "--csv",
-        "--geojson",
-        "--plot",
-        "--plot-choice",
-    ),
-    "compare": (
-        "--survey",
-        "--of",
-        "--bands",
-        "--level",
-        "--joint",
-        "--equal",
-        "--strict",
-        "--rows",
-        "--json",
-        "--csv",
-        "--plot",
-    ),
-    "check": ("--survey", "--only", "--level", "--strict", "--json"),
-    "init": ("--alphabet", "--level", "--distance", "--epsilon", "--force", "--json"),
-    "calibrate": ("--alphabet", "--loss", "--prior", "--json"),
-    "audit": ("--claim", "--exact", "--json"),
-    "explain": ("--choice", "--plot", "--json"),
-    "reproduce": ("--list", "--workers", "--out"),
-}
 _FLAGS = {
     "--exact",
     "--drop-outside",
@@ -123,8 +75,8 @@ def run(case: Case, arguments: list[str], given: bytes = b"", binary: bool = Fal
 
 def options(case: Case) -> str:
     """Run any command with options of any value."""
-    command = case.pick([*_COMMANDS] * 3 + [text(case).replace("\0", "0")])
-    known = _COMMANDS.get(command, ("--x",))
+    command = case.pick([*OFFERED] * 3 + [text(case).replace("\0", "0")])
+    known = OFFERED.get(command, ("--x",))
     survey, files = _prepared(case)
     arguments = [command, *_positional(case, command, files)]
     if command == "reproduce":

@@ -17,7 +17,7 @@ from freewill.cli.options import (
 from freewill.cli.show import say, say_json, table
 from freewill.errors import FreewillError, ParameterError, printable
 from freewill.inference.distance import diameter
-from freewill.inference.menus import Promise, candidates
+from freewill.inference.planning.menus import Promise, candidates
 from freewill.mechanisms import Mechanism
 from freewill.mechanisms.base import brief
 from freewill.survey import Survey
