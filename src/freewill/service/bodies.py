@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from freewill.errors import several
 from freewill.service.answers import Receive, Scope
 from freewill.service.refusals import RefusedError, busy, refused
 
@@ -56,7 +57,7 @@ class Bodies:
         """Return the refusal of a body that is too long."""
         return refused(
             413,
-            f"a body of more than {self.most:,} bytes",
+            f"a body of more than {several(self.most, 'byte')}",
             "Send fewer reports at a time: a report takes about 100 bytes.",
         )
 
