@@ -273,7 +273,7 @@ class Audit:
         """Return the claim, what the law gives, the verdict and the worst case."""
         # An output of many bits would fill the table.
         by = "" if isinstance(self.output, list) else f", output {self.output}"
-        # Digits are rounded up: what rounding alone lifts above a claim that holds would look worse.
+        # Printed digits are rounded up: rounding alone would lift them above a claim that holds.
         least = min(self.epsilon, self.claim.epsilon) if self.holds else self.epsilon
         given = replace(self.claim, epsilon=least).short
         return [self.claim.short, given, _verdict(self), f"{self.first} or {self.second}{by}"]
