@@ -1,4 +1,4 @@
-"""Samplers in floating point, those of release 0.1: what exact draws are timed against.
+"""Samplers in floating point (all but RAPPOR of release 0.1): what exact draws are timed against.
 
 An exponential number T decides: geometric noise is T divided by a decay, k-RR compares T with a
 threshold, tables are searched for e^-T. Their probabilities are rounded, and the promise with them
@@ -45,7 +45,10 @@ def krr(mechanism: fw.KRR) -> Sampler:
 
 
 def rappor(mechanism: fw.RAPPOR) -> Sampler:
-    """Compare a double with the chance, for every bit."""
+    """Compare a double with the chance, for every bit.
+
+    The usual way, and no sampler of ours: release 0.1 compared binary digits already.
+    """
     size, space = mechanism.alphabet.size, mechanism.output_space
 
     def draw(values: IntArray, rng: np.random.Generator) -> PackedBits:

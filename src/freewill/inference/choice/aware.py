@@ -18,7 +18,7 @@ from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, checked_evidence
 from freewill.inference.choice.bases import Basis, BasisName, basis_of, ladder
 from freewill.inference.choice.fit import ChoiceFit, Free, corrected, fit, narrowed
-from freewill.inference.choice.intervals import JointEstimate, Together
+from freewill.inference.choice.intervals import Together
 from freewill.inference.choice.model import ChoiceModel, beside_constants, projected
 from freewill.inference.groups import name_of
 from freewill.inference.intervals import Intervals
@@ -93,23 +93,24 @@ class ChoiceAwareEstimate(Estimate):
         """
         work = Work(on_step)
         work.expect(1)
-        joint_estimate = self._together
+        found = self.made_from.estimate
         work.solved()
-        return joint_estimate.intervals(of, level, joint)
+        return found.intervals(of, level, joint)
 
     def choice_intervals(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper ends of intervals for `choice`, [value, mechanism]."""
-        _, low, high = self._together.choice(level)
+        _, low, high = self.made_from.estimate.choice(level)
         return low, high
 
     @property
-    def _together(self) -> JointEstimate:
+    def made_from(self) -> Together:
+        """The model, and all bends of the choice law that intervals allow for."""
         if self.together is None:
             raise EvidenceError(
                 "this estimate has no reports by which one could tell how sure its choice law is: "
                 "it was made by hand. Ask fw.choice_aware(evidence) for one that has."
             )
-        return self.together.estimate
+        return self.together
 
     @property
     def certificate(self) -> str:

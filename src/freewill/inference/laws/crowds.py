@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from freewill.errors import ParameterError
 from freewill.estimators.estimate import default_tolerance
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence
@@ -36,11 +35,7 @@ class ChoiceLaw:
     @classmethod
     def of(cls, aware: ChoiceAwareEstimate) -> "ChoiceLaw":
         """Return the law of an estimate, with all bends that its intervals allow for."""
-        joint = aware.together
-        if joint is None:
-            raise ParameterError(
-                "a choice-aware estimate without its model: take one as fw.choice_aware gives it."
-            )
+        joint = aware.made_from
         choice = np.maximum(aware.choice, _RAREST)
         choice = choice / choice.sum(axis=1, keepdims=True)
         return cls(choice, joint.basis.functions, joint.model.contrasts, joint.spread)
