@@ -1,4 +1,4 @@
-"""The application: what is asked for at each address under /v1, from values alone."""
+"""The application: what is asked for at each address, from values alone."""
 
 import re
 import shutil
@@ -26,6 +26,7 @@ from freewill.service.kept import evidence_of, people_by_day, people_of
 from freewill.service.metrics import metrics_text
 from freewill.service.openapi import description
 from freewill.service.refusals import Refusal, RefusedError, StoreError, busy, refused
+from freewill.service.site import Site
 from freewill.service.store import Store
 from freewill.service.token import is_token
 from freewill.service.uploads import Uploads, unknown_survey
@@ -61,6 +62,7 @@ class Collector:
             return [
                 {
                     "id": own,
+                    "title": intake.survey.title,
                     "alphabet": str(intake.survey.alphabet),
                     "mechanisms": list(intake.survey.mechanisms),
                     "closed": self.store.kept(view, own).closed,
@@ -249,6 +251,7 @@ def application(collector: Collector) -> Any:
     routes = [
         Route(f"{root}/close", collector.close, methods=["POST"]),
         *(Route(path, handler, methods=["GET"]) for path, handler in reading.items()),
+        *Site(collector.intakes).routes(),
     ]
 
     @asynccontextmanager

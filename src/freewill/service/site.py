@@ -1,0 +1,123 @@
+"""The pages: what a browser is given, from files that lie with the package alone."""
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from freewill.service.refusals import refused
+
+_HERE = Path(__file__).parent / "web"
+_DEVICE = Path(__file__).parents[1] / "device" / "js"
+_KINDS = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file as it is sent, and the mark by which a browser knows that it has it."""
+
+    body: bytes
+    kind: str
+
+    @cached_property
+    def mark(self) -> str:
+        """The hash of the content, as an entity tag."""
+        return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
+
+    def answer(self, request: Request, status: int = 200) -> Response:
+        """Return the file, or word that it has not changed."""
+        # A browser may keep pages and scripts, which are the same for all, if it asks each time.
+        headers = {"cache-control": "no-cache", "etag": self.mark}
+        if status == 200 and request.headers.get("if-none-match") == self.mark:
+            return Response(status_code=304, headers=headers)
+        return Response(self.body, status, headers, media_type=self.kind)
+
+
+@dataclass(eq=False)
+class Site:
+    """The pages of a collector of some surveys, and the scripts that they ask for.
+
+    Files are looked up by their names among those that were there at the start: no address leads
+    to any other file. Pages name scripts by relative addresses, so that a proxy may serve all of it
+    below a folder.
+    """
+
+    surveys: Any
+    """The ids of what is served; a page of any other is sent with the status 404."""
+    _web: dict[str, Content] = field(default_factory=lambda: _contents(_HERE))
+    _device: dict[str, Content] = field(default_factory=lambda: _contents(_DEVICE))
+
+    async def front(self, request: Request) -> Response:
+        """Return the page that lists the surveys."""
+        return self._web["front.html"].answer(request)
+
+    async def answering(self, request: Request) -> Response:
+        """Return the page on which a person answers a survey."""
+        return self._page("answer.html", request)
+
+    async def dashboard(self, request: Request) -> Response:
+        """Return the page on which the collector watches a survey."""
+        return self._page("dashboard.html", request)
+
+    async def web(self, request: Request) -> Response:
+        """Return a script or style of the pages."""
+        return _found(self._web, request).answer(request)
+
+    async def device(self, request: Request) -> Response:
+        """Return a file of freewill.js."""
+        return _found(self._device, request).answer(request)
+
+    async def charts(self, request: Request) -> Response:
+        """Return the library that draws charts, which the package plotly brings along."""
+        return FileResponse(charts_file(), media_type="text/javascript")
+
+    def routes(self) -> list[Route]:
+        """Return where all of it is found."""
+        own = {
+            "/": self.front,
+            "/surveys/{survey}": self.answering,
+            "/surveys/{survey}/dashboard": self.dashboard,
+            "/web/plotly.min.js": self.charts,
+            "/web/{file}": self.web,
+            "/device/{file}": self.device,
+        }
+        return [Route(path, handler, methods=["GET"]) for path, handler in own.items()]
+
+    def _page(self, name: str, request: Request) -> Response:
+        known = request.path_params["survey"] in self.surveys
+        return self._web[name].answer(request, 200 if known else 404)
+
+
+def charts_file() -> Path:
+    """Return where the library that draws charts lies."""
+    try:
+        return Path(str(files("plotly"))) / "package_data" / "plotly.min.js"
+    except ImportError:
+        raise refused(
+            404,
+            "the package plotly, which brings the charts, is not installed",
+            "pip install 'freewill[serve]'",
+        ) from None
+
+
+def _contents(folder: Path) -> dict[str, Content]:
+    found = (path for path in sorted(folder.iterdir()) if path.suffix in _KINDS)
+    return {path.name: Content(path.read_bytes(), _KINDS[path.suffix]) for path in found}
+
+
+def _found(among: dict[str, Content], request: Request) -> Content:
+    name = request.path_params["file"]
+    if name not in among:
+        raise refused(404, f"{request.url.path}: not here", "GET / is the page to begin with.")
+    return among[name]
