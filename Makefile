@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test coverage check mutants stress fuzz choice release bench spark clean
+.PHONY: help demo test coverage check mutants stress fuzz choice release bench spark service clean
 
 help:
 	@echo "make demo      simulate free-will privacy on a line and on a city grid"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench     speed and accuracy beside the rivals"
 	@echo "make choice    every solver on every structure and size, beside the one that is chosen"
 	@echo "make spark     add Spark to .venv (its tests and commands also need Java 17)"
+	@echo "make service   add what all of the collector's tests need (and PostgreSQL, Node, Chromium)"
 
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Freewill needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11 ...")'
@@ -71,6 +72,9 @@ release: $(READY)
 
 spark: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/spark.txt
+
+service: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/service.txt
 
 choice: $(READY)
 	$(BIN)/python -m benchmarks.choice
