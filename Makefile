@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: help demo test coverage check mutants stress fuzz choice release bench spark service clean
 
 help:
-	@echo "make demo      simulate free-will privacy on a line and on a city grid"
+	@echo "make demo      simulate free-will privacy, then a tour of the collector"
 	@echo "make test      style, types, layering, tests and doctests"
 	@echo "make check     style, types and layering only"
 	@echo "make coverage  make test, and fail if too few branches run"
@@ -29,6 +29,7 @@ $(READY): requirements/dev.txt pyproject.toml
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/tour.py
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -182,6 +182,7 @@ def test_schemathesis_finds_no_server_error(tmp_path):
                 text=True,
                 check=False,
                 timeout=600,
+                cwd=tmp_path,  # where it leaves its notes
             )
         finally:
             process.send_signal(signal.SIGTERM)
