@@ -1,8 +1,8 @@
 """The collector in a minute: a server on loopback, 10,000 people's devices, and where to look.
 
 A survey is served by `freewill serve`. Each person's device draws one noisy report and sends it
-alone, over HTTP, and the estimate is looked at while they come in. At the end the server stops; on a
-terminal it first stays for a minute, so that its pages can be opened.
+alone, over HTTP, and the estimate is looked at while they come in. At the end the server stops; on
+a terminal it first stays for a minute, so that its pages can be opened.
 """
 
 import http.client
@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,9 +26,8 @@ from demo import age_pyramid, print_table
 import freewill as fw
 from freewill.progress import progress
 
-PEOPLE = 10_000
-LOOKS = (0.01, 0.03, 0.1, 0.3, 1.0)
-"""After which shares of the people the estimate is looked at."""
+LOOKS = (100, 300, 1_000, 3_000, 10_000)
+"""After how many people the estimate is looked at; the last is how many there are."""
 OUT = Path("out")
 CONNECTIONS = 4
 STAY = 60
@@ -80,8 +79,9 @@ class Server:
         return found
 
 
-def main(people: int = PEOPLE) -> None:
+def main(looks: Sequence[int] = LOOKS) -> None:
     """Serve, let people answer, look, and stop."""
+    people = looks[-1]
     OUT.mkdir(exist_ok=True)
     rng = np.random.default_rng()
     truth = age_pyramid(AGES)
@@ -90,18 +90,23 @@ def main(people: int = PEOPLE) -> None:
         ages = rng.choice(AGES.size, size=people, p=truth)
         chosen = rng.choice(list(SURVEY.mechanisms), size=people, p=CHOICES)
         rows, begun, sent = [], time.perf_counter(), 0
-        for share in LOOKS:
-            until = round(share * people)
+        for until in looks:
             send(server, ages[sent:until], chosen[sent:until], f"to {until:,} people")
             sent = until
             rows.append(looked(server.estimate(), truth))
         seconds = time.perf_counter() - begun
         print_table(
-            ["people", "error: EMD (years)", "widest interval", "gap to the optimum", "choice is free"],
+            [
+                "people",
+                "error: EMD (years)",
+                "widest interval",
+                "gap to the optimum",
+                "choice is free",
+            ],
             rows,
         )
         print(
-            f"\n{people:,} reports in {seconds:.0f} s, each on the disk before it was acknowledged\n"
+            f"\n{people:,} reports in {seconds:.0f} s, each on the disk before it was answered\n"
             f"\n  answer it yourself  {server.page}"
             f"\n  watch it            {server.page}/dashboard"
             f"\n  with the token      {server.token}\n"
