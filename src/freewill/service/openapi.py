@@ -182,7 +182,14 @@ _SCHEMAS: dict[str, Any] = {
             "status": _TEXT,
             "gap": {"type": ["number", "null"]},
             "certificate": _TEXT,
+            "intervals": {"type": ["object", "null"]},
+            "band": {"type": ["object", "null"]},
             "checks": {"type": "object"},
+            "sure": {
+                "type": "object",
+                "description": "Of how many people intervals and checks are: of many values they "
+                "follow the estimate",
+            },
         }
     ),
     "health": _object({"status": _TEXT}),
