@@ -33,10 +33,10 @@ def frame(columns: Mapping[str, Sequence[Any] | FloatArray], backend: Any = BACK
 
 
 def csv_text(columns: Mapping[str, Sequence[Any] | FloatArray]) -> str:
-    """Return columns as CSV: their names, then one row after the other.
+    r"""Return columns as CSV: their names, then one row after the other.
 
     >>> csv_text({"value": ["a, b", "c"], "share": [0.25, 0.75]})
-    'value,share\\n"a, b",0.25\\nc,0.75\\n'
+    'value,share\n"a, b",0.25\nc,0.75\n'
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

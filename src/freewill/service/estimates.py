@@ -1,10 +1,12 @@
 """Estimates of what a store holds: each begins where the last one ended, with its checks."""
 
 import asyncio
+import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from freewill.errors import several
 from freewill.estimators import Estimate, gibu
@@ -16,6 +18,7 @@ from freewill.service.refusals import RefusedError, refused
 from freewill.service.store import Store
 from freewill.service.sureness import AT_ONCE, looked_at
 
+_Made = TypeVar("_Made")
 MIN_PEOPLE = 100
 """People below whom no estimate is shown."""
 
@@ -63,6 +66,20 @@ class Estimates:
         body, estimate = json_bytes(told), without_evidence(estimate)
         self._last[survey] = (estimate, body, kept.closed)
         return self._whole(survey, estimate, body)
+
+    def estimate(self, survey: str) -> Estimate:
+        """Return the estimate of what is stored now, without what it was made from."""
+        self.made(survey)
+        return self._last[survey][0]
+
+    def told(self, survey: str) -> dict[str, Any]:
+        """Return what is told of the estimate of what is stored now."""
+        told: dict[str, Any] = json.loads(self.made(survey))
+        return told
+
+    async def after(self, work: Callable[..., _Made], *given: Any) -> _Made:
+        """Do some work that begins with an estimate, one at a time with all that are made."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *given)
 
     def _whole(self, survey: str, estimate: Estimate, body: bytes) -> bytes:
         """Return all that is told: how sure an estimate of many values is follows it."""

@@ -42,7 +42,7 @@ class Later:
         self._changed = threading.Condition()
 
     def told(self, survey: str, estimate: Estimate) -> bytes:
-        """Return as JSON how sure an estimate is, or that an earlier one was; ask for what lacks."""
+        """Return as JSON how sure an estimate is, or an earlier one was; ask for what lacks."""
         if estimate.alphabet.size > MOST_VALUES:
             return json_bytes(not_looked_at(BEYOND))
         with self._changed:
