@@ -83,7 +83,8 @@ class Collector:
             with self.store.view() as view:
                 return self.store.kept(view, intake.id).closed
 
-        head = json_bytes({"id": intake.id, "closed": await run_in_threadpool(closed)})
+        told = {"id": intake.id, "closed": await run_in_threadpool(closed), "public": self.public}
+        head = json_bytes(told)
         body = head[:-1] + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type="application/json")
 

@@ -203,7 +203,12 @@ _SCHEMAS: dict[str, Any] = {
     ),
     "surveys": _object({"surveys": {"type": "array", "items": {"type": "object"}}}),
     "survey": _object(
-        {"id": _TEXT, "closed": {"type": ["string", "null"]}, "survey": {"type": "object"}}
+        {
+            "id": _TEXT,
+            "closed": {"type": ["string", "null"]},
+            "public": {"type": "boolean", "description": "Whether everyone may see the estimate"},
+            "survey": {"type": "object"},
+        }
     ),
     "people": _object(
         {

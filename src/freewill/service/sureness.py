@@ -16,7 +16,9 @@ from freewill.inference import (
     check_fit,
     intervals,
 )
+from freewill.inference.choice.check import GroupChoice
 from freewill.inference.intervals import intervals_and_band
+from freewill.inference.laws.check import GroupFit
 from freewill.solvers import OnStep
 
 AT_ONCE = 256
@@ -100,10 +102,16 @@ def _told(found: ChoiceCheck | FitCheck | str) -> dict[str, Any]:
         "holds": bool(found.holds),
         "verdict": found.verdict,
         "p_value": found.p_value,
-        "groups": [{**asdict(one), "p_value": one.p_value} for one in found.groups],
+        "groups": [
+            {**asdict(one), "p_value": one.p_value, "words": _words(one)} for one in found.groups
+        ],
         "blamed": [one.name for one in blamed],
         "left_out": dict(found.left_out),
     }
+
+
+def _words(group: GroupChoice | GroupFit) -> str:
+    return f"chosen {group.direction}" if isinstance(group, GroupChoice) else str(group)
 
 
 def _tried(work: Callable[[], Any]) -> Any:
