@@ -84,14 +84,14 @@ def serving(folder, *surveys, **settings):
 
 @contextmanager
 def browsing():
-    """Start Debian's Chromium."""
+    """Start Debian's Chromium, for pages that share what they fetched."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
 
     flags = [flag for flag in _QUIET if not flag.startswith("--headless")]
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, headless=True, args=flags)
         try:
-            yield browser
+            yield browser.new_context(viewport={"width": 1280, "height": 900})
         finally:
             browser.close()
 
@@ -112,23 +112,28 @@ class Watched:
 
 
 @contextmanager
-def looking(browser, **options):
-    """Open a page in a context of its own, which notes what goes wrong."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+def looking(context):
+    """Open a page, which has a token of its own or none, and note what goes wrong."""
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(20_000)
     watched = Watched(page)
-    page.on(
-        "console",
-        lambda said: said.type in ("error", "warning") and watched.faults.append(said.text),
-    )
+
+    def said(message):
+        if message.type in ("error", "warning"):
+            watched.faults.append(message.text)
+
+    def asked_back(dialog):
+        watched.faults.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("console", said)
     page.on("pageerror", lambda error: watched.faults.append(str(error)))
     page.on("request", lambda request: watched.asked.append(request.url))
-    page.on("dialog", lambda dialog: (watched.faults.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", asked_back)
     try:
         yield watched
     finally:
-        context.close()
+        page.close()
 
 
 def entered(watched, served, survey):
@@ -142,7 +147,7 @@ def entered(watched, served, survey):
 
 
 def waiting(page, true, seconds=15.0):
-    """Wait for an expression to be true: not in the page, whose policy lets nothing be evaluated."""
+    """Wait for an expression to be true: not in the page, whose policy evaluates nothing."""
     end = time.monotonic() + seconds
     while not page.evaluate(true):
         assert time.monotonic() < end, f"{true} did not come about"

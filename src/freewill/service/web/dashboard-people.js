@@ -39,7 +39,7 @@ export function peopleFigure(days, theme, width) {
       type: "date",
       range: range(all),
       showgrid: false,
-      nticks: Math.max(3, Math.min(8, Math.floor(width / 100))),
+      nticks: Math.max(4, Math.min(8, Math.floor(width / 80))),
       tickangle: 0,
       tickformat: "%-d %b\n%Y",
     }),

@@ -5,6 +5,7 @@
 import { RefusedError } from "./dashboard-api.js";
 import { count, element, figure, several, table } from "./dashboard-words.js";
 
+const NUMBER = /^([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/i;
 const found = (id) => document.getElementById(id);
 
 /** The form, and the answer below it, which is asked for again when there is another estimate. */
@@ -45,16 +46,19 @@ export class Plan {
     const of = found("plan-of").value;
     const typed = found("plan-target").value.trim().replace(",", ".");
     const scale = of === "shares" ? 100 : 1;
-    // Shares are asked for in points and told as parts of 1.
-    const target = /^[0-9.eE+-]+$/.test(typed) && Number(typed) > 0 ? String(Number(typed) / scale) : typed;
     const words = found("plan-words");
+    if (!(NUMBER.test(typed) && Number(typed) > 0)) {
+      words.replaceChildren(element("p", "bad", "Type a number above 0, such as 0.5."));
+      return;
+    }
     try {
-      const plan = await this.collector.json(`/plan?${new URLSearchParams({ target, of })}`);
+      // Shares are asked for in points, and told as parts of 1.
+      const query = new URLSearchParams({ target: String(Number(typed) / scale), of });
+      const plan = await this.collector.json(`/plan?${query}`);
       words.replaceChildren(...this.#words(plan, typed, scale));
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
-      const advice = error.status === 422 ? "Type a number above 0, such as 0.5." : error.advice;
-      words.replaceChildren(element("p", "bad", `${error.message}. ${advice}`));
+      words.replaceChildren(element("p", "bad", `${error.message}. ${error.advice}`));
     }
   }
 

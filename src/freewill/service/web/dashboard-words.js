@@ -46,10 +46,11 @@ export function probability(p) {
  * A text that fits beside a chart.
  *
  * @param {string} text
+ * @param {number} most letters
  */
-export function shortened(text) {
+export function shortened(text, most = LONGEST) {
   const letters = [...text];
-  return letters.length <= LONGEST ? text : `${letters.slice(0, LONGEST - 1).join("")}…`;
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
 /**

@@ -13,7 +13,7 @@ import { Plan } from "./dashboard-plan.js";
 import { sharesTable } from "./dashboard-table.js";
 import { LIGHT, onTheme, theme } from "./dashboard-theme.js";
 import { halves, summary } from "./dashboard-values.js";
-import { count, element, figure, percent, several } from "./dashboard-words.js";
+import { count, element, figure, several, shortened } from "./dashboard-words.js";
 
 const found = (id) => document.getElementById(id);
 const collector = new Collector(location.pathname);
@@ -238,7 +238,7 @@ exporting("take-table", "csv", collector, fetched("/table"), refused);
 exporting("take-estimate", "json", collector, fetched("/estimate"), refused);
 const picture = async () => {
   const light = estimateFigure(last.estimate, { ...LIGHT, ground: "#ffffff" }, 1200);
-  return png(light, `${last.title}: ${several(last.estimate.people)}`);
+  return png(light, `${shortened(last.title, 80)} (${several(last.estimate.people)})`);
 };
 exporting("take-picture", "png", collector, picture, refused);
 
