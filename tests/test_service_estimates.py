@@ -244,6 +244,18 @@ def test_a_vast_alphabet_has_an_estimate_alone(path):
     served(work, path, survey)
 
 
+def test_laws_that_fill_the_memory_are_left_to_the_command_line(path, monkeypatch):
+    monkeypatch.setattr(sureness, "_LAW_BYTES", 8 * 100**2 * 3 - 1)
+
+    async def work(client):
+        await client.post(people(SURVEY, 300, np.random.default_rng(12)))
+        checks = (await asked(client)).json["checks"]
+        assert checks["laws"] == {"holds": None, "verdict": sureness.LAWS_BEYOND}
+        assert checks["free choice"]["holds"] is not None
+
+    served(work, path)
+
+
 def test_the_estimate_says_that_its_survey_was_closed(path):
     async def work(client):
         await client.post(people(SURVEY, 300, np.random.default_rng(11)))

@@ -26,9 +26,16 @@ AT_ONCE = 256
 MOST_VALUES = 4096
 """Values up to which it is made at all: a minute or two of one core, beside all else."""
 _MOST_BANDED = 1024
+_LAW_BYTES = 1 << 27
+"""Bytes of the laws of all mechanisms up to which they are tested, which takes some six times as
+many: 2,300 values of three mechanisms, and a gigabyte."""
 BEYOND = (
     f"not looked at beyond {MOST_VALUES:,} values, where it takes long: take the evidence and run "
     f"`freewill check` and `freewill estimate --intervals --bands`"
+)
+LAWS_BEYOND = (
+    "not looked at, for the laws of so many values take more memory than a server has to spare: "
+    "take the evidence and run `freewill check`"
 )
 STREAMED = (
     "not looked at, for the reports do not fit in memory beside all else: take the evidence and "
@@ -91,6 +98,8 @@ def _checks(evidence: Evidence, estimate: Estimate) -> dict[str, Any]:
         "free choice": lambda: check_choice(evidence, start=estimate),
         "laws": lambda: check_fit(evidence, start=estimate),
     }
+    if 8 * evidence.alphabet.size**2 * len(evidence.groups) > _LAW_BYTES:
+        made["laws"] = lambda: LAWS_BEYOND
     return {"checks": {name: _told(_tried(check)) for name, check in made.items()}}
 
 
