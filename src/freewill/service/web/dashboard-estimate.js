@@ -17,6 +17,7 @@ const PERCENT = ".3~p";
 const NARROW = 640;
 /** Room that two maps need beside each other, with the numbers of their scales. */
 const TWO_MAPS = 820;
+const BETWEEN = 130;
 
 /**
  * @param {Told} told
@@ -154,12 +155,14 @@ function maps(told, theme, width) {
   const titled = (title) => (width < NARROW ? "" : title);
   const room = (stacked ? Math.min(width, 760) : width / 2) - (width < NARROW ? 80 : 130);
   const tall = Math.min(560, Math.max(140, room * shape)) + (width < NARROW ? 70 : 90);
+  // Between two maps stand the scale of the one and the numbers of the other.
+  const each = (1 - BETWEEN / Math.max(width - 2 * BETWEEN, BETWEEN)) / 2;
   const texts = hovers(told);
   const data = [];
   const layout = { ...base(theme), hovermode: "closest", annotations: [] };
   wanted.forEach(({ z, title, scale, meta }, place) => {
     const number = place === 0 ? "" : "2";
-    const [left, right] = stacked ? [0, 1] : [0.57 * place, 0.43 + 0.57 * place];
+    const [left, right] = stacked ? [0, 1] : [(1 - each) * place, each + (1 - each) * place];
     const share = wanted.length === 1 || !stacked ? [0, 1] : place === 0 ? [0.56, 1] : [0, 0.44];
     data.push({
       type: "heatmap",
@@ -192,7 +195,7 @@ function maps(told, theme, width) {
       constrain: "domain",
       nticks: 5,
     });
-    layout[`yaxis${number}`] = axis(theme, titled(up.title), {
+    layout[`yaxis${number}`] = axis(theme, place && !stacked ? "" : titled(up.title), {
       domain: share,
       anchor: `x${number}`,
       showgrid: false,

@@ -2,7 +2,7 @@
  * @file What shares are of: the names and places of an alphabet's values, from its description.
  */
 
-import { figure } from "./dashboard-words.js";
+import { figure, largest } from "./dashboard-words.js";
 
 /**
  * @typedef {object} Told what the collector tells of an estimate
@@ -69,7 +69,7 @@ export const unitOf = (alphabet) => (alphabet.unit ? String(alphabet.unit) : "va
  */
 export function summary(told) {
   const { share } = told.shares;
-  const place = share.indexOf(Math.max(...share));
+  const place = share.indexOf(largest(share));
   const what = told.alphabet.kind === "grid" ? "cells" : told.alphabet.kind === "linear" ? "values" : "labels";
   const known = told.intervals;
   const between = known

@@ -42,6 +42,9 @@ export function probability(p) {
   return p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(3)}`;
 }
 
+/** @param {number[]} list of any length */
+export const largest = (list) => list.reduce((most, one) => Math.max(most, one), -Infinity);
+
 /**
  * A text that fits beside a chart.
  *

@@ -13,7 +13,7 @@ import { Plan } from "./dashboard-plan.js";
 import { sharesTable } from "./dashboard-table.js";
 import { LIGHT, onTheme, theme } from "./dashboard-theme.js";
 import { halves, summary } from "./dashboard-values.js";
-import { count, element, figure, several, shortened } from "./dashboard-words.js";
+import { count, element, figure, largest, several, shortened } from "./dashboard-words.js";
 
 const found = (id) => document.getElementById(id);
 const collector = new Collector(location.pathname);
@@ -160,7 +160,7 @@ async function showEstimate() {
   sharesTable(found("estimate-table"), told);
   const wide = halves(told);
   const judged = together(told.checks);
-  const widest = wide ? `± ${figure(100 * Math.max(...wide))}` : "–";
+  const widest = wide ? `± ${figure(100 * largest(wide))}` : "–";
   const of = sure.people === null || sure.people === told.people ? "" : `, of ${several(sure.people)}`;
   const words = { good: "nothing against it", failed: "see below", unknown: sure.pending ? "being looked at" : "not known" };
   tiles([
