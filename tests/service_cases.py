@@ -112,6 +112,7 @@ class Client:
         async def send(message):
             messages.append(message)
 
+        path, _, query = path.partition("?")
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -120,7 +121,7 @@ class Client:
             "scheme": "http",
             "path": path,
             "raw_path": path.encode("utf-8", "surrogateescape"),
-            "query_string": b"",
+            "query_string": query.encode(),
             "root_path": "",
             "headers": given,
             "client": ("192.0.2.7", 1234),

@@ -1,11 +1,14 @@
 """Estimates of a store: the library's own, from the last one on, and of no few people."""
 
 import asyncio
+import threading
+import time
 
 import numpy as np
 import pytest
 
 import freewill as fw
+from freewill.service import sureness
 from freewill.service.surveys import survey_id
 from freewill.survey import Survey
 from service_cases import LINE, SHY, SURVEY, needs_serve, people, sent, served
@@ -36,6 +39,10 @@ def test_the_estimate_is_the_librarys_with_intervals_and_checks(path):
         sure = fw.intervals(evidence)
         for name in ("point", "low", "high", "standard_error"):
             assert np.allclose(told["intervals"][name], sure.columns()[name], atol=2e-3)
+        band = fw.intervals(evidence, joint=True)
+        assert np.allclose(told["band"]["low"], band.low, atol=4e-3)
+        assert told["band"]["critical"] > 1.96
+        assert told["sure"]["people"] == 1500
         checks = told["checks"]
         assert checks["free choice"]["holds"] == fw.check_choice(evidence).holds
         assert checks["laws"]["holds"] == fw.check_fit(evidence).holds
@@ -112,16 +119,148 @@ def test_what_cannot_be_tested_says_why(path):
     served(work, path, alone)
 
 
-def test_a_large_alphabet_has_an_estimate_alone(path):
-    wide = fw.Linear(0, 1999)
+WIDE = fw.Linear(0, 399)
+MANY = Survey(WIDE, {"k": fw.KRR(WIDE, 6.0), "near": fw.Geometric(WIDE, 0.3)})
+
+
+async def followed(client):
+    """Return the estimate once what follows it is there."""
+    for _ in range(400):
+        told = (await asked(client)).json
+        if not told["sure"]["pending"]:
+            return told
+        await asyncio.sleep(0.05)
+    raise AssertionError("nothing followed in 20 s")
+
+
+def test_of_many_values_intervals_and_checks_follow_the_estimate(path):
+    async def work(client):
+        await client.post(people(MANY, 900, np.random.default_rng(4)))
+        first = (await asked(client)).json
+        assert first["intervals"] is None
+        assert first["sure"] == {"people": None, "pending": True, "seconds": None}
+        assert {one["holds"] for one in first["checks"].values()} == {None}
+        assert len(first["shares"]["share"]) == 400
+        told = await followed(client)
+        evidence = client.made.store.evidence(client.survey)
+        sure, band = fw.intervals(evidence), fw.intervals(evidence, joint=True)
+        assert told["shares"] == first["shares"]
+        assert told["sure"]["people"] == 900
+        assert np.allclose(told["intervals"]["high"], sure.high, atol=2e-3)
+        assert np.allclose(told["band"]["high"], band.high, atol=4e-3)
+        assert told["checks"]["free choice"]["holds"] == fw.check_choice(evidence).holds
+        # What was known of fewer people stays until it is known of all, and says of how many it is.
+        await client.post(people(MANY, 60, np.random.default_rng(5)))
+        later = (await asked(client)).json
+        assert later["people"] == 960
+        assert later["sure"] == {"people": 900, "pending": True}
+        assert later["intervals"] == told["intervals"]
+        assert (await followed(client))["sure"]["people"] == 960
+
+    served(work, path, MANY)
+
+
+def test_what_takes_long_stands_in_nobodys_way(path):
+    started, go_on, looks = threading.Event(), threading.Event(), []
+
+    def slow(evidence, estimate, on_step=None):
+        looks.append(evidence.people)
+        started.set()
+        assert go_on.wait(20)
+        return sureness.looked_at(evidence, estimate, on_step)
+
+    async def work(client):
+        client.made.estimates._later.look = slow
+        other = survey_id(SURVEY)
+        await client.post(people(MANY, 300, np.random.default_rng(6)))
+        assert (await asked(client)).json["sure"]["pending"]
+        assert await asyncio.to_thread(started.wait, 20)
+        for _ in range(3):  # asked for again and again, it is looked at once
+            await client.post(people(MANY, 30, np.random.default_rng(7)))
+            assert (await asked(client)).json["sure"] == {
+                "people": None,
+                "pending": True,
+                "seconds": None,
+            }
+        await client.post(people(SURVEY, 150, np.random.default_rng(8)), survey=other)
+        answer = await client.get(f"/v1/surveys/{other}/estimate", admin=True)
+        assert answer.json["sure"]["people"] == 150
+        assert looks == [300]
+        go_on.set()
+        assert (await followed(client))["sure"]["people"] == 390
+
+    served(work, path, MANY, SURVEY)
+
+
+def test_what_cannot_be_looked_at_says_why_and_ends_nothing(path):
+    def broken(evidence, estimate, on_step=None):
+        raise MemoryError("no room")
+
+    async def work(client):
+        client.made.estimates._later.look = broken
+        await client.post(people(MANY, 300, np.random.default_rng(9)))
+        await asked(client)
+        told = await followed(client)
+        assert "MemoryError" in told["advice on intervals"]
+        client.made.estimates._later.look = sureness.looked_at
+        await client.post(people(MANY, 30, np.random.default_rng(9)))
+        assert (await followed(client))["intervals"] is not None
+
+    served(work, path, MANY)
+
+
+def test_an_end_does_not_wait_for_what_takes_long(path):
+    started = threading.Event()
+
+    def endless(evidence, estimate, on_step=None):
+        started.set()
+        while True:
+            time.sleep(0.01)
+            on_step(None)
+
+    async def work(client):
+        client.made.estimates._later.look = endless
+        await client.post(people(MANY, 300, np.random.default_rng(10)))
+        await asked(client)
+        assert await asyncio.to_thread(started.wait, 20)
+
+    before = time.monotonic()
+    served(work, path, MANY)
+    assert time.monotonic() - before < 10
+
+
+def test_a_vast_alphabet_has_an_estimate_alone(path):
+    wide = fw.Linear(0, sureness.MOST_VALUES)
     survey = Survey(wide, {"k": fw.KRR(wide, 8.0)})
 
     async def work(client):
         await client.post([sent("k", place) for place in range(300)])
         told = (await asked(client)).json
         assert told["intervals"] is None
-        assert {one["holds"] for one in told["checks"].values()} == {None}
-        assert len(told["shares"]["share"]) == 2000
+        assert told["sure"] == {"people": None, "pending": False, "seconds": None}
+        assert "freewill check" in told["checks"]["laws"]["verdict"]
+        assert len(told["shares"]["share"]) == wide.size
 
     served(work, path, survey)
-    assert survey_id(survey)
+
+
+def test_laws_that_fill_the_memory_are_left_to_the_command_line(path, monkeypatch):
+    monkeypatch.setattr(sureness, "_LAW_BYTES", 8 * 100**2 * 3 - 1)
+
+    async def work(client):
+        await client.post(people(SURVEY, 300, np.random.default_rng(12)))
+        checks = (await asked(client)).json["checks"]
+        assert checks["laws"] == {"holds": None, "verdict": sureness.LAWS_BEYOND}
+        assert checks["free choice"]["holds"] is not None
+
+    served(work, path)
+
+
+def test_the_estimate_says_that_its_survey_was_closed(path):
+    async def work(client):
+        await client.post(people(SURVEY, 300, np.random.default_rng(11)))
+        assert (await asked(client)).json["closed"] is None
+        await client.ask("POST", f"/v1/surveys/{client.survey}/close", admin=True)
+        assert (await asked(client)).json["closed"] is not None
+
+    served(work, path)

@@ -4,10 +4,14 @@
 2
 """
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from freewill.errors import ParameterError, closest, shown
 from freewill.types import FloatArray
@@ -26,6 +30,19 @@ def frame(columns: Mapping[str, Sequence[Any] | FloatArray], backend: Any = BACK
     import narwhals as nw  # noqa: PLC0415
 
     return nw.from_dict(columns, backend=_checked(backend)).to_native()  # type: ignore[arg-type]
+
+
+def csv_text(columns: Mapping[str, Sequence[Any] | FloatArray]) -> str:
+    r"""Return columns as CSV: their names, then one row after the other.
+
+    >>> csv_text({"value": ["a, b", "c"], "share": [0.25, 0.75]})
+    'value,share\n"a, b",0.25\nc,0.75\n'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(np.asarray(one, dtype=object) for one in columns.values()), strict=True))
+    return text.getvalue()
 
 
 def _checked(backend: Any) -> str:

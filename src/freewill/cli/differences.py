@@ -1,7 +1,5 @@
 """What `freewill compare` prints: the differences that were asked for, and their distance."""
 
-import csv
-import io
 import math
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +12,7 @@ from freewill.alphabets.groups import Groups
 from freewill.cli.shares import Asked, check_bands
 from freewill.cli.show import room_beside, say, table
 from freewill.errors import ParameterError, several
+from freewill.frames import csv_text
 from freewill.inference import Comparison, functionals
 from freewill.inference.functionals import refuse_many
 from freewill.types import FloatArray, IntArray
@@ -117,13 +116,9 @@ class Differences:
 
     def as_rows(self, found: Comparison) -> str:
         """Return CSV: one row a difference."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*self.heads(found), *_COLUMNS])
-        columns = np.stack([np.atleast_1d(getattr(found, name)) for name in _COLUMNS])
-        for cells, numbers in zip(self.cells(found), columns.T.tolist(), strict=True):
-            writer.writerow([*cells, *numbers])
-        return text.getvalue()
+        cells = dict(zip(self.heads(found), zip(*self.cells(found), strict=True), strict=True))
+        numbers = {name: np.atleast_1d(getattr(found, name)) for name in _COLUMNS}
+        return csv_text({**cells, **numbers})
 
     def show(self, found: Comparison, names: tuple[str, str], rows: int) -> None:
         """Print the verdict, the distance, and the largest differences in the alphabet's order."""

@@ -1,7 +1,5 @@
 """`freewill estimate`: from reports or evidence to the distribution of the true values."""
 
-import csv
-import io
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,6 +34,7 @@ from freewill.estimators import Estimate, Status
 from freewill.estimators.estimate import default_tolerance
 from freewill.estimators.identifiability import in_words
 from freewill.evidence import Evidence
+from freewill.frames import csv_text
 from freewill.geojson import check_place, features
 from freewill.inference import Intervals, RobustEstimate
 from freewill.progress import progress
@@ -150,7 +149,7 @@ def estimate(
         law = choice.described(found, None if sure is None else sure.level)
         say_json({**describe(shares, sure), **law, **lost})
     elif as_csv:
-        say_raw(as_rows(shares, sure))
+        say_raw(csv_text(shares.columns(sure)))
     else:
         show(shares, sure, rows, warning)
     if plot is not None:
@@ -244,16 +243,6 @@ def describe(shares: Shares, sure: Intervals | None) -> dict[str, Any]:
         **({"values": values, "theta": numbers} if single else {"bands": bands, "shares": numbers}),
         **({} if sure is None else {"intervals": described(sure)}),
     }
-
-
-def as_rows(shares: Shares, sure: Intervals | None) -> str:
-    """Return CSV: one row a value or band, with its coordinates on a grid, share and interval."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    columns = shares.columns(sure)
-    writer.writerow(columns)
-    writer.writerows(zip(*(np.asarray(one, dtype=object) for one in columns.values()), strict=True))
-    return text.getvalue()
 
 
 def show(shares: Shares, sure: Intervals | None, rows: int, warning: str) -> None:

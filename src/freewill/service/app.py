@@ -25,9 +25,11 @@ from freewill.service.intake import Intake
 from freewill.service.kept import evidence_of, people_by_day, people_of
 from freewill.service.metrics import metrics_text
 from freewill.service.openapi import description
+from freewill.service.planning import Plans, asked
 from freewill.service.refusals import Refusal, RefusedError, StoreError, busy, refused
 from freewill.service.site import Site
 from freewill.service.store import Store
+from freewill.service.tables import table_of
 from freewill.service.token import is_token
 from freewill.service.uploads import Uploads, unknown_survey
 from freewill.service.writer import Writer, today
@@ -51,6 +53,9 @@ class Collector:
     token_hash: bytes
     public: bool = False
     """Whether everyone may see estimates, and how many people chose what."""
+
+    def __post_init__(self) -> None:
+        self.plans = Plans(self.store, self.estimates)
 
     async def surveys(self, request: Request) -> Response:
         """List the surveys that are served."""
@@ -78,7 +83,8 @@ class Collector:
             with self.store.view() as view:
                 return self.store.kept(view, intake.id).closed
 
-        head = json_bytes({"id": intake.id, "closed": await run_in_threadpool(closed)})
+        told = {"id": intake.id, "closed": await run_in_threadpool(closed), "public": self.public}
+        head = json_bytes(told)
         body = head[:-1] + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type="application/json")
 
@@ -91,7 +97,15 @@ class Collector:
             with self.store.view() as view:
                 kept = self.store.kept(view, intake.id)
                 total, days = people_of(view, kept), people_by_day(view, kept)
-            return {"id": intake.id, "people": total, "days": days}
+                closed = kept.closed
+            least = self.estimates.min_people
+            return {
+                "id": intake.id,
+                "people": total,
+                "min_people": least,
+                "closed": closed,
+                "days": days,
+            }
 
         return told(await run_in_threadpool(found))
 
@@ -100,6 +114,21 @@ class Collector:
         intake = self._intake(request)
         self._check_reader(request)
         return Response(await self.estimates.current(intake.id), media_type="application/json")
+
+    async def table(self, request: Request) -> Response:
+        """Return the estimate as CSV, as `freewill estimate --csv` writes it."""
+        intake = self._intake(request)
+        self._check_reader(request)
+        text = await self.estimates.after(lambda: table_of(self.estimates.told(intake.id)))
+        headers = {"content-disposition": f'attachment; filename="{intake.id}.csv"'}
+        return Response(text, 200, headers, media_type="text/csv")
+
+    async def plan(self, request: Request) -> Response:
+        """Return how many more people it takes until intervals are short enough."""
+        intake = self._intake(request)
+        self._check_reader(request)
+        question = asked(request.query_params.multi_items())
+        return told(await self.estimates.after(self.plans.made, intake.id, question))
 
     async def evidence(self, request: Request) -> Response:
         """Return the evidence of a survey as Parquet, which `freewill estimate` reads."""
@@ -242,6 +271,8 @@ def application(collector: Collector) -> Any:
         "/v1/surveys": collector.surveys,
         root: collector.survey,
         f"{root}/estimate": collector.estimate,
+        f"{root}/table": collector.table,
+        f"{root}/plan": collector.plan,
         f"{root}/people": collector.people,
         f"{root}/evidence": collector.evidence,
         "/v1/health": collector.health,

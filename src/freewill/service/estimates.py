@@ -1,29 +1,26 @@
 """Estimates of what a store holds: each begins where the last one ended, with its checks."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
-from freewill.errors import FreewillError, several
+from freewill.errors import several
 from freewill.estimators import Estimate, gibu
-from freewill.evidence import Evidence
-from freewill.inference import check_choice, check_fit, intervals
+from freewill.estimators.identifiability import in_words
 from freewill.service.answers import json_bytes
 from freewill.service.kept import Kept, evidence_of, people_of
+from freewill.service.later import Later
 from freewill.service.refusals import RefusedError, refused
 from freewill.service.store import Store
+from freewill.service.sureness import AT_ONCE, looked_at
 
+_Made = TypeVar("_Made")
 MIN_PEOPLE = 100
 """People below whom no estimate is shown."""
-_MOST_VALUES = 1024
-"""Values up to which intervals and checks take no longer than the estimate."""
-_TOO_LARGE = (
-    f"not looked at beyond {_MOST_VALUES:,} values, where it takes long: take the evidence and run "
-    f"`freewill check` and `freewill estimate --intervals`"
-)
 
 
 @dataclass(eq=False)
@@ -32,11 +29,13 @@ class Estimates:
 
     store: Store
     min_people: int = MIN_PEOPLE
-    _last: dict[str, tuple[Estimate, bytes]] = field(default_factory=dict)
+    _last: dict[str, tuple[Estimate, bytes, str | None]] = field(default_factory=dict)
+    """The estimate, what was told of it, and the day on which the survey was closed."""
     _running: dict[str, "asyncio.Future[bytes]"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="estimate")
+        self._later = Later(self.store)
 
     async def current(self, survey: str) -> bytes:
         """Return the estimate of what is stored now, as JSON; who asks meanwhile gets it too."""
@@ -55,19 +54,42 @@ class Estimates:
             if people < self.min_people:
                 raise too_few(people, self.min_people)
             before = self._last.get(survey)
-            if before is not None and before[0].people == people:
-                return before[1]
+            if before is not None and (before[0].people, before[2]) == (people, kept.closed):
+                return self._whole(survey, before[0], before[1])
             started = perf_counter()
             evidence = evidence_of(view, kept)
             estimate = gibu(evidence, start=None if before is None else before[0])
-            told = {"survey": survey, **described(estimate, kept), **checked(evidence, estimate)}
+            told = {"survey": survey, **described(estimate, kept)}
+            if estimate.alphabet.size <= AT_ONCE:
+                told |= looked_at(evidence, estimate)
             told["seconds"] = perf_counter() - started
-        body = json_bytes(told)
-        self._last[survey] = (without_evidence(estimate), body)
-        return body
+        body, estimate = json_bytes(told), without_evidence(estimate)
+        self._last[survey] = (estimate, body, kept.closed)
+        return self._whole(survey, estimate, body)
+
+    def estimate(self, survey: str) -> Estimate:
+        """Return the estimate of what is stored now, without what it was made from."""
+        self.made(survey)
+        return self._last[survey][0]
+
+    def told(self, survey: str) -> dict[str, Any]:
+        """Return what is told of the estimate of what is stored now."""
+        told: dict[str, Any] = json.loads(self.made(survey))
+        return told
+
+    async def after(self, work: Callable[..., _Made], *given: Any) -> _Made:
+        """Do some work that begins with an estimate, one at a time with all that are made."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *given)
+
+    def _whole(self, survey: str, estimate: Estimate, body: bytes) -> bytes:
+        """Return all that is told: how sure an estimate of many values is follows it."""
+        if estimate.alphabet.size <= AT_ONCE:
+            return body
+        return body[:-1] + b"," + self._later.told(survey, estimate)[1:]
 
     def close(self) -> None:
         """Let the estimate that is being made end, and make no more."""
+        self._later.close()
         self._pool.shutdown(cancel_futures=True)
 
 
@@ -86,16 +108,8 @@ def too_few(people: int, least: int) -> RefusedError:
 
 
 def described(estimate: Estimate, kept: Kept) -> dict[str, Any]:
-    """Describe an estimate, its certificate and its intervals for JSON."""
+    """Describe an estimate and its certificate for JSON."""
     evidence = estimate.evidence
-    sure: dict[str, Any] = {"intervals": None, "advice on intervals": _TOO_LARGE}
-    if evidence is not None and estimate.alphabet.size <= _MOST_VALUES:
-        found = _tried(lambda: intervals(evidence, start=estimate))
-        if isinstance(found, str):
-            sure["advice on intervals"] = found
-        else:
-            sure = {"intervals": {"level": found.level, **found.columns()}}
-            sure["advice on intervals"] = found.advice
     names = ("status", "gap", "log_likelihood", "certificate", "advice", "method", "solver")
     return {
         "people": estimate.people,
@@ -104,37 +118,9 @@ def described(estimate: Estimate, kept: Kept) -> dict[str, Any]:
         **{name: str(getattr(estimate, name)) for name in ("status",)},
         **{name: getattr(estimate, name) for name in names[1:]},
         "unresolved": estimate.unresolved,
+        "confounded": in_words(estimate.confounded, estimate.alphabet)
+        if estimate.confounded
+        else "",
         "mechanisms": {group.name: group.people for group in evidence.groups} if evidence else {},
         "closed": kept.closed,
-        **sure,
     }
-
-
-def checked(evidence: Evidence, estimate: Estimate) -> dict[str, Any]:
-    """Test free choice and the laws; a test that cannot be made says why."""
-    made: dict[str, Callable[[], Any]] = {
-        "free choice": lambda: check_choice(evidence, start=estimate),
-        "laws": lambda: check_fit(evidence, start=estimate),
-    }
-    told: dict[str, Any] = {}
-    small = estimate.alphabet.size <= _MOST_VALUES
-    for name, check in made.items():
-        found = _tried(check) if small else _TOO_LARGE
-        if isinstance(found, str):
-            told[name] = {"holds": None, "verdict": found}
-        else:
-            told[name] = {
-                "holds": bool(found.holds),
-                "verdict": found.verdict,
-                "p_value": found.p_value,
-                "groups": [asdict(one) for one in found.groups],
-                "left_out": dict(found.left_out),
-            }
-    return {"checks": told}
-
-
-def _tried(work: Callable[[], Any]) -> Any:
-    try:
-        return work()
-    except FreewillError as error:
-        return str(error)

@@ -39,6 +39,15 @@ def description(surveys: Iterable[str]) -> dict[str, Any]:
                 "parameters": [which],
                 "get": _guarded("The estimate of what is stored now", "estimate", 404, 409),
             },
+            f"{survey}/table": {"parameters": [which], "get": _TABLE},
+            f"{survey}/plan": {
+                "parameters": [which, *_QUESTION],
+                "get": _guarded(
+                    "How many more people until intervals are short enough",
+                    "plan",
+                    *(404, 409, 422),
+                ),
+            },
             f"{survey}/people": {
                 "parameters": [which],
                 "get": _guarded("How many people chose what, by day", "people", 404),
@@ -74,7 +83,7 @@ def _refusals(*statuses: int) -> dict[str, Any]:
         410: "The survey is closed",
         413: "Too long",
         415: "Not said to be JSON",
-        422: "Not reports of this survey",
+        422: "Not what is asked for here",
         503: "Come again after Retry-After",
         507: "The disk is full: nothing was stored",
     }
@@ -104,6 +113,29 @@ _EVIDENCE = {
         **_refusals(401, 404),
     },
 }
+_TABLE = {
+    "summary": "The estimate as `freewill estimate --csv` writes it",
+    "security": [{"token": []}],
+    "responses": {
+        "200": {"description": "CSV", "content": {"text/csv": {"schema": _TEXT}}},
+        **_refusals(401, 404, 409),
+    },
+}
+_QUESTION = [
+    {
+        "name": "target",
+        "in": "query",
+        "required": True,
+        "description": "Half of the widest 95 % interval: 0.01 is a percentage point of people",
+        "schema": {"type": "number", "exclusiveMinimum": 0},
+    },
+    {
+        "name": "of",
+        "in": "query",
+        "description": "Every value's share, or the mean of a line or grid, in its unit",
+        "schema": {"type": "string", "enum": ["shares", "mean"], "default": "shares"},
+    },
+]
 _METRICS = {
     "summary": "Counts since the start, for Prometheus",
     "security": [{"token": []}],
@@ -177,9 +209,36 @@ _SCHEMAS: dict[str, Any] = {
     ),
     "surveys": _object({"surveys": {"type": "array", "items": {"type": "object"}}}),
     "survey": _object(
-        {"id": _TEXT, "closed": {"type": ["string", "null"]}, "survey": {"type": "object"}}
+        {
+            "id": _TEXT,
+            "closed": {"type": ["string", "null"]},
+            "public": {"type": "boolean", "description": "Whether everyone may see the estimate"},
+            "survey": {"type": "object"},
+        }
     ),
-    "people": _object({"id": _TEXT, "people": _NUMBER, "days": {"type": "object"}}),
+    "people": _object(
+        {
+            "id": _TEXT,
+            "people": _NUMBER,
+            "min_people": _NUMBER,
+            "closed": {"type": ["string", "null"]},
+            "days": {"type": "object"},
+        }
+    ),
+    "plan": _object(
+        {
+            "survey": _TEXT,
+            "people": _NUMBER,
+            "of": _TEXT,
+            "target": {"type": "number"},
+            "now": {"type": ["number", "null"]},
+            "widest": _TEXT,
+            "needed": {"type": ["integer", "null"]},
+            "more": {"type": ["integer", "null"]},
+            "worth": {"type": "object"},
+            "advice": _TEXT,
+        }
+    ),
     "estimate": _object(
         {
             "survey": _TEXT,
@@ -188,7 +247,14 @@ _SCHEMAS: dict[str, Any] = {
             "status": _TEXT,
             "gap": {"type": ["number", "null"]},
             "certificate": _TEXT,
+            "intervals": {"type": ["object", "null"]},
+            "band": {"type": ["object", "null"]},
             "checks": {"type": "object"},
+            "sure": {
+                "type": "object",
+                "description": "Of how many people intervals and checks are: of many values they "
+                "follow the estimate",
+            },
         }
     ),
     "health": _object({"status": _TEXT}),

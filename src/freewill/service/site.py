@@ -3,14 +3,15 @@
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
+from freewill.service.charts import POLICY, charts
 from freewill.service.refusals import refused
 
 _HERE = Path(__file__).parent / "web"
@@ -68,7 +69,9 @@ class Site:
 
     async def dashboard(self, request: Request) -> Response:
         """Return the page on which the collector watches a survey."""
-        return self._page("dashboard.html", request)
+        page = self._page("dashboard.html", request)
+        page.headers["content-security-policy"] = POLICY
+        return page
 
     async def web(self, request: Request) -> Response:
         """Return a script or style of the pages."""
@@ -80,7 +83,7 @@ class Site:
 
     async def charts(self, request: Request) -> Response:
         """Return the library that draws charts, which the package plotly brings along."""
-        return FileResponse(charts_file(), media_type="text/javascript")
+        return (await run_in_threadpool(charts)).answer(request)
 
     def routes(self) -> list[Route]:
         """Return where all of it is found."""
@@ -97,18 +100,6 @@ class Site:
     def _page(self, name: str, request: Request) -> Response:
         known = request.path_params["survey"] in self.surveys
         return self._web[name].answer(request, 200 if known else 404)
-
-
-def charts_file() -> Path:
-    """Return where the library that draws charts lies."""
-    try:
-        return Path(str(files("plotly"))) / "package_data" / "plotly.min.js"
-    except ImportError:
-        raise refused(
-            404,
-            "the package plotly, which brings the charts, is not installed",
-            "pip install 'freewill[serve]'",
-        ) from None
 
 
 def _contents(folder: Path) -> dict[str, Content]:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 from scipy.special import ndtri
 
 from freewill.inference.planning.predicted import Design
@@ -22,11 +23,15 @@ _CHECKS = 8
 def needed_for_interval(variances: FloatArray, target: float) -> int | None:
     """Return the least n with z sqrt(h'C h / n) <= target for all h; None beyond 10^12.
 
-    >>> import numpy as np
     >>> needed_for_interval(np.array([0.25]), 0.01)
     9604
     """
-    many = float(variances.max()) * (REACH / target) ** 2
+    widest = float(np.sqrt(variances.max()))
+    if widest == 0:
+        return 2
+    # A tiny target asks for more people than any number counts.
+    with np.errstate(over="ignore"):
+        many = float(np.square(np.float64(widest * (REACH / target))))
     return max(2, math.ceil(many * (1 - 1e-12))) if many <= MOST_PEOPLE else None
 
 

@@ -33,7 +33,7 @@ from freewill.types import FloatArray, IntArray
 
 _SCREENED = 0.1
 """Accuracy with which truths are compared before the worst is planned for."""
-_BLIND = (
+BLIND = (
     "However many people report, some distributions cannot be told apart by these mechanisms: "
     "there is no error to expect. Offer one that can, such as k-RR with an epsilon of 1."
 )
@@ -209,7 +209,7 @@ def _plan(
         found.append(design.expected_emd(many))
         show(0.3 + 0.6 * (number + 1) / len(people))
     variances = design.variances(weights.rows)
-    advice = "" if np.isfinite(variances).all() else _BLIND
+    advice = "" if np.isfinite(variances).all() else BLIND
     if design.alphabet.size > DENSE:
         advice = (
             f"The distance of {several(design.alphabet.size, 'value')} needs a matrix of them, and "

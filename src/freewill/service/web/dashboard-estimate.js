@@ -1,0 +1,259 @@
+/**
+ * @file The chart of an estimate: a line with its bands, bars of labels, or a map beside the map of
+ * how unsure it is.
+ */
+
+import { axis, base, plain } from "./dashboard-charts.js";
+import { axes, halves, names, unitOf } from "./dashboard-values.js";
+import { figure as digits, shortened } from "./dashboard-words.js";
+
+/** @typedef {import("./dashboard-theme.js").Theme} Theme */
+/** @typedef {import("./dashboard-values.js").Told} Told */
+/** @typedef {import("./dashboard-charts.js").Figure} Figure */
+
+const MOST_BARS = 40;
+const MOST_STEPS = 250;
+const PERCENT = ".3~p";
+const NARROW = 640;
+/** Room that two maps need beside each other, with the numbers of their scales. */
+const TWO_MAPS = 820;
+const BETWEEN = 130;
+
+/**
+ * @param {Told} told
+ * @param {Theme} theme
+ * @param {number} width pixels that there are
+ * @returns {Figure}
+ */
+export function estimateFigure(told, theme, width) {
+  const kinds = { linear: line, categorical: bars, grid: maps };
+  return kinds[told.alphabet.kind](told, theme, width);
+}
+
+/**
+ * @param {Told} told
+ * @param {Theme} theme
+ * @param {number} width
+ * @returns {Figure}
+ */
+function line(told, theme, width) {
+  const x = told.shares.value;
+  // Values are apart from each other; so many that steps are too fine to see are drawn as a curve.
+  const shape = x.length <= MOST_STEPS ? "hvh" : "linear";
+  const data = [];
+  const ribbon = (held, name, color) => {
+    const edge = { x, mode: "lines", line: { width: 0, shape }, hoverinfo: "skip" };
+    data.push({ ...edge, y: held.low, showlegend: false, meta: `${name} low` });
+    data.push({ ...edge, y: held.high, fill: "tonexty", fillcolor: color, name, meta: `${name} high` });
+  };
+  if (told.band) ribbon(told.band, `band that holds all at ${100 * told.band.level} %`, theme.far);
+  if (told.intervals) ribbon(told.intervals, `intervals, one by one, at ${100 * told.intervals.level} %`, theme.near);
+  data.push({
+    x,
+    y: told.shares.share,
+    mode: "lines",
+    line: { color: theme.share, width: 2, shape },
+    name: "share",
+    meta: "share",
+    hoverinfo: "text",
+    hovertext: hovers(told),
+  });
+  const layout = {
+    ...base(theme),
+    hovermode: "x",
+    xaxis: axis(theme, unitOf(told.alphabet), { type: "linear", showgrid: false }),
+    yaxis: axis(theme, "share of people", { tickformat: PERCENT, rangemode: "tozero" }),
+  };
+  return { data, layout, height: width < NARROW ? 380 : 420 };
+}
+
+/**
+ * @param {Told} told
+ * @param {Theme} theme
+ * @returns {Figure}
+ */
+function bars(told, theme) {
+  const { share } = told.shares;
+  const all = share.map((_, place) => place);
+  const shown = share.length <= MOST_BARS ? all : all.sort((a, b) => share[b] - share[a]).slice(0, MOST_BARS).sort((a, b) => a - b);
+  const labels = names(told);
+  const y = shown.map((_, place) => place);
+  const known = told.intervals;
+  const bar = {
+    type: "bar",
+    orientation: "h",
+    x: shown.map((place) => share[place]),
+    y,
+    name: "share",
+    meta: "share",
+    marker: { color: theme.share },
+    hoverinfo: "text",
+    hovertext: pick(hovers(told), shown),
+    showlegend: known !== null,
+  };
+  const data = [bar];
+  if (known) {
+    // Around the middle of the interval, which is not quite the most likely share.
+    const middle = pick(known.point, shown);
+    data.push({
+      type: "scatter",
+      mode: "markers",
+      x: middle,
+      y,
+      name: `interval at ${100 * known.level} %`,
+      meta: "interval",
+      marker: { color: theme.ink, size: 5 },
+      error_x: {
+        type: "data",
+        symmetric: false,
+        array: shown.map((place, at) => known.high[place] - middle[at]),
+        arrayminus: shown.map((place, at) => middle[at] - known.low[place]),
+        color: theme.ink,
+        thickness: 2,
+        width: 5,
+      },
+      hoverinfo: "skip",
+    });
+  }
+  const layout = {
+    ...base(theme),
+    hovermode: "closest",
+    bargap: 0.35,
+    xaxis: axis(theme, "share of people", { tickformat: PERCENT, rangemode: "tozero" }),
+    // By places: labels that are numbers or dates stay the texts that they are.
+    yaxis: axis(theme, "", {
+      autorange: "reversed",
+      tickvals: y,
+      ticktext: shown.map((place) => plain(shortened(labels[place]))),
+      showgrid: false,
+      zeroline: false,
+    }),
+  };
+  return { data, layout, height: 120 + 34 * shown.length };
+}
+
+/**
+ * @param {Told} told
+ * @param {Theme} theme
+ * @param {number} width
+ * @returns {Figure}
+ */
+function maps(told, theme, width) {
+  const { alphabet } = told;
+  const { columns, rows } = alphabet;
+  const geographic = alphabet.bounds !== null;
+  const [first, second] = axes(alphabet);
+  const [across, up] = geographic ? [second, first] : [first, second];
+  const unsure = halves(told);
+  const wanted = [
+    { z: told.shares.share, title: "share of people", scale: theme.shares, meta: "share" },
+    ...(unsure ? [{ z: unsure, title: "± of its interval", scale: theme.widths, meta: "half-width" }] : []),
+  ];
+  const stacked = width < TWO_MAPS || wanted.length === 1;
+  const shape = (rows * alphabet.cell[1]) / (columns * alphabet.cell[0]);
+  // Titles of axes take the room that a phone has for the map.
+  const titled = (title) => (width < NARROW ? "" : title);
+  const room = (stacked ? Math.min(width, 760) : width / 2) - (width < NARROW ? 80 : 130);
+  const tall = Math.min(560, Math.max(140, room * shape)) + (width < NARROW ? 70 : 90);
+  // Between two maps stand the scale of the one and the numbers of the other.
+  const each = (1 - BETWEEN / Math.max(width - 2 * BETWEEN, BETWEEN)) / 2;
+  const texts = hovers(told);
+  const data = [];
+  const layout = { ...base(theme), hovermode: "closest", annotations: [] };
+  wanted.forEach(({ z, title, scale, meta }, place) => {
+    const number = place === 0 ? "" : "2";
+    const [left, right] = stacked ? [0, 1] : [(1 - each) * place, each + (1 - each) * place];
+    const share = wanted.length === 1 || !stacked ? [0, 1] : place === 0 ? [0.56, 1] : [0, 0.44];
+    data.push({
+      type: "heatmap",
+      x: centres(across),
+      y: centres(up),
+      z: inRows(z, columns),
+      hovertext: inRows(texts, columns),
+      hoverinfo: "text",
+      meta,
+      xaxis: `x${number}`,
+      yaxis: `y${number}`,
+      colorscale: scale,
+      zmin: 0,
+      colorbar: {
+        tickformat: PERCENT,
+        thickness: 12,
+        outlinewidth: 0,
+        x: right,
+        xpad: 6,
+        y: (share[0] + share[1]) / 2,
+        len: (share[1] - share[0]) * 0.96,
+        nticks: 5,
+      },
+    });
+    layout[`xaxis${number}`] = axis(theme, titled(across.title), {
+      domain: [left, right - 0.01],
+      anchor: `y${number}`,
+      showgrid: false,
+      zeroline: false,
+      constrain: "domain",
+      nticks: 5,
+    });
+    layout[`yaxis${number}`] = axis(theme, place && !stacked ? "" : titled(up.title), {
+      domain: share,
+      anchor: `x${number}`,
+      showgrid: false,
+      zeroline: false,
+      constrain: "domain",
+      nticks: 6,
+      scaleanchor: `x${number}`,
+      scaleratio: alphabet.cell[1] / step(up) / (alphabet.cell[0] / step(across)),
+    });
+    layout.annotations.push({
+      text: title,
+      xref: "paper",
+      yref: "paper",
+      x: left,
+      y: share[1],
+      xanchor: "left",
+      yanchor: "bottom",
+      showarrow: false,
+      font: { size: 14, color: theme.ink },
+    });
+  });
+  return { data, layout, height: stacked ? tall * wanted.length + 20 : tall };
+}
+
+/** @param {{low: number, high: number, count: number}} one */
+const step = ({ low, high, count }) => (high - low) / count;
+
+/** @param {{low: number, high: number, count: number}} one */
+const centres = (one) => Array.from({ length: one.count }, (_, place) => one.low + (place + 0.5) * step(one));
+
+/**
+ * Return a list row by row; the first row is the southern one, as a chart's is.
+ *
+ * @template T
+ * @param {T[]} list
+ * @param {number} columns
+ * @returns {T[][]}
+ */
+const inRows = (list, columns) =>
+  Array.from({ length: list.length / columns }, (_, row) => list.slice(row * columns, (row + 1) * columns));
+
+/**
+ * @template T
+ * @param {T[]} list
+ * @param {number[]} places
+ */
+const pick = (list, places) => places.map((place) => list[place]);
+
+/**
+ * Return what is said of each value where somebody points at it.
+ *
+ * @param {Told} told
+ */
+function hovers(told) {
+  const known = told.intervals;
+  const share = (one) => `${digits(100 * one)} %`;
+  return names(told).map((name, place) => {
+    const said = `${plain(name)}<br>share ${share(told.shares.share[place])}`;
+    return known ? `${said}<br>${share(known.low[place])} to ${share(known.high[place])}` : said;
+  });
+}

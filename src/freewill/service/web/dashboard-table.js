@@ -1,0 +1,42 @@
+/**
+ * @file The numbers of a chart as a table, made when somebody opens it.
+ */
+
+import { names } from "./dashboard-values.js";
+import { count, element, figure, table } from "./dashboard-words.js";
+
+const MOST = 200;
+/** @type {WeakMap<Element, import("./dashboard-values.js").Told>} */
+const held = new WeakMap();
+
+/**
+ * @param {HTMLDetailsElement} details
+ * @param {import("./dashboard-values.js").Told} told
+ */
+export function sharesTable(details, told) {
+  if (!held.has(details)) details.addEventListener("toggle", () => details.open && fill(details));
+  held.set(details, told);
+  if (details.open) fill(details);
+}
+
+/** @param {HTMLDetailsElement} details */
+function fill(details) {
+  const told = held.get(details);
+  const { share } = told.shares;
+  const all = share.map((_, place) => place);
+  const shown = share.length <= MOST ? all : all.sort((a, b) => share[b] - share[a]).slice(0, MOST);
+  const known = told.intervals;
+  const label = names(told);
+  const percent = (one) => `${figure(100 * one)} %`;
+  const rows = shown.map((place) => [
+    label[place],
+    percent(share[place]),
+    ...(known ? [percent(known.low[place]), percent(known.high[place])] : []),
+  ]);
+  const heads = ["value", "#share", ...(known ? ["#from", "#to"] : [])];
+  const made = [table("Estimated shares", heads, rows)];
+  if (shown.length < share.length) {
+    made.push(element("p", "quiet", `The ${count(MOST)} largest of ${count(share.length)}; all are in the table that you can take with you.`));
+  }
+  details.querySelector(".scroll").replaceChildren(...made);
+}

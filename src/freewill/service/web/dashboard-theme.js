@@ -1,0 +1,53 @@
+/**
+ * @file Colours of charts, for light and dark, and the picture that is taken along.
+ */
+
+/**
+ * @typedef {object} Theme
+ * @property {string} ink
+ * @property {string} quiet
+ * @property {string} grid
+ * @property {string} ground
+ * @property {string} share the line or bar of shares
+ * @property {string} near the colour of intervals
+ * @property {string} far the colour of the band around all
+ * @property {[number, string][]} shares colours of a map of shares
+ * @property {[number, string][]} widths colours of a map of how unsure they are
+ * @property {string[]} mechanisms
+ */
+
+/** @type {Theme} */
+export const LIGHT = {
+  ink: "#16202a",
+  quiet: "#52606d",
+  grid: "#dde3e9",
+  ground: "#f4f6f8",
+  share: "#0b5fa5",
+  near: "rgba(11, 95, 165, 0.38)",
+  far: "rgba(11, 95, 165, 0.15)",
+  shares: [[0, "#ffffff"], [0.35, "#9ecae1"], [0.7, "#2b7bba"], [1, "#08306b"]],
+  widths: [[0, "#ffffff"], [0.35, "#fdbe85"], [0.7, "#d9641a"], [1, "#6b2502"]],
+  mechanisms: ["#0b5fa5", "#d97706", "#1b8a5a", "#9c4dcc", "#c0392b", "#5b6b7a", "#0e9aa7", "#8a6d1a"],
+};
+
+/** @type {Theme} */
+export const DARK = {
+  ink: "#e8edf2",
+  quiet: "#a9b5c1",
+  grid: "#33404c",
+  ground: "#1c242c",
+  share: "#7cc0ff",
+  near: "rgba(124, 192, 255, 0.38)",
+  far: "rgba(124, 192, 255, 0.16)",
+  shares: [[0, "#11161b"], [0.35, "#1f5a8a"], [0.7, "#5aa9e6"], [1, "#eaf5ff"]],
+  widths: [[0, "#11161b"], [0.35, "#8a4a14"], [0.7, "#f0954a"], [1, "#fff1e2"]],
+  mechanisms: ["#7cc0ff", "#f5b556", "#69d2a0", "#cf9bf0", "#ff9b94", "#b4c0cc", "#67d7e2", "#d9c36a"],
+};
+
+const DARKNESS = matchMedia("(prefers-color-scheme: dark)");
+
+/** @returns {Theme} what the person prefers now */
+export const theme = () => (DARKNESS.matches ? DARK : LIGHT);
+
+/** @param {() => void} redraw is called when the person prefers the other one */
+export const onTheme = (redraw) => DARKNESS.addEventListener("change", redraw);

@@ -1,0 +1,262 @@
+/**
+ * @file The dashboard: what the collector knows of a survey, as it comes in.
+ */
+
+import { Collector, RefusedError } from "./dashboard-api.js";
+import { draw, png } from "./dashboard-charts.js";
+import { certificateWords, checkWords, sentence, sign, together } from "./dashboard-checks.js";
+import { estimateFigure } from "./dashboard-estimate.js";
+import { exporting } from "./dashboard-export.js";
+import { Live } from "./dashboard-live.js";
+import { peopleFigure, peopleSummary, peopleTable } from "./dashboard-people.js";
+import { Plan } from "./dashboard-plan.js";
+import { sharesTable } from "./dashboard-table.js";
+import { LIGHT, onTheme, theme } from "./dashboard-theme.js";
+import { halves, summary } from "./dashboard-values.js";
+import { count, element, figure, largest, several, shortened } from "./dashboard-words.js";
+
+const found = (id) => document.getElementById(id);
+const collector = new Collector(location.pathname);
+const plan = new Plan(collector);
+const live = new Live(ask);
+
+const WRONG =
+  "This is not the token of this server. Look again, or make a new one: freewill serve --new-token";
+
+/** What was told last: people, and the estimate with the moment at which it came. */
+const last = { people: null, estimate: null, at: null, title: "" };
+
+/** Ask for what is new; say whether something is. */
+async function ask() {
+  try {
+    const people = await collector.json("/people");
+    const fresh = last.people === null || changed(people);
+    last.people = people;
+    open();
+    if (fresh) await showPeople();
+    const enough = people.people >= people.min_people;
+    const pending = last.estimate?.sure.pending ?? false;
+    if (enough && (last.estimate === null || fresh || pending || last.estimate.people !== people.people)) {
+      await askEstimate();
+    }
+    if (!enough) showTooFew();
+    showState();
+    trouble("");
+    return fresh || pending;
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+async function askEstimate() {
+  const before = last.estimate;
+  last.estimate = await collector.json("/estimate");
+  last.at = new Date();
+  const same = before !== null && before.people === last.estimate.people && before.sure.people === last.estimate.sure.people;
+  if (!same) {
+    await showEstimate();
+    await plan.again();
+  }
+}
+
+/** @param {any} people */
+const changed = (people) => people.people !== last.people.people || people.closed !== last.people.closed;
+
+/**
+ * Say what was refused; without a token, or with another one, ask for it.
+ *
+ * @param {unknown} error
+ * @returns {boolean} whether to ask again soon
+ */
+function refused(error) {
+  if (!(error instanceof RefusedError)) throw error;
+  if (error.status === 401) {
+    askToken(collector.known ? WRONG : "");
+  } else {
+    trouble(`${error.message} ${error.advice}`);
+  }
+  return false;
+}
+
+/** @param {string} words what is wrong with the last one */
+function askToken(words) {
+  collector.keep(null);
+  found("token-trouble").textContent = words;
+  found("door").hidden = false;
+  found("token").focus();
+  if (last.people === null) live.pause(true);
+}
+
+/** @param {string} words */
+function trouble(words) {
+  found("trouble").textContent = words;
+  found("trouble").hidden = words === "";
+}
+
+/** Show the room, now that the collector answers. */
+function open() {
+  // Where everybody may read, the token is asked for when something else is wanted.
+  if (collector.known) found("door").hidden = true;
+  found("room").hidden = false;
+}
+
+function showState() {
+  const { people, closed } = last.people;
+  const over = closed === null ? "" : ` Closed on ${closed}.`;
+  const paused = live.paused ? " Paused." : "";
+  let words = `${several(people)} so far.`;
+  if (last.estimate !== null) {
+    const since = people - last.estimate.people;
+    const more = since > 0 ? `, ${several(since)} since` : "";
+    words = `Estimate of ${several(last.estimate.people)}, made at ${last.at.toLocaleTimeString("en-GB")}${more}.`;
+  }
+  if (found("state").textContent !== words + over + paused) found("state").textContent = words + over + paused;
+  found("close").disabled = closed !== null;
+  found("end-words").textContent =
+    closed === null
+      ? "A closed survey takes no more reports, and cannot be opened again."
+      : `This survey was closed on ${closed}: it takes no more reports.`;
+}
+
+function showTooFew() {
+  const { people, min_people: least } = last.people;
+  found("estimate-note").textContent =
+    `Too few people yet: ${count(people)} of ${count(least)}. An estimate of fewer is noise, and is not shown.`;
+  tiles([tile("People", count(people), `of ${count(least)} at least`)]);
+  for (const button of document.querySelectorAll(".needs-estimate")) button.disabled = true;
+}
+
+async function showPeople() {
+  const { days } = last.people;
+  found("people-table").replaceChildren(peopleTable(days, theme()));
+  const place = found("people-chart");
+  await draw(place, peopleFigure(days, theme(), place.clientWidth), peopleSummary(days));
+}
+
+/** @param {(string | Node)[]} content */
+const tiles = (content) => found("tiles").replaceChildren(...content);
+
+/**
+ * @param {string} head
+ * @param {string | Node} large
+ * @param {string} small
+ */
+const tile = (head, large, small) =>
+  element("div", "tile", element("p", "quiet small", head), element("div", "large", large), element("p", "quiet small", small));
+
+async function showEstimate() {
+  const told = last.estimate;
+  const { sure } = told;
+  found("estimate").hidden = false;
+  for (const id of ["judged", "certificate", "planning"]) found(id).hidden = false;
+  for (const button of document.querySelectorAll(".needs-estimate")) button.disabled = false;
+  found("estimate-note").textContent = sureWords(told);
+  found("estimate-caption").textContent = summary(told);
+  await drawEstimate();
+  found("choice").replaceChildren(...checkWords("free choice", told.checks["free choice"]));
+  found("laws").replaceChildren(...checkWords("laws", told.checks.laws));
+  found("certificate-words").replaceChildren(...certificateWords(told));
+  plan.over(told.alphabet);
+  sharesTable(found("estimate-table"), told);
+  const wide = halves(told);
+  const judged = together(told.checks);
+  const widest = wide ? `± ${figure(100 * largest(wide))}` : "–";
+  const of = sure.people === null || sure.people === told.people ? "" : `, of ${several(sure.people)}`;
+  const words = { good: "nothing against it", failed: "see below", unknown: sure.pending ? "being looked at" : "not known" };
+  tiles([
+    tile("People", count(told.people), several(Object.keys(told.mechanisms).length, "mechanism", "mechanisms")),
+    tile("Widest interval", widest, wide ? `percentage points${of}` : sure.pending ? "being looked at" : "not known"),
+    tile("Certificate", sentence(told.status).slice(0, -1), `gap ${typeof told.gap === "number" ? told.gap.toExponential(1) : "unknown"}`),
+    tile("Checks", sign(judged, { good: "Fine", failed: "Failed", unknown: "Open" }[judged]), words[judged]),
+  ]);
+}
+
+/** @param {any} told */
+function sureWords(told) {
+  const { sure, people } = told;
+  // The library names functions that merge values; here there are none.
+  const advice = (told["advice on intervals"] ?? "").replace(/ \(functionals\.\w+\)/g, "");
+  if (sure.people === null) return advice && `Intervals and checks: ${advice}.`;
+  const newer = sure.pending ? "; newer ones are being made" : "";
+  return (sure.people === people ? "" : `Intervals and checks are of ${several(sure.people)}${newer}. `) + advice;
+}
+
+/** @param {number} room */
+const shown = (room) => estimateFigure(last.estimate, theme(), room);
+
+async function drawEstimate() {
+  const place = found("estimate-chart");
+  await draw(place, shown(place.clientWidth), summary(last.estimate));
+}
+
+async function redraw() {
+  if (last.people !== null) await showPeople();
+  if (last.estimate !== null) await drawEstimate();
+}
+
+/** Where a chart has so little room that it is another one, it is drawn anew. */
+let narrow = innerWidth < 700;
+addEventListener("resize", () => {
+  if (innerWidth < 700 !== narrow) {
+    narrow = innerWidth < 700;
+    redraw();
+  }
+});
+onTheme(redraw);
+
+found("token-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const field = /** @type {HTMLInputElement} */ (found("token"));
+  collector.keep(field.value.trim());
+  field.value = "";
+  found("token-trouble").textContent = "";
+  live.pause(false);
+});
+
+found("pause").addEventListener("click", () => {
+  live.pause(!live.paused);
+  found("pause").setAttribute("aria-pressed", String(live.paused));
+  showState();
+});
+
+found("close").addEventListener("click", () => /** @type {HTMLDialogElement} */ (found("sure")).showModal());
+found("sure").addEventListener("close", async () => {
+  const dialog = /** @type {HTMLDialogElement} */ (found("sure"));
+  if (dialog.returnValue !== "yes") return;
+  dialog.returnValue = "no";
+  try {
+    await collector.ask("/close", "POST");
+    live.now();
+  } catch (error) {
+    refused(error);
+  }
+});
+
+const fetched = (what) => async () => (await collector.ask(what)).blob();
+exporting("take-evidence", "parquet", collector, fetched("/evidence"), refused);
+exporting("take-table", "csv", collector, fetched("/table"), refused);
+exporting("take-estimate", "json", collector, fetched("/estimate"), refused);
+const picture = async () => {
+  const light = estimateFigure(last.estimate, { ...LIGHT, ground: "#ffffff" }, 1200);
+  return png(light, `${shortened(last.title, 80)} (${several(last.estimate.people)})`);
+};
+exporting("take-picture", "png", collector, picture, refused);
+
+/** Show what the survey is called. */
+async function head() {
+  try {
+    const { survey, public: open } = await collector.json("");
+    last.title = survey.title ?? "A survey";
+    found("title").textContent = last.title;
+    found("question").textContent = survey.question ?? "";
+    document.title = `${last.title}: dashboard`;
+    return open;
+  } catch (error) {
+    refused(error);
+    return false;
+  }
+}
+
+// Without a token nothing is asked that would be refused.
+if ((await head()) || collector.known) await live.now();
+else askToken("");
