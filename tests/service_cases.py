@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 import json
 import secrets
+import struct
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -50,6 +51,17 @@ def new_id():
 
 def sent(mechanism, report, report_id=None):
     return {"mechanism": mechanism, "report": report, "report_id": report_id or new_id()}
+
+
+def stored_ids(view):
+    """Return each id that a store has, as its key with its mark, wherever it lies."""
+    found = list(view.rows("SELECT id, mark FROM reports"))
+    for table in ("runs", "settled"):
+        for (content,) in view.rows(f"SELECT content FROM {table}"):
+            many = len(content) // 12
+            numbers = struct.unpack(f"<{many}q{many}I", bytes(content))
+            found += zip(numbers[:many], numbers[many:], strict=True)
+    return found
 
 
 def stored(client):

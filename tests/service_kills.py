@@ -24,6 +24,7 @@ from freewill.service.sqlite import reading
 from freewill.service.stores import read_store
 from freewill.service.surveys import survey_id
 from freewill.survey import Survey
+from service_cases import stored_ids
 
 LINE = fw.Linear(0, 99)
 SURVEY = Survey(LINE, {"k": fw.KRR(LINE, 3.0), "bits": fw.RAPPOR(LINE, 2.0)})
@@ -120,8 +121,9 @@ def stored(store: Path) -> int:
     with reading(store) as view:
         kept = kept_surveys(view)[survey_id(SURVEY)]
         found = evidence_of(view, kept).people
-        ((ids,),) = view.rows("SELECT count(*) FROM reports")
-        check(found == ids == people_of(view, kept), f"{found} counted, {ids} ids")
+        ids = [key for key, _ in stored_ids(view)]
+        check(len(set(ids)) == len(ids), "an id is there twice")
+        check(found == len(ids) == people_of(view, kept), f"{found} counted, {len(ids)} ids")
     return found
 
 

@@ -24,7 +24,7 @@ from freewill.service.store import Store, Stored, Upload
 from freewill.service.stores import read_store
 from freewill.service.surveys import from_bytes, survey_id, to_bytes
 from freewill.survey import Survey
-from service_cases import LINE, SHY, SURVEY
+from service_cases import LINE, SHY, SURVEY, stored_ids
 
 ID = survey_id(SURVEY)
 
@@ -102,7 +102,7 @@ def test_uploads_are_counted_as_a_naive_collector_counts_them(tmp_path_factory, 
     with store.view() as view:
         assert {(m, bytes(o)): n for m, o, n in view.rows("SELECT * FROM counts")} == counts
         assert people_of(view, store.kept(view, survey_id(survey))) == len(kept)
-        assert list(view.rows("SELECT count(*) FROM reports")) == [(len(kept),)]
+        assert len(stored_ids(view)) == len(kept)
     store.close()
 
 
@@ -165,7 +165,7 @@ def test_pages_mix_early_and_late_reports(store):
 def test_ids_that_count_are_kept_in_no_order():
     """A key hides the order of ids that are not random, as a naive client may send them."""
     rows = [(1, b"", n.to_bytes(16, "big")) for n in range(2000)]
-    keys = [key for key, _ in marks_of(bytes(32), rows)]
+    keys = marks_of(bytes(32), rows).keys
     order = np.argsort(np.argsort(keys))
     assert abs(np.corrcoef(order, np.arange(2000))[0, 1]) < 0.1  # 4.5 standard errors
 
@@ -176,7 +176,8 @@ def test_ids_that_count_are_kept_in_no_order():
     own=st.binary(min_size=16, max_size=16),
 )
 def test_marks_differ_where_outputs_of_a_mechanism_do(one, other, own):
-    marks = marks_of(bytes(32), [(m, o.to_bytes(8, "little"), own) for m, o in (one, other)])
+    found = marks_of(bytes(32), [(m, o.to_bytes(8, "little"), own) for m, o in (one, other)])
+    marks = list(found.pairs())
     assert marks[0][0] == marks[1][0]
     if one[0] == other[0] or one[1] == other[1]:
         assert (marks[0] == marks[1]) == (one == other)
@@ -188,7 +189,8 @@ def test_nothing_is_kept_of_when_and_where(store, tmp_path):
     connection = sqlite3.connect(tmp_path / "store.db")
     query = "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
     tables = dict(connection.execute(query))
-    assert set(tables) == {"facts", "surveys", "mechanisms", "reports", "counts", "pages", "days"}
+    ids = {"reports", "runs", "settled"}
+    assert set(tables) == {"facts", "surveys", "mechanisms", "counts", "pages", "days"} | ids
     for words in ("time", "address", "agent", "ip"):
         assert not any(words in sql.lower().split() for sql in tables.values())
     for name in ("counts", "pages", "days"):
@@ -196,8 +198,8 @@ def test_nothing_is_kept_of_when_and_where(store, tmp_path):
     with store.view() as view:
         days = people_by_day(view, store.kept(view, ID))
     assert days == {name: {"2026-01-01": 10} for name in SURVEY.mechanisms}
-    stored = dict(connection.execute("SELECT id, mark FROM reports"))
-    assert set(stored.items()) == set(marks_of(store._secret, rows))
+    with store.view() as view:
+        assert set(stored_ids(view)) == set(marks_of(store._secret, rows).pairs())
     connection.close()
     raw = (tmp_path / "store.db").read_bytes() + (tmp_path / "store.db-wal").read_bytes()
     assert not any(own in raw for _, _, own in rows)
@@ -244,17 +246,24 @@ def test_a_store_that_another_process_holds_says_so(store, tmp_path, monkeypatch
 
 
 def test_stores_that_are_none_are_refused_and_left_as_they_are(tmp_path):
-    newer, foreign, damaged = (tmp_path / f"{name}.db" for name in ("newer", "foreign", "damaged"))
-    Store(Sqlite(newer)).close()
-    connection = sqlite3.connect(newer)
-    connection.execute("PRAGMA user_version = 9")
-    connection.close()
+    names = ("newer", "older", "foreign", "damaged")
+    newer, older, foreign, damaged = (tmp_path / f"{name}.db" for name in names)
+    for path, version in ((newer, 9), (older, 1)):
+        Store(Sqlite(path)).close()
+        connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.close()
     connection = sqlite3.connect(foreign)
     connection.execute("CREATE TABLE mine (a)")
     connection.commit()
     connection.close()
     damaged.write_bytes(b"what is this? " * 100)
-    for path, told in ((newer, "version 9"), (foreign, "no store of"), (damaged, "damaged")):
+    for path, told in (
+        (newer, "version 9.*Update"),
+        (older, "version 1.*release that made it"),
+        (foreign, "no store of"),
+        (damaged, "damaged"),
+    ):
         before = path.read_bytes()
         with pytest.raises(StoreError, match=told):
             Sqlite(path)
