@@ -8,7 +8,7 @@ from freewill.slices import slices
 from freewill.types import FloatArray, IntArray, PackedBits
 
 _PACKED_BYTES, _LEAST_ROWS = 1 << 17, 1 << 12
-"""Bytes of a block of reports, which stay in the cache, and rows that tables are worth a look for."""
+"""Bytes of a block of reports, which stay in the cache, and rows from which on tables pay."""
 _VECTOR_ENTRIES = 1 << 16
 """Entries of an unpacked block, which stays in the cache."""
 _MATRIX_ENTRIES = 1 << 21
