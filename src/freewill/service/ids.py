@@ -122,6 +122,8 @@ class Ids:
     def _in_buckets(self, keys: IntArray) -> Marks:
         """Return those of some keys, in order, that are settled."""
         maybe = keys[self._sieve.passed(keys)]
+        if not maybe.size:
+            return NONE
         buckets, starts = np.unique(_bucket(maybe, _bits(self._settled)), return_index=True)
         found = [NONE]
         query = "SELECT content FROM settled WHERE bucket = ?"
