@@ -5,13 +5,14 @@ import importlib.util
 import json
 import secrets
 import struct
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import freewill as fw
+from freewill.service import ids
 from freewill.service.serving import Settings, collector
 from freewill.service.stores import open_store
 from freewill.service.surveys import survey_id
@@ -51,6 +52,16 @@ def new_id():
 
 def sent(mechanism, report, report_id=None):
     return {"mechanism": mechanism, "report": report, "report_id": report_id or new_id()}
+
+
+@contextmanager
+def small_places(scale=1):
+    """Let ids move on after a few of them, so that short histories go through all places."""
+    sizes = {"_LARGE": 4, "_MOST_LOOSE": 5, "_MOST_FRESH": 12, "_BUCKET": 2, "_AT_ONCE": 4}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in sizes.items():
+            patch.setattr(ids, name, scale * size)
+        yield
 
 
 def stored_ids(view):

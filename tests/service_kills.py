@@ -85,7 +85,8 @@ class People:
     def take(self) -> list[dict]:
         """Take one report, or some, to send."""
         many = int(self.rng.choice(self.sizes))
-        some, self.waiting = self.waiting[:many], self.waiting[many:]
+        some = self.waiting[-many:]
+        del self.waiting[-many:]
         return some
 
 

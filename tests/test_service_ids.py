@@ -1,21 +1,18 @@
 """The ids that a store knows: wherever they lie, whoever wrote them, and whatever was undone."""
 
 import sqlite3
-from contextlib import contextmanager
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freewill.service import ids as module
 from freewill.service.ids import Ids
 from freewill.service.marks import Marks, from_bytes, marks_from
 from freewill.service.refusals import StoreError
 from freewill.service.sieve import Sieve
 from freewill.service.sqlite import Sqlite
 from freewill.service.store import Store
-from service_cases import stored_ids
+from service_cases import small_places, stored_ids
 
 ENDS = (-(2**63), 2**63 - 1, -1, 0, 1, 2**62, -(2**62))
 KEYS = st.one_of(
@@ -29,16 +26,6 @@ GROUPS = st.lists(
 )
 
 
-@contextmanager
-def small():
-    """Let ids move on after a few of them, so that short histories go through all places."""
-    with pytest.MonkeyPatch.context() as patch:
-        sizes = {"_LARGE": 4, "_MOST_LOOSE": 5, "_MOST_FRESH": 12, "_BUCKET": 2, "_AT_ONCE": 4}
-        for name, size in sizes.items():
-            patch.setattr(module, name, size)
-        yield
-
-
 def database(folder):
     """Return a new database with the facts that a store has."""
     made = Sqlite(folder / "store.db")
@@ -48,7 +35,7 @@ def database(folder):
 
 @settings(max_examples=60)
 @given(groups=GROUPS)
-@small()
+@small_places()
 def test_ids_are_known_as_a_naive_dictionary_knows_them(tmp_path_factory, groups):
     """Two processes take turns; each knows what the other wrote."""
     made = database(tmp_path_factory.mktemp("ids"))
@@ -89,7 +76,7 @@ def test_ids_are_known_as_a_naive_dictionary_knows_them(tmp_path_factory, groups
     groups=st.lists(st.sets(st.integers(-(2**63), 2**63 - 1), max_size=9), max_size=10),
     undone=st.sets(st.integers(0, 9)),
 )
-@small()
+@small_places()
 def test_what_was_undone_is_forgotten(tmp_path_factory, groups, undone):
     made = database(tmp_path_factory.mktemp("ids"))
     ids, kept = Ids(made), {}
@@ -111,7 +98,7 @@ def test_what_was_undone_is_forgotten(tmp_path_factory, groups, undone):
     made.close()
 
 
-@small()
+@small_places()
 def test_an_id_twice_in_a_group_is_not_all_new(tmp_path):
     made = database(tmp_path)
     ids = Ids(made)

@@ -19,7 +19,7 @@ from freewill.service.refusals import StoreBusyError, StoreError
 from freewill.service.store import Store, Stored, Upload
 from freewill.service.stores import open_store, read_store
 from freewill.service.surveys import to_bytes
-from service_cases import ID, SHY, SURVEY, needs_serve, sent, served, stored_ids
+from service_cases import ID, SHY, SURVEY, needs_serve, sent, served, small_places, stored_ids
 
 
 def binaries():
@@ -94,6 +94,7 @@ def rows_of(store, many, rng):
     return [rows[place] for place in rng.permutation(len(rows))], fw.collect(parts)
 
 
+@small_places(scale=12)
 def test_several_collectors_count_each_report_once(url):
     """Three of them take the same uploads at the same time, in different orders."""
     stores = [open_store(url) for _ in range(3)]
