@@ -16,9 +16,10 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )
-if importlib.util.find_spec("msgspec") is None or importlib.util.find_spec("starlette") is None:
+if any(importlib.util.find_spec(name) is None for name in ("msgspec", "starlette", "uvicorn")):
     # The doctests of what needs `freewill[serve]`.
-    collect_ignore = [f"src/freewill/service/{name}.py" for name in ("app", "intake", "uploads")]
+    needing = ("app", "intake", "patience", "uploads")
+    collect_ignore = [f"src/freewill/service/{name}.py" for name in needing]
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "freewill"))
 
 

@@ -4,13 +4,15 @@ import asyncio
 import importlib.util
 import json
 import secrets
-from contextlib import asynccontextmanager
+import struct
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import freewill as fw
+from freewill.service import ids
 from freewill.service.serving import Settings, collector
 from freewill.service.stores import open_store
 from freewill.service.surveys import survey_id
@@ -50,6 +52,27 @@ def new_id():
 
 def sent(mechanism, report, report_id=None):
     return {"mechanism": mechanism, "report": report, "report_id": report_id or new_id()}
+
+
+@contextmanager
+def small_places(scale=1):
+    """Let ids move on after a few of them, so that short histories go through all places."""
+    sizes = {"_LARGE": 4, "_MOST_LOOSE": 5, "_MOST_FRESH": 12, "_BUCKET": 2, "_AT_ONCE": 4}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in sizes.items():
+            patch.setattr(ids, name, scale * size)
+        yield
+
+
+def stored_ids(view):
+    """Return each id that a store has, as its key with its mark, wherever it lies."""
+    found = list(view.rows("SELECT id, mark FROM reports"))
+    for table in ("runs", "settled"):
+        for (content,) in view.rows(f"SELECT content FROM {table}"):
+            many = len(content) // 12
+            numbers = struct.unpack(f"<{many}q{many}I", bytes(content))
+            found += zip(numbers[:many], numbers[many:], strict=True)
+    return found
 
 
 def stored(client):

@@ -1,9 +1,11 @@
-"""A collector killed at random moments while reports come in: `service_kills.py FOLDER COUNT`.
+"""A collector killed at random moments while reports come in: `service_kills.py FOLDER COUNT WAY`.
 
 The server is forked, so that it is there at once, and killed by SIGKILL. Clients send one report or
 many at a time and, when the line breaks, send what was not acknowledged again with the same ids. No
 report that was acknowledged may be gone after a kill, and in the end the store must hold every
-report once. Else an error says which kill it was.
+report once. Else an error says which kill it was. The way is how ids are written: `rows` sends few
+reports at a time, `runs` many, and `buckets` makes the places of ids so small that each group moves
+some of them on.
 """
 
 import asyncio
@@ -18,16 +20,21 @@ from pathlib import Path
 import numpy as np
 
 import freewill as fw
+from freewill.service import ids
 from freewill.service.kept import evidence_of, kept_surveys, people_of
 from freewill.service.serving import Settings, serve
 from freewill.service.sqlite import reading
 from freewill.service.stores import read_store
 from freewill.service.surveys import survey_id
 from freewill.survey import Survey
+from service_cases import stored_ids
 
 LINE = fw.Linear(0, 99)
 SURVEY = Survey(LINE, {"k": fw.KRR(LINE, 3.0), "bits": fw.RAPPOR(LINE, 2.0)})
 CONNECTIONS = 12
+WAYS = {"rows": [1, 1, 1, 7, 60], "runs": [1, 7, 1500, 2500], "buckets": [1, 1, 7, 60, 300]}
+"""How many reports are sent at a time."""
+SMALL = {"_LARGE": 50, "_MOST_LOOSE": 200, "_MOST_FRESH": 500, "_BUCKET": 16, "_AT_ONCE": 64}
 
 
 def check(found: bool, what: str) -> None:
@@ -61,8 +68,9 @@ def started(store: Path) -> tuple[int, int]:
 class People:
     """Reports to be sent, those on their way and those that were acknowledged."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.rng, self.all, self.waiting, self.acknowledged = rng, [], [], 0
+    def __init__(self, rng: np.random.Generator, sizes: list[int]) -> None:
+        self.rng, self.sizes, self.acknowledged = rng, sizes, 0
+        self.all, self.waiting = [], []
 
     def more(self, many: int) -> None:
         """Let more people answer."""
@@ -76,8 +84,9 @@ class People:
 
     def take(self) -> list[dict]:
         """Take one report, or some, to send."""
-        many = int(self.rng.choice([1, 1, 1, 7, 60]))
-        some, self.waiting = self.waiting[:many], self.waiting[many:]
+        many = int(self.rng.choice(self.sizes))
+        some = self.waiting[-many:]
+        del self.waiting[-many:]
         return some
 
 
@@ -120,16 +129,20 @@ def stored(store: Path) -> int:
     with reading(store) as view:
         kept = kept_surveys(view)[survey_id(SURVEY)]
         found = evidence_of(view, kept).people
-        ((ids,),) = view.rows("SELECT count(*) FROM reports")
-        check(found == ids == people_of(view, kept), f"{found} counted, {ids} ids")
+        keys = [key for key, _ in stored_ids(view)]
+        check(len(set(keys)) == len(keys), "an id is there twice")
+        check(found == len(keys) == people_of(view, kept), f"{found} counted, {len(keys)} ids")
     return found
 
 
-def main(folder: Path, count: int, seed: int) -> None:
-    draw, store = random.Random(seed), folder / "store.db"
-    people = People(np.random.default_rng(seed))
+def main(folder: Path, count: int, way: str) -> None:
+    draw, store = random.Random(count), folder / "store.db"
+    people = People(np.random.default_rng(count), WAYS[way])
+    if way == "buckets":
+        for name, size in SMALL.items():
+            setattr(ids, name, size)
     for number in range(count):
-        people.more(2000)
+        people.more(6000 if way == "runs" else 2000)
         process, port = started(store)
         # Anywhere from before the first commit to many commits later, and at any point of one.
         moment = (draw.choice([0, draw.randrange(1500)]), 0.02 * draw.random())
@@ -152,8 +165,8 @@ def main(folder: Path, count: int, seed: int) -> None:
             by_id[mechanism.id][1].append(one)
         expected = fw.collect([(m, np.array(some)) for m, some in by_id.values()])
         check(found == expected, "other reports than were sent")
-    sys.stdout.write(f"{count} kills, {len(people.all):,} reports, each there once\n")
+    sys.stdout.write(f"{count} kills, {len(people.all):,} reports, each there once ({way})\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) if sys.argv[3:] else 0)
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] if sys.argv[3:] else "rows")

@@ -23,6 +23,8 @@ def dense_sums(rows, weights, theta):
 @pytest.mark.parametrize("size", [2, 7, 8, 9, 20, 100])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0])
 def test_kernel_is_the_dense_sum(size, epsilon, monkeypatch):
+    monkeypatch.setattr(kernels, "_PACKED_BYTES", 100)
+    monkeypatch.setattr(kernels, "_LEAST_ROWS", 7)
     monkeypatch.setattr(kernels, "_VECTOR_ENTRIES", 700)
     monkeypatch.setattr(kernels, "_MATRIX_ENTRIES", 1300)
     rng = np.random.default_rng(size)

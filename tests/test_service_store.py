@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from freewill.service.store import Store, Stored, Upload
 from freewill.service.stores import read_store
 from freewill.service.surveys import from_bytes, survey_id, to_bytes
 from freewill.survey import Survey
-from service_cases import LINE, SHY, SURVEY
+from service_cases import LINE, SHY, SURVEY, small_places, stored_ids
 
 ID = survey_id(SURVEY)
 
@@ -74,6 +74,7 @@ UPLOADS = st.lists(
 
 
 @given(groups=st.lists(UPLOADS, max_size=4), secret=st.binary(min_size=32, max_size=32))
+@small_places()
 def test_uploads_are_counted_as_a_naive_collector_counts_them(tmp_path_factory, groups, secret):
     """A dictionary of ids and reports, upload by upload: known, new, or in conflict."""
     line = fw.Linear(0, 2)
@@ -102,7 +103,7 @@ def test_uploads_are_counted_as_a_naive_collector_counts_them(tmp_path_factory, 
     with store.view() as view:
         assert {(m, bytes(o)): n for m, o, n in view.rows("SELECT * FROM counts")} == counts
         assert people_of(view, store.kept(view, survey_id(survey))) == len(kept)
-        assert list(view.rows("SELECT count(*) FROM reports")) == [(len(kept),)]
+        assert len(stored_ids(view)) == len(kept)
     store.close()
 
 
@@ -114,13 +115,20 @@ def content(path):
     return bytes(found)
 
 
-def test_the_order_in_which_reports_came_leaves_no_trace(tmp_path):
+@pytest.mark.parametrize("places", [nullcontext, small_places])
+def test_the_order_in_which_reports_came_leaves_no_trace(tmp_path, places):
     """Whatever the order and the grouping, the file is the same to its last byte."""
+    with places():
+        files = list(files_of_the_same(tmp_path))
+    assert files[0] == files[1] == files[2]
+
+
+def files_of_the_same(folder):
+    """Yield the files of three stores that took the same reports in other orders and groups."""
     rng, secret = np.random.default_rng(2), secrets.token_bytes(32)
-    files = []
     rows = None
     for number in range(3):
-        path = tmp_path / f"{number}.db"
+        path = folder / f"{number}.db"
         store = Store(Sqlite(path))
         numbers = store.add(SURVEY)
         with store._writing():
@@ -135,8 +143,7 @@ def test_the_order_in_which_reports_came_leaves_no_trace(tmp_path):
             store.write([Upload(ID, mixed[start : start + step])], "2026-01-01")
         store.tidy()
         store.close()
-        files.append(content(path))
-    assert files[0] == files[1] == files[2]
+        yield content(path)
 
 
 def test_pages_mix_early_and_late_reports(store):
@@ -165,7 +172,7 @@ def test_pages_mix_early_and_late_reports(store):
 def test_ids_that_count_are_kept_in_no_order():
     """A key hides the order of ids that are not random, as a naive client may send them."""
     rows = [(1, b"", n.to_bytes(16, "big")) for n in range(2000)]
-    keys = [key for key, _ in marks_of(bytes(32), rows)]
+    keys = marks_of(bytes(32), rows).keys
     order = np.argsort(np.argsort(keys))
     assert abs(np.corrcoef(order, np.arange(2000))[0, 1]) < 0.1  # 4.5 standard errors
 
@@ -176,7 +183,8 @@ def test_ids_that_count_are_kept_in_no_order():
     own=st.binary(min_size=16, max_size=16),
 )
 def test_marks_differ_where_outputs_of_a_mechanism_do(one, other, own):
-    marks = marks_of(bytes(32), [(m, o.to_bytes(8, "little"), own) for m, o in (one, other)])
+    found = marks_of(bytes(32), [(m, o.to_bytes(8, "little"), own) for m, o in (one, other)])
+    marks = list(found.pairs())
     assert marks[0][0] == marks[1][0]
     if one[0] == other[0] or one[1] == other[1]:
         assert (marks[0] == marks[1]) == (one == other)
@@ -188,7 +196,8 @@ def test_nothing_is_kept_of_when_and_where(store, tmp_path):
     connection = sqlite3.connect(tmp_path / "store.db")
     query = "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
     tables = dict(connection.execute(query))
-    assert set(tables) == {"facts", "surveys", "mechanisms", "reports", "counts", "pages", "days"}
+    ids = {"reports", "runs", "settled"}
+    assert set(tables) == {"facts", "surveys", "mechanisms", "counts", "pages", "days"} | ids
     for words in ("time", "address", "agent", "ip"):
         assert not any(words in sql.lower().split() for sql in tables.values())
     for name in ("counts", "pages", "days"):
@@ -196,8 +205,8 @@ def test_nothing_is_kept_of_when_and_where(store, tmp_path):
     with store.view() as view:
         days = people_by_day(view, store.kept(view, ID))
     assert days == {name: {"2026-01-01": 10} for name in SURVEY.mechanisms}
-    stored = dict(connection.execute("SELECT id, mark FROM reports"))
-    assert set(stored.items()) == set(marks_of(store._secret, rows))
+    with store.view() as view:
+        assert set(stored_ids(view)) == set(marks_of(store._secret, rows).pairs())
     connection.close()
     raw = (tmp_path / "store.db").read_bytes() + (tmp_path / "store.db-wal").read_bytes()
     assert not any(own in raw for _, _, own in rows)
@@ -244,17 +253,24 @@ def test_a_store_that_another_process_holds_says_so(store, tmp_path, monkeypatch
 
 
 def test_stores_that_are_none_are_refused_and_left_as_they_are(tmp_path):
-    newer, foreign, damaged = (tmp_path / f"{name}.db" for name in ("newer", "foreign", "damaged"))
-    Store(Sqlite(newer)).close()
-    connection = sqlite3.connect(newer)
-    connection.execute("PRAGMA user_version = 9")
-    connection.close()
+    names = ("newer", "older", "foreign", "damaged")
+    newer, older, foreign, damaged = (tmp_path / f"{name}.db" for name in names)
+    for path, version in ((newer, 9), (older, 1)):
+        Store(Sqlite(path)).close()
+        connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.close()
     connection = sqlite3.connect(foreign)
     connection.execute("CREATE TABLE mine (a)")
     connection.commit()
     connection.close()
     damaged.write_bytes(b"what is this? " * 100)
-    for path, told in ((newer, "version 9"), (foreign, "no store of"), (damaged, "damaged")):
+    for path, told in (
+        (newer, "version 9.*Update"),
+        (older, "version 1.*release that made it"),
+        (foreign, "no store of"),
+        (damaged, "damaged"),
+    ):
         before = path.read_bytes()
         with pytest.raises(StoreError, match=told):
             Sqlite(path)

@@ -364,10 +364,13 @@ class StreamPart:
 def gathered(blocks: Iterable[Block], copy: bool = True) -> Iterator[Block]:
     """Put small blocks of the same mechanism together; copy them where memory is used again."""
     waiting: dict[str, list[Block]] = {}
+    sizes: dict[str, int] = {}
     for block in blocks:
         some = waiting.setdefault(block.mechanism, [])
         some.append(block._replace(outputs=block.outputs.copy()) if copy else block)
-        if sum(one.outputs.nbytes for one in some) >= _BLOCK_BYTES:
+        sizes[block.mechanism] = sizes.get(block.mechanism, 0) + block.outputs.nbytes
+        if sizes[block.mechanism] >= _BLOCK_BYTES:
+            del sizes[block.mechanism]
             yield together(waiting.pop(block.mechanism))
     yield from map(together, waiting.values())
 

@@ -104,7 +104,7 @@ class RAPPOR(Mechanism):
     def operator(self, outputs: Reports) -> BitOperator:
         """Return the law of these reports, scaled so that P(v | x) is 1 where v_x is set."""
         packed = self.output_space.checked(outputs, self.name)
-        ones = np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
+        ones = np.einsum("yb->y", np.bitwise_count(packed), dtype=np.int64)  # sooner than sum(1)
         kept = -np.log1p(np.exp(-self.epsilon / 2))
         return BitOperator(
             packed,

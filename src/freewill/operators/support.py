@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from freewill.operators.base import Guess, LineTerms, Products, Structure
-from freewill.operators.kernel import Sums, kernel
+from freewill.operators.kernel import PATTERNS, Sums, by_byte, kernel
 from freewill.slices import slices
 from freewill.types import BoolArray, FloatArray, IntArray, PackedBits
 
@@ -111,10 +111,10 @@ class BitOperator(Products):
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return base * sum(theta) + gain * (sum of theta over the set bits)."""
-        tables = _PATTERNS @ _by_byte(theta, self.packed.shape[1])
+        tables = by_byte(theta, self.packed.shape[1]) @ PATTERNS.T
         ones = np.zeros(self.packed.shape[0])
         for rows, block in self.blocks():
-            for table, column in zip(tables.T, block.T, strict=True):
+            for table, column in zip(tables, block.T, strict=True):
                 ones[rows] += table[column]
         return np.asarray(self.bases * theta.sum() + self.gain * ones)
 
@@ -148,7 +148,7 @@ class BitOperator(Products):
         for rows, block in self.blocks():
             for byte, column in enumerate(block.T):
                 tables[byte] += np.bincount(column, weights[rows], minlength=256)
-        return (tables @ _PATTERNS).ravel()[: self.size]
+        return (tables @ PATTERNS).ravel()[: self.size]
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ diag(weights) @ rows by unpacked blocks, O(outputs * k^2)."""
@@ -197,15 +197,3 @@ class BitOperator(Products):
     def _unpack(self, packed: PackedBits) -> FloatArray:
         bits = np.unpackbits(packed, axis=1, count=self.size, bitorder="little")
         return bits.astype(np.float64)
-
-
-_PATTERNS = np.unpackbits(
-    np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"
-).astype(np.float64)
-"""Row b: the eight bits of byte b."""
-
-
-def _by_byte(vector: FloatArray, columns: int) -> FloatArray:
-    padded = np.zeros(columns * 8)
-    padded[: vector.size] = vector
-    return padded.reshape(columns, 8).T

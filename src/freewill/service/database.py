@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
+from freewill.service.refusals import StoreError
+
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, fact {bytes} NOT NULL){keyed};
 CREATE TABLE surveys (id TEXT PRIMARY KEY, spec TEXT NOT NULL, closed TEXT){keyed};
@@ -15,6 +17,8 @@ CREATE TABLE mechanisms (
     UNIQUE (survey, mechanism)
 );
 CREATE TABLE reports (id {integer} PRIMARY KEY, mark {integer} NOT NULL);
+CREATE TABLE runs (run {integer} PRIMARY KEY, content {bytes} NOT NULL);
+CREATE TABLE settled (bucket {integer} PRIMARY KEY, content {bytes} NOT NULL);
 CREATE TABLE counts (
     mechanism {integer}, output {bytes}, people {integer} NOT NULL,
     PRIMARY KEY (mechanism, output)
@@ -28,10 +32,21 @@ CREATE TABLE days (
 """
 """The tables, with the words that databases differ in left out.
 
-No table tells when, from where or in which order a report came: `reports` has keys of ids and
-marks (`marks.py`), in the order of the keys; `counts` how many people sent an output; `pages` the
-reports that do not repeat (`pages.py`); `days` how many people chose a mechanism on a day.
+No table tells when, from where or in which order a report came: `reports`, `runs` and `settled`
+have keys of ids and marks (`marks.py`, `ids.py`), in the order of the keys; `counts` how many
+people sent an output; `pages` the reports that do not repeat (`pages.py`); `days` how many people
+chose a mechanism on a day.
 """
+
+
+def refuse_version(name: str, version: int) -> None:
+    """Refuse a store of another release."""
+    if version != SCHEMA_VERSION:
+        advice = "Update freewill" if version > SCHEMA_VERSION else "Use the release that made it"
+        raise StoreError(
+            f"{name} is a store of version {version}; this release reads version "
+            f"{SCHEMA_VERSION}. {advice}: the store was left as it is."
+        )
 
 
 class Reader(Protocol):

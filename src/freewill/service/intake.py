@@ -118,24 +118,25 @@ class _Offer:
         """Return a report as it is stored, if it was seen before."""
         return self._remembered.get(report)
 
-    def _bits(self, digits: int | str) -> bytes | None:
-        """Return one wide report, if it is in order: for one alone, columns take long."""
-        if not isinstance(digits, str) or len(digits) != 2 * self._width:
+    def _bits(self, reports: Sequence[int | str]) -> list[bytes] | None:
+        """Return wide reports at once, if all are digits in order: the usual ones."""
+        length = 2 * self._width
+        if not all(isinstance(one, str) and len(one) == length for one in reports):
             return None
         try:
-            packed = bytes.fromhex(digits)  # which skips blanks: there must be none
-            row = np.frombuffer(packed, dtype=np.uint8).reshape(1, self._width)
-            self._space.checked(row, self.mechanism.name)
+            packed = bytes.fromhex("".join(map(str, reports)))
+            # Blanks are skipped: with any, the bytes are too few.
+            rows = np.frombuffer(packed, dtype=np.uint8).reshape(len(reports), self._width)
+            return to_bytes(self._space.checked(rows, self.mechanism.name))
         except ValueError:
             return None
-        return packed
 
-    def outputs(self, reports: Sequence[int | str]) -> list[bytes | Reason]:
+    def outputs(self, reports: Sequence[int | str]) -> Sequence[bytes | Reason]:
         """Return reports as they are stored, or why they cannot be, by the library's own rules."""
-        if len(reports) == 1 and self._width:
-            packed = self._bits(reports[0])
+        if self._width:
+            packed = self._bits(reports)
             if packed is not None:
-                return [packed]
+                return packed
         outputs, places, wrong = self._reader.read(reports)
         found: dict[int, bytes | Reason] = dict(wrong)
         for place, output in zip(places.tolist(), to_bytes(outputs), strict=True):

@@ -6,14 +6,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from freewill.errors import ParameterError, first_line
-from freewill.service.database import SCHEMA_VERSION, TABLES, Reader, Rows
+from freewill.service.database import SCHEMA_VERSION, TABLES, Reader, Rows, refuse_version
 from freewill.service.refusals import StoreBusyError, StoreError, StoreFullError
 
 PREFIXES = ("postgresql://", "postgres://")
 _WORDS = {"bytes": "BYTEA", "integer": "BIGINT", "keyed": ""}
 _LOCK = 0x46574C31
 """The advisory lock that writers of a store take: one at a time, as in SQLite."""
-_KEYS = ("reports", "counts", "pages", "days")
+_KEYS = ("reports", "runs", "settled", "counts", "pages", "days")
 _VERSION = "INSERT INTO facts VALUES ('version', %s)"
 
 
@@ -143,16 +143,12 @@ def reading(url: str) -> Iterator[Reader]:
 
 
 def check_version(view: Reader, name: str) -> None:
-    """Refuse a database without a store, and a store of a newer release."""
+    """Refuse a database without a store, and a store of another release."""
     ((there,),) = view.rows("SELECT to_regclass('facts') IS NOT NULL")
     if not there:
         raise StoreError(f"{name} has no store yet: `freewill serve` makes it.")
     ((version,),) = view.rows("SELECT fact FROM facts WHERE name = 'version'")
-    if int(bytes(version)) > SCHEMA_VERSION:
-        raise StoreError(
-            f"{name} is a store of version {int(bytes(version))}; this release reads version "
-            f"{SCHEMA_VERSION}. Update freewill: the store was left as it is."
-        )
+    refuse_version(name, int(bytes(version)))
 
 
 def shown_url(url: str) -> str:

@@ -92,6 +92,7 @@ def serve(
     import uvicorn  # noqa: PLC0415
 
     from freewill.service.app import application  # noqa: PLC0415
+    from freewill.service.patience import Server  # noqa: PLC0415
 
     _refuse_twice(surveys)
     listener = listening(settings.host, settings.port)
@@ -111,7 +112,7 @@ def serve(
                 backlog=_BACKLOG,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
-            server = uvicorn.Server(config)
+            server = Server(config)
             # What is there now stays, and rows of reports hold no cycles: the collector of garbage
             # need not look at them again and again.
             gc.freeze()

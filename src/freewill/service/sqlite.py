@@ -12,7 +12,7 @@ from typing import Any
 
 from freewill.atomic import checked_path
 from freewill.errors import first_line, why
-from freewill.service.database import SCHEMA_VERSION, TABLES, Reader, Rows
+from freewill.service.database import SCHEMA_VERSION, TABLES, Reader, Rows, refuse_version
 from freewill.service.refusals import StoreBusyError, StoreError, StoreFullError
 
 _APPLICATION = 0x46574C31
@@ -178,7 +178,7 @@ def reading(path: Path) -> Iterator[Reader]:
 
 
 def check_version(path: Path) -> None:
-    """Refuse a file that is no store, and one of a newer release; neither is touched."""
+    """Refuse a file that is no store, and one of another release; neither is touched."""
     with _explained(path):
         connection = _connected(path, "?mode=ro")
         try:
@@ -191,11 +191,8 @@ def check_version(path: Path) -> None:
         raise StoreError(
             f"{path} is a database, but no store of Freewill's: name another file, or none yet."
         )
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path} is a store of version {version}; this release reads version "
-            f"{SCHEMA_VERSION}. Update freewill: the store was left as it is."
-        )
+    if tables:
+        refuse_version(str(path), version)
 
 
 def _connected(path: Path, how: str = "") -> sqlite3.Connection:

@@ -7,13 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from freewill.evidence import Evidence
 from freewill.service import pages
 from freewill.service.database import Database, Reader
+from freewill.service.ids import Ids
 from freewill.service.kept import Kept, evidence_of
-from freewill.service.marks import SECRET_BYTES, marks_of
+from freewill.service.marks import SECRET_BYTES, marks_from, marks_of
 from freewill.service.refusals import Refusal
 from freewill.service.surveys import canonical, row_width, survey_id
 from freewill.survey import Survey
@@ -73,10 +75,15 @@ class Store:
         self._widths: dict[int, int] = {}
         self._kept: dict[str, Kept] = {}
         with database.writing():
-            for name, fact in (("secret", secrets.token_bytes(SECRET_BYTES)), ("token", b"")):
+            for name, fact in (
+                ("secret", secrets.token_bytes(SECRET_BYTES)),
+                ("token", b""),
+                ("settled", b"0"),
+            ):
                 statement = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
                 database.run(statement, [(name, fact)])
             self._secret = self._fact("secret")
+        self._ids = Ids(database)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -139,6 +146,7 @@ class Store:
         another report is refused as a whole, and so is one with a new report for a closed survey.
         """
         with self._writing():
+            self._ids.look()
             query = "SELECT id, closed FROM surveys WHERE closed IS NOT NULL"
             closed: Mapping[str, str] = dict(self._database.rows(query))
             outcomes: list[Outcome | None] = [
@@ -161,30 +169,25 @@ class Store:
     def _after_the_end(self, rows: Sequence[Row], day: str) -> Outcome:
         """Acknowledge again what was stored in time, and refuse all else."""
         marks = marks_of(self._secret, rows)
-        known = self._known([key for key, _ in marks])
-        if all(known.get(key) == mark for key, mark in marks):
+        known = self._ids.known(marks.keys)
+        if all(known.get(key) == mark for key, mark in marks.pairs()):
             return Stored(0, len(rows))
         return _late(day)
 
-    def _known(self, keys: Sequence[int]) -> dict[int, int]:
-        """Return the marks of the ids that are there, by their keys."""
-        query = "SELECT id, mark FROM reports WHERE id IN"
-        return dict(self._database.among(query, keys))
-
     def _sorted_out(self, several: Sequence[Sequence[Row]]) -> list[tuple[Outcome, Sequence[Row]]]:
         """Tell what is new from what is known, keep the new ids; return the rows to count."""
-        marks = [marks_of(self._secret, rows) for rows in several]
-        insert = "INSERT INTO reports VALUES (?, ?) ON CONFLICT (id) DO NOTHING"
-        # Nearly always all are new: one statement then tells that and stores them.
-        if self._database.trial(insert, sorted(pair for pairs in marks for pair in pairs)):
+        marks = marks_of(self._secret, list(chain.from_iterable(several)))
+        # Nearly always all are new.
+        if self._ids.add_all(marks):
             return [(Stored(len(rows), 0), rows) for rows in several]
-        known = self._known([key for pairs in marks for key, _ in pairs])
+        known = self._ids.known(marks.keys)
+        pairs = marks.pairs()
         new: dict[int, int] = {}
         sorted_out: list[tuple[Outcome, Sequence[Row]]] = []
-        for rows, pairs in zip(several, marks, strict=True):
+        for rows in several:
             here: dict[int, int] = {}
             fresh, faults = [], []
-            for place, (row, (key, mark)) in enumerate(zip(rows, pairs, strict=True)):
+            for place, (row, (key, mark)) in enumerate(zip(rows, pairs, strict=False)):
                 before = known.get(key, new.get(key, here.get(key)))
                 if before is None:
                     here[key] = mark
@@ -196,7 +199,7 @@ class Store:
             else:
                 new.update(here)
                 sorted_out.append((Stored(len(fresh), len(rows) - len(fresh)), fresh))
-        self._database.run(insert, sorted(new.items()))
+        self._ids.add(marks_from(new))
         return sorted_out
 
     def _count(self, rows: Sequence[Row], day: str) -> None:
@@ -260,6 +263,9 @@ class Store:
             secrets.SystemRandom().shuffle(found)
             for bulk in pages.in_bulks(found, _TIDY_BYTES):
                 self._mix(number, width, bulk)
+        with self._writing():
+            self._ids.look()
+            self._ids.settle()
         with self._one_at_a_time:
             self._database.rewrite()
 

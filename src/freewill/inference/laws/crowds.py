@@ -70,11 +70,19 @@ class Crowd:
 
     @classmethod
     def of(
-        cls, evidence: Evidence, law: ChoiceLaw | None = None, theta: FloatArray | None = None
+        cls,
+        evidence: Evidence,
+        law: ChoiceLaw | None = None,
+        theta: FloatArray | None = None,
+        start: FloatArray | None = None,
     ) -> "Crowd":
-        """Return the people of evidence, at the most likely theta, pulled inside."""
+        """Return the people of evidence, at the most likely theta, pulled inside.
+
+        `start` is a theta that is looked for from: that of evidence which differs by a little.
+        """
         if law is None:
-            return cls._free(evidence, gibu(evidence).theta if theta is None else theta)
+            found = gibu(evidence, start=start).theta if theta is None else theta
+            return cls._free(evidence, found)
         if theta is None:
             model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
             theta = model.solve(law.choice, np.full(model.size, 1 / model.size)).theta

@@ -157,7 +157,8 @@ def _fitted(
         amended = Evidence(evidence.alphabet, tuple(groups))
         if step == _ROUNDS:
             break
-        now = Departures.of(amended, Crowd.of(amended, first.crowd.law), skipped)
+        crowd = Crowd.of(amended, first.crowd.law, start=first.crowd.theta)
+        now = Departures.of(amended, crowd, skipped)
     left = now.without(found.places)
     return replace(found, left=left, sizes=sizes, errors=errors, amended=amended)
 
