@@ -49,6 +49,14 @@ def browser():
         yield found
 
 
+HONEST = {
+    "list": "hides nothing: the report is your true answer",
+    "never": "can give away for sure",
+    "signs": "can give away for sure",
+}
+"""What is said beside a report; of laws without a bound, no more than is true."""
+
+
 def test_what_is_shown_is_what_is_sent_and_counts_once(browser, served):
     for name, survey in SURVEYS.items():
         with person(browser, served, name) as one:
@@ -69,6 +77,8 @@ def test_what_is_shown_is_what_is_sent_and_counts_once(browser, served):
             assert (list(row), one.sent) == (["mechanism", "value", "report_id"], [])
             assert row["mechanism"] == list(survey.mechanisms)[place]
             says = one.page.locator(".says").inner_text()
+            honest = HONEST.get(name, "cannot be sure")
+            assert honest in one.page.locator("#place").inner_text()
             one.receive()
             assert one.sent == [body]
             assert one.shown() == body

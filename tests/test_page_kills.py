@@ -94,8 +94,9 @@ def test_a_page_that_is_left_while_sending_has_the_report_still(served):
         one.choose("line")
         body = one.draw()
         one.page.route("**/reports", lambda route: None)
-        one.next("Send")
+        one.page.get_by_role("button", name="Send", exact=True).dblclick()
         one.page.get_by_text("Sending.").wait_for()
+        assert one.sent == [body]
         one.page.goto("about:blank")
         one.page.unroute("**/reports")
         one.page.goto(served.page("line"))

@@ -10,6 +10,8 @@ import TEXTS from "./answer-texts.js";
 /** @typedef {import("../device/grid.js").Grid} Grid */
 
 const FAR = 10;
+/** Cells of a side beyond which one alone is hardly seen. */
+const SMALL = 80;
 /** By how many columns and rows a key moves the mark. */
 const MOVES = /** @type {Record<string, [number, number]>} */ ({
   ArrowUp: [0, 1],
@@ -47,6 +49,7 @@ export class MapChooser {
       click: (/** @type {MouseEvent} */ event) => this.#clicked(event),
     });
     plane.append(this.#mark);
+    this.#mark.classList.toggle("small", Math.max(grid.columns, grid.rows) > SMALL);
     this.plane = plane;
     const arrows = /** @type {[string, string][]} */ ([
       ["ArrowUp", "north"],

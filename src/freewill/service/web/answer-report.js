@@ -43,9 +43,10 @@ export function reportWords(survey, row) {
  * @param {Mechanism} mechanism
  */
 export function promises(mechanism) {
-  const { hidesNothing } = factsOf(mechanism);
-  const lines = hidesNothing ? TEXTS.report.open : TEXTS.report.hidden;
-  return make("ul", {}, ...lines.map((line) => make("li", {}, line)));
+  const { hidesNothing, epsilon } = factsOf(mechanism);
+  const { open, telling, hidden, final } = TEXTS.report;
+  const first = hidesNothing ? open : epsilon === Infinity ? telling : hidden;
+  return make("ul", {}, ...[first, final].map((line) => make("li", {}, line)));
 }
 
 /**

@@ -70,15 +70,14 @@ export default {
     yes: "yes to {many} of {size} {values}:",
     none: "no to all {size} {values}.",
     others: "and {many} more",
-    hidden: [
-      "Your true answer is not in it. The report was drawn by chance: it may be equal to your answer or not, and " +
-        "whoever reads it cannot know.",
-      "It will not be drawn again, even if you do not send it, so that nobody can draw until a report pleases.",
-    ],
-    open: [
-      "This choice hides nothing: the report is your true answer.",
-      "It will not be drawn again, even if you do not send it.",
-    ],
+    hidden:
+      "Your true answer is not in it. The report was drawn by chance: it may happen to be the same or not, and " +
+      "whoever reads it cannot be sure.",
+    telling:
+      "Your true answer is not in it, but under this protection a report can give away for sure what the answer " +
+      "is not, or what it is.",
+    open: "This choice hides nothing: the report is your true answer.",
+    final: "It will not be drawn again, even if you do not send it: nobody can draw until a report pleases.",
     exact: "The whole message, letter by letter:",
     to: "It goes to {address}",
     seen:

@@ -11,6 +11,8 @@ import { Way } from "./answer-way.js";
 import TEXTS from "./answer-texts.js";
 
 const SURVEY = '"survey":';
+/** Letters of a question that can stand as the title, where there is none. */
+const SHORT = 120;
 
 /** @param {string} id */
 async function asked(id) {
@@ -49,7 +51,9 @@ async function main() {
     stop(TEXTS.errors.heading, TEXTS.errors.unreadable, String(/** @type {any} */ (error).message));
     return;
   }
-  const [title, question] = [survey.title ?? survey.question ?? "Survey", survey.title && survey.question];
+  const short = (survey.question?.length ?? Infinity) <= SHORT ? survey.question : null;
+  const title = survey.title ?? short ?? "Survey";
+  const question = title === survey.question ? null : survey.question;
   document.title = title;
   found("title").replaceChildren(quoted(title));
   found("question").replaceChildren(...(question ? [quoted(question)] : []));
