@@ -237,6 +237,17 @@ def test_a_memory_that_is_damaged_stops_everything(browser, served):
         one.check()
 
 
+SPOIL = """() => new Promise((resolve) => {
+  localStorage.clear();
+  indexedDB.open("freewill").onsuccess = ({ target }) => {
+    const transaction = target.result.transaction("drawn", "readwrite");
+    const copy = { epsilon: "1", mechanism: "m", report_id: "7", value: "7", words: "w" };
+    transaction.objectStore("drawn").put(copy, "id our-town/age/2026");
+    transaction.oncomplete = () => resolve(target.result.close());
+  };
+})"""
+
+
 def test_a_memory_that_was_lost_is_put_back_from_the_disk(browser, served):
     """As when a browser is killed before it has written its localStorage."""
     with person(browser, served, "line") as one:
@@ -246,10 +257,14 @@ def test_a_memory_that_was_lost_is_put_back_from_the_disk(browser, served):
         one.next("Send")
         one.page.get_by_text("Trying again in 1 s (try 2 of 8)").wait_for()
         one.page.evaluate("localStorage.clear()")
-        one.page.unroute("**/reports")
         one.page.reload()
         one.page.get_by_text("perhaps it was not received").wait_for()
         assert one.shown() == body
+        # A copy that is damaged is no fresh start either.
+        one.page.evaluate(SPOIL)
+        one.page.reload()
+        one.page.get_by_text("the copy of a report that was sent").wait_for()
+        assert one.page.locator("form").count() == 0
         one.check("Failed to load resource")
 
 

@@ -8,7 +8,7 @@
  */
 
 import { amount, written } from "../device/amounts.js";
-import { adding } from "../device/memory.js";
+import { DeviceError, adding } from "../device/memory.js";
 
 /** @typedef {import("../device/memory.js").Sent} Sent */
 /** @typedef {import("../device/device.js").Device} Device */
@@ -53,11 +53,11 @@ export class Kept {
     const { memory, question } = device;
     if (memory === null || question === null || device.remembered !== null) return;
     const copy = await this.#done("readonly", (store) => store.get(question));
-    const epsilon = copy === undefined ? null : amount(copy.epsilon);
-    if (epsilon === null) return;
+    if (copy === undefined) return;
+    const sent = checked(copy);
     await memory.update((content) => {
       if (content.sent.has(question)) return [null, undefined];
-      return [adding(content, question, { ...copy, epsilon }), undefined];
+      return [adding(content, question, sent), undefined];
     });
   }
 
@@ -76,4 +76,23 @@ export class Kept {
       transaction.onabort = () => reject(transaction.error);
     });
   }
+}
+
+/**
+ * Return a copy as a memory takes it; one that is none stops everything, as a damaged memory does.
+ *
+ * @param {any} copy
+ * @returns {Sent}
+ */
+function checked(copy) {
+  const { mechanism, words, value, report_id } = copy;
+  const texts = [mechanism, words, value, report_id].every((text) => typeof text === "string");
+  const epsilon = amount(copy.epsilon);
+  if (!texts || epsilon === null || !/^[0-9a-f]{32}$/.test(report_id)) {
+    throw new DeviceError(
+      "the copy of a report that was sent (IndexedDB, freewill) is damaged. Nothing was drawn: a fresh " +
+        "report would add its epsilon to that of the one sent before.",
+    );
+  }
+  return { mechanism, words, value, report_id, epsilon };
 }

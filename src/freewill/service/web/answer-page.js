@@ -67,7 +67,7 @@ export class Page {
     const chooser = this.#chooser;
     const submit = (/** @type {Event} */ event) => {
       event.preventDefault();
-      if (chooser.value !== null) this.protection();
+      if (chooser.value !== null) attempted(() => this.protection());
       else {
         fault.textContent = words.missing;
         chooser.focus();
@@ -217,6 +217,19 @@ export class Page {
       sending,
     );
     this.#show(section, 3);
+  }
+}
+
+/**
+ * Go on to a step; one that cannot be made is told, and leads nowhere.
+ *
+ * @param {() => void} step
+ */
+function attempted(step) {
+  try {
+    step();
+  } catch (error) {
+    failed(error);
   }
 }
 

@@ -75,4 +75,4 @@ async function main() {
   }
 }
 
-await main();
+main().catch(failed);
