@@ -1,6 +1,8 @@
 """The page for people, in a real Chromium: from a value to a receipt, and never a second draw."""
 
 import json
+import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -77,6 +79,8 @@ def test_what_is_shown_is_what_is_sent_and_counts_once(browser, served):
             assert (list(row), one.sent) == (["mechanism", "value", "report_id"], [])
             assert row["mechanism"] == list(survey.mechanisms)[place]
             says = one.page.locator(".says").inner_text()
+            drawn = one.page.locator(".plane .mark")
+            marks = drawn.get_attribute("d") if drawn.count() else ""
             honest = HONEST.get(name, "cannot be sure")
             assert honest in one.page.locator("#place").inner_text()
             one.receive()
@@ -86,17 +90,21 @@ def test_what_is_shown_is_what_is_sent_and_counts_once(browser, served):
             assert survey_id(survey) in one.page.locator("dl").inner_text()
             assert served.evidence(name).people == before.people + 1
             assert served.evidence(name) == evidence_of_bodies(survey, [body])
-            check_words(name, row, says)
+            check_words(name, row, says, marks)
             one.check()
 
 
-def check_words(name, row, says):
+def check_words(name, row, says, marks):
     """The report in words is the report."""
     if name == "line":
         assert says in (f"{row['value']} years", "1 year")
     elif name == "map":
         ones = int.from_bytes(bytes.fromhex(row["value"]), "little").bit_count()
         assert says == f"yes to {ones} of 384 places:"
+        bits = int.from_bytes(bytes.fromhex(row["value"]), "little")
+        cells = {(place % 24, 15 - place // 24) for place in range(384) if bits >> place & 1}
+        corners = re.findall(r"M(\d+) (\d+)h1v1h-1z", marks)
+        assert {(int(x), int(y)) for x, y in corners} == cells
     elif name == "signs":
         assert says == f"sign {row['value']}, one of 2"
     else:
@@ -342,9 +350,9 @@ def test_refusals_are_told_in_words_and_the_report_stays(browser, served):
 PATIENT = """async (body) => {
   const { send } = await import(new URL("../web/answer-sending.js", location.href));
   const told = [];
-  const outcome = await send("../v1/surveys/x/reports", body, (words) => told.push(words),
-    { tries: 7, limit: 300, pause: 10 });
-  return [outcome, told];
+  const tell = (words) => told.push([performance.now(), words]);
+  const patience = { tries: 7, limit: 300, pause: 10 };
+  return [await send("../v1/surveys/x/reports", body, tell, patience), told];
 }"""
 
 
@@ -366,16 +374,19 @@ def test_sending_goes_on_until_there_is_an_answer(browser, served):
         one.page.route("**/reports", turn)
         outcome, told = one.page.evaluate(PATIENT, "the body")
         assert outcome == {"answer": {"stored": 0, "known": 1}}
-        waits = [words for words in told if "Trying again" in words]
+        waits = [words for _, words in told if "Trying again" in words]
         assert len(waits) == 5
         assert "busy" in waits[1]
         assert "log in" in waits[4]
+        lasted = [after - before for (before, _), (after, _) in pairwise(told)][::2]
+        assert lasted[1] > 990, "as long as Retry-After says"
+        assert all(wait >= 9 * 2**turn for turn, wait in enumerate(lasted))
         assert one.sent == ["the body"] * 6
         one.page.unroute("**/reports")
         one.page.route("**/reports", lambda route: route.abort())
         outcome, told = one.page.evaluate(PATIENT, "the body")
         assert "open this page again" in outcome["failed"]
-        assert len([words for words in told if "Trying again" in words]) == 6
+        assert len([words for _, words in told if "Trying again" in words]) == 6
         one.check("Failed to load resource")
 
 
