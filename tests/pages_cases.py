@@ -71,7 +71,15 @@ SURVEYS = {
     ),
     "shokri": fw.Survey(LABELS, {"shy": fw.Shokri(LABELS, 0.4)}, question="Shy?"),
 }
-"""Surveys of each kind; `search`, `plane` and others have no title, no question, or neither."""
+"""Surveys of each kind; some have no title, some no question, and one has neither."""
+_ASKED = {"question": "How many?", "question_id": "the-one-question"}
+_K, _G = fw.KRR(AGES, 2.0), fw.Geometric(AGES, 0.1)
+SAME = {
+    "first": fw.Survey(AGES, {"k": _K}, title="first", **_ASKED),
+    "more": fw.Survey(AGES, {"other name": _K, "g": _G}, title="second", **_ASKED),
+    "less": fw.Survey(AGES, {"g": _G}, title="third", **_ASKED),
+}
+"""Surveys of one question."""
 
 
 class Served:
@@ -151,10 +159,8 @@ def browsing():
 
 
 @contextmanager
-def own_browser(folder):
-    """A browser with a profile that stays, in processes of its own that can be killed at once."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
-
+def own_browser(browser, folder):
+    """Another browser, with a profile that stays, in processes that can be killed at once."""
     told = Path(folder, "DevToolsActivePort")
     told.unlink(missing_ok=True)
     command = [
@@ -172,9 +178,9 @@ def own_browser(folder):
             while not (told.exists() and told.read_text().count("\n")) and time.monotonic() < end:
                 time.sleep(0.02)
             port = told.read_text().splitlines()[0]
-            with sync_playwright() as driver:
-                browser = driver.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
-                yield browser.contexts[0], lambda: os.killpg(process.pid, signal.SIGKILL)
+            own = browser.browser_type.connect_over_cdp(f"http://127.0.0.1:{port}")
+            yield own.contexts[0], lambda: os.killpg(process.pid, signal.SIGKILL)
+            own.close()
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -219,8 +225,8 @@ class Person:
     def choose(self, name):
         """Choose a value by the mouse."""
         page = self.page
-        if name in ("line", "steps"):
-            page.get_by_label("Or type it").fill("41" if name == "line" else "1950")
+        if name in ("line", "steps", "first"):
+            page.get_by_label("Or type it").fill("1950" if name == "steps" else "41")
         elif name in ("map", "plane"):
             page.locator(".plane").click(position={"x": 151, "y": 97})
         elif name == "search":

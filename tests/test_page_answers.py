@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import freewill as fw
 from freewill.service.surveys import survey_id
 from pages_cases import (
     FOREIGN,
+    SAME,
     SURVEYS,
     browsing,
     evidence_of_bodies,
@@ -41,7 +41,7 @@ STORED = """async () => {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("served")) as found:
+    with serving(tmp_path_factory.mktemp("served"), surveys={**SURVEYS, **SAME}) as found:
         yield found
 
 
@@ -60,9 +60,9 @@ HONEST = {
 
 
 def test_what_is_shown_is_what_is_sent_and_counts_once(browser, served):
-    for name, survey in SURVEYS.items():
-        with person(browser, served, name) as one:
-            before = served.evidence(name)
+    with person(browser, served) as one:
+        for name, survey in SURVEYS.items():
+            one.page.goto(served.page(name))
             one.next("Next: choose a protection")  # nothing is chosen to begin with
             alert = one.page.get_by_role("alert").filter(has_text="Nothing is chosen yet")
             assert alert.count() == 1
@@ -74,28 +74,26 @@ def test_what_is_shown_is_what_is_sent_and_counts_once(browser, served):
             menu = one.page.locator(".option .choice label").all_inner_texts()
             assert menu == list(survey.mechanisms), "in the order of the survey"
             place = len(survey.mechanisms) - 1
-            body = one.draw(place)
-            row = json.loads(body)
-            assert (list(row), one.sent) == (["mechanism", "value", "report_id"], [])
+            sent = list(one.sent)
+            row = json.loads(body := one.draw(place))
+            assert list(row) == ["mechanism", "value", "report_id"]
             assert row["mechanism"] == list(survey.mechanisms)[place]
-            says = one.page.locator(".says").inner_text()
-            drawn = one.page.locator(".plane .mark")
-            marks = drawn.get_attribute("d") if drawn.count() else ""
-            honest = HONEST.get(name, "cannot be sure")
-            assert honest in one.page.locator("#place").inner_text()
+            check_words(name, row, one.page)
+            assert one.sent == sent, "nothing is sent before it is asked for"
             one.receive()
-            assert one.sent == [body]
+            assert one.sent == [*sent, body]
             assert one.shown() == body
-            assert row["report_id"] in one.page.locator("dl").inner_text()
-            assert survey_id(survey) in one.page.locator("dl").inner_text()
-            assert served.evidence(name).people == before.people + 1
+            told = one.page.locator("dl").inner_text()
+            assert row["report_id"] in told
+            assert survey_id(survey) in told
             assert served.evidence(name) == evidence_of_bodies(survey, [body])
-            check_words(name, row, says, marks)
-            one.check()
+        one.check()
 
 
-def check_words(name, row, says, marks):
-    """The report in words is the report."""
+def check_words(name, row, page):
+    """The report in words is the report, and what is said beside it is true."""
+    says = page.locator(".says").inner_text()
+    assert HONEST.get(name, "cannot be sure") in page.locator("#place").inner_text()
     if name == "line":
         assert says in (f"{row['value']} years", "1 year")
     elif name == "map":
@@ -103,7 +101,9 @@ def check_words(name, row, says, marks):
         assert says == f"yes to {ones} of 384 places:"
         bits = int.from_bytes(bytes.fromhex(row["value"]), "little")
         cells = {(place % 24, 15 - place // 24) for place in range(384) if bits >> place & 1}
-        corners = re.findall(r"M(\d+) (\d+)h1v1h-1z", marks)
+        corners = re.findall(
+            r"M(\d+) (\d+)h1v1h-1z", page.locator(".plane .mark").get_attribute("d")
+        )
         assert {(int(x), int(y)) for x, y in corners} == cells
     elif name == "signs":
         assert says == f"sign {row['value']}, one of 2"
@@ -276,17 +276,9 @@ def test_a_memory_that_was_lost_is_put_back_from_the_disk(browser, served):
         one.check("Failed to load resource")
 
 
-def test_another_survey_of_the_same_question_gets_the_same_report(browser, tmp_path):
-    line = fw.Linear(0, 99)
-    k, g = fw.KRR(line, 2.0), fw.Geometric(line, 0.1)
-    words = {"question": "How many?", "question_id": "the-one-question"}
-    surveys = {
-        "line": fw.Survey(line, {"k": k}, title="first", **words),
-        "more": fw.Survey(line, {"other name": k, "g": g}, title="second", **words),
-        "less": fw.Survey(line, {"g": g}, title="third", **words),
-    }
-    with serving(tmp_path, surveys=surveys) as served, person(browser, served, "line") as one:
-        one.choose("line")
+def test_another_survey_of_the_same_question_gets_the_same_report(browser, served):
+    with person(browser, served, "first") as one:
+        one.choose("first")
         first = json.loads(one.draw())
         one.receive()
         one.page.goto(served.page("more"))
@@ -296,16 +288,16 @@ def test_another_survey_of_the_same_question_gets_the_same_report(browser, tmp_p
         one.heading("This did not work")
         assert "not on offer here" in one.page.locator("#place").inner_text()
         # A closed survey: no form for who comes late, and an answer for who came in time.
-        served.close("line")
-        one.page.goto(served.page("line"))
+        served.close("first")
+        one.page.goto(served.page("first"))
         one.heading("You have answered this question")
-        receipt = f"freewill receipt {survey_id(surveys['line'])}"
+        receipt = f"freewill receipt {survey_id(SAME['first'])}"
         one.page.evaluate("(key) => localStorage.removeItem(key)", receipt)
         one.page.reload()
         one.page.get_by_text("If your report arrived in time").wait_for()
         one.receive()
         one.check()
-        with person(browser, served, "line") as late:
+        with person(browser, served, "first") as late:
             late.heading("This survey is closed")
             assert late.page.locator("form").count() == 0
             late.check()

@@ -9,7 +9,7 @@ from device_cases import skipped
 from pages_cases import SURVEYS, browsing, needs_pages, person, serving
 
 pytestmark = needs_pages
-KINDS = ["list", "search", "line", "map", "plane"]
+KINDS = ["list", "search", "line", "map"]
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
 SMALL = """() => [...document.querySelectorAll("button, .button, summary, input, .choice label")]
   .filter((one) => one.checkVisibility() && one.type !== "radio")
@@ -129,6 +129,8 @@ def test_axe_finds_nothing_on_a_phone_in_the_light_and_in_the_dark(browser, serv
         look(one)
         one.next("Next: choose a protection")  # with the complaint
         look(one)
+        if kind == "search":
+            return  # the rest is that of the list
         one.choose(kind)
         one.heading("How shall it be protected?")
         for folded in one.page.locator("summary").all():
