@@ -23,7 +23,13 @@ SURVEY = {
     },
 }
 IN_SOURCE = ("tests/contract.py", "conftest.py", "docs/skeleton.py", "LICENSE", "pyproject.toml")
-IN_WHEEL = ("freewill/device/js/freewill.js", "freewill/device/js/package.json")
+IN_WHEEL = (
+    "freewill/device/js/freewill.js",
+    "freewill/device/js/package.json",
+    "freewill/service/web/answer.html",
+    "freewill/service/web/answer.js",
+    "freewill/service/web/style.css",
+)
 DOCTESTS = (
     "freewill",
     "freewill.simplex",

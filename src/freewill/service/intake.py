@@ -14,7 +14,7 @@ from freewill.reports.sent import SentReader
 from freewill.service.marks import ID_BYTES
 from freewill.service.refusals import MOST_FAULTS, RefusedError, refused
 from freewill.service.store import Row, Upload
-from freewill.service.surveys import canonical, survey_id, to_bytes
+from freewill.service.surveys import given_out, survey_id, to_bytes
 from freewill.survey import Survey, listed
 
 MOST_REPORTS = 50_000
@@ -151,7 +151,7 @@ class Intake:
 
     def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
         self.survey, self.id = survey, survey_id(survey)
-        self.spec = canonical(survey).encode()
+        self.spec = given_out(survey)
         """The survey as it is given out; that of a large law is not written anew for everyone."""
         longest = longest_report(survey)
         room = _REMEMBERED // len(survey.mechanisms)

@@ -16,6 +16,19 @@ def canonical(survey: Survey) -> str:
     return json.dumps(survey.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+def given_out(survey: Survey) -> bytes:
+    """Return a survey as devices are given it: in its own order, with all laws that are solved for.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 1)
+    >>> offered = {"z": fw.KRR(line, 1.0), "a": fw.Shokri(line, 0.25)}
+    >>> told = json.loads(given_out(fw.Survey(line, offered)))
+    >>> list(told["mechanisms"]), list(told["tables"])
+    (['z', 'a'], ['a'])
+    """
+    return json.dumps(survey.for_devices(), separators=(",", ":"), allow_nan=False).encode()
+
+
 def survey_id(survey: Survey) -> str:
     """Return the name of a survey, the same on every machine: 128 bits of a hash of all of it.
 

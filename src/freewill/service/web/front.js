@@ -7,6 +7,7 @@ const status = document.getElementById("status");
 /** @param {{id: string, title: string | null, alphabet: string, closed: string | null}} survey */
 function entry({ id, title, alphabet, closed }) {
   const item = document.createElement("li");
+  item.className = "card";
   const link = document.createElement("a");
   link.href = `surveys/${id}`;
   link.textContent = title ?? `A survey over ${alphabet}`;

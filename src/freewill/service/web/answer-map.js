@@ -1,0 +1,195 @@
+/**
+ * @file Choosing a cell of a map that is drawn from the survey's box alone: no tiles, no position.
+ */
+
+import { filled } from "../device/figures.js";
+import { mapFrame } from "./answer-frame.js";
+import { button, draw, make, newId } from "./answer-parts.js";
+import TEXTS from "./answer-texts.js";
+
+/** @typedef {import("../device/grid.js").Grid} Grid */
+
+const FAR = 10;
+/** Cells of a side beyond which one alone is hardly seen. */
+const SMALL = 80;
+/** By how many columns and rows a key moves the mark. */
+const MOVES = /** @type {Record<string, [number, number]>} */ ({
+  ArrowUp: [0, 1],
+  ArrowDown: [0, -1],
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  PageUp: [0, FAR],
+  PageDown: [0, -FAR],
+  Home: [-Infinity, 0],
+  End: [Infinity, 0],
+});
+
+/** A map to press, keys to move on it, and numbers for those who have no use for a map. */
+export class MapChooser {
+  /** @type {[number, number] | null} */
+  value = null;
+  /** @type {[number, number]} the column and row of the mark */
+  #at;
+  #mark = draw("rect", { width: 1, height: 1, class: "mark open", visibility: "hidden" });
+  #told = make("p", { class: "chosen", role: "status" });
+  #fault = make("p", { class: "fault", role: "alert", id: newId() });
+
+  /** @param {Grid} grid */
+  constructor(grid) {
+    this.grid = grid;
+    this.#at = [Math.floor(grid.columns / 2), Math.floor(grid.rows / 2)];
+    const help = make("p", { id: newId() }, TEXTS.value.map);
+    const size = { columns: String(grid.columns), rows: String(grid.rows) };
+    const { node, plane } = mapFrame(grid, {
+      role: "application",
+      tabindex: "0",
+      "aria-label": filled(TEXTS.value.mapName, size),
+      "aria-describedby": help.id,
+      keydown: (/** @type {KeyboardEvent} */ event) => this.#pressed(event),
+      click: (/** @type {MouseEvent} */ event) => this.#clicked(event),
+    });
+    plane.append(this.#mark);
+    this.#mark.classList.toggle("small", Math.max(grid.columns, grid.rows) > SMALL);
+    this.plane = plane;
+    const arrows = /** @type {[string, string][]} */ ([
+      ["ArrowUp", "north"],
+      ["ArrowLeft", "west"],
+      ["ArrowRight", "east"],
+      ["ArrowDown", "south"],
+    ]);
+    const movers = arrows.map(([key, place], index) => {
+      return button(TEXTS.value.moves[index], () => this.#move(MOVES[key]), { class: place });
+    });
+    this.movers = make("div", { role: "group", "aria-label": TEXTS.value.mover, class: "movers", hidden: true }, ...movers);
+    this.fields = grid.axes.map((axis, place) => this.#field(axis, place));
+    const typed = this.fields.map(({ label, input }) => make("div", {}, label, input));
+    this.node = make(
+      "fieldset",
+      {},
+      make("legend", {}, TEXTS.value.nothing),
+      help,
+      node,
+      this.#told,
+      this.movers,
+      make("fieldset", { class: "inner" }, make("legend", {}, TEXTS.value.numbers), ...typed, this.#fault),
+    );
+  }
+
+  focus() {
+    this.plane.focus();
+  }
+
+  /**
+   * @param {string} axis
+   * @param {number} place
+   */
+  #field(axis, place) {
+    const { bounds, columns, rows, cell } = this.grid;
+    const ends = bounds ? [bounds.slice(0, 2), bounds.slice(2)] : [[0, columns * cell[0]], [0, rows * cell[1]]];
+    const [low, high] = ends[place].map((end) => String(Number(end.toPrecision(9))));
+    const id = newId();
+    const span = filled(bounds ? TEXTS.value.degrees : TEXTS.value.kilometres, { low, high });
+    const name = /** @type {Record<string, string>} */ (TEXTS.value.axes)[axis];
+    const input = make("input", {
+      id,
+      type: "text",
+      inputmode: "text",
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-describedby": this.#fault.id,
+      input: () => this.#typed(),
+    });
+    return { label: make("label", { for: id }, `${name}, ${span}`), input };
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressed(event) {
+    if (event.key === "Enter" || event.key === " ") this.#choose();
+    else if (Object.hasOwn(MOVES, event.key)) this.#move(MOVES[event.key]);
+    else return;
+    event.preventDefault();
+  }
+
+  /** @param {MouseEvent} event */
+  #clicked(event) {
+    const { left, top, width, height } = this.plane.getBoundingClientRect();
+    const { columns, rows } = this.grid;
+    const across = ((event.clientX - left) / width) * columns;
+    const along = (1 - (event.clientY - top) / height) * rows;
+    this.#at = [inside(Math.floor(across), columns), inside(Math.floor(along), rows)];
+    this.#choose();
+  }
+
+  /**
+   * Move the mark; once a cell is chosen, the choice goes with it.
+   *
+   * @param {[number, number]} by
+   */
+  #move([across, along]) {
+    const { columns, rows } = this.grid;
+    const shown = this.#mark.getAttribute("visibility") !== "hidden";
+    const [column, row] = this.#at;
+    if (shown) this.#at = [inside(column + across, columns), inside(row + along, rows)];
+    if (this.value !== null) {
+      this.#choose();
+      return;
+    }
+    this.#place(true);
+    this.#told.textContent = filled(TEXTS.value.mark, { point: this.grid.text(this.#index) });
+  }
+
+  get #index() {
+    return this.#at[1] * this.grid.columns + this.#at[0];
+  }
+
+  #choose() {
+    this.#take(this.#index);
+    const texts = this.grid.text(this.#index).split(" ");
+    this.fields.forEach(({ input }, place) => (input.value = texts[place]));
+  }
+
+  /** @param {number} index */
+  #take(index) {
+    const { grid } = this;
+    const [column, row] = [index % grid.columns, Math.floor(index / grid.columns)];
+    this.#at = [column, row];
+    this.value = grid.decode(index);
+    this.#fault.textContent = "";
+    this.movers.hidden = false;
+    this.#place(false);
+    const gaps = { column: column + 1, row: row + 1, columns: grid.columns, rows: grid.rows };
+    const words = Object.fromEntries(Object.entries(gaps).map(([name, many]) => [name, String(many)]));
+    this.#told.textContent = filled(TEXTS.value.cell, { point: grid.text(index), ...words });
+  }
+
+  /** @param {boolean} open whether the cell is not chosen yet */
+  #place(open) {
+    this.#mark.setAttribute("x", this.#at[0]);
+    this.#mark.setAttribute("y", this.grid.rows - 1 - this.#at[1]);
+    this.#mark.setAttribute("visibility", "visible");
+    this.#mark.classList.toggle("open", open);
+  }
+
+  #typed() {
+    const given = this.fields.map(({ input }) => input.value.trim().replace(",", "."));
+    this.value = null;
+    this.#mark.setAttribute("visibility", "hidden");
+    this.#told.textContent = "";
+    this.#fault.textContent = "";
+    this.movers.hidden = true;
+    if (given.includes("")) return;
+    try {
+      this.#take(this.grid.encode(/** @type {any} */ (given.map(Number))));
+    } catch {
+      this.#fault.textContent = TEXTS.value.away;
+    }
+  }
+}
+
+/**
+ * @param {number} place
+ * @param {number} many
+ */
+function inside(place, many) {
+  return Math.min(Math.max(place, 0), many - 1);
+}

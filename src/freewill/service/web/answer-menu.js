@@ -1,0 +1,106 @@
+/**
+ * @file Choosing a protection: a card for every choice of the survey, with its words and picture.
+ */
+
+import { explain } from "../device/explain.js";
+import { make, newId, quoted } from "./answer-parts.js";
+import TEXTS from "./answer-texts.js";
+
+/** @typedef {import("../device/survey.js").Survey} Survey */
+
+/** Sentences that stand in a card; more of them are folded. */
+const OPEN_SENTENCES = 2;
+
+/** The menu, in the order of the survey; nothing is chosen to begin with. */
+export class Menu {
+  /** @type {string | null} */
+  choice = null;
+  #group = newId();
+
+  /** @param {Survey} survey */
+  constructor(survey) {
+    const cards = survey.menu().map((one) => this.#card(one));
+    this.node = make("fieldset", { class: "menu" }, make("legend", {}, TEXTS.protection.legend), ...cards);
+  }
+
+  focus() {
+    (this.node.querySelector("input:checked") ?? this.node.querySelector("input")).focus();
+  }
+
+  /** Let pictures fill their frames, which can be measured once they are shown. */
+  fit() {
+    for (const picture of this.node.querySelectorAll("svg")) fitted(picture);
+  }
+
+  /** @param {import("../device/survey.js").Choice} choice */
+  #card({ name, mechanism, description }) {
+    const { warnings, sentences, picture } = explain(mechanism);
+    const [id, words] = [newId(), newId()];
+    const input = make("input", {
+      type: "radio",
+      name: this.#group,
+      id,
+      autocomplete: "off",
+      "aria-describedby": words,
+      change: () => (this.choice = name),
+    });
+    const open = make(
+      "div",
+      { id: words },
+      description === null ? null : make("p", { class: "description" }, quoted(description)),
+      ...warnings.map((text) => warning(text)),
+      ...sentences.slice(0, OPEN_SENTENCES).map((text) => make("p", {}, text)),
+    );
+    const rest = sentences.slice(OPEN_SENTENCES).map((text) => make("p", {}, text));
+    const more = make("details", {}, make("summary", {}, TEXTS.protection.more), ...rest);
+    const head = make("div", { class: "choice" }, input, make("label", { for: id }, quoted(name)));
+    return make("div", { class: "card option" }, head, open, rest.length ? more : null, figure(picture));
+  }
+}
+
+/**
+ * Return a warning, which is not told by its colour alone.
+ *
+ * @param {string} text
+ */
+export function warning(text) {
+  return make("p", { class: "warning" }, make("span", { "aria-hidden": "true" }, "⚠ "), text);
+}
+
+/**
+ * Return a picture of freewill.js with its legend as text, which can be read at any size.
+ *
+ * @param {string} source SVG
+ */
+function figure(source) {
+  const parsed = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
+  const picture = /** @type {any} */ (document.importNode(parsed, true));
+  const [head, ...notes] = [...picture.children].filter((part) => part.tagName === "text");
+  const lines = [head, ...notes].map((part) => part.textContent);
+  for (const part of [head, ...notes]) part.remove();
+  // On a map, which says "the darker, the likelier", the paper stays light.
+  const start = picture.querySelector("g").firstElementChild;
+  const paper = start.getAttribute("fill") === "#F2F2F2";
+  picture.classList.add(paper ? "paper" : start.tagName === "text" ? "names" : "bars");
+  const [first, ...below] = lines;
+  return make(
+    "figure",
+    {},
+    make("figcaption", {}, first),
+    picture,
+    ...below.map((line) => make("p", { class: "quiet" }, line)),
+  );
+}
+
+/**
+ * Crop a picture to what is drawn.
+ *
+ * @param {any} picture
+ */
+function fitted(picture) {
+  const { x, y, width, height } = picture.getBBox();
+  if (width === 0 || height === 0) return;
+  picture.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
+  picture.setAttribute("width", width);
+  picture.setAttribute("height", height);
+}

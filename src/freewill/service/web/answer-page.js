@@ -1,0 +1,246 @@
+/**
+ * @file The steps of an answer: a value, a protection, the report that was drawn, the receipt.
+ */
+
+import { explain } from "../device/explain.js";
+import { filled } from "../device/figures.js";
+import { Menu, warning } from "./answer-menu.js";
+import { button, make, quoted, step } from "./answer-parts.js";
+import { letters, promises, reportWords } from "./answer-report.js";
+import { complain, failed, show, stop, tell } from "./answer-stage.js";
+import { chooserOf, valueText } from "./answer-value.js";
+import { receiptText } from "./answer-way.js";
+import TEXTS from "./answer-texts.js";
+
+/** @typedef {import("./answer-way.js").Way} Way */
+
+/** A person's answer to a survey. */
+export class Page {
+  /** @type {import("./answer-value.js").Chooser | null} */
+  #chooser = null;
+  /** @type {Menu | null} */
+  #menu = null;
+  /** The step that is shown. */
+  at = 0;
+
+  /**
+   * @param {Way} way
+   * @param {string | null} closed the day, if it is closed
+   */
+  constructor(way, closed) {
+    this.way = way;
+    this.survey = way.survey;
+    this.closed = closed;
+  }
+
+  /** Go where another tab of this browser has gone. */
+  follow() {
+    const { receipt, row } = this.way;
+    if (receipt !== null ? this.at !== 3 : row !== null && this.at < 2) this.open();
+  }
+
+  /** Show the step at which the person is. */
+  open() {
+    const { way, closed } = this;
+    if (way.device.remembered !== null && way.row === null) {
+      stop(TEXTS.errors.heading, TEXTS.errors.other, TEXTS.unable.nothing);
+    } else if (way.receipt !== null) this.receipt(TEXTS.receipt.earlier);
+    else if (way.row !== null) this.report(TEXTS.report.perhaps);
+    else if (closed !== null) stop(TEXTS.closed.heading, filled(TEXTS.closed.text, { day: closed }));
+    else this.value();
+  }
+
+  /**
+   * @param {HTMLElement} section
+   * @param {number} number
+   */
+  #show(section, number) {
+    this.at = number;
+    show(section, number);
+  }
+
+  value() {
+    const { kind } = this.survey.alphabet;
+    const words = TEXTS.value;
+    this.#chooser ??= chooserOf(this.survey.alphabet);
+    const fault = make("p", { class: "fault", role: "alert" });
+    const chooser = this.#chooser;
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      if (chooser.value !== null) attempted(() => this.protection());
+      else {
+        fault.textContent = words.missing;
+        chooser.focus();
+      }
+    };
+    const form = make(
+      "form",
+      { submit, novalidate: true, autocomplete: "off" },
+      chooser.node,
+      fault,
+      make("button", { type: "submit", class: "main" }, words.next),
+    );
+    const heading = /** @type {any} */ (words)[kind];
+    this.#show(step(heading, make("p", { class: "quiet" }, words.stays), form), 0);
+  }
+
+  protection() {
+    const words = TEXTS.protection;
+    const { alphabet } = this.survey;
+    const chooser = /** @type {import("./answer-value.js").Chooser} */ (this.#chooser);
+    const value = /** @type {string} */ (chooser.value);
+    this.#menu ??= new Menu(this.survey);
+    const menu = this.#menu;
+    const fault = make("p", { class: "fault", role: "alert" });
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      if (menu.choice !== null) this.#draw(value, menu.choice);
+      else {
+        fault.textContent = words.missing;
+        menu.focus();
+      }
+    };
+    const own = make("strong", {}, quoted(valueText(alphabet, alphabet.encode(value))));
+    const form = make(
+      "form",
+      { submit, novalidate: true, autocomplete: "off" },
+      menu.node,
+      make("p", { class: "quiet" }, words.once),
+      fault,
+      make(
+        "div",
+        { class: "row" },
+        make("button", { type: "submit", class: "main" }, words.draw),
+        button(words.back, () => this.value()),
+      ),
+    );
+    this.#show(step(words.heading, make("p", {}, words.yours, own), form), 1);
+    menu.fit();
+  }
+
+  /**
+   * @param {any} value
+   * @param {string} choice
+   */
+  async #draw(value, choice) {
+    tell(TEXTS.protection.drawing);
+    try {
+      const { fresh } = await this.way.draw(value, choice);
+      // The true value has done its work: nothing of it stays in the page.
+      this.#chooser = this.#menu = null;
+      if (this.way.receipt !== null) this.receipt(TEXTS.receipt.earlier);
+      else this.report(fresh ? TEXTS.report.fresh : TEXTS.report.before);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** @param {string} why words about where it comes from */
+  report(why) {
+    const words = TEXTS.report;
+    const { way, survey } = this;
+    const row = /** @type {import("../device/survey.js").ReportRow} */ (way.row);
+    const mechanism = survey.find(row.mechanism);
+    const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: this.closed });
+    const sending = make("div", { class: "sending", role: "status" });
+    const press = button(words.send, () => this.#send(press, sending), { class: "main" });
+    const section = step(
+      words.heading,
+      make("p", {}, filled(why, { name: row.mechanism })),
+      late === null ? null : warning(late),
+      make("div", { class: "card" }, reportWords(survey, row)),
+      ...explain(mechanism).warnings.map(warning),
+      promises(mechanism),
+      letters(words.exact, /** @type {string} */ (way.body)),
+      make("p", { class: "quiet address" }, filled(words.to, { address: String(way.address) }), ". ", words.seen),
+      sending,
+      make("div", { class: "row" }, press),
+    );
+    this.#show(section, 2);
+  }
+
+  /**
+   * @param {HTMLButtonElement} press
+   * @param {HTMLElement} told
+   */
+  async #send(press, told) {
+    if (press.getAttribute("aria-disabled") === "true") return;
+    press.setAttribute("aria-disabled", "true");
+    told.textContent = TEXTS.report.sending;
+    try {
+      const outcome = await this.way.send((words) => (told.textContent = words));
+      if ("answer" in outcome) {
+        this.receipt(TEXTS.receipt.heading, outcome.answer);
+        return;
+      }
+      complain(told, outcome.failed, outcome.error, outcome.advice);
+      press.textContent = TEXTS.report.again;
+    } catch (error) {
+      complain(told, TEXTS.failures.unkept, String(/** @type {any} */ (error)?.message ?? error));
+    } finally {
+      press.removeAttribute("aria-disabled");
+    }
+  }
+
+  /**
+   * @param {string} heading
+   * @param {{stored: number, known: number}} [answer] the one that came just now
+   */
+  receipt(heading, answer) {
+    const words = TEXTS.receipt;
+    const { way, survey } = this;
+    const row = /** @type {import("../device/survey.js").ReportRow} */ (way.row);
+    const body = /** @type {string} */ (way.body);
+    const receipt = way.receipt ?? { survey: way.id, body, answer: answer ?? { stored: 0, known: 0 } };
+    const said = answer ?? receipt.answer;
+    const text = receiptText({ ...receipt, answer: said }, survey);
+    const facts = [
+      [words.id, make("code", {}, row.report_id)],
+      [words.survey, make("code", {}, way.id)],
+      [words.protection, quoted(row.mechanism)],
+      [words.answer, make("code", {}, JSON.stringify(said))],
+    ];
+    const pairs = facts.flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)]);
+    const sending = make("div", { class: "sending", role: "status" });
+    const copy = button(words.copy, async () => {
+      const done = await navigator.clipboard?.writeText(text).then(() => true).catch(() => false);
+      sending.textContent = done ? words.copied : words.uncopied;
+    });
+    const again = button(words.again, () => this.#send(again, sending));
+    const section = step(
+      heading,
+      make("p", {}, said.stored ? words.stored : words.known),
+      make("p", {}, words.once),
+      make("dl", { class: "card" }, ...pairs),
+      letters(words.sent, body),
+      make("div", { class: "row" }, copy, saved(words.save, text, way.id), again),
+      sending,
+    );
+    this.#show(section, 3);
+  }
+}
+
+/**
+ * Go on to a step; one that cannot be made is told, and leads nowhere.
+ *
+ * @param {() => void} step
+ */
+function attempted(step) {
+  try {
+    step();
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/**
+ * Return a link that saves a text.
+ *
+ * @param {string} words
+ * @param {string} text
+ * @param {string} id
+ */
+function saved(words, text, id) {
+  const file = new Blob([text], { type: "text/plain" });
+  return make("a", { class: "button", href: URL.createObjectURL(file), download: `receipt-${id}.txt` }, words);
+}

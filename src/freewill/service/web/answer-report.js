@@ -1,0 +1,114 @@
+/**
+ * @file A report in words, and as the letters that are sent.
+ */
+
+import { factsOf } from "../device/facts.js";
+import { filled, inDigits } from "../device/figures.js";
+import WORDS from "../device/words.js";
+import { cellsPath, mapFrame } from "./answer-frame.js";
+import { make, newId, quoted } from "./answer-parts.js";
+import { valueText } from "./answer-value.js";
+import TEXTS from "./answer-texts.js";
+
+/** @typedef {import("../device/mechanisms.js").Mechanism} Mechanism */
+/** @typedef {import("../device/survey.js").ReportRow} ReportRow */
+/** @typedef {import("../device/survey.js").Survey} Survey */
+
+const MOST_NAMED = 12;
+
+/**
+ * Return what a report says.
+ *
+ * @param {Survey} survey
+ * @param {ReportRow} row
+ * @returns {HTMLElement}
+ */
+export function reportWords(survey, row) {
+  const mechanism = survey.find(row.mechanism);
+  const { outputs, alphabet } = mechanism;
+  const says = make("p", {}, TEXTS.report.says);
+  if (outputs === null) return make("div", {}, says, ...bitsWords(alphabet, onesOf(row.value)));
+  if (JSON.stringify(outputs.spec()) !== JSON.stringify(alphabet.spec())) {
+    const gaps = { value: row.value, outputs: inDigits(outputs.size, 10) };
+    return make("div", {}, says, make("p", { class: "says" }, filled(TEXTS.report.sign, gaps)));
+  }
+  const index = indexOf(outputs, row.value);
+  const told = make("p", { class: "says" }, quoted(valueText(outputs, index)));
+  return make("div", {}, says, told, outputs.kind === "grid" ? mapOf(outputs, [index]) : null);
+}
+
+/**
+ * Return what a reader may be told about a report: whether it hides anything.
+ *
+ * @param {Mechanism} mechanism
+ */
+export function promises(mechanism) {
+  const { hidesNothing, epsilon } = factsOf(mechanism);
+  const { open, telling, hidden, final } = TEXTS.report;
+  const first = hidesNothing ? open : epsilon === Infinity ? telling : hidden;
+  return make("ul", {}, ...[first, final].map((line) => make("li", {}, line)));
+}
+
+/**
+ * Return a text, letter by letter, that can be scrolled by keys where it is long.
+ *
+ * @param {string} words
+ * @param {string} text
+ */
+export function letters(words, text) {
+  const label = make("p", { id: newId() }, words);
+  const code = make("pre", { tabindex: "0", role: "region", "aria-labelledby": label.id }, make("code", {}, text));
+  return make("div", {}, label, code);
+}
+
+/**
+ * @param {any} alphabet
+ * @param {string} text
+ * @returns {number}
+ */
+function indexOf(alphabet, text) {
+  if (alphabet.kind === "categorical") return alphabet.encode(text);
+  if (alphabet.kind === "linear") return alphabet.encode(Number(text));
+  return alphabet.encode(text.split(" ").map(Number));
+}
+
+/**
+ * Return the places of the bits that are set: bit x is bit x % 8 of byte x // 8.
+ *
+ * @param {string} digits
+ */
+function onesOf(digits) {
+  const found = [];
+  for (let place = 0; place < 4 * digits.length; place += 1) {
+    const byte = Number.parseInt(digits.slice(2 * (place >> 3), 2 * (place >> 3) + 2), 16);
+    if ((byte >> (place & 7)) & 1) found.push(place);
+  }
+  return found;
+}
+
+/**
+ * @param {any} alphabet
+ * @param {number[]} ones
+ * @returns {HTMLElement[]}
+ */
+function bitsWords(alphabet, ones) {
+  const values = /** @type {any} */ (WORDS.nouns)[alphabet.kind].many;
+  const gaps = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), values };
+  if (ones.length === 0) return [make("p", { class: "says" }, filled(TEXTS.report.none, gaps))];
+  const head = make("p", { class: "says" }, filled(TEXTS.report.yes, gaps));
+  if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones)];
+  const named = ones.slice(0, MOST_NAMED).map((index) => make("li", {}, quoted(valueText(alphabet, index))));
+  const rest = ones.length - named.length;
+  if (rest > 0) named.push(make("li", {}, filled(TEXTS.report.others, { many: inDigits(rest, 10) })));
+  return [head, make("ul", { class: "named" }, ...named)];
+}
+
+/**
+ * @param {any} grid
+ * @param {number[]} cells
+ */
+function mapOf(grid, cells) {
+  const { node, plane } = mapFrame(grid, { "aria-hidden": "true" });
+  plane.append(cellsPath(grid, cells));
+  return node;
+}

@@ -1,0 +1,78 @@
+/**
+ * @file The page on which a person answers a survey: opened, or why it cannot be.
+ */
+
+import { Survey } from "../device/survey.js";
+import { missing } from "./answer-able.js";
+import { Page } from "./answer-page.js";
+import { button, quoted } from "./answer-parts.js";
+import { failed, found, stop } from "./answer-stage.js";
+import { Way } from "./answer-way.js";
+import TEXTS from "./answer-texts.js";
+
+const SURVEY = '"survey":';
+/** Letters of a question that can stand as the title, where there is none. */
+const SHORT = 120;
+
+/** @param {string} id */
+async function asked(id) {
+  const response = await fetch(new URL(`../v1/surveys/${encodeURIComponent(id)}`, import.meta.url), {
+    cache: "no-store",
+    signal: AbortSignal.timeout?.(30_000),
+  });
+  const text = await response.text();
+  const { survey, ...told } = JSON.parse(text);
+  // The survey as it stands there: an object would not keep the order of names that are numbers.
+  const own = survey && text.slice(text.indexOf(SURVEY) + SURVEY.length, text.lastIndexOf("}"));
+  return { good: response.ok, told, text: own };
+}
+
+/** Open the survey that the address of the page names. */
+async function main() {
+  found("slow").remove();
+  const id = decodeURIComponent(location.pathname.split("/").at(-1) ?? "");
+  let answer;
+  try {
+    answer = await asked(id);
+  } catch {
+    const again = button(TEXTS.errors.reload, () => location.reload(), { class: "main" });
+    stop(TEXTS.errors.heading, TEXTS.errors.unreachable, again);
+    return;
+  }
+  const { good, told, text } = answer;
+  if (!good) {
+    stop(TEXTS.errors.heading, told?.error, told?.["what to do"]);
+    return;
+  }
+  let survey;
+  try {
+    survey = Survey.parse(text);
+  } catch (error) {
+    stop(TEXTS.errors.heading, TEXTS.errors.unreadable, String(/** @type {any} */ (error).message));
+    return;
+  }
+  const short = (survey.question?.length ?? Infinity) <= SHORT ? survey.question : null;
+  const title = survey.title ?? short ?? "Survey";
+  const question = title === survey.question ? null : survey.question;
+  document.title = title;
+  found("title").replaceChildren(quoted(title));
+  found("question").replaceChildren(...(question ? [quoted(question)] : []));
+  found("question").hidden = !question;
+  const lack = await missing();
+  if (lack !== null) {
+    stop(TEXTS.unable.heading, lack, TEXTS.unable.nothing);
+    return;
+  }
+  try {
+    const way = new Way(survey, told.id);
+    await way.open();
+    const page = new Page(way, told.closed);
+    page.open();
+    // Another tab has drawn or sent the report of this question.
+    addEventListener("storage", () => page.follow());
+  } catch (error) {
+    failed(error);
+  }
+}
+
+main().catch(failed);
