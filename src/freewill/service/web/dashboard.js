@@ -226,7 +226,7 @@ found("sure").addEventListener("close", async () => {
   dialog.returnValue = "no";
   try {
     await collector.ask("/close", "POST");
-    live.now();
+    await ask();
   } catch (error) {
     refused(error);
   }
