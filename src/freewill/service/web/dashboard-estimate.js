@@ -75,7 +75,8 @@ function line(told, theme, width) {
 function bars(told, theme) {
   const { share } = told.shares;
   const all = share.map((_, place) => place);
-  const shown = share.length <= MOST_BARS ? all : all.sort((a, b) => share[b] - share[a]).slice(0, MOST_BARS).sort((a, b) => a - b);
+  const likeliest = [...all].sort((a, b) => share[b] - share[a]).slice(0, MOST_BARS);
+  const shown = likeliest.sort((a, b) => a - b);
   const labels = names(told);
   const y = shown.map((_, place) => place);
   const known = told.intervals;

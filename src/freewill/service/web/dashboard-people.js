@@ -27,7 +27,10 @@ export function peopleFigure(days, theme, width) {
     width: 0.8 * DAY,
     name: plain(shortened(name)),
     meta: "people",
-    marker: { color: colour(theme, place), pattern: { shape: pattern(theme, place), fgcolor: theme.ground, solidity: 0.25 } },
+    marker: {
+      color: colour(theme, place),
+      pattern: { shape: pattern(theme, place), fgcolor: theme.ground, solidity: 0.25 },
+    },
     hoverinfo: "text",
     hovertext: all.map((day) => `${day}<br>${plain(name)}: ${several(by[day] ?? 0)}`),
   }));
