@@ -115,7 +115,7 @@ class Watched:
 def looking(context):
     """Open a page, which has a token of its own or none, and note what goes wrong."""
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(40_000)
     watched = Watched(page)
 
     def said(message):
@@ -146,7 +146,7 @@ def entered(watched, served, survey):
     return page
 
 
-def waiting(page, true, seconds=15.0):
+def waiting(page, true, seconds=40.0):
     """Wait for an expression to be true: not in the page, whose policy evaluates nothing."""
     end = time.monotonic() + seconds
     while not page.evaluate(true):

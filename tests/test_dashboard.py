@@ -294,7 +294,8 @@ def test_a_plan_is_the_interfaces(served, watched):
         page.fill("#plan-target", typed)
         told = served.json(SURVEY, f"/plan?target={target}&of={of}")
         page.click("#plan-form button")
-        waiting(page, f"document.getElementById('plan-words').innerText.includes({typed[:3]!r})")
+        shown = f"± {typed.replace(',', '.')} "
+        waiting(page, f"document.getElementById('plan-words').innerText.includes({shown!r})")
         expected = f"{told['more']:,} people more" if told["more"] else "No more"
         assert expected in text(page, "#plan-words")
         assert f"{told['needed']:,} in all" in text(page, "#plan-words")

@@ -1,6 +1,7 @@
 """Estimates of a store: the library's own, from the last one on, and of no few people."""
 
 import asyncio
+import functools
 import threading
 import time
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.service import sureness
+from freewill.service import later, sureness
 from freewill.service.surveys import survey_id
 from freewill.survey import Survey
 from service_cases import LINE, SHY, SURVEY, needs_serve, people, sent, served
@@ -151,10 +152,10 @@ def test_of_many_values_intervals_and_checks_follow_the_estimate(path):
         assert told["checks"]["free choice"]["holds"] == fw.check_choice(evidence).holds
         # What was known of fewer people stays until it is known of all, and says of how many it is.
         await client.post(people(MANY, 60, np.random.default_rng(5)))
-        later = (await asked(client)).json
-        assert later["people"] == 960
-        assert later["sure"] == {"people": 900, "pending": True}
-        assert later["intervals"] == told["intervals"]
+        newer = (await asked(client)).json
+        assert newer["people"] == 960
+        assert newer["sure"] == {"people": 900, "pending": True}
+        assert newer["intervals"] == told["intervals"]
         assert (await followed(client))["sure"]["people"] == 960
 
     served(work, path, MANY)
@@ -207,6 +208,21 @@ def test_what_cannot_be_looked_at_says_why_and_ends_nothing(path):
         assert (await followed(client))["intervals"] is not None
 
     served(work, path, MANY)
+
+
+def test_reports_that_do_not_fit_in_memory_are_left_to_the_command_line(path, monkeypatch):
+    survey = Survey(WIDE, {"bits": fw.RAPPOR(WIDE, 3.0)})
+    on_disk = functools.partial(later.evidence_of, hold=0)
+    monkeypatch.setattr(later, "evidence_of", on_disk)
+
+    async def work(client):
+        await client.post(people(survey, 300, np.random.default_rng(13)))
+        await asked(client)
+        told = await followed(client)
+        assert told["intervals"] is None
+        assert told["checks"]["laws"]["verdict"] == sureness.STREAMED
+
+    served(work, path, survey)
 
 
 def test_an_end_does_not_wait_for_what_takes_long(path):

@@ -1,8 +1,10 @@
 """Plans and tables from an estimate: those of the library, strict in what they are asked."""
 
+import asyncio
 import csv
 import io
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from typer.testing import CliRunner
 import freewill as fw
 from freewill.cli.application import app
 from freewill.inference.planning.needed import MOST_PEOPLE, needed_for_interval
+from freewill.service import estimates, planning, sureness
 from freewill.service.planning import asked
 from freewill.service.refusals import RefusedError
 from freewill.survey import Survey
@@ -85,6 +88,52 @@ def test_a_plan_follows_the_estimate(path):
         second = (await planned(client, "target=0.01")).json
         assert (first["people"], second["people"]) == (600, 1200)
         assert second["now"] < first["now"]
+
+    served(work, path)
+
+
+def test_a_plan_for_many_values_is_made_from_their_intervals(path, monkeypatch):
+    async def work(client):
+        await client.post(people(SURVEY, 1500, np.random.default_rng(5)))
+        near = (await planned(client, "target=0.01")).json
+        client.made.plans._known.clear()
+        monkeypatch.setattr(planning, "DENSE", 99)
+        far = (await planned(client, "target=0.01")).json
+        told = (await client.get(f"/v1/surveys/{client.survey}/estimate", admin=True)).json
+        largest = max(told["intervals"]["standard_error"])
+        assert far["now"] == pytest.approx(1.959964 * largest, rel=1e-6)
+        assert far["needed"] == pytest.approx(1500 * (far["now"] / 0.01) ** 2, rel=1e-3)
+        # Errors at the estimate, pulled inside by half a person a value or not.
+        assert far["needed"] == pytest.approx(near["needed"], rel=0.1)
+
+    served(work, path)
+
+
+def test_a_plan_waits_for_intervals_that_are_being_made(path, monkeypatch):
+    monkeypatch.setattr(planning, "DENSE", 99)
+    monkeypatch.setattr(estimates, "AT_ONCE", 99)
+    ready = threading.Event()
+
+    def slow(evidence, estimate, on_step=None):
+        assert ready.wait(20)
+        return sureness.looked_at(evidence, estimate, on_step)
+
+    async def work(client):
+        client.made.estimates._later.look = slow
+        await client.post(people(SURVEY, 300, np.random.default_rng(6)))
+        answer = await planned(client, "target=0.01")
+        assert answer.status == 409
+        assert "being looked at" in answer.json["error"]
+        assert (await planned(client, "target=0.5&of=mean")).status == 200
+        assert b"standard_error" not in (await tabled(client)).body
+        ready.set()
+        for _ in range(400):
+            answer = await planned(client, "target=0.01")
+            if answer.status == 200:
+                break
+            await asyncio.sleep(0.05)
+        assert answer.json["people"] == 300
+        assert b"standard_error" in (await tabled(client)).body
 
     served(work, path)
 

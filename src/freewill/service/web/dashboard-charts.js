@@ -79,6 +79,10 @@ export function axis(theme, title, more = {}) {
  * @param {string} told what it shows, for those who do not see it
  */
 export async function draw(place, figure, told) {
+  if (globalThis.Plotly === undefined) {
+    place.textContent = `The library that draws charts is missing: pip install "freewill[serve]". ${told}`;
+    return;
+  }
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", told);
   place.style.height = `${figure.height}px`;

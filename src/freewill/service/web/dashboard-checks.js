@@ -2,7 +2,7 @@
  * @file What the checks say: a verdict with a sign and a word, a line a group, and what to do.
  */
 
-import { element, probability, table } from "./dashboard-words.js";
+import { element, gapFigure, probability, table } from "./dashboard-words.js";
 
 const VERDICTS = {
   good: { icon: "✓", word: "Nothing against it" },
@@ -12,7 +12,8 @@ const VERDICTS = {
 
 const TODO = {
   "free choice": [
-    "The estimate takes people's choice to be free of their value, and it is not: shares lean towards those who chose what tells more.",
+    "The estimate takes people's choice to be free of their value, and it is not: " +
+      "shares lean towards those who chose what tells more.",
     "Take the evidence and run ",
     "freewill estimate evidence.parquet -m choice-aware",
     ", which does without and tells who chooses what (docs/choice-aware.md).",
@@ -50,7 +51,8 @@ export function checkWords(name, check) {
   const made = [sign(kind), element("p", "", sentence(check.verdict))];
   if (kind === "failed") {
     const [why, before, command, after] = TODO[name];
-    made.push(element("div", "todo", element("p", "", why), element("p", "", before, element("code", "", command), after)));
+    const how = element("p", "", before, element("code", "", command), after);
+    made.push(element("div", "todo", element("p", "", why), how));
   }
   if (check.groups?.length) made.push(groups(name, check));
   for (const [left, why] of Object.entries(check.left_out ?? {})) {
@@ -92,25 +94,22 @@ export function certificateWords(told) {
   const fine = told.status === "certified" || told.status === "direct";
   const made = [sign(fine ? "good" : "failed", sentence(told.status).slice(0, -1))];
   made.push(element("p", "", sentence(told.certificate)));
-  const gap = typeof told.gap === "number" ? told.gap.toExponential(1) : "unknown";
   made.push(
     element(
       "p",
       "quiet",
-      `Gap ${gap}, per person and as a logarithm. It is about likelihood: how near the truth is, intervals and checks tell.`,
+      `Gap ${gapFigure(told.gap)}, per person and as a logarithm. It is about likelihood: how near the truth is, ` +
+        "intervals and checks tell.",
     ),
   );
   if (told.advice) made.push(element("p", "", told.advice));
   if (told.unresolved) {
     const among = told.confounded ? ` among ${told.confounded}` : "";
     const many = told.unresolved === 1 ? "1 direction" : `${told.unresolved} directions`;
-    made.push(
-      element(
-        "div",
-        "todo",
-        element("p", "", `${many} of the distribution${among} without a trace in these reports: other distributions explain them as well, however many people answer. Offer a mechanism that tells these values apart.`),
-      ),
-    );
+    const words =
+      `${many} of the distribution${among} without a trace in these reports: other distributions explain them ` +
+      "as well, however many people answer. Offer a mechanism that tells these values apart.";
+    made.push(element("div", "todo", element("p", "", words)));
   }
   return made;
 }

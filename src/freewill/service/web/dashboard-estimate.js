@@ -75,7 +75,8 @@ function line(told, theme, width) {
 function bars(told, theme) {
   const { share } = told.shares;
   const all = share.map((_, place) => place);
-  const shown = share.length <= MOST_BARS ? all : all.sort((a, b) => share[b] - share[a]).slice(0, MOST_BARS).sort((a, b) => a - b);
+  const likeliest = [...all].sort((a, b) => share[b] - share[a]).slice(0, MOST_BARS);
+  const shown = likeliest.sort((a, b) => a - b);
   const labels = names(told);
   const y = shown.map((_, place) => place);
   const known = told.intervals;
@@ -149,7 +150,7 @@ function maps(told, theme, width) {
     { z: told.shares.share, title: "share of people", scale: theme.shares, meta: "share" },
     ...(unsure ? [{ z: unsure, title: "± of its interval", scale: theme.widths, meta: "half-width" }] : []),
   ];
-  const stacked = width < TWO_MAPS || wanted.length === 1;
+  const stacked = width < TWO_MAPS;
   const shape = (rows * alphabet.cell[1]) / (columns * alphabet.cell[0]);
   // Titles of axes take the room that a phone has for the map.
   const titled = (title) => (width < NARROW ? "" : title);
@@ -217,6 +218,11 @@ function maps(told, theme, width) {
       font: { size: 14, color: theme.ink },
     });
   });
+  if (!unsure && !stacked) {
+    // Where the other map is going to be.
+    const text = told.sure.pending ? "how unsure it is: being looked at" : "how unsure it is: not known";
+    layout.annotations.push({ text, x: 1 - each / 2, y: 0.5, xref: "paper", yref: "paper", showarrow: false });
+  }
   return { data, layout, height: stacked ? tall * wanted.length + 20 : tall };
 }
 

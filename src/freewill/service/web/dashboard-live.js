@@ -30,15 +30,16 @@ export class Live {
     clearTimeout(this.#timer);
     if (this.paused || document.hidden) return;
     this.#running = true;
+    let came = false;
     try {
-      const came = await this.ask();
-      this.#delay = came ? LEAST : Math.min(MOST, this.#delay * SLOWER);
+      came = await this.ask();
     } finally {
       this.#running = false;
+      this.#delay = came ? LEAST : Math.min(MOST, this.#delay * SLOWER);
+      const delay = this.#again ? 0 : this.#delay;
+      this.#again = false;
+      this.#timer = setTimeout(() => this.now(), delay);
     }
-    const delay = this.#again ? 0 : this.#delay;
-    this.#again = false;
-    this.#timer = setTimeout(() => this.now(), delay);
   }
 
   /** @param {boolean} paused */

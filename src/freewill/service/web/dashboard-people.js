@@ -10,7 +10,8 @@ import { count, element, percent, several, shortened, table } from "./dashboard-
 
 const DAY = 86_400_000;
 const LEAST_DAYS = 7;
-const PATTERNS = ["", "/", "x", "."];
+/** Mechanisms beyond which the table below, which has their colours too, is the legend. */
+const MOST_NAMED = 4;
 
 /**
  * @param {Days} days
@@ -27,13 +28,14 @@ export function peopleFigure(days, theme, width) {
     width: 0.8 * DAY,
     name: plain(shortened(name)),
     meta: "people",
-    marker: { color: colour(theme, place), pattern: { shape: pattern(theme, place), fgcolor: theme.ground, solidity: 0.25 } },
+    marker: { color: colour(theme, place) },
     hoverinfo: "text",
     hovertext: all.map((day) => `${day}<br>${plain(name)}: ${several(by[day] ?? 0)}`),
   }));
   const layout = {
     ...base(theme),
     barmode: "stack",
+    showlegend: data.length <= MOST_NAMED,
     hovermode: "closest",
     xaxis: axis(theme, "", {
       type: "date",
@@ -45,7 +47,7 @@ export function peopleFigure(days, theme, width) {
     }),
     yaxis: axis(theme, "people", { rangemode: "tozero", tickformat: ",d", nticks: 5 }),
   };
-  return { data, layout, height: 240 + 20 * Math.ceil(data.length / 3) };
+  return { data, layout, height: 270 };
 }
 
 /** @param {string[]} all days on which somebody answered */
@@ -60,9 +62,6 @@ function range(all) {
  * @param {number} place
  */
 const colour = ({ mechanisms }, place) => mechanisms[place % mechanisms.length];
-
-/** Where colours come round again, patterns tell mechanisms apart. */
-const pattern = ({ mechanisms }, place) => PATTERNS[Math.floor(place / mechanisms.length) % PATTERNS.length];
 
 /** @param {Days} days */
 export const totals = (days) =>

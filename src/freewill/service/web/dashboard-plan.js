@@ -70,10 +70,12 @@ export class Plan {
    */
   #words(plan, typed, scale) {
     const unit = found("plan-unit").textContent;
-    const said = plan.more === null ? "Out of reach" : plan.more === 0 ? "No more: it is there" : `${several(plan.more)} more`;
+    const more = plan.more === 0 ? "No more: it is there" : `${several(plan.more ?? 0)} more`;
+    const said = plan.more === null ? "Out of reach" : more;
     const now = typeof plan.now === "number" ? figure(scale * plan.now) : "unknown";
     const widest = plan.of === "shares" ? `, at ${plan.widest}` : "";
-    const whole = plan.needed === null ? plan.advice : `${count(plan.needed)} in all, for 95 % intervals of ± ${typed} ${unit}.`;
+    const reached = `${count(plan.needed ?? 0)} in all, for 95 % intervals of ± ${typed} ${unit}.`;
+    const whole = plan.needed === null ? plan.advice : reached;
     const made = [
       element("p", "answer", said),
       element("p", "", `${whole} Now it is ± ${now} ${unit}${widest}, if people go on to choose as they have.`),

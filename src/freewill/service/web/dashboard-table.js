@@ -36,7 +36,8 @@ function fill(details) {
   const heads = ["value", "#share", ...(known ? ["#from", "#to"] : [])];
   const made = [table("Estimated shares", heads, rows)];
   if (shown.length < share.length) {
-    made.push(element("p", "quiet", `The ${count(MOST)} largest of ${count(share.length)}; all are in the table that you can take with you.`));
+    const words = `The ${count(MOST)} largest of ${count(share.length)}; the table to take with you has all.`;
+    made.push(element("p", "quiet", words));
   }
   details.querySelector(".scroll").replaceChildren(...made);
 }

@@ -27,7 +27,10 @@ export const LIGHT = {
   far: "rgba(11, 95, 165, 0.15)",
   shares: [[0, "#ffffff"], [0.35, "#9ecae1"], [0.7, "#2b7bba"], [1, "#08306b"]],
   widths: [[0, "#ffffff"], [0.35, "#fdbe85"], [0.7, "#d9641a"], [1, "#6b2502"]],
-  mechanisms: ["#0b5fa5", "#d97706", "#1b8a5a", "#9c4dcc", "#c0392b", "#5b6b7a", "#0e9aa7", "#8a6d1a"],
+  mechanisms: [
+    ...["#0b5fa5", "#d97706", "#1b8a5a", "#9c4dcc", "#c0392b", "#5b6b7a"],
+    ...["#0e9aa7", "#8a6d1a", "#d4589c", "#6a9a1f", "#3f3d99", "#a5562a"],
+  ],
 };
 
 /** @type {Theme} */
@@ -41,7 +44,10 @@ export const DARK = {
   far: "rgba(124, 192, 255, 0.16)",
   shares: [[0, "#11161b"], [0.35, "#1f5a8a"], [0.7, "#5aa9e6"], [1, "#eaf5ff"]],
   widths: [[0, "#11161b"], [0.35, "#8a4a14"], [0.7, "#f0954a"], [1, "#fff1e2"]],
-  mechanisms: ["#7cc0ff", "#f5b556", "#69d2a0", "#cf9bf0", "#ff9b94", "#b4c0cc", "#67d7e2", "#d9c36a"],
+  mechanisms: [
+    ...["#7cc0ff", "#f5b556", "#69d2a0", "#cf9bf0", "#ff9b94", "#b4c0cc"],
+    ...["#67d7e2", "#d9c36a", "#f58fc4", "#b5dd6b", "#9f9df5", "#dd9c76"],
+  ],
 };
 
 const DARKNESS = matchMedia("(prefers-color-scheme: dark)");

@@ -4,12 +4,14 @@
 
 import { figure, largest } from "./dashboard-words.js";
 
+/** @typedef {{level: number, point: number[], low: number[], high: number[]}} Intervals */
+
 /**
  * @typedef {object} Told what the collector tells of an estimate
  * @property {number} people
  * @property {any} alphabet
  * @property {Record<string, any[]>} shares
- * @property {{level: number, point: number[], low: number[], high: number[], standard_error: (number | null)[]} | null} intervals
+ * @property {Intervals | null} intervals
  * @property {{level: number, critical: number, low: number[], high: number[]} | null} band
  * @property {{people: number | null, pending: boolean}} sure
  */

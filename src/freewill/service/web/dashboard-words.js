@@ -32,6 +32,9 @@ export const percent = (share, digits = 1) =>
 export const figure = (number) =>
   typeof number === "number" ? String(Number(number.toPrecision(3))) : "unknown";
 
+/** @param {number | null | undefined} gap how much likelier another distribution could be */
+export const gapFigure = (gap) => (typeof gap === "number" ? gap.toExponential(1) : "unknown");
+
 /**
  * A p-value, as the library writes it.
  *

@@ -13,7 +13,7 @@ import { Plan } from "./dashboard-plan.js";
 import { sharesTable } from "./dashboard-table.js";
 import { LIGHT, onTheme, theme } from "./dashboard-theme.js";
 import { halves, summary } from "./dashboard-values.js";
-import { count, element, figure, largest, several, shortened } from "./dashboard-words.js";
+import { count, element, figure, gapFigure, largest, several, shortened } from "./dashboard-words.js";
 
 const found = (id) => document.getElementById(id);
 const collector = new Collector(location.pathname);
@@ -52,7 +52,8 @@ async function askEstimate() {
   const before = last.estimate;
   last.estimate = await collector.json("/estimate");
   last.at = new Date();
-  const same = before !== null && before.people === last.estimate.people && before.sure.people === last.estimate.sure.people;
+  const moment = (told) => `${told?.people} ${told?.sure.people} ${told?.closed}`;
+  const same = moment(before) === moment(last.estimate);
   if (!same) {
     await showEstimate();
     await plan.again();
@@ -142,7 +143,13 @@ const tiles = (content) => found("tiles").replaceChildren(...content);
  * @param {string} small
  */
 const tile = (head, large, small) =>
-  element("div", "tile", element("p", "quiet small", head), element("div", "large", large), element("p", "quiet small", small));
+  element(
+    "div",
+    "tile",
+    element("p", "quiet small", head),
+    element("div", "large", large),
+    element("p", "quiet small", small),
+  );
 
 async function showEstimate() {
   const told = last.estimate;
@@ -162,11 +169,12 @@ async function showEstimate() {
   const judged = together(told.checks);
   const widest = wide ? `± ${figure(100 * largest(wide))}` : "–";
   const of = sure.people === null || sure.people === told.people ? "" : `, of ${several(sure.people)}`;
-  const words = { good: "nothing against it", failed: "see below", unknown: sure.pending ? "being looked at" : "not known" };
+  const open = sure.pending ? "being looked at" : "not known";
+  const words = { good: "nothing against it", failed: "see below", unknown: open };
   tiles([
     tile("People", count(told.people), several(Object.keys(told.mechanisms).length, "mechanism", "mechanisms")),
-    tile("Widest interval", widest, wide ? `percentage points${of}` : sure.pending ? "being looked at" : "not known"),
-    tile("Certificate", sentence(told.status).slice(0, -1), `gap ${typeof told.gap === "number" ? told.gap.toExponential(1) : "unknown"}`),
+    tile("Widest interval", widest, wide ? `percentage points${of}` : open),
+    tile("Certificate", sentence(told.status).slice(0, -1), `gap ${gapFigure(told.gap)}`),
     tile("Checks", sign(judged, { good: "Fine", failed: "Failed", unknown: "Open" }[judged]), words[judged]),
   ]);
 }
@@ -226,7 +234,7 @@ found("sure").addEventListener("close", async () => {
   dialog.returnValue = "no";
   try {
     await collector.ask("/close", "POST");
-    live.now();
+    await ask();
   } catch (error) {
     refused(error);
   }
