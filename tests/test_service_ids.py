@@ -112,7 +112,8 @@ def test_buckets_of_as_many_others_are_not_taken_for_those_that_were_undone(tmp_
     """One process settles and fails; another one settles as many ids, but others."""
     made = database(tmp_path)
     one, other = Ids(made), Ids(made)
-    ours, theirs = ({key << 58: 7 for key in range(start, start + 14)} for start in (1, 15))
+    keys = np.random.default_rng(2).integers(-(2**63), 2**63, (2, 14))
+    ours, theirs = (dict.fromkeys(some, 7) for some in keys.tolist())
     with pytest.raises(StoreError, match="undone"):
         add_and_undo(made, one, marks_from(ours))
     with made.writing():
