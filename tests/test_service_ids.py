@@ -3,6 +3,7 @@
 import sqlite3
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,14 @@ GROUPS = st.lists(
     st.tuples(st.integers(0, 1), st.dictionaries(KEYS, st.integers(0, 2**32 - 1), max_size=9)),
     max_size=12,
 )
+
+
+def add_and_undo(made, ids, group):
+    """Add ids in a transaction that fails."""
+    with made.writing():
+        ids.look()
+        ids.add(group)
+        raise sqlite3.OperationalError("undone")
 
 
 def database(folder):
@@ -95,6 +104,27 @@ def test_what_was_undone_is_forgotten(tmp_path_factory, groups, undone):
             ids.look()
             asked = np.array(list(set().union(*groups)), dtype=np.int64)
             assert ids.known(asked) == kept
+    made.close()
+
+
+@small_places()
+def test_buckets_of_as_many_others_are_not_taken_for_those_that_were_undone(tmp_path):
+    """One process settles and fails; another one settles as many ids, but others."""
+    made = database(tmp_path)
+    one, other = Ids(made), Ids(made)
+    keys = np.random.default_rng(2).integers(-(2**63), 2**63, (2, 14))
+    ours, theirs = (dict.fromkeys(some, 7) for some in keys.tolist())
+    with pytest.raises(StoreError, match="undone"):
+        add_and_undo(made, one, marks_from(ours))
+    with made.writing():
+        other.look()
+        assert other.add_all(marks_from(theirs))
+    with made.writing():
+        one.look()
+        assert not one.add_all(marks_from(theirs))
+        assert one.known(np.array([*ours, *theirs])) == theirs
+    with made.snapshot() as view:
+        assert len(list(view.rows("SELECT bucket FROM settled"))) > 1
     made.close()
 
 

@@ -94,7 +94,7 @@ def rows_of(store, many, rng):
     return [rows[place] for place in rng.permutation(len(rows))], fw.collect(parts)
 
 
-@small_places(scale=12)
+@small_places(scale=40)
 def test_several_collectors_count_each_report_once(url):
     """Three of them take the same uploads at the same time, in different orders."""
     stores = [open_store(url) for _ in range(3)]

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Ids:
         self._names: frozenset[int] = frozenset()
         self._fresh = NONE
         self._loose = 0
-        self._settled = -1
+        self._settled: Settled | None = None
         self._sieve = Sieve()
 
     def look(self) -> None:
@@ -55,10 +56,10 @@ class Ids:
         for name in names - self._names:
             ((content,),) = rows("SELECT content FROM runs WHERE run = ?", (name,))
             self._hold(name, from_bytes(bytes(content)))
-        settled = settled_of(self._database)
+        settled = Settled.of(self._database)
         if settled != self._settled:
-            if self._settled < 0:
-                ((self._loose,),) = rows("SELECT count(*) FROM reports")
+            self._settled = None
+            ((self._loose,),) = rows("SELECT count(*) FROM reports")
             self._sieve.clear()
             for (content,) in rows("SELECT content FROM settled"):
                 self._sieve.add(from_bytes(bytes(content)).keys)
@@ -98,23 +99,24 @@ class Ids:
 
     def settle(self) -> None:
         """Let all ids join the buckets, where they lie as they would had they come otherwise."""
+        before = Settled.of(self._database)
         new = together(self._loose_ones(), self._fresh).ordered()
-        if not new.many:
+        after = before.joined_by(new.keys)
+        if after == before:
             return
-        many = self._settled + new.many
         upsert = (
             "INSERT INTO settled VALUES (?, ?) ON CONFLICT (bucket) "
             "DO UPDATE SET content = excluded.content"
         )
-        for low, high in _slices(self._settled):
+        for low, high in _slices(before.many):
             query = "SELECT content FROM settled WHERE bucket BETWEEN ? AND ? ORDER BY bucket"
             old = [from_bytes(bytes(row[0])) for row in self._database.rows(query, (low, high))]
             some = together(*old, new.between(low, high)).ordered()
-            self._database.run(upsert, _buckets(some, low, high, _bits(many)))
+            self._database.run(upsert, _buckets(some, low, high, _bits(after.many)))
         self._sieve.add(new.keys)
-        self._settled = many
+        self._settled = after
         statement = "UPDATE facts SET fact = ? WHERE name = 'settled'"
-        self._database.run(statement, [(str(many).encode(),)])
+        self._database.run(statement, [(after.fact,)])
         for table in ("runs", "reports"):
             self._database.run(f"DELETE FROM {table}", [()])
         self._names, self._fresh, self._loose = frozenset(), NONE, 0
@@ -122,9 +124,10 @@ class Ids:
     def _in_buckets(self, keys: IntArray) -> Marks:
         """Return those of some keys, in order, that are settled."""
         maybe = keys[self._sieve.passed(keys)]
-        if not maybe.size:
+        if self._settled is None or not maybe.size:
             return NONE
-        buckets, starts = np.unique(_bucket(maybe, _bits(self._settled)), return_index=True)
+        bits = _bits(self._settled.many)
+        buckets, starts = np.unique(_bucket(maybe, bits), return_index=True)
         found = [NONE]
         query = "SELECT content FROM settled WHERE bucket = ?"
         for bucket, some in zip(buckets.tolist(), np.split(maybe, starts[1:]), strict=False):
@@ -159,10 +162,34 @@ class Ids:
         self._fresh = together(self._fresh, run).ordered()
 
 
-def settled_of(view: Reader) -> int:
-    """Return how many ids are in buckets: as they only grow, it also tells whether they did."""
-    ((many,),) = view.rows("SELECT fact FROM facts WHERE name = 'settled'")
-    return int(bytes(many))
+class Settled(NamedTuple):
+    """How many ids are in buckets, and all of their keys in one number, by exclusive or.
+
+    The same for the same ids, whatever their order; others have the same with probability 2^-64.
+    So whoever holds a sieve can tell whether it is that of the buckets as they are.
+    """
+
+    many: int
+    mixed: int
+
+    @classmethod
+    def of(cls, view: Reader) -> "Settled":
+        """Return what the store says of its buckets."""
+        ((fact,),) = view.rows("SELECT fact FROM facts WHERE name = 'settled'")
+        many, mixed = bytes(fact).split()
+        return cls(int(many), int(mixed))
+
+    def joined_by(self, keys: IntArray) -> "Settled":
+        """Return what is to be said after some more ids."""
+        return Settled(self.many + len(keys), self.mixed ^ int(np.bitwise_xor.reduce(keys)))
+
+    @property
+    def fact(self) -> bytes:
+        """As it stands in the store."""
+        return f"{self.many} {self.mixed}".encode()
+
+
+NOTHING_SETTLED = Settled(0, 0)
 
 
 def _bits(many: int) -> int:

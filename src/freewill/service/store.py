@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from freewill.evidence import Evidence
 from freewill.service import pages
 from freewill.service.database import Database, Reader
-from freewill.service.ids import Ids
+from freewill.service.ids import NOTHING_SETTLED, Ids
 from freewill.service.kept import Kept, evidence_of
 from freewill.service.marks import SECRET_BYTES, marks_from, marks_of
 from freewill.service.refusals import Refusal
@@ -78,7 +78,7 @@ class Store:
             for name, fact in (
                 ("secret", secrets.token_bytes(SECRET_BYTES)),
                 ("token", b""),
-                ("settled", b"0"),
+                ("settled", NOTHING_SETTLED.fact),
             ):
                 statement = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
                 database.run(statement, [(name, fact)])
