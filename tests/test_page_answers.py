@@ -50,6 +50,19 @@ def browser():
         yield found
 
 
+VALUES = {"line": "41 years", "steps": "1950", "search": "Town 12 of Genève"}
+VALUES |= {"map": "37.", "plane": "10."}
+VALUES |= dict.fromkeys(["list", "never", "signs", "shokri"], "zebra")
+OPEN_TEXTS = """() => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let text = "";
+  while (walk.nextNode()) {
+    const { parentElement: around } = walk.currentNode;
+    if (!around.closest("[translate=no], figure")) text += walk.currentNode.data;
+  }
+  return text;
+}"""
+"""What a program that translates pages would send elsewhere, of what the page says by itself."""
 HONEST = {
     "list": "hides nothing: the report is your true answer",
     "never": "can give away for sure",
@@ -67,6 +80,7 @@ def test_what_is_shown_is_what_is_sent_and_counts_once(browser, served):
             assert alert.count() == 1
             one.choose(name)
             one.heading("How shall it be protected?")
+            assert one.page.evaluate(OPEN_TEXTS).count(VALUES[name]) == 0
             one.next("Draw my noisy report")
             one.page.get_by_text("No protection is chosen yet").wait_for()
             assert one.page.locator("input:checked").count() == 0
