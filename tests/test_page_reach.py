@@ -3,9 +3,11 @@
 import importlib.util
 import json
 
+import numpy as np
 import pytest
 
 from device_cases import skipped
+from freewill.service.surveys import survey_id
 from pages_cases import SURVEYS, browsing, needs_pages, person, serving
 
 pytestmark = needs_pages
@@ -20,7 +22,7 @@ WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWi
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    surveys = {name: SURVEYS[name] for name in KINDS}
+    surveys = {name: SURVEYS[name] for name in [*KINDS, "steps"]}
     with serving(tmp_path_factory.mktemp("reach"), surveys=surveys) as found:
         yield found
 
@@ -185,4 +187,66 @@ def test_a_proxy_may_serve_it_below_a_folder(browser, served):
         one.draw()
         one.receive()
         assert all(url.startswith(root) for _, url, _ in one.requests)
+        one.check()
+
+
+def test_the_receipt_can_be_kept(browser, served):
+    with person(browser, served, "line", permissions=["clipboard-read", "clipboard-write"]) as one:
+        one.choose("line")
+        body = one.draw()
+        one.receive()
+        with one.page.expect_download() as saving:
+            one.page.get_by_role("link", name="Save the receipt").click()
+        text = saving.value.path().read_text()
+        for part in (
+            body,
+            survey_id(SURVEYS["line"]),
+            '{"stored":1,"known":0}',
+            "How old are you?",
+        ):
+            assert part in text
+        one.next("Copy the receipt")
+        one.page.get_by_text("Copied.").wait_for()
+        assert one.page.evaluate("navigator.clipboard.readText()") == text
+        one.check()
+
+
+def test_values_that_are_typed(browser, served):
+    with person(browser, served, "steps") as one:
+        field, slider = one.page.get_by_label("Or type it"), one.page.get_by_label("Slide to")
+        for wrong in ("1955", "1890", "2010", "1950.5", "1000000000", "-1950"):
+            field.fill(wrong)
+            one.page.get_by_text(f"{wrong} is none of the values").wait_for()
+            one.page.get_by_text("in steps of 10").wait_for()
+            assert slider.get_attribute("aria-valuetext") == "Not chosen yet"
+        field.fill("1970")
+        assert slider.input_value() == "1970"
+        slider.press("ArrowRight")
+        assert field.input_value() == "1980"
+        field.fill("")
+        one.next("Next: choose a protection")
+        one.page.get_by_text("Nothing is chosen yet").wait_for()
+        slider.click()  # in the middle, where it stands
+        assert field.input_value() == "1950"
+        one.check()
+    with person(browser, served, "map") as one:
+        north, east = one.page.get_by_label("Latitude"), one.page.get_by_label("Longitude")
+        north.fill("37.9")
+        east.fill("-122.4")
+        one.page.get_by_text("not on the map").wait_for()
+        one.next("Next: choose a protection")
+        one.page.get_by_text("Nothing is chosen yet").wait_for()
+        points = np.random.default_rng(0).uniform([37.70, -122.52], [37.82, -122.35], (5, 2))
+        for latitude, longitude in points:
+            north.fill(f"{latitude:.6f}".replace(".", ","))
+            east.fill(f"{longitude:.6f}")
+            place = int(SURVEYS["map"].alphabet.encode([[latitude, longitude]])[0])
+            row, column = divmod(place, 24)
+            told = f"column {column + 1} of 24 from the west, row {row + 1} of 16 from the south"
+            one.page.get_by_text(told).wait_for()
+            mark = one.page.locator(".plane .mark")
+            assert (mark.get_attribute("x"), mark.get_attribute("y")) == (
+                str(column),
+                str(15 - row),
+            )
         one.check()

@@ -4,7 +4,7 @@
 
 import { filled } from "../device/figures.js";
 import { mapFrame } from "./answer-frame.js";
-import { button, draw, make, newId } from "./answer-parts.js";
+import { OWN, button, draw, make, newId } from "./answer-parts.js";
 import TEXTS from "./answer-texts.js";
 
 /** @typedef {import("../device/grid.js").Grid} Grid */
@@ -31,7 +31,7 @@ export class MapChooser {
   /** @type {[number, number]} the column and row of the mark */
   #at;
   #mark = draw("rect", { width: 1, height: 1, class: "mark open", visibility: "hidden" });
-  #told = make("p", { class: "chosen", role: "status" });
+  #told = make("p", { class: "chosen", role: "status", ...OWN });
   #fault = make("p", { class: "fault", role: "alert", id: newId() });
 
   /** @param {Grid} grid */

@@ -5,7 +5,7 @@
 import { explain } from "../device/explain.js";
 import { filled } from "../device/figures.js";
 import { Menu, warning } from "./answer-menu.js";
-import { button, make, quoted, step } from "./answer-parts.js";
+import { OWN, button, make, quoted, step } from "./answer-parts.js";
 import { letters, promises, reportWords } from "./answer-report.js";
 import { complain, failed, show, stop, tell } from "./answer-stage.js";
 import { chooserOf, valueText } from "./answer-value.js";
@@ -35,8 +35,10 @@ export class Page {
 
   /** Go where another tab of this browser has gone. */
   follow() {
-    const { receipt, row } = this.way;
-    if (receipt !== null ? this.at !== 3 : row !== null && this.at < 2) this.open();
+    attempted(() => {
+      const { receipt, row } = this.way;
+      if (receipt !== null ? this.at !== 3 : row !== null && this.at < 2) this.open();
+    });
   }
 
   /** Show the step at which the person is. */
@@ -100,7 +102,7 @@ export class Page {
         menu.focus();
       }
     };
-    const own = make("strong", {}, quoted(valueText(alphabet, alphabet.encode(value))));
+    const own = make("strong", OWN, quoted(valueText(alphabet, alphabet.encode(value))));
     const form = make(
       "form",
       { submit, novalidate: true, autocomplete: "off" },

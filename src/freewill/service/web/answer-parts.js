@@ -63,6 +63,11 @@ export function quoted(text) {
 }
 
 /**
+ * What a person's own value stands in: programs that translate pages send their texts elsewhere.
+ */
+export const OWN = Object.freeze({ translate: "no" });
+
+/**
  * Return a button.
  *
  * @param {string} words

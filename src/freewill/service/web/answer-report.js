@@ -44,8 +44,9 @@ export function reportWords(survey, row) {
  */
 export function promises(mechanism) {
   const { hidesNothing, epsilon } = factsOf(mechanism);
-  const { open, telling, hidden, final } = TEXTS.report;
-  const first = hidesNothing ? open : epsilon === Infinity ? telling : hidden;
+  const { open, telling, bits, hidden, final } = TEXTS.report;
+  const noisy = mechanism.outputs === null ? bits : hidden;
+  const first = hidesNothing ? open : epsilon === Infinity ? telling : noisy;
   return make("ul", {}, ...[first, final].map((line) => make("li", {}, line)));
 }
 

@@ -73,6 +73,9 @@ export default {
     hidden:
       "Your true answer is not in it. The report was drawn by chance: it may happen to be the same or not, and " +
       "whoever reads it cannot be sure.",
+    bits:
+      "Your true answer is not in it. Every yes and no was drawn by chance: the one to your own may be either, and " +
+      "whoever reads it cannot be sure.",
     telling:
       "Your true answer is not in it, but under this protection a report can give away for sure what the answer " +
       "is not, or what it is.",

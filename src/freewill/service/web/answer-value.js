@@ -5,7 +5,7 @@
 
 import { behind, filled, inDigits } from "../device/figures.js";
 import { MapChooser } from "./answer-map.js";
-import { make, newId, quoted } from "./answer-parts.js";
+import { OWN, make, newId, quoted } from "./answer-parts.js";
 import TEXTS from "./answer-texts.js";
 
 /** @typedef {import("../device/alphabets.js").Alphabet} Alphabet */
@@ -72,7 +72,7 @@ class ListChooser {
       keydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && event.preventDefault(),
     });
     const words = filled(TEXTS.value.search, { many: inDigits(alphabet.size, 10) });
-    this.chosen = make("p", { class: "chosen", role: "status" });
+    this.chosen = make("p", { class: "chosen", role: "status", ...OWN });
     this.node = make(
       "fieldset",
       {},
@@ -128,8 +128,8 @@ function matches(many, shown) {
 class LineChooser {
   /** @type {number | null} */
   value = null;
-  #told = make("output", { class: "chosen large open" }, TEXTS.value.unset);
-  #fault = make("p", { class: "fault", role: "alert", id: newId() });
+  #told = make("output", { class: "chosen large open", ...OWN }, TEXTS.value.unset);
+  #fault = make("p", { class: "fault", role: "alert", id: newId(), ...OWN });
 
   /** @param {import("../device/alphabets.js").Linear} alphabet */
   constructor(alphabet) {
