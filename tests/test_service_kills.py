@@ -24,7 +24,7 @@ KILLS = 3 * int(os.environ.get("FREEWILL_FUZZ", "1"))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="servers are forked")
 def test_kills_lose_nothing_acknowledged_and_count_nothing_twice(tmp_path):
     script = Path(__file__).with_name("service_kills.py")
-    command = [sys.executable, str(script), str(tmp_path), str(KILLS)]
+    command = [sys.executable, str(script), str(tmp_path / "store.db"), str(KILLS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=3000)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith(f"{KILLS} kills")
