@@ -1,9 +1,9 @@
 """The collector under load, on loopback: `python -m benchmarks.collector [singles batches ...]`.
 
 With `--store postgresql://user@host/database` each run has a database of its own there, made for it
-and dropped after it; else a file. The server runs in a process of its own, the load comes from this one. Each run has a number of
-requests and a time after which it ends. Beside the wall clock, which a busy machine slows, stands
-the server's own CPU time.
+and dropped after it; else a file. The server runs in a process of its own, the load comes from this
+one. Each run has a number of requests and a time after which it ends. Beside the wall clock, which
+a busy machine slows, stands the server's own CPU time.
 """
 
 import argparse

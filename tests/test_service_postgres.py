@@ -1,25 +1,11 @@
 """The store in PostgreSQL: the same counts, from several collectors at once."""
 
-import contextlib
-import importlib.util
-import os
-import random
-import select
-import shutil
-import socket
-import subprocess
-import sys
-import tempfile
 import threading
-import time
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import Any
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 
-import freewill as fw
 from cli_cases import refused
 from freewill.errors import ParameterError
 from freewill.service.connections import MOST_READERS, shown_url
@@ -27,88 +13,12 @@ from freewill.service.kept import evidence_of
 from freewill.service.refusals import StoreBusyError, StoreError
 from freewill.service.store import Stored, Upload
 from freewill.service.stores import open_store, read_store
-from freewill.service.surveys import to_bytes
-from service_cases import ID, SHY, SURVEY, needs_serve, sent, served
+from freewill.service.token import first_token, is_token
+from postgres_cases import needs_postgres, rows_of, server, sql, url
+from service_cases import ID, SHY, SURVEY
 
-
-def binaries():
-    """Return the folder of PostgreSQL's programs, or nothing."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return found[-1].parent if found else None
-
-
-def missing():
-    if importlib.util.find_spec("psycopg") is None:
-        return "psycopg is not installed: pip install 'freewill[postgres]'"
-    try:
-        import psycopg  # noqa: F401, PLC0415
-    except ImportError:
-        return "libpq is not installed"
-    if binaries() is None:
-        return "PostgreSQL is not installed"
-    return "" if os.name == "posix" else "PostgreSQL is started by POSIX means"
-
-
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
-
-
-@pytest.fixture(scope="module")
-def server():
-    """Start a server of its own, on a socket in a folder, and end it."""
-    folder = tempfile.mkdtemp(prefix="freewill-postgres-")
-    root = os.geteuid() == 0  # PostgreSQL refuses to run as root
-    who: Any = {"user": "postgres"} if root else {}
-    try:
-        if root:
-            shutil.chown(folder, "postgres")
-
-        def run(program, *what):
-            command = [binaries() / program, "-D", f"{folder}/data", *what]
-            subprocess.run(command, check=True, capture_output=True, cwd="/", **who)
-
-        run("initdb", "-A", "trust", "-U", "freewill", "--no-sync")
-        options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
-        start = ("-l", f"{folder}/log", "-o", options, "-w", "start")
-        stop = ("-m", "immediate", "stop")
-        run("pg_ctl", *start)
-        try:
-            yield folder, lambda what: run("pg_ctl", *(start if what == "start" else stop))
-        finally:
-            run("pg_ctl", *stop)
-    except (LookupError, PermissionError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"PostgreSQL cannot be started here: {error}")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture
-def url(server, request):
-    """Make a database for one test."""
-    import psycopg  # noqa: PLC0415
-
-    root = f"postgresql://freewill:secret@/{{}}?host={server[0]}"
-    name = f"t{abs(hash(request.node.name))}"
-    with psycopg.connect(root.format("postgres"), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return root.format(name)
-
-
-def rows_of(store, many, rng):
-    numbers = store.add(SURVEY)
-    rows, parts = [], []
-    for mechanism in SURVEY.mechanisms.values():
-        outputs = mechanism.obfuscate(rng.integers(100, size=many), rng)
-        parts.append((mechanism, outputs))
-        rows += [(numbers[mechanism.id], one, rng.bytes(16)) for one in to_bytes(outputs)]
-    return [rows[place] for place in rng.permutation(len(rows))], fw.collect(parts)
-
-
-def sql(url, statement):
-    import psycopg  # noqa: PLC0415
-
-    with psycopg.connect(url, autocommit=True) as connection:
-        cursor = connection.execute(statement)
-        return cursor.fetchall() if cursor.description else None
+__all__ = ["server", "url"]
+pytestmark = needs_postgres
 
 
 CARELESS = {"default_transaction_isolation": "serializable", "synchronous_commit": "off"}
@@ -148,6 +58,25 @@ def test_several_collectors_count_each_report_once(url, settings):
         store.close()
     with ExitStack() as stack:
         assert read_store(url, SURVEY, stack) == expected
+
+
+def test_collectors_that_start_at_once_make_one_store_and_one_token(url):
+    start, found = threading.Barrier(4), []
+
+    def begin():
+        start.wait(30)
+        store = open_store(url)
+        found.append((store, first_token(store)))
+
+    threads = [threading.Thread(target=begin) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (token,) = [token for _, token in found if token]
+    assert [is_token(token, store.token_hash) for store, _ in found] == [True] * 4
+    for store, _ in found:
+        store.close()
 
 
 GROWING = ("reports", "counts", "days", "pages")
@@ -206,68 +135,6 @@ def test_views_are_few_stay_as_they_are_and_hold_queries_at_once(url):
     store.close()
 
 
-class Line:
-    """A line to the server that breaks at a commit, before it arrives or before its answer does."""
-
-    def __init__(self, server, folder):
-        self.server, self.cut = f"{server}/.s.PGSQL.5432", None
-        self.ear = socket.socket(socket.AF_UNIX)
-        self.ear.bind(f"{folder}/.s.PGSQL.5432")
-        self.ear.listen()
-        self.threads = [threading.Thread(target=self._accept)]
-        self.threads[0].start()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.ear.accept()
-                self.threads.append(threading.Thread(target=self._relay, args=(client,)))
-                self.threads[-1].start()
-
-    def _relay(self, client):
-        with client, socket.socket(socket.AF_UNIX) as server:
-            server.connect(self.server)
-            while True:
-                for one in select.select([client, server], [], [])[0]:
-                    data = one.recv(1 << 16)
-                    commit = b"COMMIT\0" in data and one is client
-                    if not data or (commit and self.cut == "commit"):
-                        return
-                    (server if one is client else client).sendall(data)
-                    if commit and self.cut == "answer":
-                        server.recv(1 << 16)
-                        return
-
-    def close(self):
-        self.ear.shutdown(socket.SHUT_RDWR)
-        self.ear.close()
-        for thread in self.threads:
-            thread.join()
-
-
-@contextmanager
-def line(server):
-    with tempfile.TemporaryDirectory() as folder, contextlib.closing(Line(server, folder)) as made:
-        yield made, folder
-
-
-@pytest.mark.parametrize(("cut", "kept"), [("commit", 0), ("answer", 9)])
-def test_a_commit_of_unknown_outcome_is_neither_lost_nor_counted_twice(url, server, cut, kept):
-    with line(server[0]) as (broken, folder):
-        store = open_store(url.replace(server[0], folder))
-        rows, _ = rows_of(store, 4, np.random.default_rng(1))
-        store.write([Upload(ID, rows[:3])], "2026-01-01")
-        broken.cut = cut
-        with pytest.raises(StoreBusyError):
-            store.write([Upload(ID, rows[3:])], "2026-01-01")
-        broken.cut = None
-        again = store.write([Upload(ID, rows[3:])], "2026-01-01")
-        assert again == [Stored(9 - kept, kept)]
-        assert store.evidence(ID).people == len(rows)
-        assert sql(url, "SELECT count(*) FROM reports") == [(len(rows),)]
-        store.close()
-
-
 def test_who_holds_the_turn_too_long_is_not_waited_for(url):
     import psycopg  # noqa: PLC0415
 
@@ -286,25 +153,6 @@ def test_who_holds_the_turn_too_long_is_not_waited_for(url):
         with pytest.raises(StoreBusyError, match="held by another"):
             store.tidy()
     store.close()
-
-
-@needs_serve
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="servers are forked")
-def test_kills_of_collectors_and_restarts_of_the_database_lose_nothing(url, server):
-    script = Path(__file__).with_name("service_kills.py")
-    kills, draw = 2 * int(os.environ.get("FREEWILL_FUZZ", "1")), random.Random(0)
-    command = [sys.executable, str(script), url, str(kills)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        for _ in range(kills):
-            time.sleep(1 + draw.random())
-            if process.poll() is None:
-                server[1]("stop")
-                server[1]("start")
-        out, err = process.communicate(timeout=3000)
-    assert process.returncode == 0, err[-2000:]
-    assert out.startswith(f"{kills} kills")
 
 
 def test_conflicts_closed_surveys_and_newer_stores(url):
@@ -327,29 +175,6 @@ def test_conflicts_closed_surveys_and_newer_stores(url):
     with pytest.raises(StoreError, match="version 9") as refused:
         open_store(url)
     assert "secret" not in str(refused.value)
-
-
-@needs_serve
-def test_the_server_goes_on_when_the_database_comes_back(url, server):
-    async def work(client):
-        one = sent("relaxed", 7)
-        assert (await client.post(one)).json == {"stored": 1, "known": 0}
-        assert (await client.get("/v1/health")).status == 200
-        server[1]("stop")
-        answer = await client.post(sent("relaxed", 8))
-        assert answer.status == 503
-        assert "secret" not in answer.body.decode()
-        assert (await client.get("/v1/health")).status == 503
-        server[1]("start")
-        assert (await client.post([one, sent("relaxed", 9)])).json == {"stored": 1, "known": 1}
-        assert client.made.store.evidence(client.survey).people == 2
-        # Between two commits a restart is not even noticed.
-        server[1]("stop")
-        server[1]("start")
-        assert (await client.post([one, sent("relaxed", 4)])).json == {"stored": 1, "known": 1}
-        assert (await client.get("/v1/health")).status == 200
-
-    served(work, url)
 
 
 WRONG = [
