@@ -1,4 +1,4 @@
-"""Sums of k x k of 40 partitions and a driver with a limit: `driver_limit.py FOLDER K LIMIT`.
+"""Sums of k x k and a driver with a limit: `driver_limit.py FOLDER K LIMIT PARTITIONS`.
 
 Prints the bytes that come to the driver in one pass, and what is said where all results come.
 """
@@ -18,10 +18,8 @@ from freewill.reports.cluster.parcels import packed
 from freewill.reports.cluster.session import told
 from freewill.streams import Block, Held, Pass, summing
 
-PARTITIONS = 40
 
-
-def main(folder: str, size: int, limit: str) -> None:
+def main(folder: str, size: int, limit: str, partitions: int) -> None:
     """Make one pass, and then the same with every result on its way to the driver."""
     line = fw.Linear(1, size)
     bits = fw.RAPPOR(line, 3.0)
@@ -40,7 +38,7 @@ def main(folder: str, size: int, limit: str) -> None:
     rng = np.random.default_rng(1)
     reports = bits.obfuscate(rng.integers(size, size=200), rng)
     fw.write_reports(f"{folder}/r.parquet", [("bits", reports)])
-    frame = session.read.parquet(f"{folder}/r.parquet").repartition(PARTITIONS)
+    frame = session.read.parquet(f"{folder}/r.parquet").repartition(partitions)
     there = cluster.SparkSource(frame, Decoder.of(survey, repeats=False), "the reports")
     work = summing({bits.id: bits}, np.full(size, 1 / size), 1, 1 / 200, True)
     clock = time.monotonic()
@@ -63,4 +61,4 @@ def main(folder: str, size: int, limit: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
