@@ -27,6 +27,8 @@ def spark():
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "2",
             "spark.driver.memory": "1g",
+            # As little as a pass may send to the driver, whatever the partitions.
+            "spark.driver.maxResultSize": "16m",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.log.level": "OFF",

@@ -7,6 +7,7 @@ import sys
 import time
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 
@@ -19,22 +20,11 @@ from freewill.reports.cluster.session import told
 from freewill.streams import Block, Held, Pass, summing
 
 
-def main(folder: str, size: int, limit: str, partitions: int) -> None:
+def passed(session: Any, folder: str, size: int, partitions: int) -> tuple[str, str]:
     """Make one pass, and then the same with every result on its way to the driver."""
     line = fw.Linear(1, size)
     bits = fw.RAPPOR(line, 3.0)
     survey = fw.Survey(line, {"bits": bits})
-    session = fw.spark_session(
-        {
-            "spark.master": "local[2]",
-            "spark.driver.maxResultSize": limit,
-            "spark.driver.memory": "1g",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.ui.enabled": "false",
-            "spark.log.level": "OFF",
-        }
-    )
     rng = np.random.default_rng(1)
     reports = bits.obfuscate(rng.integers(size, size=200), rng)
     fw.write_reports(f"{folder}/r.parquet", [("bits", reports)])
@@ -50,13 +40,31 @@ def main(folder: str, size: int, limit: str, partitions: int) -> None:
     if found.seen != known.seen:
         raise AssertionError(f"{found.seen} instead of {known.seen}")
     sent = sum(len(packed(result)) for result in results)
-    sys.stdout.write(f"{len(results)} result of {sent:,} bytes, {time.monotonic() - clock:.0f} s\n")
+    received = f"{len(results)} result of {sent:,} bytes, {time.monotonic() - clock:.0f} s"
+    refused = ""
     try:
         with told("the reports"):
             run = cluster._on_a_worker(there.decoder, work)
             frame.mapInArrow(run, cluster._PARCEL).toArrow()
     except ReportError as error:
-        sys.stdout.write(f"{error}\n")
+        refused = str(error)
+    return received, refused
+
+
+def main(folder: str, size: int, limit: str, partitions: int) -> None:
+    """Start a session with a limit, and print what came and what was refused."""
+    session = fw.spark_session(
+        {
+            "spark.master": "local[2]",
+            "spark.driver.maxResultSize": limit,
+            "spark.driver.memory": "1g",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.log.level": "OFF",
+        }
+    )
+    sys.stdout.write("\n".join(passed(session, folder, size, partitions)) + "\n")
     session.stop()
 
 

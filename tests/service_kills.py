@@ -18,8 +18,10 @@ import time
 from contextlib import ExitStack
 
 import numpy as np
+import uvicorn  # noqa: F401 (loaded once, not in every fork)
 
 import freewill as fw
+from freewill.service import app  # noqa: F401
 from freewill.service.kept import evidence_of, kept_surveys, people_of
 from freewill.service.postgres import PREFIXES
 from freewill.service.refusals import StoreBusyError
