@@ -79,6 +79,23 @@ def test_the_command_shows_its_token_once_serves_and_ends_in_order(tmp_path, sur
 
 
 @needs_serve
+def test_a_signal_that_comes_as_soon_as_the_address_is_told_ends_the_server(tmp_path, survey):
+    """It was lost, between the server's handlers and ours, and the server ran on."""
+    script = (
+        "import os, signal\n"
+        "from freewill.service.serving import Settings, serve\n"
+        "from freewill.survey import Survey\n"
+        f"settings = Settings(port=0, store={str(tmp_path / 'store.db')!r})\n"
+        f"survey = Survey.load({str(survey)!r})\n"
+        "serve({'survey': survey}, settings, lambda _: os.kill(os.getpid(), signal.SIGTERM))\n"
+        "print('in order')\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "in order\n"), done.stderr
+
+
+@needs_serve
 def test_a_port_in_use_and_other_faults_are_told_at_the_start(tmp_path, survey):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
