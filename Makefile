@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test coverage check mutants stress fuzz choice release bench spark service clean
+.PHONY: help demo test tests coverage check style types mutants stress fuzz choice release bench spark service clean
 
 help:
 	@echo "make demo      simulate free-will privacy, then a tour of the collector"
@@ -31,19 +31,27 @@ demo: $(READY)
 	@$(BIN)/python examples/demo.py
 	@$(BIN)/python examples/tour.py
 
-check: $(READY)
+check: style types
+
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+types: $(READY)
+	$(BIN)/mypy
+
 # One thread a process: the tests already use both cores.
-test coverage mutants: export OMP_NUM_THREADS := 1
-test coverage mutants: export OPENBLAS_NUM_THREADS := 1
+test tests coverage mutants: export OMP_NUM_THREADS := 1
+test tests coverage mutants: export OPENBLAS_NUM_THREADS := 1
 
 # Counting branches takes half as long again, so that it is asked for: by CI, or `make coverage`.
+# The types, half a minute of one core, are checked beside the tests.
 COVERAGE ?=
-test: check
+test: style
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+tests: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal $(COVERAGE)
 
 coverage:

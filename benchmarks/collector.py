@@ -1,10 +1,12 @@
 """The collector under load, on loopback: `python -m benchmarks.collector [singles batches ...]`.
 
-The server runs in a process of its own, the load comes from this one. Each run has a number of
-requests and a time after which it ends. Beside the wall clock, which a busy machine slows, stands
-the server's own CPU time.
+With `--store postgresql://user@host/database` each run has a database of its own there, made for it
+and dropped after it; else a file. The server runs in a process of its own, the load comes from this
+one. Each run has a number of requests and a time after which it ends. Beside the wall clock, which
+a busy machine slows, stands the server's own CPU time.
 """
 
+import argparse
 import json
 import os
 import secrets
@@ -19,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -70,8 +73,12 @@ def serving(survey: Survey, folder: Path) -> Iterator[Server]:
     """Start a server on a free port, and end it."""
     survey.save(folder / "survey.json")
     command = [sys.executable, "-m", "freewill", "serve", str(folder / "survey.json")]
-    command += ["--port", "0", "--store", str(folder / "store.db")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with (
+        store_for(folder) as store,
+        subprocess.Popen(
+            [*command, "--port", "0", "--store", store], stdout=subprocess.PIPE, text=True
+        ) as process,
+    ):
         try:
             first, second = (process.stdout.readline() for _ in range(2))
             port = int(first.split("http://")[1].split(":")[1].split("/")[0])
@@ -79,6 +86,27 @@ def serving(survey: Survey, folder: Path) -> Iterator[Server]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
+
+
+ADDRESS: list[str] = []
+"""Of a database server, if one was named."""
+
+
+@contextmanager
+def store_for(folder: Path) -> Iterator[str]:
+    """Make a place for a store, and clear it away."""
+    if not ADDRESS:
+        yield str(folder / "store.db")
+        return
+    import psycopg  # noqa: PLC0415
+
+    name = f"freewill_{secrets.token_hex(4)}"
+    with psycopg.connect(ADDRESS[0], autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        try:
+            yield urlsplit(ADDRESS[0])._replace(path=f"/{name}").geturl()
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def reports(survey: Survey, many: int, rng: np.random.Generator) -> list[dict[str, Any]]:
@@ -210,6 +238,11 @@ KINDS: dict[str, Callable[[], None]] = {
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("--store", action="append", help="a database of PostgreSQL, by its address")
+    given = parser.parse_args()
+    ADDRESS += given.store or []
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    for asked in sys.argv[1:] or KINDS:
+    for asked in given.kinds or KINDS:
         KINDS[asked]()

@@ -1,5 +1,7 @@
 """What tests share, made once a process: Spark, and a folder of values, reports and evidence."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,10 @@ from cli_cases import AGES, CITY, MENU, OFFERED, run
 from freewill import plots
 from freewill.survey import Survey
 from problems import uniform_evidence
-from report_cases import spark_missing
+from report_cases import QUICK_JAVA, spark_missing
+
+for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+    os.environ.setdefault(variable, QUICK_JAVA)
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +27,8 @@ def spark():
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "2",
             "spark.driver.memory": "1g",
+            # As little as a pass may send to the driver, whatever the partitions.
+            "spark.driver.maxResultSize": "16m",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.log.level": "OFF",

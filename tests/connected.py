@@ -16,7 +16,8 @@ from report_cases import drawn, expected, faulty_table, menu_survey, stored, wid
 
 def main(folder: str) -> None:
     """Start a server here, and read through it."""
-    spark = fw.spark_session({"spark.remote": "local[2]", "spark.sql.shuffle.partitions": "2"})
+    options = {"spark.remote": "local[2]", "spark.ui.enabled": "false"}
+    spark = fw.spark_session({**options, "spark.sql.shuffle.partitions": "2"})
     if "connect" not in type(spark).__module__:
         raise TypeError(f"{type(spark)} is no session of Spark Connect")
     for kind in ("parquet", "csv", "ndjson", "arrow", "pandas"):

@@ -1,12 +1,14 @@
 """Commands killed while they write, two at once and on a full disk: `kills.py FOLDER COUNT`.
 
-Python is started once and forked for every run, so that most of a run is work that can be
-interrupted. What is found under the output's name afterwards is either what stood there before or
-complete, and what was read is as it was; what a killed run left beside it is gone with the next
-one. Else an error says which run it was.
+Python is started and loads its modules once, and is forked for every run, so that most of a run is
+work that can be interrupted. What is found under the output's name afterwards is either what stood
+there before or complete, and what was read is as it was; what a killed run left beside it is gone
+with the next one. Else an error says which run it was.
 """
 
+import contextlib
 import hashlib
+import io
 import os
 import random
 import resource
@@ -15,9 +17,13 @@ import sys
 import time
 from pathlib import Path
 
+import duckdb  # noqa: F401 (loaded once, not in every fork)
 import numpy as np
+import pandas as pd  # noqa: F401
+import pyarrow.dataset  # noqa: F401
 
 import freewill as fw
+from freewill.cli import collect, merge, obfuscate  # noqa: F401
 from freewill.cli.application import main
 from freewill.survey import Survey
 
@@ -131,6 +137,9 @@ def tried(folder: Path, command: str, count: int, draw: random.Random) -> dict[s
 def run(folder: Path, count: int) -> None:
     """Try all commands, each on what the one before it has written."""
     inputs(folder)
+    sys.argv = ["freewill", "collect", "--help"]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        main()
     for command, name in (("obfuscate", "reports"), ("collect", "evidence"), ("merge", "week")):
         ends = tried(folder, command, count, random.Random(count))
         sys.stdout.write(f"{command}: {ends}\n")

@@ -18,6 +18,7 @@ import pyspark
 
 import freewill as fw
 from freewill.reports import read
+from report_cases import QUICK_JAVA
 
 HOST = "127.0.0.1"
 LINE = fw.Linear(0, 29)
@@ -82,6 +83,7 @@ def main(folder: Path) -> None:
             {
                 "spark.master": master,
                 "spark.executor.memory": "500m",
+                "spark.executor.extraJavaOptions": QUICK_JAVA,
                 "spark.driver.host": HOST,
                 "spark.driver.bindAddress": HOST,
                 "spark.ui.enabled": "false",

@@ -161,6 +161,10 @@ def as_frame(table: pa.Table, kind: str) -> object:
     return table
 
 
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+"""Spark runs for seconds here: over before Java's second compiler has paid for itself."""
+
+
 def spark_missing() -> str | None:
     """Say why Spark cannot run here, if it cannot."""
     if importlib.util.find_spec("pyspark") is None:

@@ -1,11 +1,13 @@
-"""A collector killed at random moments while reports come in: `service_kills.py FOLDER COUNT WAY`.
+"""Collectors killed at random moments while reports come in: `service_kills.py STORE COUNT WAY`.
 
-The server is forked, so that it is there at once, and killed by SIGKILL. Clients send one report or
-many at a time and, when the line breaks, send what was not acknowledged again with the same ids. No
-report that was acknowledged may be gone after a kill, and in the end the store must hold every
-report once. Else an error says which kill it was. The way is how ids are written: `rows` sends few
-reports at a time, `runs` many, and `buckets` makes the places of ids so small that each group moves
-some of them on.
+The store is a file, of one collector, or a database of PostgreSQL that two of them share. They are
+forked, so that they are there at once, and killed by SIGKILL, one at a time. Clients send one
+report or many at a time, some of them twice, to whichever collector, and when the line breaks or
+the answer is 503 they send what was not acknowledged again with the same ids. No report that was
+acknowledged may be gone after a kill, and in the end the store must hold every report once. Else
+an error says which kill it was. The database may be restarted meanwhile. The way is how ids are
+written: `rows` sends few reports at a time, `runs` many, and `buckets` makes the places of ids so
+small that each group moves some of them on.
 """
 
 import asyncio
@@ -14,17 +16,19 @@ import os
 import random
 import signal
 import sys
+import time
 from contextlib import ExitStack
-from pathlib import Path
 
 import numpy as np
+import uvicorn  # noqa: F401 (loaded once, not in every fork)
 
 import freewill as fw
-from freewill.service import ids
+from freewill.service import app, ids  # noqa: F401
 from freewill.service.kept import evidence_of, kept_surveys, people_of
+from freewill.service.postgres import PREFIXES
+from freewill.service.refusals import StoreBusyError
 from freewill.service.serving import Settings, serve
-from freewill.service.sqlite import reading
-from freewill.service.stores import read_store
+from freewill.service.stores import read_store, view_store
 from freewill.service.surveys import survey_id
 from freewill.survey import Survey
 from service_cases import stored_ids
@@ -35,6 +39,8 @@ CONNECTIONS = 12
 WAYS = {"rows": [1, 1, 1, 7, 60], "runs": [1, 7, 1500, 2500], "buckets": [1, 1, 7, 60, 300]}
 """How many reports are sent at a time."""
 SMALL = {"_LARGE": 50, "_MOST_LOOSE": 200, "_MOST_FRESH": 500, "_BUCKET": 16, "_AT_ONCE": 64}
+AWAY = 3
+"""How a server ends that could not put the store in order, for the database was away."""
 
 
 def check(found: bool, what: str) -> None:
@@ -42,7 +48,17 @@ def check(found: bool, what: str) -> None:
         raise ValueError(what)
 
 
-def started(store: Path) -> tuple[int, int]:
+def patiently(work):
+    """Do some work, again if the database is away just then."""
+    for _ in range(200):
+        try:
+            return work()
+        except StoreBusyError:
+            time.sleep(0.05)
+    raise ValueError("the database did not come back")
+
+
+def started(store: str) -> tuple[int, int]:
     """Serve in a fork; return its process and its port."""
     ear, mouth = os.pipe()
     process = os.fork()
@@ -54,8 +70,11 @@ def started(store: Path) -> tuple[int, int]:
             def tell(what):
                 os.write(mouth, what.root.encode() + b"\n")
 
-            serve({"survey": SURVEY}, Settings(port=0, store=str(store)), tell)
+            patiently(lambda: serve({"survey": SURVEY}, Settings(port=0, store=store), tell))
             code = 0
+        except BrokenPipeError:
+            # Started again, for the database went away when the store was to be put in order.
+            code = AWAY
         finally:
             os._exit(code)
     os.close(mouth)
@@ -66,10 +85,10 @@ def started(store: Path) -> tuple[int, int]:
 
 
 class People:
-    """Reports to be sent, those on their way and those that were acknowledged."""
+    """Reports to be sent, those on their way and the ids of those that were acknowledged."""
 
     def __init__(self, rng: np.random.Generator, sizes: list[int]) -> None:
-        self.rng, self.sizes, self.acknowledged = rng, sizes, 0
+        self.rng, self.sizes, self.acknowledged = rng, sizes, set()
         self.all, self.waiting = [], []
 
     def more(self, many: int) -> None:
@@ -83,14 +102,15 @@ class People:
         self.rng.shuffle(self.waiting)
 
     def take(self) -> list[dict]:
-        """Take one report, or some, to send."""
+        """Take one report, or some, to send; some are left for the next one to send as well."""
         many = int(self.rng.choice(self.sizes))
         some = self.waiting[-many:]
-        del self.waiting[-many:]
+        if self.rng.random() < 0.8:
+            del self.waiting[-many:]
         return some
 
 
-async def send(port: int, people: People) -> None:
+async def send(port: int, people: People, away: bool) -> None:
     """Send what waits over one connection, until it breaks or nothing waits."""
     path = f"/v1/surveys/{survey_id(SURVEY)}/reports"
     some: list[dict] = []
@@ -103,30 +123,38 @@ async def send(port: int, people: People) -> None:
             answer = await reader.readuntil(b"\r\n\r\n")
             length = int(answer.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
             told = json.loads(await reader.readexactly(length))
+            if away and answer[9:12] == b"503":
+                people.waiting += some
+                await asyncio.sleep(0.02)
+                continue
             check(answer[9:12] == b"200", f"an answer {answer[:40]!r} {told}")
             check(told["stored"] + told["known"] == len(some), f"{told} of {len(some)}")
-            people.acknowledged += len(some)
+            people.acknowledged.update(one["report_id"] for one in some)
             some = []
         writer.close()
     except (ConnectionError, asyncio.IncompleteReadError):
         people.waiting += some
 
 
-async def round_of(port: int, people: People, process: int, moment: tuple | None) -> None:
-    """Send over some connections; kill the server so long after so many were acknowledged."""
-    sending = [asyncio.create_task(send(port, people)) for _ in range(CONNECTIONS)]
+async def round_of(ports: list[int], people: People, victim: int, moment: tuple | None) -> None:
+    """Send over some connections; kill a server so long after so many were acknowledged."""
+    sending = [
+        asyncio.create_task(send(ports[place % len(ports)], people, len(ports) > 1))
+        for place in range(CONNECTIONS)
+    ]
     if moment is not None:
-        enough = people.acknowledged + moment[0]
-        while people.acknowledged < enough and not all(task.done() for task in sending):
+        enough = len(people.acknowledged) + moment[0]
+        while len(people.acknowledged) < enough and not all(task.done() for task in sending):
             await asyncio.sleep(0.001)
         await asyncio.sleep(moment[1])
-        os.kill(process, signal.SIGKILL)
+        os.kill(victim, signal.SIGKILL)
     await asyncio.gather(*sending)
 
 
-def stored(store: Path) -> int:
+def stored(store: str) -> int:
     """Return how many people are in the store, counted in three ways that agree."""
-    with reading(store) as view:
+    with ExitStack() as stack:
+        view = view_store(store, stack)
         kept = kept_surveys(view)[survey_id(SURVEY)]
         found = evidence_of(view, kept).people
         keys = [key for key, _ in stored_ids(view)]
@@ -135,38 +163,43 @@ def stored(store: Path) -> int:
     return found
 
 
-def main(folder: Path, count: int, way: str) -> None:
-    draw, store = random.Random(count), folder / "store.db"
-    people = People(np.random.default_rng(count), WAYS[way])
+def main(store: str, count: int, way: str) -> None:
+    draw, people = random.Random(count), People(np.random.default_rng(count), WAYS[way])
     if way == "buckets":
         for name, size in SMALL.items():
             setattr(ids, name, size)
+    many = 2 if store.startswith(PREFIXES) else 1
+    servers: list[tuple[int, int]] = []
     for number in range(count):
         people.more(6000 if way == "runs" else 2000)
-        process, port = started(store)
+        servers += [started(store) for _ in range(many - len(servers))]
+        victim = servers.pop(draw.randrange(many))
+        ports = [port for _, port in [*servers, victim]]
         # Anywhere from before the first commit to many commits later, and at any point of one.
         moment = (draw.choice([0, draw.randrange(1500)]), 0.02 * draw.random())
-        asyncio.run(round_of(port, people, process, moment))
-        os.waitpid(process, 0)
-        found = stored(store)
-        told = f"kill {number}: {found:,} stored, {people.acknowledged:,} acknowledged"
-        check(people.acknowledged <= found <= len(people.all), told)
-    process, port = started(store)
-    asyncio.run(round_of(port, people, process, None))
-    os.kill(process, signal.SIGTERM)
-    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    check(code == 0, f"the server ended with {code}")
+        asyncio.run(round_of(ports, people, victim[0], moment))
+        os.waitpid(victim[0], 0)
+        found = patiently(lambda: stored(store))
+        told = f"kill {number}: {found:,} stored, {len(people.acknowledged):,} acknowledged"
+        check(len(people.acknowledged) <= found <= len(people.all), told)
+    servers += [started(store) for _ in range(many - len(servers))]
+    asyncio.run(round_of([port for _, port in servers], people, 0, None))
+    for process, _ in servers:
+        os.kill(process, signal.SIGTERM)
+    for process, _ in servers:
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        check(code == 0 or (many > 1 and code == AWAY), f"a server ended with {code}")
     check(not people.waiting, "reports that were never acknowledged")
-    check(stored(store) == len(people.all), "reports lost or counted twice in the end")
+    check(patiently(lambda: stored(store)) == len(people.all), "reports lost or counted twice")
     with ExitStack() as stack:
-        found = read_store(store, SURVEY, stack)
+        found = patiently(lambda: read_store(store, SURVEY, stack))
         by_id = {m.id: (m, []) for m in SURVEY.mechanisms.values()}
         for mechanism, one in people.all:
             by_id[mechanism.id][1].append(one)
         expected = fw.collect([(m, np.array(some)) for m, some in by_id.values()])
         check(found == expected, "other reports than were sent")
-    sys.stdout.write(f"{count} kills, {len(people.all):,} reports, each there once ({way})\n")
+    sys.stdout.write(f"{count} kills, {len(people.all):,} reports, each there once\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] if sys.argv[3:] else "rows")
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3] if sys.argv[3:] else "rows")

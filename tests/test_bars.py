@@ -12,7 +12,7 @@ import freewill as fw
 
 pty = pytest.importorskip("pty")
 
-GRID = fw.Grid(40, 40, cell=0.5)
+GRID = fw.Grid(20, 20, cell=0.5)
 LINE = fw.Linear(0, 29)
 IMPATIENT = """
 import sys

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import driver_limit
 import freewill as fw
 from freewill.errors import ReportError
 from freewill.reports import read, save_evidence
@@ -109,10 +110,14 @@ def test_workers_without_freewill_are_told_as_that(tmp_path):
 
 
 @needs_spark
-def test_the_driver_receives_one_result_whatever_the_partitions(tmp_path):
-    # Half of 600 x 600 numbers is 1.4 MB; 40 of them are too many. In a long night, 2,000 x 2,000.
-    size, limit, much = (600, 16, "1,44") if TIMES == 1 else (2000, 64, "16,0")
-    result, refused = said("driver_limit.py", tmp_path, str(size), f"{limit}m").splitlines()
+def test_the_driver_receives_one_result_whatever_the_partitions(spark, tmp_path):
+    # Half of 600 x 600 numbers is 1.4 MB; 16 of them are too many. In a long night, 2,000 x 2,000.
+    if TIMES == 1:
+        limit, much, (result, refused) = 16, "1,44", driver_limit.passed(spark, tmp_path, 600, 16)
+    else:
+        limit, much = 64, "16,0"
+        more = ("2000", f"{limit}m", "40")
+        result, refused = said("driver_limit.py", tmp_path, *more).splitlines()
     assert result.startswith(f"1 result of {much}")
     assert f"bigger than spark.driver.maxResultSize ({limit}.0 MiB)" in refused
     assert "raise spark.driver.maxResultSize" in refused

@@ -25,7 +25,7 @@ KILLS = 2 * int(os.environ.get("FREEWILL_FUZZ", "1"))
 @pytest.mark.parametrize("way", ["rows", "runs", "buckets"])
 def test_kills_lose_nothing_acknowledged_and_count_nothing_twice(tmp_path, way):
     script = Path(__file__).with_name("service_kills.py")
-    command = [sys.executable, str(script), str(tmp_path), str(KILLS), way]
+    command = [sys.executable, str(script), str(tmp_path / "store.db"), str(KILLS), way]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=3000)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith(f"{KILLS} kills")
@@ -78,6 +78,23 @@ def test_the_command_shows_its_token_once_serves_and_ends_in_order(tmp_path, sur
     out = tmp_path / "evidence.parquet"
     run("collect", store, "-s", survey, "-o", out)
     assert load_evidence(out).people == 240
+
+
+@needs_serve
+def test_a_signal_that_comes_as_soon_as_the_address_is_told_ends_the_server(tmp_path, survey):
+    """It was lost, between the server's handlers and ours, and the server ran on."""
+    script = (
+        "import os, signal\n"
+        "from freewill.service.serving import Settings, serve\n"
+        "from freewill.survey import Survey\n"
+        f"settings = Settings(port=0, store={str(tmp_path / 'store.db')!r})\n"
+        f"survey = Survey.load({str(survey)!r})\n"
+        "serve({'survey': survey}, settings, lambda _: os.kill(os.getpid(), signal.SIGTERM))\n"
+        "print('in order')\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "in order\n"), done.stderr
 
 
 @needs_serve

@@ -25,7 +25,7 @@ from freewill.errors import ReportError, several
 from freewill.progress import progress
 from freewill.reports import Reading, read, save_evidence
 from freewill.reports.copies import refuse_copies
-from freewill.service.stores import is_store, read_store
+from freewill.service.stores import is_store, read_store, shown_store
 from freewill.survey import Survey
 
 
@@ -86,7 +86,7 @@ def _from_store(sources: list[str], survey: Survey, holding: ExitStack) -> Readi
         return None
     if len(sources) > 1:
         raise ReportError(
-            f"{stores[0].split('@')[-1]} is a server's store, which is read by itself. Collect the "
+            f"{shown_store(stores[0])} is a server's store, which is read by itself. Collect the "
             f"others apart, and add the evidence together with `freewill merge`."
         )
     evidence = read_store(stores[0], survey, holding)

@@ -121,10 +121,10 @@ def serve(
             sys.setswitchinterval(_TURN_SECONDS)
             host, port = listener.getsockname()[:2]
             root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            ids = {name: survey_id(survey) for name, survey in surveys.items()}
-            started(Started(root, ids, token))
+            told = Started(root, {name: survey_id(one) for name, one in surveys.items()}, token)
             try:
-                with _undisturbed():
+                with _undisturbed(server):
+                    started(told)
                     server.run(sockets=[listener])
             finally:
                 made.stop()
@@ -134,9 +134,16 @@ def serve(
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let signals end the server, and not the process before it has put everything away."""
-    before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGINT, signal.SIGTERM)}
+def _undisturbed(server: Any) -> Iterator[None]:
+    """Let signals end the server, and not the process before it has put everything away.
+
+    The server has handlers of its own while it runs; one that comes before that must not be lost.
+    """
+
+    def end(*_: Any) -> None:
+        server.should_exit = True
+
+    before = {one: signal.signal(one, end) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -100,10 +100,13 @@ class Store:
         """The hash of the administrator's token; empty where there is none yet."""
         return self._fact("token")
 
-    def set_token_hash(self, digest: bytes) -> None:
-        """Keep the hash of a token, instead of the one before."""
+    def set_token_hash(self, digest: bytes, *, first: bool = False) -> bool:
+        """Keep the hash of a token, instead of the one before or only if it is the first."""
         with self._writing():
+            if first and self.token_hash:
+                return False
             self._database.run("UPDATE facts SET fact = ? WHERE name = ?", [(digest, "token")])
+        return True
 
     def add(self, survey: Survey) -> dict[str, int]:
         """Take in a survey, unless it is there; return the numbers of its mechanisms by their ids.

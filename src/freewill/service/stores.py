@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from freewill.evidence import Evidence
-from freewill.service import postgres, sqlite
+from freewill.service import connections, postgres, sqlite
 from freewill.service.database import Reader
 from freewill.service.kept import evidence_of, kept_surveys
 from freewill.service.refusals import StoreError
@@ -37,7 +37,7 @@ def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidenc
 
     A server may be writing to it meanwhile.
     """
-    view = _view(str(where), holding)
+    view = view_store(str(where), holding)
     found = kept_surveys(view)
     own = survey_id(survey)
     if own not in found:
@@ -49,7 +49,17 @@ def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidenc
     return evidence_of(view, found[own])
 
 
-def _view(where: str, holding: ExitStack) -> Reader:
+def shown_store(where: str) -> str:
+    """Return where a store lies, without a password.
+
+    >>> shown_store("people.db"), shown_store("postgresql:///people?password=secret")
+    ('people.db', 'postgresql:///people')
+    """
+    return connections.shown_url(where) if where.startswith(postgres.PREFIXES) else where
+
+
+def view_store(where: str, holding: ExitStack) -> Reader:
+    """View a store as it is now, for as long as the stack."""
     if where.startswith(postgres.PREFIXES):
         return holding.enter_context(postgres.reading(where))
     path = Path(where)

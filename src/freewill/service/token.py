@@ -10,8 +10,12 @@ _BYTES = 32
 
 
 def first_token(store: Store) -> str | None:
-    """Return a new token if the store has none yet: this is the one time that it can be shown."""
-    return None if store.token_hash else new_token(store)
+    """Return a new token if the store has none yet: this is the one time that it can be shown.
+
+    Of several collectors that start at once, one makes it.
+    """
+    token = secrets.token_urlsafe(_BYTES)
+    return token if store.set_token_hash(digest(token), first=True) else None
 
 
 def new_token(store: Store) -> str:

@@ -154,5 +154,5 @@ def _failure(error: Exception) -> RefusedError:
     if isinstance(error, StoreFullError):
         return refused(507, "the collector's disk is full", again)
     if isinstance(error, StoreBusyError):
-        return busy("the collector's store is held by another process")
+        return busy("the collector's store is held by another process, or is away")
     return refused(500, f"the collector could not store this ({type(error).__name__})", again)
