@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test coverage check mutants stress fuzz choice release bench spark clean
+.PHONY: help demo test coverage check mutants stress fuzz choice release bench spark service clean
 
 help:
-	@echo "make demo      simulate free-will privacy on a line and on a city grid"
+	@echo "make demo      simulate free-will privacy, then a tour of the collector"
 	@echo "make test      style, types, layering, tests and doctests"
 	@echo "make check     style, types and layering only"
 	@echo "make coverage  make test, and fail if too few branches run"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench     speed and accuracy beside the rivals"
 	@echo "make choice    every solver on every structure and size, beside the one that is chosen"
 	@echo "make spark     add Spark to .venv (its tests and commands also need Java 17)"
+	@echo "make service   add what all of the collector's tests need (and PostgreSQL, Node, Chromium)"
 
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Freewill needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11 ...")'
@@ -28,6 +29,7 @@ $(READY): requirements/dev.txt pyproject.toml
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/tour.py
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -71,6 +73,9 @@ release: $(READY)
 
 spark: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/spark.txt
+
+service: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/service.txt
 
 choice: $(READY)
 	$(BIN)/python -m benchmarks.choice

@@ -23,10 +23,13 @@ def asked(path, *answers, code=0):
 
 def test_questions_make_a_survey_and_ask_again_where_an_answer_is_wrong(tmp_path):
     path = tmp_path / "ages.json"
-    result = asked(path, "?", "0..99", "far", "20,-1", "20, 5", "very careful", "")
+    answers = ("How old are you?", "\u202eAges", "Ages", "?", "0..99", "far", "20,-1", "20, 5")
+    result = asked(path, *answers, "very careful", "")
     assert "is not a number" in result.output
+    assert "nobody sees" in result.output
     assert f"freewill serve {path}" in " ".join(result.output.split())
     survey = fw.Survey.load(path)
+    assert (survey.question, survey.title) == ("How old are you?", "Ages")
     assert survey.alphabet == fw.Linear(0, 99)
     assert list(survey.mechanisms) == ["very careful", "balanced"]
     losses = [mechanism.quality_loss() for mechanism in survey.mechanisms.values()]
@@ -35,8 +38,9 @@ def test_questions_make_a_survey_and_ask_again_where_an_answer_is_wrong(tmp_path
 
 def test_words_are_offered_epsilons(tmp_path):
     path = tmp_path / "menu.json"
-    asked(path, "yes,no,won't say", "", "", "", "")
+    asked(path, "", "", "yes,no,won't say", "", "", "", "")
     survey = fw.Survey.load(path)
+    assert (survey.question, survey.title) == (None, None)
     assert [m.epsilon for m in survey.mechanisms.values()] == [0.5, 1.0, 2.0]
     assert list(survey.mechanisms) == ["careful", "balanced", "relaxed"]
     assert all(audit(m).holds for m in survey.mechanisms.values())
@@ -50,8 +54,12 @@ def test_options_answer_for_scripts(tmp_path):
     assert told["survey"] == survey.spec() == json.loads(path.read_text())
     assert survey.alphabet == fw.Grid.box(37.7228, 37.7946, -122.5153, -122.3789, 24, 16)
     assert survey.mechanisms["half the town"].quality_loss() == pytest.approx(2, rel=1e-4)
-    run("init", tmp_path / "line.json", "-a", "0..9", "--epsilon", "-l", "a=b=1")
-    assert list(fw.Survey.load(tmp_path / "line.json").mechanisms) == ["a=b"]
+    line = ("init", tmp_path / "line.json", "-a", "0..9", "--epsilon", "-l", "a=b=1")
+    run(*line, "-q", "How many?", "--title", "Numbers")
+    made = fw.Survey.load(tmp_path / "line.json")
+    assert list(made.mechanisms) == ["a=b"]
+    assert (made.question, made.title) == ("How many?", "Numbers")
+    assert "not blank" in refused(*line, "--force", "-q", " ")
 
 
 def test_what_cannot_be_made_says_why_and_writes_nothing(tmp_path):

@@ -3,15 +3,16 @@
 import asyncio
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import freewill as fw
-from freewill.outputs import Reason
+from freewill.outputs import Reason, unmarked
 from freewill.reports.batches import longest_report
 from freewill.reports.sent import SentReader
 from freewill.service.surveys import survey_id
-from service_cases import ID, SHY, SURVEY, needs_serve, sent, served, stored
+from service_cases import ID, MENU, SHY, SURVEY, needs_serve, sent, served, stored
 
 pytestmark = needs_serve
 
@@ -68,7 +69,78 @@ def test_an_id_with_another_report_is_refused_with_all_that_came_with_it(path):
     served(work, path)
 
 
+LABELS = fw.Categorical(["0", "1", "value:0", "07", ""])
+PLACES = fw.Grid(4, 3, bounds=(37.7, 37.8, -122.5, -122.4))
+OTHERS = [
+    SURVEY,
+    SHY,
+    fw.Survey(LABELS, {"k": fw.KRR(LABELS, 1.0), "bits": fw.RAPPOR(LABELS, 1.0)}),
+    fw.Survey(fw.Linear(1900, 2000, step=10), {"k": fw.KRR(fw.Linear(1900, 2000, step=10), 1.0)}),
+    fw.Survey(PLACES, {"p": fw.PlanarGeometric(PLACES, 1.0), "bits": fw.RAPPOR(PLACES, 3.0)}),
+    fw.Survey(MENU, {"two signs": fw.Matrix(MENU, [[1, 0], [0.5, 0.5], [0, 1]])}),
+]
+
+
+@pytest.mark.parametrize("survey", OTHERS, ids=str)
+def test_the_row_of_a_device_is_taken_as_it_is(path, survey):
+    rows = [
+        fw.Device(survey).row(value, choice)
+        for choice in survey.mechanisms
+        for value in survey.alphabet.decode(np.arange(min(survey.alphabet.size, 5))).tolist()
+    ]
+    spaces = {name: m.output_space for name, m in survey.mechanisms.items()}
+    expected = fw.collect(
+        [
+            (survey.mechanisms[name], decoded_values(spaces[name], of(rows, name)))
+            for name in survey.mechanisms
+        ]
+    )
+
+    async def work(client):
+        first, *rest = ({**row} for row in rows)
+        assert (await client.post(first)).json == {"stored": 1, "known": 0}
+        lines = "\n".join(map(json.dumps, [first, *rest])).encode()
+        told = (await client.post(lines, kind="application/x-ndjson")).json
+        assert told == {"stored": len(rest), "known": 1}
+        # Beside reports, and as reports themselves: the same.
+        marked = [
+            {
+                "mechanism": r["mechanism"],
+                "report": f"value:{r['value']}",
+                "report_id": r["report_id"],
+            }
+            for r in rows
+        ]
+        assert (await client.post([*rest, *marked, first])).json["known"] == 2 * len(rows)
+        assert client.made.store.evidence(client.survey) == expected
+
+    served(work, path, survey)
+
+
+def of(rows, name):
+    return [row["value"] for row in rows if row["mechanism"] == name]
+
+
+def decoded_values(space, texts):
+    found = space.decode(unmarked(space, pa.array([f"value:{text}" for text in texts])))
+    assert not found.bad
+    return found.outputs
+
+
+def row(mechanism, value, **more):
+    return {"mechanism": mechanism, "value": value, "report_id": "0" * 32, **more}
+
+
 WRONG = [
+    (row("relaxed", "100"), Reason.NO_VALUE),
+    (row("relaxed", "value:7"), Reason.NO_VALUE),
+    (row("relaxed", ""), Reason.NO_VALUE),
+    (row("bits", "value:" + "00" * 13), Reason.WRONG_LENGTH),
+    (row("bits", "00" * 12), Reason.WRONG_LENGTH),
+    (row("relaxed", 7), "value"),
+    (row("relaxed", None), "value"),
+    (row("relaxed", "7", report=7), "both `report` and `value`"),
+    ({"mechanism": "relaxed", "report_id": "0" * 32}, "neither `report` nor `value`"),
     (sent("relaxed", 100), Reason.OUT_OF_RANGE),
     (sent("relaxed", -1), Reason.OUT_OF_RANGE),
     (sent("relaxed", 2**63), Reason.OUT_OF_RANGE),

@@ -47,7 +47,8 @@ def test_the_command_shows_its_token_once_serves_and_ends_in_order(tmp_path, sur
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
-            address = process.stdout.readline().split(": ", 1)[1].strip()
+            page = process.stdout.readline().split(": ", 1)[1].strip()
+            address = page.replace("/surveys/", "/v1/surveys/")
             if not tokens:
                 tokens.append(process.stdout.readline().split()[-1])
             for one in (rows[start : start + 119], rows[start + 119]):

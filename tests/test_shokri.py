@@ -351,3 +351,14 @@ def test_a_threshold_below_the_cheapest_law_is_refused():
 def test_alphabets_without_structure_have_a_limit():
     with pytest.raises(fw.LawError, match="coarser"):
         fw.Shokri(fw.Linear(0, 5000), 10.0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("weight", [1e-9, 1e-15, 1e-100])
+def test_a_value_that_hardly_anyone_has_is_beyond_the_centre_and_says_so(weight):
+    prior = np.ones(10)
+    prior[3] = weight
+    given = {"quality_loss": 2.0, "prior": prior / prior.sum()}
+    with pytest.raises(fw.LawError, match="Use the max-entropy selection"):
+        _ = fw.Shokri(fw.Linear(0, 9), selection="centre", **given).matrix
+    assert fw.Shokri(fw.Linear(0, 9), **given).gap < 1e-6

@@ -15,12 +15,13 @@ from freewill.cli.options import (
     parse_alphabet,
 )
 from freewill.cli.show import say, say_json, table
-from freewill.errors import FreewillError, ParameterError, printable
+from freewill.errors import FreewillError, ParameterError, SurveyError, printable
 from freewill.inference.distance import diameter
 from freewill.inference.planning.menus import Promise, candidates
 from freewill.mechanisms import Mechanism
 from freewill.mechanisms.base import brief
 from freewill.survey import Survey
+from freewill.wording import LONGEST_TITLE, checked_text
 
 _NAMES = ("careful", "balanced", "relaxed")
 _EPSILONS = (0.5, 1.0, 2.0)
@@ -56,29 +57,37 @@ def init(
             "--distance/--epsilon",
         ),
     ] = None,
+    question: Annotated[
+        str | None, option("The question, as people read it on their page.", "--question", "-q")
+    ] = None,
+    title: Annotated[str | None, option("The title of that page.", "--title")] = None,
     force: Annotated[bool, option("Replace a file that is there.", "--force")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a survey, by questions or by options, so that nobody writes JSON by hand.
 
-    What is not given as an option is asked for. At each level people are offered one mechanism: on
+    What is not given as an option is asked for; question and title, which may be left out, where
+    the answers are. At each level people are offered one mechanism: on
     lines and maps, with levels as distances, geometric noise that moves a report so far on average;
     with levels as epsilons, k-RR where there are few values and RAPPOR where there are many.
 
     Example:
 
         freewill init survey.json
-        freewill init ages.json -a 0..99 --distance -l careful=20 -l relaxed=5
+        freewill init ages.json -a "0..99[year]" -l careful=20 -l relaxed=5 -q "How old are you?"
     """
     check_target(out, (".json",), "a survey")
     if out.exists() and not force:
         raise ParameterError(f"{out} is there already: choose another name, or give --force.")
+    if alphabet is None:
+        question = question or _asked_text("The question, as people read it", "question")
+        title = title or _asked_text("A title for their page", "title")
     values = _asked_alphabet() if alphabet is None else parse_alphabet(alphabet)
     promise = _promise(values, distance)
     levels = _asked_levels(values, promise) if not level else [_parsed(one) for one in level]
     _refuse_twice(levels)
     offered = {name: offer(values, number, promise) for name, number in levels}
-    survey = Survey(values, offered)
+    survey = Survey(values, offered, title, question)
     survey.save(out)
     if as_json:
         say_json({"out": str(out), "survey": survey.spec()})
@@ -119,7 +128,7 @@ def _promise(alphabet: Alphabet, distance: bool | None) -> Promise:
 def _asked_alphabet() -> Alphabet:
     say(
         "What may people answer?\n"
-        "  numbers on a line     0..99, or 1920..2020:10 in steps\n"
+        "  numbers on a line     0..99[year], or 1920..2020:10 in steps\n"
         "  words                 yes,no,won't say\n"
         "  places on a plane     24x16x0.5 (columns, rows, km a cell)\n"
         "  places on a map       24x16@37.72,37.79,-122.52,-122.38 (south, north, west, east)"
@@ -127,6 +136,16 @@ def _asked_alphabet() -> Alphabet:
     while True:
         try:
             return parse_alphabet(typer.prompt("answers", type=str).strip())
+        except FreewillError as error:
+            say(f"  {error}")
+
+
+def _asked_text(what: str, name: str) -> str | None:
+    """Ask for a text, which may be left out."""
+    while True:
+        text = str(typer.prompt(f"{what} (Enter: none)", "", type=str, show_default=False)).strip()
+        try:
+            return checked_text(text, name, LONGEST_TITLE, SurveyError) if text else None
         except FreewillError as error:
             say(f"  {error}")
 

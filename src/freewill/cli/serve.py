@@ -33,6 +33,7 @@ def serve(
 ) -> None:
     """Collect reports for surveys over HTTP, until it is told to end (Ctrl-C, SIGTERM).
 
+    People answer on a page of their own, on which noise is drawn, and you watch on a dashboard.
     A report is acknowledged when it is on the disk, and counts once however often it is sent. Only
     counts, ids and days are kept: no addresses, no times, no order. The first start makes a token
     for the administrator (estimates, evidence, closing a survey) and shows it once. Needs
@@ -51,10 +52,11 @@ def serve(
 
 
 def _show(started: Started) -> None:
-    for name, address in started.addresses.items():
-        say(f"{name}: {address}")
+    for name in started.surveys:
+        say(f"{name}: {started.page(name)}")
     if started.token is not None:
         say(
             f"administrator's token, shown this once: {started.token}\n"
             f"keep it where others cannot read it; --new-token makes another."
         )
+    say("people answer at these addresses; with /dashboard behind one you watch it. Ctrl-C stops.")

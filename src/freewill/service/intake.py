@@ -1,13 +1,14 @@
 """What comes in: bodies of JSON into checked reports, by msgspec and by the library's own rules."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from freewill.errors import several, shown
 from freewill.mechanisms import Mechanism
-from freewill.outputs import Reason
+from freewill.outputs import VALUE, Reason
 from freewill.reports.batches import longest_report
 from freewill.reports.sent import SentReader
 from freewill.service.marks import ID_BYTES
@@ -30,8 +31,28 @@ class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     report_id: str
 
 
-_ONE_OR_MANY = msgspec.json.Decoder(Sent | list[Sent])
-_LINE = msgspec.json.Decoder(Sent)
+class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A report as it is sent, or the row that a device gives: `value` in place of `report`."""
+
+    mechanism: str
+    report_id: str
+    report: int | str | msgspec.UnsetType = msgspec.UNSET
+    value: str | msgspec.UnsetType = msgspec.UNSET
+
+    def sent(self) -> Sent:
+        """Return what is read of it: behind `value:` stands a value, also where it is digits."""
+        if (self.report is msgspec.UNSET) == (self.value is msgspec.UNSET):
+            neither = self.report is msgspec.UNSET
+            raise msgspec.ValidationError(
+                f"{'neither' if neither else 'both'} `report` {'nor' if neither else 'and'} "
+                "`value`: expected one of them"
+            )
+        report = f"{VALUE}{self.value}" if self.report is msgspec.UNSET else self.report
+        return Sent(self.mechanism, report, self.report_id)
+
+
+_SENT = msgspec.json.Decoder(Sent | list[Sent]), msgspec.json.Decoder(Sent)
+_ROWS = msgspec.json.Decoder(_Row | list[_Row]), msgspec.json.Decoder(_Row)
 
 
 def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
@@ -39,21 +60,20 @@ def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
 
     >>> decoded(b'{"mechanism": "coin", "report": 1, "report_id": "00"}', lines=False)
     [Sent(mechanism='coin', report=1, report_id='00')]
+    >>> decoded(b'{"mechanism": "coin", "value": "no", "report_id": "00"}', lines=False)
+    [Sent(mechanism='coin', report='value:no', report_id='00')]
     """
     advice = (
         'Send {"mechanism": name, "report": index or text, "report_id": 32 hexadecimal digits}, '
-        "or an array of such objects, or one a line as application/x-ndjson. See "
-        "/v1/openapi.json."
+        'or "value", a text, in place of "report"; or an array of such objects, or one a line as '
+        "application/x-ndjson. See /v1/openapi.json."
     )
     try:
-        # Line by line: by itself msgspec also takes an object that goes on in the next line.
-        rows = filter(None, map(bytes.strip, bytes(body).split(b"\n"))) if lines else ()
-        found = list(map(_LINE.decode, rows)) if lines else _ONE_OR_MANY.decode(body)
+        sent = _read(body, lines)
     except msgspec.ValidationError as error:
         raise refused(422, f"not a report: {error}", advice) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise refused(400, f"not JSON: {error}", advice) from None
-    sent = found if isinstance(found, list) else [found]
     if not sent:
         raise refused(422, "a batch without reports", advice)
     if len(sent) > MOST_REPORTS:
@@ -63,6 +83,24 @@ def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
             f"Send at most {MOST_REPORTS:,} at a time.",
         )
     return sent
+
+
+def _read(body: bytes | bytearray, lines: bool) -> list[Sent]:
+    """Read reports; only where there are others, all of them as rows, which takes longer."""
+    try:
+        return _objects(_SENT, body, lines)
+    except msgspec.ValidationError:
+        return [row.sent() for row in _objects(_ROWS, body, lines)]
+
+
+def _objects(decoders: tuple[Any, Any], body: bytes | bytearray, lines: bool) -> list[Any]:
+    one_or_many, line = decoders
+    if lines:
+        # Line by line: by itself msgspec also takes an object that goes on in the next line.
+        rows = filter(None, map(bytes.strip, bytes(body).split(b"\n")))
+        return list(map(line.decode, rows))
+    found = one_or_many.decode(body)
+    return found if isinstance(found, list) else [found]
 
 
 class _Offer:

@@ -182,18 +182,24 @@ _SCHEMAS: dict[str, Any] = {
         **_object(
             {
                 "mechanism": {**_TEXT, "description": "Its name in the survey, or its id"},
-                "report": {
-                    "type": ["integer", "string"],
-                    "description": "The index of an output; a label; `value:` and a value; the "
-                    "hexadecimal digits of bits",
-                },
                 "report_id": {
                     "type": "string",
                     "pattern": "^[0-9a-fA-F]{32}$",
                     "description": "128 random bits, drawn by the device",
                 },
-            }
+            },
+            report={
+                "type": ["integer", "string"],
+                "description": "The index of an output; a label; `value:` and a value; the "
+                "hexadecimal digits of bits",
+            },
+            value={
+                **_TEXT,
+                "description": "In place of `report`: the same as people write it, as the row of "
+                "a device has it. A label, a number, a point; the digits of bits",
+            },
         ),
+        "oneOf": [{"required": ["report"]}, {"required": ["value"]}],
         "additionalProperties": False,
     },
     "stored": _object({"stored": _NUMBER, "known": _NUMBER}),

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from freewill.errors import ParameterError, why
@@ -41,23 +42,27 @@ class Settings:
 class Started:
     """What there is to say at the start."""
 
-    addresses: dict[str, str]
-    """Of the surveys, by their files."""
+    root: str
+    """The address of the server."""
+    surveys: dict[str, str]
+    """The ids of the surveys, by their files."""
     token: str | None
     """Where it is new: this is the one time that it can be shown."""
+
+    def page(self, name: str) -> str:
+        """Return where people answer a survey; `/dashboard` behind it is for the collector."""
+        return f"{self.root}/surveys/{self.surveys[name]}"
 
 
 def require_serve() -> None:
     """Refuse to serve without the libraries that it needs."""
-    try:
-        import msgspec  # noqa: F401, PLC0415
-        import starlette  # noqa: F401, PLC0415
-        import uvicorn  # noqa: F401, PLC0415
-    except ImportError as error:
+    needed = ("msgspec", "plotly", "starlette", "uvicorn")
+    missing = [name for name in needed if find_spec(name) is None]
+    if missing:
         raise ParameterError(
-            f"{error.name} is not installed, which `freewill serve` needs: pip install "
+            f"{missing[0]} is not installed, which `freewill serve` needs: pip install "
             f"'freewill[serve]'."
-        ) from None
+        )
 
 
 def collector(store: Store, surveys: Sequence[Survey], settings: Settings) -> Any:
@@ -114,8 +119,9 @@ def serve(
             # A thread that works through a batch lets the others have their turn sooner than usual.
             sys.setswitchinterval(_TURN_SECONDS)
             host, port = listener.getsockname()[:2]
-            root = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1/surveys"
-            started(Started({n: f"{root}/{survey_id(one)}" for n, one in surveys.items()}, token))
+            root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            ids = {name: survey_id(survey) for name, survey in surveys.items()}
+            started(Started(root, ids, token))
             try:
                 with _undisturbed():
                     server.run(sockets=[listener])

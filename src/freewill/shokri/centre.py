@@ -50,7 +50,10 @@ def _centre(
     """Newton's method from a start that need not satisfy the equalities."""
     slacks = np.ones(guesses.lists.shape)
     for _ in range(_MAX_STEPS):
-        step, slack_step = newton_step(problem, quality_loss, guesses, columns, slacks)
+        try:
+            step, slack_step = newton_step(problem, quality_loss, guesses, columns, slacks)
+        except np.linalg.LinAlgError:  # beyond double precision, as with a prior of 1e-15
+            break
         relative = np.concatenate([(step / columns).ravel(), (slack_step / slacks).ravel()])
         length = min(1.0, _TO_BOUNDARY / max(float(-relative.min()), 1e-300))
         columns, slacks = columns + length * step, slacks + length * slack_step
