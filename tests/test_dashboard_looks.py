@@ -209,3 +209,33 @@ def test_without_the_library_of_charts_the_numbers_are_there(served, browser):
         assert "pip install" in page.inner_text("#estimate-chart")
         page.click("#estimate-table summary")
         assert page.locator("#estimate-table tbody tr").count() == TOWN.size
+
+
+def test_odd_alphabets_are_drawn_whole(tmp_path, browser):
+    row, many = fw.Grid(5, 1, 2.0), fw.Categorical([str(one) for one in range(45)])
+    dot = fw.Categorical(["only"])
+    surveys = [
+        Survey(row, {"k": fw.KRR(row, 2.0)}),
+        Survey(many, {"k": fw.KRR(many, 5.0)}),
+        Survey(dot, {"k": fw.Identity(dot)}),
+    ]
+    with serving(tmp_path, *surveys, public=True) as served, looking(browser) as watched:
+        for survey in surveys:
+            size = survey.alphabet.size
+            served.post(survey, drawn(survey, 300, RNG, np.full(size, 1 / size)))
+        page = opened(watched, served, surveys[0])
+        layout = "document.getElementById('estimate-chart')._fullLayout"
+        assert page.evaluate(f"{layout}.xaxis.range") == [0, 10]
+        across, up = page.evaluate(f"[{layout}.xaxis._length, {layout}.yaxis._length]")
+        shown = np.ptp(page.evaluate(f"{layout}.yaxis.range"))
+        assert shown / up == pytest.approx(10 / across, rel=0.02)  # a kilometre is a kilometre
+        page = opened(watched, served, surveys[1])
+        bars = json.loads(
+            page.evaluate("JSON.stringify(document.getElementById('estimate-chart').data)")
+        )
+        share = np.array(served.json(surveys[1], "/estimate")["shares"]["share"])
+        assert sorted(bars[0]["x"]) == sorted(share)[5:]
+        assert "The 40 likeliest are drawn" in page.inner_text("#estimate-caption")
+        page = opened(watched, served, surveys[2])
+        assert "100 %" in page.inner_text("#estimate-caption")
+        assert watched.faults == []

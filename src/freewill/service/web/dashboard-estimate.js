@@ -4,14 +4,13 @@
  */
 
 import { axis, base, plain } from "./dashboard-charts.js";
-import { axes, halves, names, unitOf } from "./dashboard-values.js";
+import { axes, halves, MOST_BARS, names, unitOf } from "./dashboard-values.js";
 import { figure as digits, shortened } from "./dashboard-words.js";
 
 /** @typedef {import("./dashboard-theme.js").Theme} Theme */
 /** @typedef {import("./dashboard-values.js").Told} Told */
 /** @typedef {import("./dashboard-charts.js").Figure} Figure */
 
-const MOST_BARS = 40;
 const MOST_STEPS = 250;
 const PERCENT = ".3~p";
 const NARROW = 640;
@@ -167,8 +166,8 @@ function maps(told, theme, width) {
     const share = wanted.length === 1 || !stacked ? [0, 1] : place === 0 ? [0.56, 1] : [0, 0.44];
     data.push({
       type: "heatmap",
-      x: centres(across),
-      y: centres(up),
+      x: edges(across),
+      y: edges(up),
       z: inRows(z, columns),
       hovertext: inRows(texts, columns),
       hoverinfo: "text",
@@ -229,8 +228,12 @@ function maps(told, theme, width) {
 /** @param {{low: number, high: number, count: number}} one */
 const step = ({ low, high, count }) => (high - low) / count;
 
-/** @param {{low: number, high: number, count: number}} one */
-const centres = (one) => Array.from({ length: one.count }, (_, place) => one.low + (place + 0.5) * step(one));
+/**
+ * Return where cells begin and end: of one cell alone, its middle would not tell how wide it is.
+ *
+ * @param {{low: number, high: number, count: number}} one
+ */
+const edges = (one) => Array.from({ length: one.count + 1 }, (_, place) => one.low + place * step(one));
 
 /**
  * Return a list row by row; the first row is the southern one, as a chart's is.

@@ -16,6 +16,9 @@ import { figure, largest } from "./dashboard-words.js";
  * @property {{people: number | null, pending: boolean}} sure
  */
 
+/** Labels that a chart has room for: the likeliest. */
+export const MOST_BARS = 40;
+
 /**
  * Return the names of all values, in order.
  *
@@ -79,7 +82,8 @@ export function summary(told) {
     : "";
   return (
     `Estimated shares of ${share.length} ${what}. The largest is ${points(share[place])}, ` +
-    `at ${names(told)[place]}${between}.`
+    `at ${names(told)[place]}${between}.` +
+    (what === "labels" && share.length > MOST_BARS ? ` The ${MOST_BARS} likeliest are drawn.` : "")
   );
 }
 
