@@ -34,7 +34,7 @@ SURVEY = Survey(LINE, {"k": fw.KRR(LINE, 3.0), "bits": fw.RAPPOR(LINE, 2.0)})
 CONNECTIONS = 12
 WAYS = {"rows": [1, 1, 1, 7, 60], "runs": [1, 7, 1500, 2500], "buckets": [1, 1, 7, 60, 300]}
 """How many reports are sent at a time."""
-SMALL = {"_LARGE": 50, "_MOST_LOOSE": 200, "_MOST_FRESH": 500, "_BUCKET": 16, "_AT_ONCE": 64}
+SMALL = {"_LARGE": 50, "_MOST_LOOSE": 200, "_MOST_FRESH": 500, "_BUCKET": 64, "_AT_ONCE": 999}
 
 
 def check(found: bool, what: str) -> None:
@@ -142,7 +142,7 @@ def main(folder: Path, count: int, way: str) -> None:
         for name, size in SMALL.items():
             setattr(ids, name, size)
     for number in range(count):
-        people.more(6000 if way == "runs" else 2000)
+        people.more({"rows": 2000, "runs": 6000, "buckets": 500}[way])
         process, port = started(store)
         # Anywhere from before the first commit to many commits later, and at any point of one.
         moment = (draw.choice([0, draw.randrange(1500)]), 0.02 * draw.random())
