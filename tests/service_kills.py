@@ -38,7 +38,7 @@ SURVEY = Survey(LINE, {"k": fw.KRR(LINE, 3.0), "bits": fw.RAPPOR(LINE, 2.0)})
 CONNECTIONS = 12
 WAYS = {"rows": [1, 1, 1, 7, 60], "runs": [1, 7, 1500, 2500], "buckets": [1, 1, 7, 60, 300]}
 """How many reports are sent at a time."""
-SMALL = {"_LARGE": 50, "_MOST_LOOSE": 200, "_MOST_FRESH": 500, "_BUCKET": 16, "_AT_ONCE": 64}
+SMALL = {"_LARGE": 50, "_MOST_LOOSE": 200, "_MOST_FRESH": 500, "_BUCKET": 64, "_AT_ONCE": 999}
 AWAY = 3
 """How a server ends that could not put the store in order, for the database was away."""
 
@@ -171,7 +171,7 @@ def main(store: str, count: int, way: str) -> None:
     many = 2 if store.startswith(PREFIXES) else 1
     servers: list[tuple[int, int]] = []
     for number in range(count):
-        people.more(6000 if way == "runs" else 2000)
+        people.more({"rows": 2000, "runs": 6000, "buckets": 500}[way])
         servers += [started(store) for _ in range(many - len(servers))]
         victim = servers.pop(draw.randrange(many))
         ports = [port for _, port in [*servers, victim]]
