@@ -25,7 +25,7 @@ from service_cases import needs_serve
 
 _THERE = importlib.util.find_spec("playwright") is not None
 needs_pages = [needs_serve, skipped(_THERE, "Playwright"), skipped(chromium(), "Chromium")]
-PATIENCE = 20_000
+PATIENCE = 30_000
 """Milliseconds until something that does not come has failed."""
 FOREIGN = "insecure.test"
 """A name of the loopback that a browser does not take to be safe, as it takes 127.0.0.1."""
