@@ -302,6 +302,8 @@ def test_another_survey_of_the_same_question_gets_the_same_report(browser, serve
         one.page.goto(served.page("more"))
         one.page.get_by_text("perhaps it was not received").wait_for()
         assert json.loads(one.shown()) == {**first, "mechanism": "other name"}
+        one.receive()
+        assert served.evidence("more").people == 1
         one.page.goto(served.page("less"))
         one.heading("This did not work")
         assert "not on offer here" in one.page.locator("#place").inner_text()

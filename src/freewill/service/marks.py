@@ -92,10 +92,12 @@ def together(*several: Marks) -> Marks:
     )
 
 
-def marks_of(secret: bytes, rows: Sequence[tuple[int, bytes, bytes]]) -> Marks:
+def marks_of(heads: Mapping[int, bytes], rows: Sequence[tuple[int, bytes, bytes]]) -> Marks:
     """Return, of rows (mechanism, output, id), a key of each id and a mark of its report.
 
-    The key, by which an id is found again, is 64 bits of a hash of the id behind a secret: a store
+    `heads` has a secret with the survey of each mechanism: a device that answers a question again,
+    in a survey whose wording was mended, sends the same report with the same id to both. The key,
+    by which an id is found again, is 64 bits of a hash of the id behind its head: a store
     in the order of its keys has no order of arrival, also where someone's ids count 1, 2, 3. An id
     has the key of one of n others with probability n / 2^64, and is then refused. The mark tells
     whether a second report of an id is the first one again: a CRC of mechanism and output, which
@@ -103,13 +105,13 @@ def marks_of(secret: bytes, rows: Sequence[tuple[int, bytes, bytes]]) -> Marks:
     2^32 values do, and else with probability 1 - 2^-32. More bits of the hash are added to it, so
     that equal reports have different marks.
 
-    >>> both = marks_of(bytes(32), [(1, b"a", bytes(16)), (1, b"b", bytes(16))])
+    >>> both = marks_of({1: bytes(48)}, [(1, b"a", bytes(16)), (1, b"b", bytes(16))])
     >>> both.keys[0] == both.keys[1], both.marks[0] == both.marks[1]
     (np.True_, np.False_)
     """
     starts = {number: crc32(_NUMBER.pack(number)) for number in {row[0] for row in rows}}
     # BLAKE2 is safe with the secret in front, and takes half the time of its keyed mode.
-    digests = [blake2b(secret + own, digest_size=_BYTES).digest() for _, _, own in rows]
+    digests = [blake2b(heads[one] + own, digest_size=_BYTES).digest() for one, _, own in rows]
     hashed = np.frombuffer(b"".join(digests), dtype=_DIGEST)
     sums = [crc32(output, starts[number]) for number, output, _ in rows]
     marks = np.array(sums, dtype=np.uint32) ^ hashed["more"]

@@ -73,6 +73,7 @@ class Store:
         self._database = database
         self._one_at_a_time = threading.Lock()
         self._widths: dict[int, int] = {}
+        self._heads: dict[int, bytes] = {}
         self._kept: dict[str, Kept] = {}
         with database.writing():
             for name, fact in (
@@ -126,6 +127,7 @@ class Store:
             numbers: dict[str, int] = dict(self._database.rows(query, (own,)))
         self._kept[own] = Kept(own, survey, numbers, None)
         for mechanism in survey.mechanisms.values():
+            self._heads[numbers[mechanism.id]] = self._secret + bytes.fromhex(own)
             if not mechanism.output_space.repeats:
                 self._widths[numbers[mechanism.id]] = row_width(mechanism)
         return numbers
@@ -171,7 +173,7 @@ class Store:
 
     def _after_the_end(self, rows: Sequence[Row], day: str) -> Outcome:
         """Acknowledge again what was stored in time, and refuse all else."""
-        marks = marks_of(self._secret, rows)
+        marks = marks_of(self._heads, rows)
         known = self._ids.known(marks.keys)
         if all(known.get(key) == mark for key, mark in marks.pairs()):
             return Stored(0, len(rows))
@@ -179,7 +181,7 @@ class Store:
 
     def _sorted_out(self, several: Sequence[Sequence[Row]]) -> list[tuple[Outcome, Sequence[Row]]]:
         """Tell what is new from what is known, keep the new ids; return the rows to count."""
-        marks = marks_of(self._secret, list(chain.from_iterable(several)))
+        marks = marks_of(self._heads, list(chain.from_iterable(several)))
         # Nearly always all are new.
         if self._ids.add_all(marks):
             return [(Stored(len(rows), 0), rows) for rows in several]

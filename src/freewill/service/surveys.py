@@ -12,8 +12,12 @@ from freewill.types import Reports
 
 
 def canonical(survey: Survey) -> str:
-    """Return the description of a survey in one spelling: equal surveys, equal texts."""
-    return json.dumps(survey.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    """Return the description of a survey in one spelling: equal surveys, equal texts.
+
+    It has all laws that are solved for: of several that are optimal, reports follow one.
+    """
+    whole = survey.for_devices()
+    return json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def given_out(survey: Survey) -> bytes:
