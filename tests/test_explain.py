@@ -14,6 +14,7 @@ import freewill as fw
 from cli_cases import ALPHABETS
 from freewill.device.facts import facts
 from freewill.device.figures import distance, in_digits, odds, percent, rounded, shortened
+from freewill.device.picture import frame
 from freewill.device.spread import chances_from, spread
 from freewill.device.words import WORDS
 from freewill.outputs import Bits
@@ -314,3 +315,16 @@ def test_no_words_comfort():
     texts = [text for room in WORDS.values() if isinstance(room, dict) for text in room.values()]
     for text in filter(lambda one: isinstance(one, str), texts):
         assert not re.search(r"\b(safe|secure|protected|anonymous|private|trust)\w*", text), text
+
+
+@pytest.mark.parametrize(
+    "alphabet",
+    [fw.Categorical([f"v{n}" for n in range(30)]), fw.Linear(0, 999), fw.Grid(50, 41, cell=1.0)],
+)
+def test_bits_that_are_drawn_together_have_the_chance_of_each(alphabet):
+    """They do not exclude each other: chances do not add up, in smaller last blocks either."""
+    drawn = frame(facts(fw.RAPPOR(alphabet, 2.0)))
+    others = np.delete(drawn.chances.ravel(), drawn.marked)
+    assert others == pytest.approx(1 / (1 + math.e), rel=1e-12)
+    sums = frame(facts(fw.KRR(alphabet, 2.0)))
+    assert sums.chances.sum() == pytest.approx(1, rel=1e-9)

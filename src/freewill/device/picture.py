@@ -68,9 +68,7 @@ def _line(
     facts: Facts, over: Alphabet, chances: FloatArray, own: int, bars: int, head: str
 ) -> Frame:
     width = math.ceil(chances.size / bars)
-    merged = np.add.reduceat(chances, np.arange(0, chances.size, width))
-    # Bits do not exclude each other: neighbours are averaged.
-    merged = merged / width if facts.bits is not None else merged
+    merged = _merged(facts, chances[None], width, 1)[0]
     names = texts(over, [0, over.size - 1, *([own] if own >= 0 else [])])
     legend = _legend(facts, head, merged)
     if width > 1:
@@ -82,10 +80,12 @@ def _labels(facts: Facts, over: Alphabet, chances: FloatArray, own: int, head: s
     shown = chances.size if chances.size <= _LABELS else _LABELS - 1
     names = tuple(shortened(name) for name in texts(over, np.arange(shown)))
     if shown < chances.size:
-        rest = float(chances[shown:].sum())
+        # Bits do not exclude each other: of those that are not shown, each has the same chance.
+        bits = facts.bits is not None
+        rest = chances[shown] if bits else chances[shown:].sum()
         chances = np.append(chances[:shown], rest)
         many = in_digits(over.size - shown, 10)
-        names += (say(facts, "picture", "rest", many=many),)
+        names += (say(facts, "picture", "rest_bits" if bits else "rest", many=many),)
     figures = tuple(percent(facts.told(chance)) for chance in chances.tolist())
     return Frame("labels", chances, own, names, (head,), figures)
 
@@ -93,9 +93,7 @@ def _labels(facts: Facts, over: Alphabet, chances: FloatArray, own: int, head: s
 def _map(facts: Facts, chances: FloatArray, own: int, head: str) -> Frame:
     rows, columns = chances.shape
     wide, tall = math.ceil(columns / _SIDE), math.ceil(rows / _SIDE)
-    merged = np.add.reduceat(chances, np.arange(0, rows, tall), axis=0)
-    merged = np.add.reduceat(merged, np.arange(0, columns, wide), axis=1)
-    merged = merged / (wide * tall) if facts.bits is not None else merged
+    merged = _merged(facts, chances, wide, tall)
     marked = -1
     if own >= 0:
         marked = own // columns // tall * merged.shape[1] + own % columns // wide
@@ -104,6 +102,17 @@ def _map(facts: Facts, chances: FloatArray, own: int, head: str) -> Frame:
         sides = {"columns": in_digits(wide, 10), "rows": in_digits(tall, 10)}
         legend.append(say(facts, "picture", "blocks", **sides))
     return Frame("map", merged, marked, (), tuple(legend))
+
+
+def _merged(facts: Facts, chances: FloatArray, wide: int, tall: int) -> FloatArray:
+    """Add up the chances of blocks; bits, which do not exclude each other, are averaged."""
+
+    def summed(of: FloatArray) -> FloatArray:
+        down = np.add.reduceat(of, np.arange(0, len(of), tall), axis=0)
+        return np.asarray(np.add.reduceat(down, np.arange(0, of.shape[1], wide), axis=1))
+
+    # The last blocks may be smaller.
+    return summed(chances) / (summed(np.ones_like(chances)) if facts.bits is not None else 1)
 
 
 def _legend(facts: Facts, head: str, chances: FloatArray) -> list[str]:

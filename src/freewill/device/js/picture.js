@@ -104,8 +104,12 @@ function labelled(facts, over, own, head) {
   const names = over.labels.slice(0, shown).map(shortened);
   const chances = Array.from(facts.chances.slice(0, shown));
   if (shown < over.size) {
-    chances.push(facts.chances.slice(shown).reduce((sum, one) => sum + one, 0));
-    names.push(say(facts, WORDS.picture.rest, { many: inDigits(over.size - shown, 10) }));
+    // Bits do not exclude each other: of those that are not shown, each has the same chance.
+    const bits = facts.bits !== null;
+    const rest = facts.chances.slice(shown);
+    chances.push(bits ? rest[0] : rest.reduce((sum, one) => sum + one, 0));
+    const words = bits ? WORDS.picture.rest_bits : WORDS.picture.rest;
+    names.push(say(facts, words, { many: inDigits(over.size - shown, 10) }));
   }
   const figures = chances.map((chance) => percent(told(facts, chance)));
   return { kind: "labels", chances, columns: 1, marked: own, names, legend: [head], figures };
@@ -146,11 +150,14 @@ function mapped(facts, over, own, head) {
 function merged(facts, columns, many, wide, tall) {
   const across = Math.ceil(columns / wide);
   const found = new Array(across * Math.ceil(many / tall)).fill(0);
+  const counts = found.slice(); // the last blocks may be smaller
   facts.chances.forEach((chance, place) => {
     const row = Math.floor(place / columns);
-    found[Math.floor(row / tall) * across + Math.floor((place - row * columns) / wide)] += chance;
+    const block = Math.floor(row / tall) * across + Math.floor((place - row * columns) / wide);
+    found[block] += chance;
+    counts[block] += 1;
   });
-  return facts.bits === null ? found : found.map((chance) => chance / (wide * tall));
+  return facts.bits === null ? found : found.map((chance, block) => chance / counts[block]);
 }
 
 /**

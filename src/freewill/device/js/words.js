@@ -61,6 +61,7 @@ export default {
     "edge": "The edge also takes whatever would fall beyond it.",
     "bins": "Each bar stands for {many} neighbouring {values}.",
     "blocks": "Each square stands for {columns} x {rows} cells.",
-    "rest": "{many} others together"
+    "rest": "{many} others together",
+    "rest_bits": "each of {many} others"
   }
 }
