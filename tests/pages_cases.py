@@ -128,12 +128,17 @@ class Served:
         with ExitStack() as stack:
             return read_store(self.store, self.surveys[name], stack)
 
-    def close(self, name):
+    def ask(self, name, what, content=None):
+        """Send something about a survey, as the administrator."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         with closing(connection):
-            address = f"/v1/surveys/{survey_id(self.surveys[name])}/close"
-            connection.request("POST", address, headers={"authorization": f"Bearer {self.token}"})
+            address = f"/v1/surveys/{survey_id(self.surveys[name])}/{what}"
+            head = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
+            connection.request("POST", address, json.dumps(content), headers=head)
             assert connection.getresponse().status == 200
+
+    def close(self, name):
+        self.ask(name, "close")
 
 
 @contextmanager
