@@ -19,7 +19,7 @@ FORBIDDEN = [
     "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function",
     "setTimeout(\"", "geolocation", "document.cookie", "sendBeacon", "http://", "https://cdn",
 ]  # fmt: skip
-IMPORTED = re.compile(r"""(?:from|import)\s*\(?\s*["']([^"']+)["']""")
+IMPORTED = re.compile(r"""(?:from\s+|import\s*\(?\s*)["']([^"']+)["']""")
 
 
 class Tags(HTMLParser):

@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pytest
 
 import freewill as fw
 from dashboard_cases import drawn, waiting
@@ -15,9 +14,8 @@ SURVEY = SURVEYS["line"]
 BEFORE = 150
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_report_goes_from_the_page_to_the_dashboard_and_nothing_else_does(tmp_path, place):
-    rng = np.random.default_rng(place)
+def test_a_report_goes_from_the_page_to_the_dashboard_and_nothing_else_does(tmp_path):
+    rng = np.random.default_rng(15)
     theta = np.full(SURVEY.alphabet.size, 1 / SURVEY.alphabet.size)
     rows = drawn(SURVEY, BEFORE, rng, theta)
     with serving(tmp_path, surveys={"line": SURVEY}) as served, browsing() as browser:
@@ -30,7 +28,7 @@ def test_a_report_goes_from_the_page_to_the_dashboard_and_nothing_else_does(tmp_
             shown = "document.querySelector('#state').textContent"
             waiting(page, f"{shown}.includes('{BEFORE} people')")
             answering.choose("line")
-            body = answering.draw(place)
+            body = answering.draw(1)
             answering.receive()
             waiting(page, f"{shown}.includes('{BEFORE + 1} people')")  # by itself
             with page.expect_download() as got:
@@ -48,6 +46,6 @@ def test_a_report_goes_from_the_page_to_the_dashboard_and_nothing_else_does(tmp_
             for name, mechanism in SURVEY.mechanisms.items()
         ]
     )
-    assert sums == fw.merge(before, evidence_of_bodies(SURVEY, [body]))
+    assert sums == before + evidence_of_bodies(SURVEY, [body])
     assert np.allclose(shares, fw.gibu(sums).theta, atol=2e-3)
-    assert json.loads(body)["mechanism"] == list(SURVEY.mechanisms)[place]
+    assert json.loads(body)["mechanism"] == list(SURVEY.mechanisms)[1]
