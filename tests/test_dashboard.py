@@ -96,6 +96,7 @@ def test_the_line_is_the_collectors_which_is_the_librarys(served, watched, tmp_p
     place = int(np.argmax(told["shares"]["share"]))
     assert f"at {place};" in page.get_attribute("#estimate-chart", "aria-label")
     page.click("#estimate-table summary")
+    page.wait_for_selector("#estimate-table tbody tr")
     rows = page.eval_on_selector_all(
         "#estimate-table tbody tr", "all => all.map(one => one.innerText.split('\\t'))"
     )

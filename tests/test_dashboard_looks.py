@@ -91,6 +91,7 @@ def violations(page):
 def test_everybody_can_use_it_in_light_in_the_dark_and_on_a_phone(served, watched, survey):
     page = opened(watched, served, survey)
     page.click("#estimate-table summary")
+    page.wait_for_selector("#estimate-table tbody tr")
     page.click("#plan-form button")
     page.wait_for_selector("#plan-words .answer")
     colours = set()
@@ -153,6 +154,7 @@ def test_where_everyone_may_read_a_token_is_asked_for_what_is_not_for_all(served
 def test_texts_of_a_survey_are_shown_and_do_nothing(served, watched):
     page = opened(watched, served, HOSTILE)
     page.click("#estimate-table summary")
+    page.wait_for_selector("#estimate-table tbody tr")
     page.hover("#estimate-chart .bars .point >> nth=0", force=True)
     page.hover("#people-chart .bars .point >> nth=0", force=True)
     page.wait_for_timeout(300)
@@ -208,6 +210,7 @@ def test_without_the_library_of_charts_the_numbers_are_there(served, browser):
         page.wait_for_selector("#certificate-words p")
         assert "pip install" in page.inner_text("#estimate-chart")
         page.click("#estimate-table summary")
+        page.wait_for_selector("#estimate-table tbody tr")
         assert page.locator("#estimate-table tbody tr").count() == TOWN.size
 
 
