@@ -31,10 +31,7 @@ def test_the_library_of_charts_is_sent_packed_and_once(tmp_path):
 def test_without_plotly_the_charts_are_missed_by_name(tmp_path, monkeypatch):
     from freewill.service import charts  # noqa: PLC0415
 
-    def gone(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(charts, "files", gone)
+    monkeypatch.setattr(charts, "find_spec", lambda _: None)
     charts.charts.cache_clear()
 
     async def work(client):

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 from starlette.requests import Request
@@ -56,12 +56,15 @@ def charts() -> Charts:
 
 
 def charts_file() -> Path:
-    """Return where the library that draws charts lies."""
-    try:
-        return Path(str(files("plotly"))) / "package_data" / "plotly.min.js"
-    except ImportError:
+    """Return where the library that draws charts lies; the package itself is not imported."""
+    found = find_spec("plotly")
+    places = [] if found is None else found.submodule_search_locations or []
+    files = [Path(place) / "package_data" / "plotly.min.js" for place in places]
+    there = [file for file in files if file.is_file()]
+    if not there:
         raise refused(
             404,
             "the package plotly, which brings the charts, is not installed",
             "pip install 'freewill[serve]'",
-        ) from None
+        )
+    return there[0]
