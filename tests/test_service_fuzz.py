@@ -127,6 +127,7 @@ def _is_symbol(report, alphabet):
         value = report.removeprefix("value:")
         if labels:
             return value in labels
+        value = value.strip(" \t")  # of numbers alone
         number = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value)
         return bool(number) and float(value) in range(alphabet.size)
     if re.fullmatch(r"(0|[1-9][0-9]{0,17})(\.0{1,20})?", report):
