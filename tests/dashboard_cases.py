@@ -9,6 +9,7 @@ import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import pytest
 from tools.javascript import _QUIET
 
 from freewill.service.serving import Settings, collector, listening
@@ -96,6 +97,13 @@ def browsing():
             browser.close()
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """A browser, for all tests of a module."""
+    with browsing() as found:
+        yield found
+
+
 @dataclass(eq=False)
 class Watched:
     """A page and all that it complained about, or asked another machine for."""
@@ -134,6 +142,15 @@ def looking(context):
         yield watched
     finally:
         page.close()
+
+
+@pytest.fixture
+def watched(browser):
+    """A page of which nothing may be complained about, and that asks no other machine."""
+    with looking(browser) as found:
+        yield found
+        assert found.faults == []
+        assert found.others == []
 
 
 def entered(watched, served, survey):

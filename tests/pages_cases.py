@@ -80,6 +80,24 @@ SAME = {
     "less": fw.Survey(AGES, {"g": _G}, title="third", **_ASKED),
 }
 """Surveys of one question."""
+STORED = """async () => {
+  const open = (name) => new Promise((resolve) => {
+    indexedDB.open(name).onsuccess = (event) => resolve(event.target.result);
+  });
+  const all = (base, name) => new Promise((resolve) => {
+    const request = base.transaction(name).objectStore(name).getAll();
+    request.onsuccess = () => resolve(request.result);
+  });
+  const kept = [];
+  for (const { name } of await indexedDB.databases()) {
+    const base = await open(name);
+    for (const store of base.objectStoreNames) kept.push(...(await all(base, store)));
+    base.close();
+  }
+  const stores = [localStorage, sessionStorage].map(Object.entries);
+  return JSON.stringify([stores, kept, document.cookie, await caches.keys(), history.state, name]);
+}"""
+"""All that a browser keeps for the page, in JavaScript."""
 
 
 class Served:

@@ -7,11 +7,21 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from dashboard_cases import LACKING, browsing, drawn, entered, looking, serving, waiting
+from dashboard_cases import (
+    LACKING,
+    browser,
+    drawn,
+    entered,
+    looking,
+    serving,
+    waiting,
+    watched,
+)
 from freewill.service.surveys import survey_id
 from freewill.survey import Survey
 from service_cases import MENU, SURVEY, sent
 
+__all__ = ["browser", "watched"]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"no {' and no '.join(LACKING)} here")
 
 RNG = np.random.default_rng(15)
@@ -45,21 +55,6 @@ def served(tmp_path_factory):
         found.post(LEANING, drawn(LEANING, 700, RNG, young, [1.0, 0.0]))
         found.post(LEANING, drawn(LEANING, 700, RNG, old, [0.0, 1.0]))
         yield found
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
-
-
-@pytest.fixture
-def watched(browser):
-    """A page of which nothing may be complained about, and that asks no other machine."""
-    with looking(browser) as found:
-        yield found
-        assert found.faults == []
-        assert found.others == []
 
 
 def traces(page, chart="estimate-chart"):

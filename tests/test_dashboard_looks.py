@@ -6,10 +6,19 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from dashboard_cases import LACKING, browsing, drawn, looking, serving, waiting
+from dashboard_cases import (
+    LACKING,
+    browser,
+    drawn,
+    looking,
+    serving,
+    waiting,
+    watched,
+)
 from freewill.survey import Survey
 from service_cases import SURVEY
 
+__all__ = ["browser", "watched"]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"no {' and no '.join(LACKING)} here")
 
 RNG = np.random.default_rng(51)
@@ -57,20 +66,6 @@ def served(tmp_path_factory):
         found.post(LEANING, drawn(LEANING, 500, RNG, young, [1.0, 0.0]))
         found.post(LEANING, drawn(LEANING, 500, RNG, old, [0.0, 1.0]))
         yield found
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
-
-
-@pytest.fixture
-def watched(browser):
-    with looking(browser) as found:
-        yield found
-        assert found.faults == []
-        assert found.others == []
 
 
 def opened(watched, served, survey):

@@ -10,6 +10,7 @@ from freewill.service.surveys import survey_id
 from pages_cases import (
     FOREIGN,
     SAME,
+    STORED,
     SURVEYS,
     browsing,
     evidence_of_bodies,
@@ -19,23 +20,6 @@ from pages_cases import (
 )
 
 pytestmark = needs_pages
-STORED = """async () => {
-  const open = (name) => new Promise((resolve) => {
-    indexedDB.open(name).onsuccess = (event) => resolve(event.target.result);
-  });
-  const all = (base, name) => new Promise((resolve) => {
-    const request = base.transaction(name).objectStore(name).getAll();
-    request.onsuccess = () => resolve(request.result);
-  });
-  const kept = [];
-  for (const { name } of await indexedDB.databases()) {
-    const base = await open(name);
-    for (const store of base.objectStoreNames) kept.push(...(await all(base, store)));
-    base.close();
-  }
-  const stores = [localStorage, sessionStorage].map(Object.entries);
-  return JSON.stringify([stores, kept, document.cookie, await caches.keys(), history.state, name]);
-}"""
 
 
 @pytest.fixture(scope="module")
