@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from tools.javascript import _QUIET
 
 from freewill.service.serving import Settings, collector, listening
 from freewill.service.stores import open_store
 from freewill.service.surveys import survey_id
 from freewill.service.token import new_token
+from pages_cases import browsing
 from service_cases import sent
 
 CHROMIUM = shutil.which("chromium")
@@ -83,25 +83,11 @@ def serving(folder, *surveys, **settings):
         listener.close()
 
 
-@contextmanager
-def browsing():
-    """Start Debian's Chromium, for pages that share what they fetched."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
-
-    flags = [flag for flag in _QUIET if not flag.startswith("--headless")]
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, headless=True, args=flags)
-        try:
-            yield browser.new_context(viewport={"width": 1280, "height": 900})
-        finally:
-            browser.close()
-
-
 @pytest.fixture(scope="module")
 def browser():
     """A browser, for all tests of a module."""
     with browsing() as found:
-        yield found
+        yield found.new_context(viewport={"width": 1280, "height": 900})
 
 
 @dataclass(eq=False)

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 import freewill as fw
-from dashboard_cases import browsing, drawn, entered, looking, serving, waiting
+from dashboard_cases import drawn, entered, looking, serving, waiting
 from freewill.survey import Survey
+from pages_cases import browsing
 
 AGES = fw.Linear(18, 97, unit="year")
 OLD = Survey(

@@ -13,12 +13,17 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+
+def policy(styles: str = "'self'", images: str = "'self' data:") -> str:
+    """Return what a page may do: run the server's own scripts, and ask nobody else."""
+    return (
+        f"default-src 'none'; script-src 'self'; style-src {styles}; img-src {images}; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
 SAFE_HEADERS: tuple[tuple[bytes, bytes], ...] = (
-    (b"content-security-policy", _POLICY.encode()),
+    (b"content-security-policy", policy().encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),

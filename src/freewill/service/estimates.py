@@ -110,13 +110,13 @@ def too_few(people: int, least: int) -> RefusedError:
 def described(estimate: Estimate, kept: Kept) -> dict[str, Any]:
     """Describe an estimate and its certificate for JSON."""
     evidence = estimate.evidence
-    names = ("status", "gap", "log_likelihood", "certificate", "advice", "method", "solver")
+    names = ("gap", "log_likelihood", "certificate", "advice", "method", "solver")
     return {
         "people": estimate.people,
         "alphabet": estimate.alphabet.spec(),
         "shares": estimate.shares.columns(),
-        **{name: str(getattr(estimate, name)) for name in ("status",)},
-        **{name: getattr(estimate, name) for name in names[1:]},
+        "status": str(estimate.status),
+        **{name: getattr(estimate, name) for name in names},
         "unresolved": estimate.unresolved,
         "confounded": in_words(estimate.confounded, estimate.alphabet)
         if estimate.confounded

@@ -1,10 +1,8 @@
 """The pages: what a browser is given, from files that lie with the package alone."""
 
-import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -12,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from freewill.service.charts import POLICY, charts
+from freewill.service.content import Content
 from freewill.service.refusals import refused
 
 _HERE = Path(__file__).parent / "web"
@@ -24,27 +23,6 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Content:
-    """A file as it is sent, and the mark by which a browser knows that it has it."""
-
-    body: bytes
-    kind: str
-
-    @cached_property
-    def mark(self) -> str:
-        """The hash of the content, as an entity tag."""
-        return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
-
-    def answer(self, request: Request, status: int = 200) -> Response:
-        """Return the file, or word that it has not changed."""
-        # A browser may keep pages and scripts, which are the same for all, if it asks each time.
-        headers = {"cache-control": "no-cache", "etag": self.mark}
-        if status == 200 and request.headers.get("if-none-match") == self.mark:
-            return Response(status_code=304, headers=headers)
-        return Response(self.body, status, headers, media_type=self.kind)
-
-
 @dataclass(eq=False)
 class Site:
     """The pages of a collector of some surveys, and the scripts that they ask for.
@@ -54,7 +32,7 @@ class Site:
     below a folder.
     """
 
-    surveys: Any
+    surveys: Collection[str]
     """The ids of what is served; a page of any other is sent with the status 404."""
     _web: dict[str, Content] = field(default_factory=lambda: _contents(_HERE))
     _device: dict[str, Content] = field(default_factory=lambda: _contents(_DEVICE))
