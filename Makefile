@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test tests coverage check style types mutants stress fuzz choice release bench spark service clean
+.PHONY: help demo test test-all tests coverage check style types mutants stress fuzz choice release bench spark service notebook clean
 
 help:
 	@echo "make demo      simulate free-will privacy, then a tour of the collector"
-	@echo "make test      style, types, layering, tests and doctests"
+	@echo "make test      style, types, layering, and all quick tests and doctests"
+	@echo "make test-all  the same with the slow tests, and those for which a tool is there"
 	@echo "make check     style, types and layering only"
-	@echo "make coverage  make test, and fail if too few branches run"
+	@echo "make coverage  make test-all, and fail if too few branches run"
 	@echo "make mutants   small faults in the core rooms: which ones do the tests notice?"
 	@echo "make stress    10,000 random mixtures, every solver, against an oracle of its own"
 	@echo "make fuzz      100,000 hostile inputs: surveys, specs, calls, reports, evidence, options"
@@ -18,6 +19,7 @@ help:
 	@echo "make bench     speed and accuracy beside the rivals"
 	@echo "make choice    every solver on every structure and size, beside the one that is chosen"
 	@echo "make spark     add Spark to .venv (its tests and commands also need Java 17)"
+	@echo "make notebook  add what the tests in a Jupyter notebook need"
 	@echo "make service   add what all of the collector's tests need (and PostgreSQL, Node, Chromium)"
 
 $(READY): requirements/dev.txt pyproject.toml
@@ -41,21 +43,26 @@ style: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# One thread a process: the tests already use both cores.
-test tests coverage mutants: export OMP_NUM_THREADS := 1
-test tests coverage mutants: export OPENBLAS_NUM_THREADS := 1
+# One thread a process: the tests already use both cores. Tests start many processes, each of which
+# would compile the package anew where no bytecode may be written.
+test test-all tests coverage mutants: export OMP_NUM_THREADS := 1
+test test-all tests coverage mutants: export OPENBLAS_NUM_THREADS := 1
+test test-all tests coverage mutants: export PYTHONDONTWRITEBYTECODE :=
 
-# Counting branches takes half as long again, so that it is asked for: by CI, or `make coverage`.
-# The types, half a minute of one core, are checked beside the tests.
-COVERAGE ?=
+# Which tests, and how: `make test` and `make test-all` say so. Types are checked beside them.
+TESTS ?= -m "not slow"
 test: style
 	@$(MAKE) --no-print-directory -j 2 types tests
 
-tests: $(READY)
-	$(BIN)/pytest -n 2 --dist worksteal $(COVERAGE)
+test-all:
+	@$(MAKE) --no-print-directory test TESTS=
 
+# Counting branches takes half as long again.
 coverage:
-	@$(MAKE) test COVERAGE=--cov
+	@$(MAKE) --no-print-directory test TESTS=--cov
+
+tests: $(READY)
+	$(BIN)/pytest -n 2 --dist worksteal $(TESTS)
 
 # MUTANTS=all tries all of them; ROOMS="operators simplex" these rooms only.
 MUTANTS ?= 1000
@@ -84,6 +91,9 @@ spark: $(READY)
 
 service: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/service.txt
+
+notebook: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/notebook.txt
 
 choice: $(READY)
 	$(BIN)/python -m benchmarks.choice

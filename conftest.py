@@ -16,10 +16,9 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )
+# The doctests of the collector need the packages of `freewill[serve]`.
 if any(importlib.util.find_spec(name) is None for name in ("msgspec", "starlette", "uvicorn")):
-    # The doctests of what needs `freewill[serve]`.
-    needing = ("app", "intake", "patience", "uploads")
-    collect_ignore = [f"src/freewill/service/{name}.py" for name in needing]
+    collect_ignore = ["src/freewill/service"]
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "freewill"))
 
 

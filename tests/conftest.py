@@ -1,6 +1,7 @@
 """What tests share, made once a process: Spark, and a folder of values, reports and evidence."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,10 @@ from freewill.survey import Survey
 from problems import uniform_evidence
 from report_cases import QUICK_JAVA, spark_missing
 
+# Only tests are collected: their helpers and scripts may need packages that are not installed.
+collect_ignore = [
+    path.name for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("test_")
+]
 for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(variable, QUICK_JAVA)
 

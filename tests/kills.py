@@ -19,13 +19,15 @@ from pathlib import Path
 
 import duckdb  # noqa: F401 (loaded once, not in every fork)
 import numpy as np
-import pandas as pd  # noqa: F401
 import pyarrow.dataset  # noqa: F401
 
 import freewill as fw
 from freewill.cli import collect, merge, obfuscate  # noqa: F401
 from freewill.cli.application import main
 from freewill.survey import Survey
+
+with contextlib.suppress(ImportError):
+    import pandas as pd  # noqa: F401
 
 PEOPLE = 60_000
 OLD = b"what stood here before"

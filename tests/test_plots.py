@@ -4,13 +4,14 @@ import struct
 import subprocess
 import sys
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
 import freewill as fw
 from freewill import plots
 from freewill.alphabets.coarser import coarser
+
+mpl = pytest.importorskip("matplotlib")
 
 AGES = fw.Linear(0, 99)
 CITY = fw.Grid(columns=24, rows=16, cell=0.5)

@@ -4,8 +4,6 @@ import os
 import threading
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -137,7 +135,8 @@ def test_addresses_of_local_files_are_paths(tmp_path, address):
 
 
 def test_mixed_types(tmp_path):
-    frame = pd.DataFrame({"mechanism": ["a", "a"], "report": [1, "x"]}, dtype=object)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"mechanism": ["a", "a"], "report": [1, "x"]}, dtype=object)
     refused(frame, "pandas DataFrame", "mixed types", "all texts")
     parquet.write_table(ROWS, tmp_path / "1.parquet")
     texts = pa.table({"mechanism": ["a"], "report": ["1"]})
@@ -157,7 +156,8 @@ def test_numbers_of_any_type_are_indices():
         reading = read(table, SURVEY)
         assert reading.evidence.people + reading.refused == 3
         assert {1, 2} <= set(reading.evidence.groups[0].outputs)
-    fraction = read(pl.DataFrame({"mechanism": ["a"], "report": [1.5]}), SURVEY)
+    polars = pytest.importorskip("polars")
+    fraction = read(polars.DataFrame({"mechanism": ["a"], "report": [1.5]}), SURVEY)
     assert [part.reason for part in fraction.invalid] == ["neither an index nor a label"]
 
 

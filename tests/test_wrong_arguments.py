@@ -1,7 +1,6 @@
 """Surveys, paths and reports of the wrong kind: one error of our own, whatever came."""
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -83,7 +82,7 @@ def test_only_what_obfuscate_gives_is_written(parts, survey, tmp_path):
 def test_names_are_shown_and_do_nothing_else():
     survey = fw.Survey(LINE, {"x\x1b[2J\n": K})
     rows = {"mechanism": ["x\x1b[2J\n", "\x1b[2J"], "report": [1, 1]}
-    from_frame = read(pd.DataFrame(rows), survey)
+    from_frame = read(pa.table(rows), survey)
     for told in (str(from_frame), str(from_frame.evidence), str(from_frame.evidence.groups[0])):
         assert "\x1b" not in told
         assert "x\\x1b[2J\\n: k-rr" in told
@@ -182,7 +181,7 @@ def test_what_is_held_is_a_number_of_bytes(wrong, tmp_path):
     with pytest.raises(fw.EvidenceError, match="hold="):
         fw.load_evidence(tmp_path / "e.parquet", hold=wrong)
     with pytest.raises(fw.ReportError, match="hold="):
-        fw.read_reports(pd.DataFrame({"mechanism": ["a"], "report": [1]}), SURVEY, hold=wrong)
+        fw.read_reports(pa.table({"mechanism": ["a"], "report": [1]}), SURVEY, hold=wrong)
 
 
 def test_a_class_is_none_of_its_objects():

@@ -3,7 +3,7 @@
 import glob
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -133,6 +133,14 @@ def _cut(relation: Any, length: int) -> Any:
     return relation.project(", ".join(short if name == "report" else name for name in kinds))
 
 
+def _measure_progress(connection: Any) -> None:
+    """Let a connection measure its progress for `show`, and never print it."""
+    # In a notebook DuckDB refuses both settings, and prints no progress, without ipywidgets.
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar_print = false")
+        connection.execute("SET enable_progress_bar = true")
+
+
 class DuckDB:
     """The engine that is always there."""
 
@@ -153,9 +161,7 @@ class DuckDB:
                 **({"threads": 1} if streaming else {}),
             }
             with duckdb.connect(config=config) as connection:
-                # Progress is measured and never printed: `show` is told.
-                connection.execute("SET enable_progress_bar_print = false")
-                connection.execute("SET enable_progress_bar = true")
+                _measure_progress(connection)
                 yield Running(connection)
 
     def keep(self, source: Any, table: Table, decoder: Decoder) -> TableSource:
