@@ -115,9 +115,10 @@ def test_a_line_that_no_table_is_solved_for_is_refused():
     assert "for at most 2048 values" in python["error"]
 
 
+LINE = {"kind": "linear", "first": 0, "last": 9}
 ONE = {
     "freewill survey": 1,
-    "alphabet": {"kind": "linear", "first": 0, "last": 9},
+    "alphabet": LINE,
     "mechanisms": {"k": {"mechanism": "k-rr", "epsilon": 1}},
 }
 
@@ -133,9 +134,9 @@ def test_fields_that_were_judged_apart():
         ({**ONE, "alphabet": {"kind": "linear", "first": 2**53, "last": 2**53 + 1}}, False),
         ({**ONE, "alphabet": {"kind": "linear", "first": -(2**53) - 1, "last": -(2**53)}}, False),
         ({**ONE, "alphabet": {"kind": "linear", "first": 2**53 - 1, "last": 2**53}}, True),
-        ({**ONE, "alphabet": {**ONE["alphabet"], "unit": "a\u3000b"}}, False),
-        ({**ONE, "alphabet": {**ONE["alphabet"], "unit": "\u2163 x"}}, False),
-        ({**ONE, "alphabet": {**ONE["alphabet"], "unit": "年"}}, True),
+        ({**ONE, "alphabet": {**LINE, "unit": "a\u3000b"}}, False),
+        ({**ONE, "alphabet": {**LINE, "unit": "\u2163 x"}}, False),
+        ({**ONE, "alphabet": {**LINE, "unit": "年"}}, True),
     ]
     found = both(*(given for given, _ in cases))
     for (given, taken), (python, javascript) in zip(cases, found, strict=True):

@@ -107,7 +107,7 @@ STEEP = 10.0 ** -np.linspace(0, 12, 10)
     [
         fw.Shokri(fw.Linear(0, 1), 1e-12, selection="vertex"),
         fw.Shokri(fw.Linear(0, 9), 1e-250, selection="vertex"),
-        fw.Shokri(fw.Linear(0, 1), 1e-12, prior=[1 - 1e-12, 1e-12], selection="vertex"),
+        fw.Shokri(fw.Linear(0, 1), 1e-24, prior=[1 - 1e-12, 1e-12], selection="vertex"),
         fw.Shokri(fw.Linear(0, 9), 5e-8, prior=STEEP / STEEP.sum(), selection="vertex"),
         fw.Shokri(fw.Grid(3, 2, cell=(0.5, 0.7)), 0.25 * (1 - 1e-9), prior=[0.5, 0.5, 0, 0, 0, 0]),
     ],

@@ -170,16 +170,11 @@ def _solved() -> list[dict[str, Any]]:
         rare = np.where(np.arange(size) == 1, 0.0, 1.0) / (size - 1)
         own = rng.random((size, size)) * (1 - np.eye(size))
         most = fw.Shokri(alphabet, 1.0).problem.largest_loss
-        for given in (
-            {},
-            {"prior": prior},
-            {"prior": rare},
-            {"report_loss": own, "guess_loss": own},
-        ):
-            for share, selection in ((0.3, "max-entropy"), (0.5, "vertex"), (0.7, "coin")):
-                if selection == "vertex" and given:
-                    continue
-                found.append(fw.Shokri(alphabet, share * most, selection=selection, **given))
+        losses: list[dict[str, Any]] = [{}, {"prior": prior}, {"prior": rare}]
+        for given in (*losses, {"report_loss": own, "guess_loss": own}):
+            found.append(fw.Shokri(alphabet, 0.3 * most, **given))
+            found.append(fw.Shokri(alphabet, 0.7 * most, selection="coin", **given))
+        found.append(fw.Shokri(alphabet, most / 2, selection="vertex"))
         found += [fw.Shokri(alphabet, 2 * most), fw.Shokri(alphabet, most / 2, guess_loss=own)]
         found += [fw.Shokri(alphabet, most / 2, prior, report_loss=own)]
     return [fw.Survey(one.alphabet, {"s": one}).for_devices() for one in found]
