@@ -103,6 +103,37 @@ const TRIALS = {
     }
   },
 
+  /** What is remembered must be a report of its mechanism, and stand there once. */
+  async foreign() {
+    const grid = { kind: "grid", columns: 2, rows: 2, cell: 0.5 };
+    const labels = { kind: "categorical", labels: ["yes", "no", "4"] };
+    const cases = [
+      [LINE, KRR, ["4", "0"], ["10", "-1", "4.0", " 4", "", "x", "4 4", "0x4"]],
+      [grid, KRR, ["0.25 0.75"], ["0.25", "9.0 9.0", "0.25 0.75 1", "yes"]],
+      [labels, KRR, ["yes", "4"], ["maybe", "", "0"]],
+      [LINE, { ...KRR, mechanism: "rappor" }, ["0000", "ff03"], ["00", "0004", "ff", "0G00", "000000", ""]],
+      [{ ...LINE, last: 7 }, { ...KRR, mechanism: "rappor" }, ["ff"], ["100", "f", "4"]],
+    ];
+    for (const [alphabet, mechanism, good, bad] of cases) {
+      const asked = survey({ alphabet }, { careful: mechanism });
+      const { id } = asked.find("careful");
+      for (const value of [...good, ...bad]) {
+        const text = sealed(adding({ sent: new Map(), spent: exactly(0) }, "question How many?", {
+          ...sent, mechanism: id, value,
+        }));
+        const device = new Device(asked, { memory: new Memory({ getItem: () => text, setItem: never.byte }), source: never });
+        const truth = { linear: 3, grid: [0.1, 0.1], categorical: "no" }[alphabet.kind];
+        if (good.includes(value)) assert.equal((await device.row(truth)).value, value);
+        else await assert.rejects(device.row(truth), /which gives no such report\. Was it written/);
+      }
+    }
+    const [head, body] = sealed(content).split("\n");
+    const twice = body.replace('"words"', '"value":"5","words"');
+    const { sha256 } = await load("ids");
+    const sum = sha256(new TextEncoder().encode(`freewill memory 1\n${twice}`));
+    assert.throws(() => unsealed(`${head.slice(0, -64)}${sum}\n${twice}`, refusal), /none that freewill writes/);
+  },
+
   async stores() {
     const full = { getItem: () => null, setItem: () => { throw new Error("The quota has been exceeded."); } };
     const deaf = { getItem: () => null, setItem: () => {} };
@@ -175,7 +206,8 @@ const TRIALS = {
     const memory = new Memory(temporary());
     const silent = Survey.parse({ "freewill survey": 1, alphabet: LINE, mechanisms: { a: KRR } });
     assert.throws(() => new Device(silent, { memory }), /nothing that says which question/);
-    for (const question of ["short", 3, "a\nbcdefgh", "x".repeat(201), "\ud800abcdefgh"]) {
+    for (const question of ["short", 3, "a\nbcdefgh", "x".repeat(201), "\ud800abcdefgh",
+      " ".repeat(9), "\u202eabcdefgh", "abcd\u2028efgh"]) {
       assert.throws(() => new Device(silent, { memory, question }), DeviceError);
     }
     await new Device(silent, { memory, question: "long-enough" }).row(3);

@@ -33,7 +33,9 @@ def trial(name, given=None):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", ["repeats", "together", "damage", "stores", "budget", "wrong"])
+@pytest.mark.parametrize(
+    "name", ["repeats", "together", "damage", "foreign", "stores", "budget", "wrong"]
+)
 def test_in_node(name):
     assert trial(name) == "fine"
 

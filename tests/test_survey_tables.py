@@ -99,12 +99,35 @@ def test_two_losses_are_solved_for_to_prove_the_table():
         own.with_law(np.eye(6))
 
 
-def test_a_law_that_misses_its_optimum_is_taken_back_too():
-    """The solvers' limits are those of the file as well: what is saved can be loaded."""
-    mechanism = fw.Shokri(fw.Linear(0, 1), 1e-12, selection="vertex")
-    assert mechanism.problem.adversary_loss(mechanism.law()) < mechanism.optimum * (1 - 1e-7)
+STEEP = 10.0 ** -np.linspace(0, 12, 10)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        fw.Shokri(fw.Linear(0, 1), 1e-12, selection="vertex"),
+        fw.Shokri(fw.Linear(0, 9), 1e-250, selection="vertex"),
+        fw.Shokri(fw.Linear(0, 1), 1e-24, prior=[1 - 1e-12, 1e-12], selection="vertex"),
+        fw.Shokri(fw.Linear(0, 9), 5e-8, prior=STEEP / STEEP.sum(), selection="vertex"),
+        fw.Shokri(fw.Grid(3, 2, cell=(0.5, 0.7)), 0.25 * (1 - 1e-9), prior=[0.5, 0.5, 0, 0, 0, 0]),
+    ],
+    ids=str,
+)
+def test_a_law_that_a_solver_left_short_is_led_to_its_optimum(mechanism):
+    """So that no promise, which is told by the formula, is more than the law keeps."""
+    law, problem = mechanism.law(), mechanism.problem
+    assert problem.user_loss(law) <= mechanism.quality_loss_limit * (1 + 1e-12)
+    assert problem.adversary_loss(law) >= mechanism.optimum * (1 - 1e-7)
     told = fw.Survey(mechanism.alphabet, {"s": mechanism}).for_devices()
-    assert np.array_equal(fw.Survey.from_spec(told).mechanisms["s"].law(), mechanism.law())
+    assert np.array_equal(fw.Survey.from_spec(told).mechanisms["s"].law(), law)
+
+
+def test_a_table_of_one_loss_is_judged_without_solving(monkeypatch):
+    monkeypatch.setattr(fw.Shokri, "_solve", lambda self: pytest.fail("solved"))
+    fresh = fw.Shokri(LINE, 1.0)
+    for table in (np.eye(6), np.roll(np.eye(6), 1, axis=1), SHOKRI.law()[::-1]):
+        with pytest.raises(LawError, match="is no such law"):
+            fresh.with_law(table)
 
 
 @given(

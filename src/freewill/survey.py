@@ -15,7 +15,7 @@ from freewill.errors import FreewillError, SurveyError, first_line, shown, why
 from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, Shokri, from_spec
 from freewill.mechanisms.base import SPEC_VERSION, is_mechanism
-from freewill.types import Spec, is_whole_text
+from freewill.types import Spec, is_number, is_whole_text
 from freewill.wording import LONGEST_ID, LONGEST_TEXT, LONGEST_TITLE, SHORTEST_ID, checked_text
 
 SURVEY_VERSION = 1
@@ -250,7 +250,7 @@ def check_name(name: Any) -> None:
 def _check_version(spec: Any) -> None:
     """Refuse a survey of another version, before any field that it alone may have."""
     version = spec.get(_HEAD) if isinstance(spec, dict) else None
-    if type(version) is int and version not in (SURVEY_VERSION, WORDED_VERSION):
+    if is_number(version) and version not in (SURVEY_VERSION, WORDED_VERSION):
         raise SurveyError(
             f"survey version {shown(version)}: this release reads versions {SURVEY_VERSION} and "
             f"{WORDED_VERSION}. Update freewill, or write the survey again."
@@ -267,7 +267,7 @@ def _fault(spec: Any) -> str:
     unknown = sorted(map(str, spec.keys() - {*_NEEDED, *_OPTIONAL}))
     if unknown:
         return f"unknown field {shown(unknown[0])}"
-    if type(spec[_HEAD]) is not int or not isinstance(spec["alphabet"], dict):
+    if not is_number(spec[_HEAD]) or not isinstance(spec["alphabet"], dict):
         return f"version {spec[_HEAD]!r} or alphabet {spec['alphabet']!r}"
     entries = spec["mechanisms"]
     if not isinstance(entries, dict | list):
@@ -307,7 +307,7 @@ def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
             mechanism = from_spec(spec)
         except FreewillError as error:
             raise SurveyError(f"mechanism {given or len(named) + 1!r}: {error}") from None
-        name = given or mechanism.id
+        name = mechanism.id if given is None or given == "" else given
         check_name(name)
         if name in named:
             raise SurveyError(f"mechanism {name!r} is named twice: names must differ.")

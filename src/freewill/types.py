@@ -40,14 +40,24 @@ def numbers(
         kind = array.dtype.kind
         if not array.size:
             return np.zeros(array.shape)
-        if kind in "iuf" or (kind == "O" and all(map(_real, array.flat))):
-            return array.astype(np.float64)
+        whole = kind in "iuf" and not _has_truth_value(given)
+        if whole or (kind == "O" and all(map(is_number, array.flat))):
+            # Adding 0 turns -0.0, which equals 0.0 but is written otherwise, into 0.0.
+            return np.asarray(array.astype(np.float64) + 0.0)
     except (TypeError, ValueError, OverflowError, RecursionError):
         pass
     raise error(f"{name}={shown(given)}: expected {wanted}.")
 
 
-def _real(value: Any) -> bool:
+def _has_truth_value(given: Any) -> bool:
+    """Say whether True or False stands among numbers, where NumPy takes it for 1 or 0."""
+    if not isinstance(given, list | tuple):
+        return isinstance(given, bool | np.bool_)
+    return not {*map(type, given)} <= {float, int} and any(map(_has_truth_value, given))
+
+
+def is_number(value: Any) -> bool:
+    """Say whether something is a real number, and no truth value."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

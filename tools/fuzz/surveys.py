@@ -43,18 +43,18 @@ def _optimal(alphabet: fw.Alphabet) -> fw.Mechanism:
 
 
 SURVEYS = tuple(fw.Survey(alphabet, offered(alphabet)) for alphabet in ALPHABETS)
-_DOCUMENTS: list[dict[str, Any]] = [survey.spec() for survey in SURVEYS]
+DOCUMENTS: list[dict[str, Any]] = [survey.spec() for survey in SURVEYS]
 SPECS = [
     *(mechanism.spec() for survey in SURVEYS for mechanism in survey.mechanisms.values()),
     *(_optimal(alphabet).spec() for alphabet in ALPHABETS),
 ]
-for _document, _alphabet in zip(_DOCUMENTS, ALPHABETS, strict=True):
+for _document, _alphabet in zip(DOCUMENTS, ALPHABETS, strict=True):
     _bare = _optimal(_alphabet).spec()
     del _bare["alphabet"]
     _document["mechanisms"]["best"] = _bare
 _TEXTS = ("Ages", "How old are you?", "our-town/age", {"k": "Careful.", "bits": "Bits."})
-_DOCUMENTS.append(fw.Survey(_LINE, offered(_LINE), *_TEXTS).spec())
-_DOCUMENTS += [
+DOCUMENTS.append(fw.Survey(_LINE, offered(_LINE), *_TEXTS).spec())
+DOCUMENTS += [
     fw.Survey(alphabet, {**offered(alphabet), "best": _optimal(alphabet)}).for_devices()
     for alphabet in ALPHABETS
 ]
@@ -62,7 +62,7 @@ _DOCUMENTS += [
 
 def file_of_survey(case: Case) -> str:
     """Load a survey file; what is accepted is the same after saving, and can be used."""
-    document = mutated(case, case.pick(_DOCUMENTS))
+    document = mutated(case, case.pick(DOCUMENTS))
     suffix = case.pick([".json", ".json", ".json", ".toml", ".JSON", ".txt"] if case.often(0.2)
                        else [".json", ".json", ".toml"])  # fmt: skip
     path = case.folder / f"survey{suffix}"

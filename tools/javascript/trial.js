@@ -74,6 +74,19 @@ export const TRIALS = {
     return given.map((/** @type {any} */ one) => answer(freewill, () => freewill.Survey.parse(one).menu().length));
   },
 
+  /** Read surveys, texts, and give the names and ids of their mechanisms. */
+  verdicts(freewill, { given }) {
+    return given.map((/** @type {string} */ one) => {
+      try {
+        return answer(freewill, () => {
+          return { menu: freewill.Survey.parse(one).menu().map(({ name, mechanism }) => [name, mechanism.id]) };
+        });
+      } catch (error) {
+        return { broke: String(/** @type {Error} */ (error).stack) };
+      }
+    });
+  },
+
   /** Give whole rows, of chosen names and values. */
   rows(freewill, { survey, asked }) {
     const read = freewill.Survey.parse(survey);

@@ -1,5 +1,6 @@
 """The name of what a distance counts: a year, a km."""
 
+import unicodedata
 from typing import Any
 
 from freewill.errors import FreewillError, ParameterError, shown
@@ -22,7 +23,7 @@ def checked_unit(unit: Any, error: type[FreewillError] = ParameterError) -> str:
     values count, in the singular and without a number, such as 'year' or 'km'.
     """
     plain = isinstance(unit, str) and unit.isprintable() and unit == unit.strip()
-    named = plain and len(unit) <= _LONGEST and not any(letter.isnumeric() for letter in unit)
+    named = plain and len(unit) <= _LONGEST and not any(map(_counts, unit))
     if not named or (unit and not any(map(_names, unit))):
         raise error(
             f"unit={shown(unit)}: expected one word or two that name what the values count, in the "
@@ -35,13 +36,18 @@ def _names(letter: str) -> bool:
     return letter.isalpha() or letter in "°%€$£¥"
 
 
+def _counts(letter: str) -> bool:
+    # By its category, which freewill.js can ask for too.
+    return unicodedata.category(letter).startswith("N")
+
+
 def behind(unit: str) -> str:
     """Return a unit as it stands behind a number that is not 1; symbols have no plural.
 
     >>> behind("year"), behind("km"), behind("century"), behind("inch"), behind("")
     (' years', ' km', ' centuries', ' inches', '')
     """
-    # The same rule as `behind` of device/js/numbers.js.
+    # The same rule as `behind` of device/js/figures.js.
     last = unit.rsplit(" ", 1)[-1]
     if len(last) < 3 or not last.isalpha() or last.endswith("s"):
         return f" {unit}" if unit else ""

@@ -12,7 +12,7 @@ from freewill.mechanisms.matrix import Matrix
 from freewill.mechanisms.planar_geometric import PlanarGeometric
 from freewill.mechanisms.rappor import RAPPOR
 from freewill.mechanisms.shokri import Shokri
-from freewill.types import check_fields
+from freewill.types import check_fields, is_number
 
 __all__ = [
     "KRR",
@@ -61,7 +61,7 @@ def from_spec(spec: Any) -> Mechanism:
             f"mechanism {shown(name)}: expected one of {', '.join(sorted(REGISTRY))}."
             f"{closest(name, REGISTRY)}"
         )
-    if not isinstance(version, int | float) or version != SPEC_VERSION:
+    if not is_number(version) or version != SPEC_VERSION:
         raise SpecError(
             f"spec version {shown(version)} of {name}: this release reads version {SPEC_VERSION}. "
             f"Update freewill, or write the spec again."

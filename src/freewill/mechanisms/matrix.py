@@ -162,8 +162,7 @@ def _scaled(rows: FloatArray) -> DenseOperator:
 def _checked_law(law: ArrayLike, size: int) -> FloatArray:
     """Check that a law is row-stochastic, make its rows sum to 1 and the whole read-only."""
     wanted = "a matrix of numbers, rows of equal length"
-    # Adding 0 turns -0.0, which equals 0.0 but has other bytes, into 0.0.
-    matrix = numbers(law, "law", wanted, LawError) + 0.0
+    matrix = numbers(law, "law", wanted, LawError)
     if matrix.ndim != 2 or matrix.shape[0] != size or matrix.shape[1] == 0:
         raise LawError(f"law of shape {matrix.shape}: expected ({size}, outputs), one row a value.")
     if not np.all(np.isfinite(matrix)) or np.any(matrix < 0):

@@ -195,10 +195,30 @@ class Shokri(Mechanism):
                 solve = {"max-entropy": max_entropy, "vertex": vertex, "coin": coin}
                 law = solve[self.selection].solve(problem, limit)
         law = self._within_limit(law)
+        if problem.one_loss and not self._valid({"law": law}):
+            law = self._reaching(law)
         free = problem.prior == 0
         if free.any():
             law = fill_free_rows(law, free, distances(self.alphabet))
         return {"law": law, **proof}
+
+    def _reaching(self, law: FloatArray) -> FloatArray:
+        """Lead a law to the optimum that a solver's tolerance left it short of, with one loss.
+
+        A report that is not the best guess from it is replaced by the best: the user then loses
+        what the adversary does, a <= Q. Of the blind answer, which costs both Qmax, the share
+        (Q - a) / (Qmax - a) leads both to Q; where rounding left a > Q, a share of the truth does.
+        """
+        problem, limit, own = self.problem, self.quality_loss_limit, np.arange(len(law))
+        guesses = problem.guesses(law)
+        worse = guesses.diagonal() - guesses.min(axis=1) > _REACHED * limit / (10 * len(law))
+        law = law @ np.eye(len(law))[np.where(worse, guesses.argmin(axis=1), own)]
+        cost, blind = problem.user_loss(law), np.zeros_like(law)
+        blind[:, problem.best_blind_guess] = 1.0
+        if cost > limit:
+            return np.asarray(limit / cost * law + (1 - limit / cost) * np.eye(len(law)))
+        share = (limit - cost) / (problem.largest_loss - cost)
+        return np.asarray((1 - share) * law + share * blind)
 
     def _within_limit(self, law: FloatArray) -> FloatArray:
         """Take back what rounding spent beyond Q, by telling the cheapest answer a little more."""
@@ -208,7 +228,7 @@ class Shokri(Mechanism):
         cheapest = np.zeros_like(law)
         cheapest[np.arange(len(law)), self.problem.report_loss.argmin(axis=1)] = 1.0
         saved = self.problem.user_loss(law) - self.problem.user_loss(cheapest)
-        if saved <= excess:
+        if self.problem.user_loss(cheapest) >= self.quality_loss_limit:
             raise ParameterError(
                 f"quality_loss={self.quality_loss_limit:g}: even the cheapest law costs "
                 f"{self.problem.user_loss(cheapest):g}."
@@ -227,10 +247,7 @@ class Shokri(Mechanism):
         ) and problem.adversary_loss(law) >= bound - _REACHED * abs(bound)
 
     def _as_good(self, law: FloatArray) -> bool:
-        """Tell whether a law is no worse than the one solved for here, which may miss its optimum.
-
-        So it does where Q is next to 0 or to Qmax, or a prior spans nine powers of ten.
-        """
+        """Tell whether a law of two losses is no worse than the one that is solved for here."""
         problem, limit = self.problem, self.quality_loss_limit
         reached = problem.adversary_loss(self.matrix)
         return bool(
@@ -249,9 +266,10 @@ class Shokri(Mechanism):
     def with_law(self, law: ArrayLike) -> "Shokri":
         """Return this mechanism with a law that was solved for elsewhere, as a survey carries it.
 
-        It must cost no more than Q and reach the optimum, or what is reached here: of the many laws
-        that do, it is then *the* law of collector and devices, to the last digit. With two losses
-        the optimum is solved for.
+        It must cost no more than Q and reach the optimum: of the many laws that do, it is then
+        *the* law of collector and devices, to the last digit. With one loss that takes no solving
+        (freewill.js does the same); with two the optimum is solved for, and a law that is as good
+        as the one found here is taken as well.
 
         >>> import freewill as fw
         >>> mechanism = fw.Shokri(fw.Linear(0, 9), quality_loss=1.5)
@@ -261,13 +279,14 @@ class Shokri(Mechanism):
         """
         own = Matrix(self.alphabet, law, self.alphabet).matrix
         solved = {"law": own} if self.problem.one_loss else {**self._solved, "law": own}
-        if not self._valid(solved) and not self._as_good(own):
+        if not self._valid(solved) and (self.problem.one_loss or not self._as_good(own)):
             raise LawError(
                 f"the table of {self} is no such law: the user loses "
                 f"{self.problem.user_loss(own):.6g} by it and the adversary "
                 f"{self.problem.adversary_loss(own):.6g}; expected at most "
                 f"{self.quality_loss_limit:.6g} and {self._bound(solved):.6g}. Is it the table of "
-                f"another survey? Leave it out, or take another quality_loss or selection."
+                f"another survey? Leave it out and save the survey again (Survey.save), or take "
+                f"another quality_loss or selection."
             )
         found = type(self).from_parameters(self.alphabet, self.parameters())
         object.__setattr__(found, "_solved", solved)

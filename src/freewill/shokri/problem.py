@@ -87,8 +87,11 @@ class Problem:
 
     def adversary_loss(self, law: FloatArray) -> float:
         """Return the adversary's expected loss with the best guess for each output."""
-        guesses = (law * self.prior[:, None]).T @ self.guess_loss
-        return float(guesses.min(axis=1).sum())
+        return float(self.guesses(law).min(axis=1).sum())
+
+    def guesses(self, law: FloatArray) -> FloatArray:
+        """Return what each guess loses together with each output, [output, guess]."""
+        return np.asarray((law * self.prior[:, None]).T @ self.guess_loss)
 
     def upper_bound(self, replies: FloatArray, price: float, quality_loss: float) -> float:
         """Bound what any law that costs the user at most Q can make the adversary lose.

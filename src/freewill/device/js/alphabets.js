@@ -240,7 +240,7 @@ export function refuseVast(alphabet) {
  * @returns {string}
  */
 function checkedUnit(unit) {
-  const plain = typeof unit === "string" && unit === unit.trim() && !/[\p{C}\p{Zl}\p{Zp}]/u.test(unit);
+  const plain = typeof unit === "string" && unit === unit.trim() && !/(?! )[\p{C}\p{Z}]/u.test(unit);
   const named = plain && [...unit].length <= LONGEST_UNIT && !/\p{N}/u.test(unit);
   if (named && (unit === "" || /[\p{L}°%€$£¥]/u.test(unit))) return unit;
   throw new FreewillError(

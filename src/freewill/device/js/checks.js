@@ -2,7 +2,7 @@
  * @file The checks that descriptions of alphabets and mechanisms share.
  */
 
-import { FreewillError, brief, shown } from "./errors.js";
+import { FreewillError, brief, several, shown } from "./errors.js";
 
 /** Up to which doubles tell all integers apart. */
 export const LARGEST = 2 ** 53;
@@ -69,6 +69,37 @@ export function isWholeText(text) {
 }
 
 /**
+ * Refuse a text that cannot be shown to people, on one line and whole.
+ *
+ * @param {unknown} text
+ * @param {string} what
+ * @param {number} least
+ * @param {number} most
+ * @param {typeof FreewillError} [Fault]
+ */
+export function checkText(text, what, least, most, Fault = FreewillError) {
+  if (text === null) return;
+  if (!isWholeText(text) || /** @type {string} */ (text).trim() === "") {
+    throw new Fault(
+      `${what} ${shown(text)}: expected a text that is not blank, in whole letters.`,
+    );
+  }
+  const letters = [.../** @type {string} */ (text)];
+  if (letters.length < least || letters.length > most) {
+    throw new Fault(
+      `${what} ${shown(text)} has ${several(letters.length, "character")}: expected ${least} to ${most}.`,
+    );
+  }
+  const unseen = letters.find((one) => /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(one) && !/[\u200c-\u200f]/.test(one));
+  if (unseen !== undefined) {
+    throw new Fault(
+      `${what} ${shown(text)}: ${shown(unseen)} is a control character, a line end or another mark ` +
+        "that nobody sees. Leave it out.",
+    );
+  }
+}
+
+/**
  * @param {string} name
  * @param {unknown} value
  * @param {number} [least]
@@ -132,42 +163,40 @@ export function checkedEpsilon(epsilon, name, largest) {
  *
  * @param {unknown} law
  * @param {number} size
- * @param {string} [name]
  * @returns {Float64Array[]}
  */
-export function checkedLaw(law, size, name = "law") {
+export function checkedLaw(law, size) {
   if (!Array.isArray(law) || !law.every((row) => isNumbers(row) && row.length === law[0].length)) {
     throw new FreewillError(
-      `${name}=${shown(law)}: expected a matrix of numbers, rows of equal length.`,
+      `law=${shown(law)}: expected a matrix of numbers, rows of equal length.`,
     );
   }
   const width = law.length ? law[0].length : 0;
   if (law.length !== size || width === 0) {
     throw new FreewillError(
-      `${name} of shape (${law.length}, ${width}): expected (${size}, outputs), one row a value.`,
+      `law of shape (${law.length}, ${width}): expected (${size}, outputs), one row a value.`,
     );
   }
-  return law.map((row, x) => checkedRow(Float64Array.from(row, (one) => one + 0), x, name));
+  return law.map((row, x) => checkedRow(Float64Array.from(row, (one) => one + 0), x));
 }
 
 /**
  * @param {Float64Array} row
  * @param {number} x
- * @param {string} name
  */
-function checkedRow(row, x, name) {
+function checkedRow(row, x) {
   const wrong = row.findIndex((one) => !(one >= 0 && one < Infinity));
   if (wrong >= 0) {
     throw new FreewillError(
-      `${name}[${x}, ${wrong}]=${row[wrong]}: probabilities must be finite and >= 0.`,
+      `law[${x}, ${wrong}]=${row[wrong]}: probabilities must be finite and >= 0.`,
     );
   }
-  const sum = pairwise(row, 0, row.length);
+  const sum = sumOf(row);
   const excess = sum - 1;
   if (!(Math.abs(excess) <= ROW_TOLERANCE)) {
     const off = `${excess > 0 ? "+" : ""}${brief(excess, 3)}`;
     throw new FreewillError(
-      `row ${x} of the ${name} sums to ${sum}, off by ${off}: each row must sum to 1.`,
+      `row ${x} of the law sums to ${sum}, off by ${off}: each row must sum to 1.`,
     );
   }
   return Math.abs(excess) > ROW_ROUNDING ? row.map((one) => one / sum) : row;
@@ -177,15 +206,15 @@ function checkedRow(row, x, name) {
  * Add up numbers in the order in which NumPy does.
  *
  * @param {Float64Array} row
- * @param {number} from
- * @param {number} count
+ * @param {number} [from]
+ * @param {number} [count]
  * @returns {number}
  */
-function pairwise(row, from, count) {
+export function sumOf(row, from = 0, count = row.length) {
   if (count > 128) {
     let half = Math.floor(count / 2);
     half -= half % 8;
-    return pairwise(row, from, half) + pairwise(row, from + half, count - half);
+    return sumOf(row, from, half) + sumOf(row, from + half, count - half);
   }
   let total = 0;
   let next = 0;

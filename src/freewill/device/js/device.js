@@ -2,9 +2,9 @@
  * @file A person's device: one report a question, within a budget.
  */
 
-import { isWholeText } from "./checks.js";
+import { checkText } from "./checks.js";
 import { system } from "./draws.js";
-import { shown } from "./errors.js";
+import { FreewillError, shown } from "./errors.js";
 import { Budget, cost } from "./budget.js";
 import { DeviceError, Memory, adding } from "./memory.js";
 import { Survey } from "./survey.js";
@@ -116,6 +116,13 @@ export class Device {
           "forget the report and accept the sum.",
       );
     }
+    const mechanism = this.survey.find(name);
+    if (!isReport(sent.value, mechanism)) {
+      throw new DeviceError(
+        `the memory has ${shown(sent.value)} as a report of ${mechanism}, which gives no such report. ` +
+          "Was it written by someone else? Nothing is drawn in its place; forget it if you must.",
+      );
+    }
     return { mechanism: name, value: sent.value, report_id: sent.report_id };
   }
 }
@@ -132,6 +139,28 @@ function nameOf(id, menu) {
 }
 
 /**
+ * Say whether a text is a report of a mechanism, as `mechanism.text` writes them.
+ *
+ * @param {string} text
+ * @param {import("./mechanisms.js").Mechanism} mechanism
+ */
+function isReport(text, { alphabet, outputs }) {
+  if (outputs === null) {
+    const unused = 8 * Math.ceil(alphabet.size / 8) - alphabet.size;
+    const whole = /^(?:[0-9a-f]{2})+$/.test(text) && text.length === 2 * Math.ceil(alphabet.size / 8);
+    return whole && parseInt(text.slice(-2), 16) >> (8 - unused) === 0;
+  }
+  const { kind } = outputs;
+  try {
+    const value = kind === "grid" ? text.split(" ").map(Number) : kind === "linear" ? Number(text) : text;
+    return outputs.text(outputs.encode(/** @type {any} */ (value))) === text;
+  } catch (error) {
+    if (error instanceof FreewillError) return false;
+    throw error;
+  }
+}
+
+/**
  * Return what names the question, in the memory: its id, or else its words.
  *
  * @param {Survey} survey
@@ -142,12 +171,7 @@ function nameOf(id, menu) {
 function questionOf(survey, given, needed) {
   const chosen = given ?? survey.question_id;
   if (chosen !== null) {
-    const long = typeof chosen === "string" ? [...chosen].length : 0;
-    if (!isWholeText(chosen) || long < SHORTEST_ID || long > LONGEST_ID || /\p{Cc}/u.test(String(chosen))) {
-      throw new DeviceError(
-        `question ${shown(chosen)}: expected a text of ${SHORTEST_ID} to ${LONGEST_ID} characters.`,
-      );
-    }
+    checkText(chosen, "question", SHORTEST_ID, LONGEST_ID, DeviceError);
     return `id ${chosen}`;
   }
   if (survey.question !== null) return `question ${sameWords(survey.question)}`;

@@ -3,7 +3,6 @@
  */
 
 import {
-  awayIn,
   bitsOf,
   meanAndFar,
   offsets,
@@ -112,7 +111,7 @@ function promised(mechanism) {
     }
     case "shokri": {
       const ownLoss = mechanism.parameters().guess_loss !== undefined;
-      return { promise: "loss", epsilon: epsilonOf(mechanism.rows), loss: lossOf(mechanism), ownLoss };
+      return { promise: "loss", epsilon: epsilonOf(mechanism.rows), loss: mechanism.loss, ownLoss };
     }
     default:
       return { promise: "ldp", epsilon: mechanism.epsilon, ...none };
@@ -138,38 +137,6 @@ function epsilonOf(law) {
     epsilon = Math.max(epsilon, apart < NEAR ? Math.log1p((high - low) / low) : apart);
   }
   return epsilon;
-}
-
-/**
- * Return what the best guesser loses by a Shokri mechanism: min(Q, Qmax), where Qmax is lost by who
- * sees nothing or, with losses of one's own, by the definition.
- *
- * @param {any} mechanism
- * @returns {number}
- */
-function lossOf(mechanism) {
-  const { quality_loss: limit, prior, report_loss: own, guess_loss: guess } = mechanism.parameters();
-  const size = mechanism.alphabet.size;
-  const away = awayIn(mechanism.alphabet);
-  const lengths = offsets(mechanism.alphabet);
-  const weight = (/** @type {number} */ x) => (prior === undefined ? 1 / size : prior[x]);
-  const lost = (/** @type {number} */ x, /** @type {number} */ z) => {
-    return guess === undefined ? lengths[away(x, z)] : guess[x][z];
-  };
-  /** @param {(x: number) => number} chance of each value, together with what is seen */
-  const least = (chance) => {
-    let best = Infinity;
-    for (let z = 0; z < size; z += 1) {
-      let sum = 0;
-      for (let x = 0; x < size; x += 1) sum += chance(x) * lost(x, z);
-      best = Math.min(best, sum);
-    }
-    return best;
-  };
-  if (own === undefined && guess === undefined) return Math.min(limit, least(weight));
-  let sum = 0;
-  for (let y = 0; y < size; y += 1) sum += least((x) => weight(x) * mechanism.rows[x][y]);
-  return sum;
 }
 
 /** @param {Float64Array} chances */

@@ -5,7 +5,8 @@
 
 import { float } from "./numerals.js";
 
-const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows"]);
+/** Fields whose numbers are integers, to the last digit. */
+export const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows"]);
 
 /**
  * @param {object} spec

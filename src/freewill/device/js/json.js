@@ -4,9 +4,10 @@
 
 import { isObject } from "./checks.js";
 import { FreewillError, shown } from "./errors.js";
+import { INTEGERS } from "./ids.js";
 
 const LONGEST = 1 << 28;
-const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]/gs;
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|-?[0-9]{16,}(?![0-9.eE])/gs;
 
 /**
  * Return what a text in JSON holds; a key that stands twice in one object is refused.
@@ -38,19 +39,26 @@ export function parsedJson(text) {
   return { ...found, mechanisms: new Map(names.map((name) => [name, found.mechanisms[name]])) };
 }
 
+/** @param {string} digits of an integer */
+function isRounded(digits) {
+  const number = Number(digits);
+  return !Number.isFinite(number) || BigInt(digits) !== BigInt(number);
+}
+
 /**
- * Refuse an object with the same key twice, of which parsers keep only the last, and return the
- * names of the mechanisms as they stand.
+ * Refuse an object with the same key twice, of which parsers keep only the last, and an integer that
+ * they round; return the names of the mechanisms as they stand.
  *
  * @param {string} text valid JSON
  * @returns {string[]}
  */
-function ordered(text) {
+export function ordered(text) {
   /** @type {(Set<string> | null)[]} the keys of the objects around, null for lists */
   const around = [];
   /** @type {string[]} */
   const names = [];
   let last = "";
+  let inner = "";
   let outer = "";
   for (const [token] of text.matchAll(TOKENS)) {
     if (token === "{") around.push(new Set());
@@ -63,8 +71,14 @@ function ordered(text) {
         throw new FreewillError(`${shown(key)} is named twice in one object: names must differ.`);
       }
       keys.add(key);
+      inner = key;
       if (around.length === 1) outer = key;
       if (around.length === 2 && outer === "mechanisms") names.push(key);
+    } else if (INTEGERS.has(inner) && /[0-9]$/.test(token) && isRounded(token)) {
+      throw new FreewillError(
+        `${inner}=${token.slice(0, 40)}: must be an integer of at most 2^53 either way, for larger ` +
+          "ones are rounded.",
+      );
     }
     last = token;
   }

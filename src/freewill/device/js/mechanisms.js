@@ -11,7 +11,7 @@ import { Below, Table, coin, system } from "./draws.js";
 import { FreewillError, brief, several } from "./errors.js";
 import { bitLength, fromDouble, times } from "./exponential.js";
 import { idOf } from "./ids.js";
-import { checkedLosses } from "./losses.js";
+import { Problem, checkedLosses } from "./losses.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./draws.js").Source} Source */
@@ -21,6 +21,8 @@ export const SPEC_VERSION = 1;
 const LARGEST_LDP_EPSILON = 700;
 const LARGEST_EXPONENT = 1e290;
 const LEAST_DECAY = 1e-290;
+/** Values whose table can still be solved for and sent. */
+const LARGEST_TABLE = 2048;
 
 /** What all mechanisms share. */
 export class Mechanism {
@@ -269,6 +271,23 @@ class Tabulated extends Mechanism {
   /** @type {Float64Array[]} P(output given value), one row a value */
   rows = [];
 
+  /**
+   * @param {unknown} law
+   * @param {Alphabet | null} outputs
+   */
+  hold(law, outputs) {
+    const { alphabet } = this;
+    this.rows = checkedLaw(law, alphabet.size);
+    const width = this.rows[0].length;
+    this.outputs = outputs ?? (width === alphabet.size ? alphabet : new Linear(0, width - 1));
+    if (this.outputs.size !== width) {
+      throw new FreewillError(
+        `the law has ${several(width, "column")} and the output alphabet ` +
+          `${several(this.outputs.size, "value")}: expected one column a value.`,
+      );
+    }
+  }
+
   /** @type {Mechanism["drawn"]} */
   drawn(index, source) {
     let table = this.#tables.get(index);
@@ -286,17 +305,7 @@ export class Matrix extends Tabulated {
    */
   constructor(alphabet, law, outputs = null) {
     super("matrix", alphabet, 1);
-    this.rows = checkedLaw(law, alphabet.size);
-    const width = this.rows[0].length;
-    if (outputs !== null) this.outputs = alphabetFromSpec(outputs);
-    else if (width !== alphabet.size) this.outputs = new Linear(0, width - 1);
-    const size = /** @type {Alphabet} */ (this.outputs).size;
-    if (size !== width) {
-      throw new FreewillError(
-        `the law has ${several(width, "column")} and the output alphabet ${several(size, "value")}: ` +
-          "expected one column a value.",
-      );
-    }
+    this.hold(law, outputs === null ? null : alphabetFromSpec(outputs));
   }
 
   parameters() {
@@ -313,6 +322,7 @@ export class Matrix extends Tabulated {
 /** The most that an adversary can be made to lose at a given cost: by the solved law it is sent. */
 export class Shokri extends Tabulated {
   #parameters;
+  #chosen;
 
   /**
    * @param {Alphabet} alphabet
@@ -321,7 +331,16 @@ export class Shokri extends Tabulated {
    */
   constructor(alphabet, parameters, table) {
     super("shokri", alphabet);
+    if (alphabet.size > LARGEST_TABLE) {
+      throw new FreewillError(
+        `shokri on ${several(alphabet.size, "value")}: its law is a matrix without structure, for at ` +
+          `most ${LARGEST_TABLE} values. Use a coarser alphabet.`,
+      );
+    }
     this.#parameters = checkedLosses(parameters, alphabet.size);
+    const problem = new Problem(alphabet, this.#parameters);
+    this.#chosen = problem.oneLoss ? this.#parameters.selection : "its own losses";
+    if (problem.constant) this.#chosen += ", constant";
     const law = typeof table === "function" ? table(this.id) : table;
     if (law === null || law === undefined) {
       throw new FreewillError(
@@ -329,13 +348,11 @@ export class Shokri extends Tabulated {
           '"tables". Write the survey by Survey.save of freewill for Python, which adds it.',
       );
     }
-    this.rows = checkedLaw(law, alphabet.size, "table");
-    if (this.rows[0].length !== alphabet.size) {
-      throw new FreewillError(
-        `table of shape (${alphabet.size}, ${this.rows[0].length}): expected as many outputs as ` +
-          "values.",
-      );
-    }
+    this.hold(law, alphabet);
+    const { report_loss: report, guess_loss: guess } = this.#parameters;
+    const loss = problem.checkedLoss(this.rows, this);
+    /** What an adversary is sure to lose: by the formula, where there is one, to the last digit. */
+    this.loss = report === undefined && guess === undefined ? problem.reached() : loss;
   }
 
   parameters() {
@@ -343,8 +360,7 @@ export class Shokri extends Tabulated {
   }
 
   toString() {
-    const { quality_loss: limit, selection } = this.#parameters;
-    return `${this.kind}(${this.alphabet}, Q=${brief(limit)}, ${selection})`;
+    return `${this.kind}(${this.alphabet}, Q=${brief(this.#parameters.quality_loss)}, ${this.#chosen})`;
   }
 }
 

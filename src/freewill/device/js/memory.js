@@ -10,6 +10,7 @@ import { NOTHING, amount, plus, written } from "./amounts.js";
 import { isObject, isWholeText } from "./checks.js";
 import { FreewillError, shown, thousands } from "./errors.js";
 import { sha256 } from "./ids.js";
+import { ordered } from "./json.js";
 
 /** @typedef {import("./amounts.js").Amount} Amount */
 /** @typedef {{getItem(key: string): string | null, setItem(key: string, text: string): void}} Store */
@@ -275,6 +276,7 @@ function read(body) {
   let found;
   try {
     found = JSON.parse(body);
+    ordered(body);
   } catch {
     return null;
   }

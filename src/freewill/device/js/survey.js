@@ -3,9 +3,9 @@
  */
 
 import { alphabetFromSpec, refuseVast } from "./alphabets.js";
-import { isObject, isWholeText } from "./checks.js";
+import { checkText, isObject, isWholeText } from "./checks.js";
 import { system } from "./draws.js";
-import { FreewillError, listed, several, shown } from "./errors.js";
+import { FreewillError, listed, shown } from "./errors.js";
 import { parsedJson } from "./json.js";
 import { mechanismFromSpec } from "./kinds.js";
 import { SPEC_VERSION, hexadecimal } from "./mechanisms.js";
@@ -263,10 +263,11 @@ function named(survey) {
     if (key === null) delete spec.name;
     const text = spec.description ?? null;
     delete spec.description;
+    const unnamed = given === null || given === "";
     const mechanism = built(spec, given || mechanisms.size + 1, (id) => {
-      return tables.get(given || id) ?? null;
+      return tables.get(unnamed ? id : given) ?? null;
     });
-    const name = given || mechanism.id;
+    const name = unnamed ? mechanism.id : given;
     checkName(name);
     if (mechanisms.has(name)) {
       throw new FreewillError(`mechanism ${shown(name)} is named twice: names must differ.`);
@@ -305,34 +306,4 @@ function checkName(name) {
   throw new FreewillError(
     `mechanism name ${shown(name)}: expected a text that is not empty, without halves of characters.`,
   );
-}
-
-/**
- * Refuse a text that cannot be shown to people, on one line and whole.
- *
- * @param {unknown} text
- * @param {string} what
- * @param {number} least
- * @param {number} most
- */
-function checkText(text, what, least, most) {
-  if (text === null) return;
-  if (!isWholeText(text) || /** @type {string} */ (text).trim() === "") {
-    throw new FreewillError(
-      `${what} ${shown(text)}: expected a text that is not blank, in whole letters.`,
-    );
-  }
-  const letters = [.../** @type {string} */ (text)];
-  if (letters.length < least || letters.length > most) {
-    throw new FreewillError(
-      `${what} ${shown(text)} has ${several(letters.length, "character")}: expected ${least} to ${most}.`,
-    );
-  }
-  const unseen = letters.find((one) => /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(one) && !/[\u200c-\u200f]/.test(one));
-  if (unseen !== undefined) {
-    throw new FreewillError(
-      `${what} ${shown(text)}: ${shown(unseen)} is a control character, a line end or another mark ` +
-        "that nobody sees. Leave it out.",
-    );
-  }
 }
