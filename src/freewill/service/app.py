@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from starlette.applications import Starlette
@@ -37,6 +38,8 @@ from freewill.service.writer import Writer, today
 _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
 _PARQUET = "application/vnd.apache.parquet"
 _FILE = "evidence.parquet"
+_HEALTH_SECONDS = 1.0
+"""For which a store that could be read is not looked at again, however many ask."""
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -56,6 +59,7 @@ class Collector:
 
     def __post_init__(self) -> None:
         self.plans = Plans(self.store, self.estimates)
+        self._well_until = 0.0
 
     async def surveys(self, request: Request) -> Response:
         """List the surveys that are served."""
@@ -163,7 +167,9 @@ class Collector:
 
     async def health(self, request: Request) -> Response:
         """Say whether reports can be stored."""
-        await run_in_threadpool(self._look)
+        if monotonic() > self._well_until:
+            await run_in_threadpool(self._look)
+            self._well_until = monotonic() + _HEALTH_SECONDS
         if self.writer.failing:
             raise busy("the last reports could not be stored")
         return told({"status": "ok", "surveys": len(self.intakes)})

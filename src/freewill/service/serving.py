@@ -22,6 +22,8 @@ from freewill.survey import Survey
 _BACKLOG = 2048
 _GRACE_SECONDS = 20
 _TURN_SECONDS = 0.001
+_FILES = 256
+"""Files that may be open beside connections: the store, its readers, evidence that is sent."""
 _GARBAGE = 50_000
 """New objects after which garbage is looked for."""
 
@@ -104,7 +106,8 @@ def serve(
             config = uvicorn.Config(
                 application(made),
                 access_log=False,
-                log_level="warning",
+                # Warnings are of what others send: they would fill whatever keeps them.
+                log_level="error",
                 server_header=False,
                 proxy_headers=False,
                 ws="none",
@@ -112,7 +115,7 @@ def serve(
                 backlog=_BACKLOG,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
-            server = Server(config)
+            server = Server(config, most_connections=most_connections())
             # What is there now stays, and rows of reports hold no cycles: the collector of garbage
             # need not look at them again and again.
             gc.freeze()
@@ -131,6 +134,24 @@ def serve(
             store.tidy()
         finally:
             store.close()
+
+
+def most_connections() -> int:
+    """Return how many connections there may be, for which more files may be open if need be."""
+    from freewill.service.heads import MOST_CONNECTIONS  # noqa: PLC0415
+
+    try:
+        import resource  # noqa: PLC0415
+    except ImportError:  # Windows, which has no such limit
+        return MOST_CONNECTIONS
+    needed = MOST_CONNECTIONS + _FILES
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files != resource.RLIM_INFINITY and files < needed:
+        files = needed if most == resource.RLIM_INFINITY else min(needed, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+    if files == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return min(MOST_CONNECTIONS, max(files // 2, files - _FILES))
 
 
 @contextmanager
