@@ -48,9 +48,10 @@ class Gate(FlowControl):
 
     def resume_reading(self) -> None:
         """Read on, unless we wait for something."""
-        self.read_paused = False
-        if not self.held:
-            self._transport.resume_reading()
+        if self.held:
+            self.read_paused = False
+        else:
+            super().resume_reading()
 
 
 class Bounded:
@@ -65,7 +66,7 @@ class Bounded:
     _waiting = b""
     """What came and was not handed on."""
     _searched = 0
-    """Bytes of it that have no end of a head."""
+    """Where in it the end of a head may begin."""
     _length = 0
     """Bytes of a body that are still to come, where they were announced."""
     _framing = 0
@@ -86,7 +87,8 @@ class Bounded:
     def data_received(self: Any, data: bytes) -> None:
         """Hand on what may be, and hold back the rest."""
         self._unset_keepalive_if_required()
-        data = self._waiting + data if self._waiting else data
+        if self._waiting:
+            data = self._waiting + data
         if self.flow.held:
             self._hold(data)
         else:
@@ -95,7 +97,8 @@ class Bounded:
     def on_response_complete(self: Any) -> None:
         """Go on with what came while a request was answered."""
         super().on_response_complete()  # type: ignore[misc]
-        self._go_on()
+        if self.flow.held:
+            self._go_on()
 
     def _go_on(self: Any) -> None:
         if self.flow.held and not self.transport.is_closing():
@@ -105,36 +108,32 @@ class Bounded:
     def _advance(self: Any, data: bytes) -> None:
         self._waiting = b""
         while data and not self.transport.is_closing():
-            rest = None
-            if not self._in_body():
+            if not self.in_body:
                 if self.cycle is not None and not self.cycle.response_complete:
                     return self._hold(data)
                 size = self._hand_on_head(data)
             elif self._length:
-                size = self._hand_on(data[: self._length])
+                size = min(self._length, len(data))
                 self._length -= size
+                super().data_received(data[:size])  # type: ignore[misc]
             else:
                 size, rest = self._hand_on_chunks(data)
-            data = data[size:]
-            if rest is not None:
-                self.loop.call_later(rest, self._go_on)
-                return self._hold(data)
+                if rest is not None:
+                    self.loop.call_later(rest, self._go_on)
+                    return self._hold(data[size:])
             if not size:
                 self._waiting = data
                 return None
+            data = data[size:]
         return None
 
     def _hold(self: Any, data: bytes) -> None:
         self._waiting = data
         self.flow.hold()
 
-    def _hand_on(self, data: bytes) -> int:
-        super().data_received(data)  # type: ignore[misc]
-        return len(data)
-
     def _hand_on_head(self: Any, data: bytes) -> int:
         """Hand on a head that is whole; return its bytes, 0 where the end is still to come."""
-        found = _BLANK_LINE.search(data, max(0, self._searched - 2), MOST_HEAD)
+        found = _BLANK_LINE.search(data, self._searched, MOST_HEAD)
         size = found.end() if found else len(data)
         if size > MOST_LINE and data.find(b"\n", 0, MOST_LINE) < 0:
             self.refuse(_too_long(414, f"a first line of over {several(MOST_LINE, 'byte')}"))
@@ -143,29 +142,32 @@ class Bounded:
         elif data.count(b"\n", 0, size) > MOST_FIELDS + 2:
             self.refuse(_too_long(431, f"over {several(MOST_FIELDS, 'header field')}"))
         elif found is None:
-            self._searched = size
+            self._searched = max(0, size - 2)
             return 0
         else:
             before, self._searched, self._framing = self.cycle, 0, 0
-            self._hand_on(data[:size])
+            super().data_received(data[:size])  # type: ignore[misc]
             if self.cycle is before and not self.transport.is_closing():
                 self.refuse(_malformed("blank lines in the place of a request"))
-            elif self._in_body():
-                self._length = next(
-                    (int(value) for name, value in self.headers if name == b"content-length"), 0
-                )
+            elif self.in_body:
+                for name, value in self.headers:
+                    if name == b"content-length":
+                        self._length = int(value)
         return size
 
     def _hand_on_chunks(self: Any, data: bytes) -> tuple[int, float | None]:
         """Hand on a turn of a chunked body; return its bytes, and how long to rest before more."""
-        size, before = 0, self._body_bytes()
-        while size < _TURN and self._in_body() and (piece := _up_to_blank(data, size)):
-            size += self._hand_on(piece)
-        own = self._body_bytes() - before
+        size, before, fields = 0, len(self.cycle.body), len(self.headers)
+        while size < _TURN and self.in_body and (piece := _up_to_blank(data, size)):
+            super().data_received(piece)  # type: ignore[misc]
+            size += len(piece)
+        del self.headers[fields:]  # trailers are no headers of the request
+        # What comes after an early answer is dropped by uvicorn, and not seen.
+        own = size if self.cycle.response_complete else len(self.cycle.body) - before
         self._framing = max(0, self._framing + size - 2 * own)
         if self._framing > _MOST_FRAMING and not self.transport.is_closing():
             self.refuse(_malformed("more sizes, extensions and trailers of chunks than content"))
-        if size < _TURN or not self._in_body():
+        if size < _TURN or not self.in_body:
             return size, None
         return size, 0 if own > _LARGE_SHARE * size else _REST_SECONDS
 
@@ -186,38 +188,26 @@ class Bounded:
 
 
 class _ByCallbacks(Bounded):
-    """For httptools, which says what it found."""
+    """For httptools, which says where a request ends."""
 
-    _open = False
-    _bytes = 0
+    _ended: Any = None
+    """The last request that came to its end."""
 
-    def on_headers_complete(self) -> None:
-        super().on_headers_complete()  # type: ignore[misc]
-        self._open = True
-
-    def on_body(self, body: bytes) -> None:
-        self._bytes += len(body)
-        super().on_body(body)  # type: ignore[misc]
-
-    def on_message_complete(self) -> None:
-        self._open = False
+    def on_message_complete(self: Any) -> None:
+        self._ended = self.cycle
         super().on_message_complete()  # type: ignore[misc]
 
-    def _in_body(self) -> bool:
-        return self._open
-
-    def _body_bytes(self) -> int:
-        return self._bytes
+    @property
+    def in_body(self: Any) -> bool:
+        return self.cycle is not self._ended
 
 
 class _ByState(Bounded):
-    """For h11, which is asked; what it drops of a body that was answered early is not seen."""
+    """For h11, which is asked."""
 
-    def _in_body(self: Any) -> bool:
+    @property
+    def in_body(self: Any) -> bool:
         return str(self.conn.their_state) == "SEND_BODY"
-
-    def _body_bytes(self: Any) -> int:
-        return len(self.cycle.body)
 
 
 def bounded(protocol: type, most_connections: int = MOST_CONNECTIONS) -> type:
