@@ -1,5 +1,7 @@
 """The application: what is asked for at each address, from values alone."""
 
+import asyncio
+import contextlib
 import re
 import shutil
 import tempfile
@@ -19,7 +21,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from freewill.reports import save_evidence
-from freewill.service.answers import SAFE_HEADERS, json_bytes
+from freewill.service.answers import SAFE_HEADERS, json_bytes, refuse
 from freewill.service.bodies import Bodies
 from freewill.service.estimates import Estimates
 from freewill.service.intake import Intake
@@ -254,11 +256,18 @@ class _Safe:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if found := _REPORTS.fullmatch(scope["path"]):
-            scope["path_params"] = {"survey": found[1]}
-            await self.uploads(scope, receive, send)
-            return
+        try:
+            if found := _REPORTS.fullmatch(scope["path"]):
+                scope["path_params"] = {"survey": found[1]}
+                await self.uploads(scope, receive, send)
+            else:
+                await self._safely(scope, receive, send)
+        except asyncio.CancelledError:
+            # The server ends, and has waited for this long enough.
+            with contextlib.suppress(RuntimeError):
+                await refuse(send, busy("the collector is stopping").refusal)
 
+    async def _safely(self, scope: Any, receive: Any, send: Any) -> None:
         async def safely(message: Any) -> None:
             if message["type"] == "http.response.start":
                 there = {name for name, _ in message["headers"]}

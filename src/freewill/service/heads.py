@@ -110,7 +110,8 @@ class Bounded:
         while data and not self.transport.is_closing():
             if not self.in_body:
                 if self.cycle is not None and not self.cycle.response_complete:
-                    return self._hold(data)
+                    self._hold(data)
+                    return
                 size = self._hand_on_head(data)
             elif self._length:
                 size = min(self._length, len(data))
@@ -120,12 +121,12 @@ class Bounded:
                 size, rest = self._hand_on_chunks(data)
                 if rest is not None:
                     self.loop.call_later(rest, self._go_on)
-                    return self._hold(data[size:])
+                    self._hold(data[size:])
+                    return
             if not size:
                 self._waiting = data
-                return None
+                return
             data = data[size:]
-        return None
 
     def _hold(self: Any, data: bytes) -> None:
         self._waiting = data
