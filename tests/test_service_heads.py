@@ -210,7 +210,7 @@ def test_what_is_sent_ahead_waits_in_bounded_memory(http):
     with served(http) as (address, app, server):
         with socket.create_connection(address, timeout=10) as one:
             one.sendall(WHOLE.replace(b"/ ", b"/wait "))
-            sending = threading.Thread(target=_send, args=(one, WHOLE * 400_000))
+            sending = threading.Thread(target=_send, args=(one, WHOLE * 2_000_000))
             sending.start()
             while not (found := list(server.server_state.connections)):
                 time.sleep(0.01)

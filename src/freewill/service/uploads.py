@@ -26,10 +26,6 @@ class Uploads:
     writer: Writer
     bodies: Bodies
 
-    def __post_init__(self) -> None:
-        # Nobody else has a turn while a body is decoded: one after the other.
-        self._one_large = asyncio.Lock()
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one upload."""
         try:
@@ -46,8 +42,7 @@ class Uploads:
             lines = _is_lines(scope)
             async with self.bodies.read(scope, receive) as body:
                 if len(body) > _LARGE:
-                    async with self._one_large:
-                        upload = await asyncio.to_thread(_checked, intake, body, lines)
+                    upload = await asyncio.to_thread(_checked, intake, body, lines)
                 else:
                     upload = _checked(intake, body, lines)
                 stored = await self.writer.write(upload)
