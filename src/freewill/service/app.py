@@ -1,5 +1,7 @@
 """The application: what is asked for at each address, from values alone."""
 
+import asyncio
+import contextlib
 import re
 import shutil
 import tempfile
@@ -7,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,7 +21,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from freewill.reports import save_evidence
-from freewill.service.answers import SAFE_HEADERS, json_bytes
+from freewill.service.answers import SAFE_HEADERS, json_bytes, refuse
 from freewill.service.bodies import Bodies
 from freewill.service.estimates import Estimates
 from freewill.service.intake import Intake
@@ -37,6 +40,8 @@ from freewill.service.writer import Writer, today
 _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
 _PARQUET = "application/vnd.apache.parquet"
 _FILE = "evidence.parquet"
+_HEALTH_SECONDS = 1.0
+"""For which a store that could be read is not looked at again, however many ask."""
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -56,6 +61,7 @@ class Collector:
 
     def __post_init__(self) -> None:
         self.plans = Plans(self.store, self.estimates)
+        self._well_until = 0.0
 
     async def surveys(self, request: Request) -> Response:
         """List the surveys that are served."""
@@ -163,7 +169,9 @@ class Collector:
 
     async def health(self, request: Request) -> Response:
         """Say whether reports can be stored."""
-        await run_in_threadpool(self._look)
+        if monotonic() > self._well_until:
+            await run_in_threadpool(self._look)
+            self._well_until = monotonic() + _HEALTH_SECONDS
         if self.writer.failing:
             raise busy("the last reports could not be stored")
         return told({"status": "ok", "surveys": len(self.intakes)})
@@ -248,11 +256,18 @@ class _Safe:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if found := _REPORTS.fullmatch(scope["path"]):
-            scope["path_params"] = {"survey": found[1]}
-            await self.uploads(scope, receive, send)
-            return
+        try:
+            if found := _REPORTS.fullmatch(scope["path"]):
+                scope["path_params"] = {"survey": found[1]}
+                await self.uploads(scope, receive, send)
+            else:
+                await self._safely(scope, receive, send)
+        except asyncio.CancelledError:
+            # The server ends, and has waited for this long enough.
+            with contextlib.suppress(RuntimeError):
+                await refuse(send, busy("the collector is stopping").refusal)
 
+    async def _safely(self, scope: Any, receive: Any, send: Any) -> None:
         async def safely(message: Any) -> None:
             if message["type"] == "http.response.start":
                 there = {name for name, _ in message["headers"]}

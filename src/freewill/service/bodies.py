@@ -14,7 +14,7 @@ MOST_BYTES = 8 << 20
 _MOST_AT_ONCE = 64 << 20
 """Bytes of all bodies that came and are not answered yet."""
 _SECONDS = 30
-"""Time for a body to arrive."""
+"""Time for a body to arrive; `patience.py` looks after those that never begin."""
 
 
 @dataclass(eq=False)
@@ -50,8 +50,7 @@ class Bodies:
             async with asyncio.timeout(_SECONDS):
                 return await _rest(bytearray(body), receive, taken)
         except TimeoutError:
-            advice = "Send the whole body sooner, or in smaller batches."
-            raise refused(408, f"a body that took over {_SECONDS} seconds", advice) from None
+            raise too_slow(_SECONDS) from None
 
     def too_long(self) -> RefusedError:
         """Return the refusal of a body that is too long."""
@@ -89,6 +88,12 @@ async def _rest(body: bytearray, receive: Receive, taken: _Taken) -> bytearray:
         taken.grow(len(body))
         if not message.get("more_body"):
             return body
+
+
+def too_slow(seconds: float) -> RefusedError:
+    """Return the refusal of a body that did not arrive in time."""
+    advice = "Send the whole body sooner, or in smaller batches."
+    return refused(408, f"a body that took over {seconds:g} seconds", advice)
 
 
 class GoneError(Exception):

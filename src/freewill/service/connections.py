@@ -187,7 +187,7 @@ def explained(name: str) -> Iterator[None]:
         yield
     except psycopg.errors.DiskFull as error:
         raise StoreFullError(
-            f"{name} cannot be written to ({first_line(error)}): nothing was stored. Make room."
+            f"{name} cannot be written to ({first_line(error)}). Make room on its disk."
         ) from None
     except psycopg.errors.LockNotAvailable as error:
         raise StoreBusyError(

@@ -85,7 +85,7 @@ def _refusals(*statuses: int) -> dict[str, Any]:
         415: "Not said to be JSON",
         422: "Not what is asked for here",
         503: "Come again after Retry-After",
-        507: "The disk is full: nothing was stored",
+        507: "The disk is full or fails: send it again later, with the same ids",
     }
     return {
         str(status): {"description": words[status], "content": _content("refusal")}

@@ -15,7 +15,7 @@ class StoreError(FreewillError, ValueError):
 
 
 class StoreFullError(StoreError):
-    """A store on a disk without room; what came was not stored, nor any part of it."""
+    """A store on a disk that is full or fails: what was being written may be lost, no more."""
 
 
 class StoreBusyError(StoreError):
@@ -66,5 +66,8 @@ def refused(status: int, error: str, what_to_do: str, **more: Any) -> RefusedErr
 
 def busy(why: str) -> RefusedError:
     """Return what to raise where there is no room just now: nothing is kept in memory instead."""
-    advice = "Send the same reports again, with the same ids, after the seconds of Retry-After."
+    advice = (
+        "Send the same reports again, with the same ids, after the seconds of Retry-After: each of "
+        "them counts once."
+    )
     return refused(503, why, advice, headers={"retry-after": "1"})

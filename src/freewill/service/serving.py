@@ -22,6 +22,8 @@ from freewill.survey import Survey
 _BACKLOG = 2048
 _GRACE_SECONDS = 20
 _TURN_SECONDS = 0.001
+_FILES = 256
+"""Files that may be open beside connections: the store, its readers, evidence that is sent."""
 _GARBAGE = 50_000
 """New objects after which garbage is looked for."""
 
@@ -86,7 +88,8 @@ def serve(
     """Serve surveys, by the names of their files, until the process is told to end.
 
     At the end no more is taken in, what waits is written and answered, and the store is written
-    anew, in an order that tells nothing.
+    anew, in an order that tells nothing. A signal that comes while all is made ready waits until
+    then: the token that is made meanwhile can be shown once alone.
     """
     require_serve()
     import uvicorn  # noqa: PLC0415
@@ -99,53 +102,101 @@ def serve(
     with listener:
         store = open_store(settings.store)
         try:
-            token = new_token(store) if settings.new_token else first_token(store)
-            made = collector(store, list(surveys.values()), settings)
-            config = uvicorn.Config(
-                application(made),
-                access_log=False,
-                log_level="warning",
-                server_header=False,
-                proxy_headers=False,
-                ws="none",
-                lifespan="on",
-                backlog=_BACKLOG,
-                timeout_graceful_shutdown=_GRACE_SECONDS,
-            )
-            server = Server(config)
-            # What is there now stays, and rows of reports hold no cycles: the collector of garbage
-            # need not look at them again and again.
-            gc.freeze()
-            gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
-            # A thread that works through a batch lets the others have their turn sooner than usual.
-            sys.setswitchinterval(_TURN_SECONDS)
-            host, port = listener.getsockname()[:2]
-            root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            told = Started(root, {name: survey_id(one) for name, one in surveys.items()}, token)
-            try:
-                with _undisturbed(server):
-                    started(told)
+            with _undisturbed() as ended_by_signals:
+                token = new_token(store) if settings.new_token else first_token(store)
+                made = collector(store, list(surveys.values()), settings)
+                config = uvicorn.Config(
+                    application(made),
+                    access_log=False,
+                    # Warnings are of what others send: they would fill whatever keeps them.
+                    log_level="error",
+                    server_header=False,
+                    proxy_headers=False,
+                    ws="none",
+                    lifespan="on",
+                    backlog=_BACKLOG,
+                    timeout_graceful_shutdown=_GRACE_SECONDS,
+                )
+                server = Server(config, most_connections=most_connections())
+                _unhurried()
+                host, port = listener.getsockname()[:2]
+                root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+                ids = {name: survey_id(one) for name, one in surveys.items()}
+                try:
+                    ended_by_signals(server)
+                    started(Started(root, ids, token))
                     server.run(sockets=[listener])
-            finally:
-                made.stop()
-            store.tidy()
+                finally:
+                    made.stop()
+            _put_in_order(store)
         finally:
             store.close()
 
 
+def _unhurried() -> None:
+    """Let the process do less that nobody asked for."""
+    # What is there now stays, and rows of reports hold no cycles: the collector of garbage need not
+    # look at them again and again.
+    gc.freeze()
+    gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
+    # A thread that works through a batch lets the others have their turn sooner than usual.
+    sys.setswitchinterval(_TURN_SECONDS)
+
+
+def _put_in_order(store: Store) -> None:
+    """Write a store anew at the end; where that fails, say what holds all the same."""
+    try:
+        store.tidy()
+    except (StoreError, KeyboardInterrupt) as error:
+        why_not = str(error) or "it was interrupted."
+        raise StoreError(
+            f"{store} was not put in order at the end: {why_not} Everything that was acknowledged "
+            f"is in it, in an order that may tell when reports came. Leave any files beside it "
+            f"(-wal, -shm) where they are, mend what is wrong, and start and stop `freewill serve` "
+            f"once more."
+        ) from None
+
+
+def most_connections() -> int:
+    """Return how many connections there may be, for which more files may be open if need be."""
+    from freewill.service.heads import MOST_CONNECTIONS  # noqa: PLC0415
+
+    try:
+        import resource  # noqa: PLC0415
+    except ImportError:  # Windows, which has no such limit
+        return MOST_CONNECTIONS
+    needed = MOST_CONNECTIONS + _FILES
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files != resource.RLIM_INFINITY and files < needed:
+        files = needed if most == resource.RLIM_INFINITY else min(needed, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+    if files == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return min(MOST_CONNECTIONS, max(files // 2, files - _FILES))
+
+
 @contextmanager
-def _undisturbed(server: Any) -> Iterator[None]:
-    """Let signals end the server, and not the process before it has put everything away.
+def _undisturbed() -> Iterator[Callable[[Any], None]]:
+    """Let signals end a server, once it is named, and not the process before all is put away.
 
     The server has handlers of its own while it runs; one that comes before that must not be lost.
     """
+    servers: list[Any] = []
+    signals: list[int] = []
 
-    def end(*_: Any) -> None:
-        server.should_exit = True
+    def end(number: int, _: Any) -> None:
+        signals.append(number)
+        for server in servers:
+            server.should_exit = True
+
+    def ended(server: Any) -> None:
+        servers.append(server)
+        if signals:
+            server.should_exit = True
 
     before = {one: signal.signal(one, end) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield ended
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)

@@ -215,7 +215,7 @@ def _explained(path: Path) -> Iterator[None]:
         told = first_line(error)
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             raise StoreFullError(
-                f"{path} cannot be written to ({told}): nothing was stored. Make room on the disk."
+                f"{path} cannot be written to ({told}). Make room on the disk."
             ) from None
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreBusyError(

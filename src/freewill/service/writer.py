@@ -149,10 +149,17 @@ def _answer(answers: list[tuple[_Waiting, Outcome]]) -> None:
 
 
 def _failure(error: Exception) -> RefusedError:
-    """Return what is answered where a commit failed: none of it was stored."""
-    again = "Nothing was stored: send the same reports again later, with the same ids."
+    """Return what is answered where a commit failed.
+
+    Nearly always nothing was stored. But a disk that failed, or a line that broke, while the end
+    of the commit was written may bring it to light later: only 200 and 409 say what is so.
+    """
+    again = (
+        "Take it as not stored: send the same reports again later, with the same ids. Each of them "
+        "counts once, also if it was stored after all."
+    )
     if isinstance(error, StoreFullError):
-        return refused(507, "the collector's disk is full", again)
+        return refused(507, "the collector's disk is full, or cannot be written to", again)
     if isinstance(error, StoreBusyError):
         return busy("the collector's store is held by another process, or is away")
     return refused(500, f"the collector could not store this ({type(error).__name__})", again)
