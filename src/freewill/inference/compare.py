@@ -22,7 +22,7 @@ from freewill.inference.functionals import (
     weights_of,
 )
 from freewill.inference.information import several_people
-from freewill.inference.intervals import intervals, reach_of
+from freewill.inference.intervals import Intervals, intervals_from, reach_of
 from freewill.inference.one_step import OneStep, one_step_from
 from freewill.inference.tails import written
 from freewill.inference.work import Work
@@ -249,10 +249,12 @@ def _of_quantiles(
     of it, and then no difference is beyond what their ends leave.
     """
     each = math.sqrt(level) if joint else level
-    first, second = (
-        intervals(some.evidence, wanted, each, joint, some.mode, on_step)
-        for some, on_step in zip((one, other), on_steps, strict=True)
-    )
+
+    def alone(body: OneStep, on_step: OnStep | None) -> Intervals:
+        alphabet = body.evidence.alphabet
+        return intervals_from(lambda _: body, alphabet, wanted, each, joint, on_step)
+
+    first, second = map(alone, (one, other), on_steps)
     add = np.add if joint else np.hypot
     difference = np.atleast_1d(second.point - first.point)
     low = difference - add(second.point - second.low, first.high - first.point)
