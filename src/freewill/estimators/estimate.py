@@ -189,8 +189,8 @@ def _readable() -> Any:
 
 
 Start: TypeAlias = Estimate | ArrayLike
-"""Where an iteration begins: any estimate over the alphabet, or a distribution on it. It saves steps,
-and what is found does not depend on it beyond the tolerance."""
+"""Where an iteration begins: any estimate over the alphabet, or a distribution on it. It saves
+steps, and what is found does not depend on it beyond the tolerance."""
 
 
 def theta_of(start: Start, alphabet: Alphabet) -> FloatArray:

@@ -98,8 +98,9 @@ def one_step(
     0..1; elsewhere it is projected onto the simplex. On k-RR with many empty values it has half of
     the maximum likelihood's earth mover's distance, and ties elsewhere; its gap says how much less
     likely it is than the maximum. `start` is where `gibu` begins to look for that; the result does
-    not depend on it, but for the tolerance. `on_step` is called with a `Step` (number, gap, log_likelihood,
-    share of the work done) after each one to the maximum, and after the last of all.
+    not depend on it, but for the tolerance. `on_step` is called with a `Step` (number, gap,
+    log_likelihood, share of the work done) after each one to the maximum, and after the last of
+    all.
 
     >>> import freewill as fw
     >>> line = fw.Linear(0, 9)

@@ -42,6 +42,11 @@ class GroupChoice:
     adjusted: float
     direction: str
 
+    @property
+    def words(self) -> str:
+        """Whom it is chosen by more than by others, in words."""
+        return f"chosen {self.direction}"
+
 
 @dataclass(frozen=True)
 class ChoiceCheck:
@@ -87,7 +92,7 @@ class ChoiceCheck:
 
     def _told(self, one: GroupChoice) -> str:
         deviates = one.adjusted < 1 - self.level
-        return f"chosen {one.direction}" if deviates else f"of {several(one.people, 'person')}"
+        return one.words if deviates else f"of {several(one.people, 'person')}"
 
 
 @one_blas_thread

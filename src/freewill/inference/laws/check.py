@@ -86,6 +86,11 @@ class GroupFit:
         return "; ".join([*told, f"holds {self.share:.0%} of the information"])
 
     @property
+    def words(self) -> str:
+        """What it sends, in words."""
+        return str(self)
+
+    @property
     def blame(self) -> str:
         """What it is blamed for."""
         wrong = self.wrong_epsilon
@@ -170,8 +175,8 @@ def check_fit(
     were all laws right. The largest over all outputs, and over all epsilons, are held against what
     they would be in draws of the reports. A departure moves theta, and with it the residuals of
     the others: the clearest is named first, fitted (an epsilon; so many reports too many), and only
-    what it leaves is looked at again. `start` is an estimate or a theta from which `gibu` begins: it
-    saves steps, and nothing depends on it.
+    what it leaves is looked at again. `start` is an estimate or a theta from which `gibu` begins:
+    it saves steps, and nothing depends on it.
 
     All of that takes the choice to be free: where it depends on the value, theta is no group's, and
     what is named means nothing. Ask `check_choice` first and, where it rejects, give
