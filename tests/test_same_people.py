@@ -68,6 +68,15 @@ def test_evidence_is_found_in_what_it_was_merged_into(mechanisms):
     assert total.parts == fw.merge([first, second, third]).parts
 
 
+def test_groups_that_are_picked_out_have_the_people_of_these_groups():
+    first, second = week(1000, 0), week(1000, 1)
+    for pair in ((first, first + second), (first + second, first), (first, second)):
+        one, other = (body.only("k-rr") for body in pair)
+        assert bool(said(one, other)) == (pair != (first, second))
+        assert said(one, pair[1].only("geometric")) == ""
+    assert said(first.only("k-rr", "geometric"), first + second)
+
+
 def test_equal_evidence_is_found_however_it_was_made():
     first, second = week(1000, 0), week(1000, 1)
     again = bare(first + second)

@@ -15,7 +15,7 @@ from freewill.mechanisms import Mechanism
 from freewill.mechanisms.base import is_mechanism
 from freewill.operators import Operator, StackOperator, Structure
 from freewill.outputs import checked_counts, checked_people, people_in
-from freewill.provenance import Parts, united
+from freewill.provenance import Parts, picked, united
 from freewill.streams import Block, Held, Source, Stream, Summary, joined, together, unchanged
 from freewill.types import BoolArray, FloatArray, IntArray, Reports
 
@@ -183,7 +183,7 @@ class Evidence:
                 f"{', '.join(there) or 'none'}: expected names in the survey, ids or kinds."
                 f"{closest(missing[0] if missing else '', there)}"
             )
-        return Evidence(self.alphabet, tuple(kept))
+        return Evidence(self.alphabet, tuple(kept), picked(self, kept))
 
     def sources(self) -> list[tuple[Source, dict[str, Stream]]]:
         """Return each source of reports that do not repeat, with its streams by mechanism.

@@ -50,6 +50,13 @@ def united(bodies: Iterable["Evidence"]) -> Parts:
     return frozenset(sorted(found)[:MOST_PARTS])
 
 
+def picked(evidence: "Evidence", groups: Iterable["Group"]) -> Parts:
+    """Return the parts of some groups of evidence: those of other groups are of other people."""
+    ids = [group.mechanism.id.encode() for group in groups]
+    parts = evidence.parts or own_part(evidence)
+    return frozenset(digest(part.encode(), *ids) for part in parts)
+
+
 def all_parts(evidence: "Evidence") -> Parts:
     """Return the parts of evidence and the evidence itself."""
     return evidence.parts | own_part(evidence)
