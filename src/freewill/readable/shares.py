@@ -10,6 +10,7 @@ from freewill.alphabets.coarser import coarser
 from freewill.alphabets.groups import Groups, Values, merged_weights
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.estimators import Estimate
+from freewill.estimators.estimate import default_tolerance
 from freewill.evidence import checked_evidence
 from freewill.frames import frame
 from freewill.inference import Intervals, functionals, intervals
@@ -146,6 +147,6 @@ def intervals_of(
             f"an estimate over {estimate.alphabet} with evidence over {evidence.alphabet}: "
             f"expected what it was made from."
         )
-    # From the maximum, they are the same to the last digit whatever the method; the others are far.
-    start = estimate if estimate.method == "gibu" else None
-    return intervals(evidence, of, level, joint, start, on_step)
+    # From a maximum that arrived, or from none: the same to the last digit whatever the method.
+    arrived = estimate.method == "gibu" and estimate.gap <= default_tolerance(evidence)
+    return intervals(evidence, of, level, joint, estimate if arrived else None, on_step)
