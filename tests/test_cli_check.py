@@ -1,13 +1,11 @@
 """`freewill check`: one verdict a line, an exit code for scripts, and JSON."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 import freewill as fw
 from cli_cases import AGES, MENU, refused, run, run_json
-from freewill.cli import check as module
+from freewill.inference import checks as module
 from freewill.reports import load_evidence, save_evidence
 
 NAMES = ["people", "identified", "free choice", "laws", "information"]
@@ -150,22 +148,10 @@ def test_levels_that_are_none(bodies, level):
     assert "between 0 and 1" in refused("check", bodies["free"], "--level", level)
 
 
-@dataclass(frozen=True)
-class Group:
-    name: str
-    epsilon: float
-
-
-class Test:
-    """A test of another kind, as the library's are."""
-
-    __test__ = False
-    holds, p_value, verdict = False, 0.01, "the client is broken"
-    groups, left_out = (Group("a", 2.5),), {f"left {n}": "too small" for n in range(7)}
-
-
 def test_another_check_is_one_line(bodies, monkeypatch):
-    monkeypatch.setitem(module.CHECKS, "moods", lambda looked: module.tested(Test()))
+    left = {f"left {n}": "too small" for n in range(7)}
+    broken = module.Verdict(False, "the client is broken", {"p_value": 0.01, "left_out": left})
+    monkeypatch.setitem(module.CHECKS, "moods", lambda examined: broken)
     result = run("check", bodies["free"], code=1)
     last = result.stdout.splitlines()[-1]
     assert last.startswith(
@@ -173,8 +159,12 @@ def test_another_check_is_one_line(bodies, monkeypatch):
     )
     assert last.endswith("left 4 (too small) and 2 more.")
     shown = run_json("check", bodies["free"], code=1)["checks"]["moods"]
-    assert shown["groups"] == [{"name": "a", "epsilon": 2.5}]
-    assert len(shown["left_out"]) == 7
+    assert shown == {
+        "holds": False,
+        "verdict": "the client is broken",
+        "p_value": 0.01,
+        "left_out": left,
+    }
 
 
 def test_nobody_is_blamed_for_a_choice_by_the_value(bodies):

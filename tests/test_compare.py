@@ -200,7 +200,7 @@ def test_exchanging_the_two_mirrors_the_answer(seed, level, which, of, joint):
 @pytest.mark.parametrize("name", MIXTURES)
 def test_evidence_does_not_differ_from_itself(name):
     some = simulated(MIXTURES[name], SMOOTH, 1000, 0)
-    found = fw.compare(some, some, joint=True)
+    found = fw.compare(some, some, joint=True, equal=True)
     assert found.difference == pytest.approx(np.zeros(20), abs=1e-12)
     assert found.low == pytest.approx(-found.high)
     assert found.p_value > 0.999
@@ -287,6 +287,7 @@ def test_a_comparison_reads_well():
         ({"of": "mode"}, fw.ParameterError, "expected one of cells"),
         ({"level": 1}, fw.ParameterError, "between 0 and 1"),
         ({"joint": "yes"}, fw.ParameterError, "True or False"),
+        ({"equal": "yes"}, fw.ParameterError, "equal='yes': expected True or False"),
     ],
 )
 def test_bad_input_is_told_what_is_wrong(wrong, error, words):

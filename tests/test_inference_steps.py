@@ -133,7 +133,7 @@ def test_what_is_no_function_is_refused(name):
     evidence = fw.collect([(fw.KRR(LINE, 2.0), [3, 4], [20, 30])])
     with pytest.raises(fw.ParameterError, match="on_step=3: expected a function"):
         getattr(fw, name)(evidence, on_step=3)
-    for call in (fw.intervals, lambda e, **more: fw.compare(e, e, **more)):
+    for call in (fw.intervals, lambda e, **more: fw.compare(e, e, equal=True, **more)):
         with pytest.raises(fw.ParameterError, match="on_step=3"):
             call(evidence, on_step=3)
     with pytest.raises(fw.ParameterError, match="on_step=3"):

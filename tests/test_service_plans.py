@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import freewill as fw
 from freewill.cli.application import app
 from freewill.inference.planning.needed import MOST_PEOPLE, needed_for_interval
-from freewill.service import estimates, planning, sureness
+from freewill.service import planning, sureness
 from freewill.service.planning import asked
 from freewill.service.refusals import RefusedError
 from freewill.survey import Survey
@@ -111,7 +111,7 @@ def test_a_plan_for_many_values_is_made_from_their_intervals(path, monkeypatch):
 
 def test_a_plan_waits_for_intervals_that_are_being_made(path, monkeypatch):
     monkeypatch.setattr(planning, "DENSE", 99)
-    monkeypatch.setattr(estimates, "AT_ONCE", 99)
+    monkeypatch.setattr(sureness, "AT_ONCE", 99)
     ready = threading.Event()
 
     def slow(evidence, estimate, on_step=None):

@@ -1,7 +1,7 @@
 """Evidence: which outputs were observed of each mechanism, and how often."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -15,6 +15,7 @@ from freewill.mechanisms import Mechanism
 from freewill.mechanisms.base import is_mechanism
 from freewill.operators import Operator, StackOperator, Structure
 from freewill.outputs import checked_counts, checked_people, people_in
+from freewill.provenance import Parts, picked, united
 from freewill.streams import Block, Held, Source, Stream, Summary, joined, together, unchanged
 from freewill.types import BoolArray, FloatArray, IntArray, Reports
 
@@ -124,6 +125,8 @@ class Evidence:
 
     alphabet: Alphabet
     groups: tuple[Group, ...]
+    parts: Parts = field(default=frozenset(), compare=False, repr=False)
+    """Digests of what it was put together from (`freewill.provenance`)."""
 
     @property
     def people(self) -> int:
@@ -180,7 +183,7 @@ class Evidence:
                 f"{', '.join(there) or 'none'}: expected names in the survey, ids or kinds."
                 f"{closest(missing[0] if missing else '', there)}"
             )
-        return Evidence(self.alphabet, tuple(kept))
+        return Evidence(self.alphabet, tuple(kept), picked(self, kept))
 
     def sources(self) -> list[tuple[Source, dict[str, Stream]]]:
         """Return each source of reports that do not repeat, with its streams by mechanism.
@@ -279,7 +282,7 @@ def merge(several: Iterable[Evidence]) -> Evidence:
             )
         for group in evidence.groups:
             by_id.setdefault(group.mechanism.id, []).append(group)
-    return assemble(alphabet, [_joined(same) for same in by_id.values()])
+    return assemble(alphabet, [_joined(same) for same in by_id.values()], united(all_of_them))
 
 
 def checked_evidence(evidence: Any, what: str) -> Evidence:
@@ -309,12 +312,12 @@ def _checked_part(part: Any) -> tuple[Any, ...]:
     return given
 
 
-def assemble(alphabet: Alphabet, groups: Iterable[Group]) -> Evidence:
+def assemble(alphabet: Alphabet, groups: Iterable[Group], parts: Parts = frozenset()) -> Evidence:
     """Return evidence of checked groups, one a mechanism, in a fixed order; empty ones are gone."""
     some = [group for group in groups if group.people]
     checked_people(sum(group.people for group in some), "the evidence")
     some.sort(key=lambda group: (group.mechanism.name, str(group.mechanism), group.mechanism.id))
-    return Evidence(alphabet, tuple(some))
+    return Evidence(alphabet, tuple(some), parts)
 
 
 def possible(group: Group) -> BoolArray:

@@ -9,7 +9,6 @@ from freewill.cli.methods import AnyMethod
 from freewill.cli.show import remark
 from freewill.errors import EvidenceError, ParameterError, printable, several
 from freewill.estimators import Estimate
-from freewill.estimators.estimate import default_tolerance
 from freewill.evidence import Evidence
 from freewill.inference import ChoiceAwareEstimate, check_choice
 from freewill.inference.choice.preferences import preference
@@ -60,10 +59,9 @@ def doubt(found: Estimate, method: AnyMethod) -> str:
         return ""
     if not quick(found):
         return ""
-    likely = found.method == "gibu" and found.gap <= default_tolerance(evidence)
     try:
         with progress("looking who chooses what"):
-            check = check_choice(evidence, start=found if likely else None)
+            check = check_choice(evidence, start=found)
     except EvidenceError:
         return ""
     if check.holds:

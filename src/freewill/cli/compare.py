@@ -10,13 +10,14 @@ from freewill.cli.differences import Differences, Of
 from freewill.cli.estimate import check_targets, load
 from freewill.cli.methods import watching
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
-from freewill.cli.same_people import refuse_same, refuse_shared_files
+from freewill.cli.same_people import refuse_shared_files
 from freewill.cli.show import remark, say_json, say_raw
 from freewill.cli.standard import called, standard_input
 from freewill.errors import ParameterError
 from freewill.estimators.estimate import default_tolerance
 from freewill.inference import compare as compared
 from freewill.inference.information import several_people
+from freewill.inference.same_people import Body, refuse_shared
 from freewill.progress import progress
 
 
@@ -36,7 +37,7 @@ def compare(
         bool, option("Make intervals that hold all differences at once.", "--joint")
     ] = False,
     equal: Annotated[
-        bool, option("Compare equal evidence, which is no copy but of other people.", "--equal")
+        bool, option("Compare what seems to be of the same people, and is of others.", "--equal")
     ] = False,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
@@ -51,9 +52,10 @@ def compare(
     1 - level; "no difference is shown" never means that there is none. Then their earth mover's
     distance, or total variation where values are labels, and the largest differences, OTHER less
     ONE; those whose intervals do not hold 0 come before all others. The two must be of different
-    people: a file beside itself, a copy, or equal evidence is refused. Their mechanisms need not be
-    the same, their alphabet must. `one` and `other` are each kept within what they can be, and the
-    difference is of the estimates before that.
+    people: a file beside itself, a copy, equal evidence, and evidence that the other was merged or
+    collected from are refused. Their mechanisms need not be the same, their alphabet must. `one`
+    and `other` are each kept within what they can be, and the difference is of the estimates before
+    that.
 
     The exit code is 0 whether they differ or not: `differ` in `--json` tells scripts.
 
@@ -75,12 +77,12 @@ def compare(
         for evidence, name in zip((first, second), names, strict=True):
             several_people(evidence, f"a comparison, of {name},")
         if not equal:
-            refuse_same(first, second, names)
+            refuse_shared(Body(first, names[0]), Body(second, names[1]), "--equal")
         asked.check(first.alphabet)
         with progress("comparing") as show:
             told = watching(show, default_tolerance(first))
             wanted = asked.functionals(first.alphabet)
-            found = compared(first, second, wanted, level, joint, told)
+            found = compared(first, second, wanted, level, joint, told, equal=True)
     if as_json:
         losses = {"losses": [lost, more]} if survey is not None else {}
         say_json({**asked.describe(found, names), **losses})

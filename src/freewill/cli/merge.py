@@ -1,5 +1,6 @@
 """`freewill merge`: add the evidence of days or regions together."""
 
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from freewill.cli.standard import standard_input, standard_output
 from freewill.errors import EvidenceError, several
 from freewill.evidence import Evidence
 from freewill.evidence import merge as added
+from freewill.inference.same_people import Body, shared_people
 from freewill.progress import progress
 from freewill.reports import load_evidence, save_evidence
 
@@ -21,14 +23,15 @@ def merge(
     sources: Annotated[list[str], typer.Argument(help="Evidence files, or -.")],
     out: EvidencePath,
     equal: Annotated[
-        bool, option("Merge files of equal content, which are no copies of each other.", "--equal")
+        bool, option("Merge what seems to be of the same people, and is of others.", "--equal")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add evidence together; an estimate from the sum equals one from all reports at once.
 
-    A file that is named twice is refused, and so are two files of equal content: everyone in them
-    would count twice. `-` is standard input or output; what is told goes to standard error then.
+    A file that is named twice is refused, and so are two files of equal content, or of which one
+    was made from the other: everyone in them would count twice. `-` is standard input or output;
+    what is told goes to standard error then.
 
     Example:
 
@@ -79,13 +82,12 @@ def _refuse_twice(sources: list[str]) -> None:
 
 
 def _refuse_copies(sources: list[str], loaded: list[Evidence]) -> None:
-    """Refuse evidence that is equal: two days are hardly ever."""
-    known: dict[Evidence, str] = {}
-    for source, evidence in zip(sources, loaded, strict=True):
-        if evidence.people and evidence in known:
+    """Refuse evidence that is of the same people: two days are hardly ever."""
+    pairs = zip(loaded, sources, strict=True)
+    bodies = [Body(evidence, source) for evidence, source in pairs if evidence.people]
+    for one, other in combinations(bodies, 2):
+        if said := shared_people(one, other):
             raise EvidenceError(
-                f"{known[evidence]} and {source} hold the same evidence of "
-                f"{several(evidence.people, 'person')}, who would count twice: is one a copy? If "
-                f"not, give --equal to `freewill merge`."
+                f"{said}, who would count twice: is one a copy, or a part? If not, give --equal to "
+                f"`freewill merge`."
             )
-        known[evidence] = source

@@ -1,10 +1,9 @@
-"""Two bodies of evidence must be of different people: what shows that they are not."""
+"""Two bodies of evidence must be of different people: files that show that they are not."""
 
 from pathlib import Path
 
 from freewill.cli.standard import DASH
-from freewill.errors import EvidenceError, several
-from freewill.evidence import Evidence
+from freewill.errors import EvidenceError
 from freewill.reports.copies import copied
 from freewill.reports.sources import files_of, is_remote
 
@@ -26,15 +25,6 @@ def refuse_shared_files(one: str, other: str, *, reports: bool, equal: bool) -> 
         raise EvidenceError(
             f"{pair[0]} and {pair[1]} hold the same reports, {_APART}: is one a copy? If not, give "
             f"--equal."
-        )
-
-
-def refuse_same(one: Evidence, other: Evidence, names: tuple[str, str]) -> None:
-    """Refuse evidence that is equal: two days are hardly ever."""
-    if one == other:
-        raise EvidenceError(
-            f"{names[0]} and {names[1]} hold the same evidence of "
-            f"{several(one.people, 'person')}, {_APART}: is one a copy? If not, give --equal."
         )
 
 

@@ -14,6 +14,7 @@ from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.estimators.identifiability import confounded_values, in_words
 from freewill.evidence import Evidence, checked_evidence
 from freewill.mechanisms import Mechanism
+from freewill.simplex import normalise
 from freewill.solvers import Likelihood, OnStep, Solution, Status
 from freewill.solvers.parts import OperatorPart, Part
 from freewill.solvers.passes import Passes
@@ -188,7 +189,8 @@ def _readable() -> Any:
 
 
 Start: TypeAlias = Estimate | ArrayLike
-"""Where an iteration begins: an earlier estimate, or a distribution on the alphabet."""
+"""Where an iteration begins: any estimate over the alphabet, or a distribution on it. It saves
+steps, and what is found does not depend on it beyond the tolerance."""
 
 
 def theta_of(start: Start, alphabet: Alphabet) -> FloatArray:
@@ -200,7 +202,8 @@ def theta_of(start: Start, alphabet: Alphabet) -> FloatArray:
             f"start is an estimate over {start.alphabet} and the evidence is over {alphabet}: "
             f"start from an estimate over the same alphabet, or give no start."
         )
-    return start.theta
+    # Negative shares, as those of an inversion, could seem to be certified: no bound holds there.
+    return start.theta if np.all(start.theta >= 0) else normalise(start.theta)
 
 
 def positive(name: str, value: Any) -> float:

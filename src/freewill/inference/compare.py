@@ -22,8 +22,9 @@ from freewill.inference.functionals import (
     weights_of,
 )
 from freewill.inference.information import several_people
-from freewill.inference.intervals import intervals, reach_of
+from freewill.inference.intervals import Intervals, intervals_from, reach_of
 from freewill.inference.one_step import OneStep, one_step_from
+from freewill.inference.same_people import Body, refuse_shared
 from freewill.inference.tails import written
 from freewill.inference.work import Work
 from freewill.solvers import OnStep
@@ -116,11 +117,14 @@ def compare(
     level: float = 0.95,
     joint: bool = False,
     on_step: OnStep | None = None,
+    equal: bool = False,
 ) -> Comparison:
     """Return how two bodies of evidence over one alphabet differ: days, districts, two groups.
 
-    People of the two must be different ones, their mechanisms need not be the same. `of`, `level`
-    and `joint` are as in `intervals`: every value's share, unless told otherwise.
+    People of the two must be different ones, their mechanisms need not be the same: evidence that
+    is equal, or that shows to be of the same people (`shared_people`), is refused unless `equal` is
+    True. `of`, `level` and `joint` are as in `intervals`: every value's share, unless told
+    otherwise.
 
     For h'theta the difference of the two efficient estimates has the variance
     h'C_1 h / n_1 + h'C_2 h / n_2, and third cumulants add as well, one with the other sign; from
@@ -149,14 +153,17 @@ def compare(
             f"{other.alphabet}: the alphabets must be the same."
         )
     level = checked_level(level)
-    if not isinstance(joint, bool | np.bool_):
-        raise ParameterError(f"joint={shown(joint)}: expected True or False.")
+    for name, asked_for in (("joint", joint), ("equal", equal)):
+        if not isinstance(asked_for, bool | np.bool_):
+            raise ParameterError(f"{name}={shown(asked_for)}: expected True or False.")
     wanted, work = asked(of), Work(on_step)
     if isinstance(wanted, Quantiles):
         many, shares = (1 + joint) * len(cdf().on(one.alphabet).rows), False
     else:
         wanted = weights_of(wanted, one.alphabet)
         many, shares = len(wanted.rows), bool(np.all((wanted.rows == 0) | (wanted.rows == 1)))
+    if not equal:
+        refuse_shared(Body(one, "one"), Body(other, "other"), "equal=True")
     rest = solves_of(one.alphabet) + _TRANSPORT * transports_on(one.alphabet)
     work.expect(2 * many + rest, maxima=3)
     first = one_step_from(one, on_step=work.maximum(one))
@@ -249,10 +256,12 @@ def _of_quantiles(
     of it, and then no difference is beyond what their ends leave.
     """
     each = math.sqrt(level) if joint else level
-    first, second = (
-        intervals(some.evidence, wanted, each, joint, some.mode, on_step)
-        for some, on_step in zip((one, other), on_steps, strict=True)
-    )
+
+    def alone(body: OneStep, on_step: OnStep | None) -> Intervals:
+        alphabet = body.evidence.alphabet
+        return intervals_from(lambda _: body, alphabet, wanted, each, joint, on_step)
+
+    first, second = map(alone, (one, other), on_steps)
     add = np.add if joint else np.hypot
     difference = np.atleast_1d(second.point - first.point)
     low = difference - add(second.point - second.low, first.high - first.point)

@@ -95,8 +95,9 @@ def intervals(
     """Return intervals for functionals of theta: every value's share, unless told otherwise.
 
     `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
-    something of `fw.functionals`. With `joint` the band holds all of them at once. `start` is a
-    maximum likelihood estimate that is at hand already. `on_step` is called with a `Step` (number,
+    something of `fw.functionals`. With `joint` the band holds all of them at once. `start` is an
+    estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend on
+    it. `on_step` is called with a `Step` (number,
     gap, log_likelihood, share of the work done) after each one to the maximum, then after each
     solve of a functional; up to 1,024 values one solve is for all.
 

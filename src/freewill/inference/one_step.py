@@ -15,7 +15,6 @@ from freewill.estimators.estimate import (
     default_tolerance,
     likelihood_of,
     passes_of,
-    theta_of,
 )
 from freewill.estimators.identifiability import unresolved_directions
 from freewill.evidence import Evidence
@@ -82,10 +81,11 @@ def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
 def one_step_from(
     evidence: Evidence, start: Start | None = None, on_step: OnStep | None = None
 ) -> OneStep:
-    """Return the one-step estimator, from the maximum likelihood or an estimate of it."""
-    if start is not None:
-        return OneStep(evidence, theta_of(start, evidence.alphabet))
-    return OneStep(evidence, gibu(evidence, on_step=on_step).theta)
+    """Return the one-step estimator, from the maximum likelihood, which is looked for from start.
+
+    A start whose gap on this evidence is within the tolerance is that maximum, and takes no step.
+    """
+    return OneStep(evidence, gibu(evidence, start=start, on_step=on_step).theta)
 
 
 @one_blas_thread
@@ -97,8 +97,10 @@ def one_step(
     Where the alphabet is ordered, its CDF is made monotone (the least squares fit) and clipped to
     0..1; elsewhere it is projected onto the simplex. On k-RR with many empty values it has half of
     the maximum likelihood's earth mover's distance, and ties elsewhere; its gap says how much less
-    likely it is than the maximum. `on_step` is called with a `Step` (number, gap, log_likelihood,
-    share of the work done) after each one to the maximum, and after the last of all.
+    likely it is than the maximum. `start` is where `gibu` begins to look for that; the result does
+    not depend on it, but for the tolerance. `on_step` is called with a `Step` (number, gap,
+    log_likelihood, share of the work done) after each one to the maximum, and after the last of
+    all.
 
     >>> import freewill as fw
     >>> line = fw.Linear(0, 9)

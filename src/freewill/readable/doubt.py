@@ -8,13 +8,12 @@ from scipy.special import ndtri
 from freewill.alphabets.groups import Groups
 from freewill.errors import several
 from freewill.inference import Intervals
+from freewill.inference.checks import FEW
 from freewill.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from freewill.readable.shares import Shares
 
-FEW = 300
-"""People below whom a table leads with how unsure it is."""
 _LOOKED_AT = 20
 """Shares, the largest, that this looks at."""
 _SOLVED, _LARGE = 20_000, 50_000

@@ -9,9 +9,9 @@ import numpy as np
 from freewill.alphabets.coarser import coarser
 from freewill.alphabets.groups import Groups, Values, merged_weights
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
-from freewill.estimators import Estimate, Status
+from freewill.estimators import Estimate
 from freewill.estimators.estimate import default_tolerance
-from freewill.evidence import Evidence, checked_evidence
+from freewill.evidence import checked_evidence
 from freewill.frames import frame
 from freewill.inference import Intervals, functionals, intervals
 from freewill.readable import doubt, page
@@ -147,13 +147,6 @@ def intervals_of(
             f"an estimate over {estimate.alphabet} with evidence over {evidence.alphabet}: "
             f"expected what it was made from."
         )
-    return intervals(evidence, of, level, joint, _start(evidence, estimate), on_step)
-
-
-def _start(evidence: Evidence, found: Estimate) -> Estimate | None:
-    """Return the estimate if it is the most likely one, where intervals begin."""
-    same = (found.people, found.mechanisms) == (evidence.people, evidence.mechanisms)
-    if found.method != "gibu" or not same:
-        return None
-    close = found.gap <= default_tolerance(evidence)
-    return found if close or found.status == Status.STALLED else None
+    # From a maximum that arrived, or from none: the same to the last digit whatever the method.
+    arrived = estimate.method == "gibu" and estimate.gap <= default_tolerance(evidence)
+    return intervals(evidence, of, level, joint, estimate if arrived else None, on_step)

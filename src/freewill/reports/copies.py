@@ -9,9 +9,13 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from freewill.errors import ReportError
+from freewill.provenance import MOST_PARTS, Parts, digest
 from freewill.reports.rows import REPORT_ID
 from freewill.reports.separators import head_of
 from freewill.reports.sources import files_of, format_of, is_remote
+
+_SMALL, _PIECE, _PIECES = 1 << 12, 1 << 16, 64
+"""Bytes of a file that is large enough to be known again, and of a piece of it; how many pieces."""
 
 
 def refuse_copies(source: Any) -> None:
@@ -52,6 +56,28 @@ def copied(one: Any, other: Any) -> tuple[str, str] | None:
         if pair[0] in mine and pair[1] not in mine and not _is_empty(pair[0]):
             return pair
     return None
+
+
+def parts_in(paths: Iterable[str]) -> Parts:
+    """Return digests of files of reports, by which evidence of one of them is known again.
+
+    Not of addresses, nor of small files, which others may have by chance. Of a large file, size and
+    pieces from all over it are enough: no two files have so many rows in common.
+    """
+    found = set()
+    for path in paths:
+        size = 0 if is_remote(path) else Path(path).stat().st_size
+        if size >= _SMALL:
+            told = [part.encode() for part in Path(path).parent.parts if "=" in part]
+            found.add(digest(b"%d" % size, *told, *_pieces(path, size)))
+    return frozenset(sorted(found)[:MOST_PARTS])
+
+
+def _pieces(path: str, size: int) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        for start in range(0, size, max(_PIECE, size // _PIECES)):
+            file.seek(start)
+            yield file.read(_PIECE)
 
 
 def _pairs(paths: Iterable[str]) -> Iterator[tuple[str, str]]:

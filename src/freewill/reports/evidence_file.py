@@ -27,6 +27,7 @@ from freewill.evidence import (
 from freewill.limits import checked_hold
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.outputs import MOST_PEOPLE, checked_people
+from freewill.provenance import Parts, checked_parts
 from freewill.reports.bombs import refuse_bombs
 from freewill.streams import HELD_BYTES, Block, Look, Stream, Work, ahead, gathered, looking
 from freewill.types import is_whole_text
@@ -54,6 +55,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     head = {
         "version": EVIDENCE_VERSION,
         "alphabet": evidence.alphabet.spec(),
+        "parts": sorted(evidence.parts),
         "mechanisms": [
             {
                 "name": group.name,
@@ -108,7 +110,7 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     checked_hold(hold, EvidenceError)
     with _explained(path):
         with parquet.ParquetFile(path) as file:
-            alphabet, entries = _head(path, file.schema_arrow)
+            alphabet, entries, parts = _head(path, file.schema_arrow)
             _check_types(file.schema_arrow, entries)
             refuse_bombs(path)
             _check_rows(file.metadata.num_rows, entries)
@@ -138,7 +140,7 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
                 )
             refuse_impossible(group)
             groups.append(group)
-    return assemble(alphabet, groups)
+    return assemble(alphabet, groups, parts)
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class _Entry:
         return self.outputs * row.itemsize * int(np.prod(row.shape[1:]))
 
 
-def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
+def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry], Parts]:
     if not is_evidence_schema(schema):
         raise EvidenceError(
             f"{path} is a Parquet file but not evidence: it has the columns "
@@ -168,16 +170,18 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
     refuse_vast(alphabet, EvidenceError)
     if version == 1:
         told = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
-        return alphabet, [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in told]
+        entries = [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in told]
+        return alphabet, entries, frozenset()
     if version != EVIDENCE_VERSION:
         raise EvidenceError(
             f"{path} is evidence of version {version}; this release reads versions up to "
             f"{EVIDENCE_VERSION}. Update freewill, or collect the reports again."
         )
-    return alphabet, [
+    entries = [
         _Entry(from_spec(told["spec"]), told["name"], told["outputs"], told["people"])
         for told in head["mechanisms"]
     ]
+    return alphabet, entries, checked_parts(head.get("parts"))
 
 
 def _check_types(schema: Any, entries: list[_Entry]) -> None:

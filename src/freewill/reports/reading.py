@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 from pathlib import Path
@@ -14,8 +14,10 @@ import narwhals as nw
 from freewill.errors import ReportError, several, shown
 from freewill.evidence import Evidence, Group, assemble
 from freewill.limits import checked_hold
+from freewill.provenance import own_part
 from freewill.reports import ids, rows
 from freewill.reports.batches import Decoder
+from freewill.reports.copies import parts_in
 from freewill.reports.engines import Kept, Table, engine_for, opened
 from freewill.reports.refusals import Invalid
 from freewill.reports.tally import Tally
@@ -102,7 +104,9 @@ def read(
             look = _watched(table, partial(_look, kept, wide), _part_of(show, steps - 1, steps))
             tally.refusals.merge(look.refused)
             groups += _streamed(kept, look, wide, survey, hold)
+        files = parts_in(table.paths)
     evidence = assemble(survey.alphabet, groups)
+    evidence = replace(evidence, parts=own_part(evidence) | files)
     if show is not None:
         show(1.0)
     invalid = tally.refusals.invalid()

@@ -16,7 +16,7 @@ from freewill.service.kept import Kept, evidence_of, people_of
 from freewill.service.later import Later
 from freewill.service.refusals import RefusedError, refused
 from freewill.service.store import Store
-from freewill.service.sureness import AT_ONCE, looked_at
+from freewill.service.sureness import looked_at, takes_long
 
 _Made = TypeVar("_Made")
 MIN_PEOPLE = 100
@@ -29,8 +29,9 @@ class Estimates:
 
     store: Store
     min_people: int = MIN_PEOPLE
-    _last: dict[str, tuple[Estimate, bytes, str | None]] = field(default_factory=dict)
-    """The estimate, what was told of it, and the day on which the survey was closed."""
+    _last: dict[str, tuple[Estimate, bytes, str | None, bool]] = field(default_factory=dict)
+    """The estimate, what was told of it, the day on which the survey was closed, and whether it
+    was told how sure that is, which else follows."""
     _running: dict[str, "asyncio.Future[bytes]"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,17 +56,17 @@ class Estimates:
                 raise too_few(people, self.min_people)
             before = self._last.get(survey)
             if before is not None and (before[0].people, before[2]) == (people, kept.closed):
-                return self._whole(survey, before[0], before[1])
+                return self._whole(survey)
             started = perf_counter()
             evidence = evidence_of(view, kept)
             estimate = gibu(evidence, start=None if before is None else before[0])
             told = {"survey": survey, **described(estimate, kept)}
-            if estimate.alphabet.size <= AT_ONCE:
-                told |= looked_at(evidence, estimate)
+            later = takes_long(evidence, estimate)
+            told |= {} if later else looked_at(evidence, estimate)
             told["seconds"] = perf_counter() - started
         body, estimate = json_bytes(told), without_evidence(estimate)
-        self._last[survey] = (estimate, body, kept.closed)
-        return self._whole(survey, estimate, body)
+        self._last[survey] = (estimate, body, kept.closed, not later)
+        return self._whole(survey)
 
     def estimate(self, survey: str) -> Estimate:
         """Return the estimate of what is stored now, without what it was made from."""
@@ -81,9 +82,10 @@ class Estimates:
         """Do some work that begins with an estimate, one at a time with all that are made."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *given)
 
-    def _whole(self, survey: str, estimate: Estimate, body: bytes) -> bytes:
-        """Return all that is told: how sure an estimate of many values is follows it."""
-        if estimate.alphabet.size <= AT_ONCE:
+    def _whole(self, survey: str) -> bytes:
+        """Return all that is told: how sure an estimate is may follow it."""
+        estimate, body, _, whole = self._last[survey]
+        if whole:
             return body
         return body[:-1] + b"," + self._later.told(survey, estimate)[1:]
 

@@ -1,28 +1,23 @@
 """How sure an estimate is: its intervals, their band, and the checks of what it rests on."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from time import perf_counter
 from typing import Any
 
 from freewill.errors import FreewillError
 from freewill.estimators import Estimate
 from freewill.evidence import Evidence
-from freewill.inference import (
-    ChoiceCheck,
-    FitCheck,
-    Intervals,
-    check_choice,
-    check_fit,
-    intervals,
-)
-from freewill.inference.choice.check import GroupChoice
+from freewill.inference import Intervals, intervals
+from freewill.inference.checks import Examined, Verdict
 from freewill.inference.intervals import intervals_and_band
-from freewill.inference.laws.check import GroupFit
 from freewill.solvers import OnStep
 
 AT_ONCE = 256
 """Values up to which all of it takes less than half a second, and is made with the estimate."""
+_BESIDE_AT_ONCE = 256
+"""Values times mechanisms up to which laws beside a choice by the value take a second."""
+_MOST_BESIDE = 512
+"""Values up to which laws are tested beside a choice by the value: a minute of one core."""
 MOST_VALUES = 4096
 """Values up to which it is made at all: a minute or two of one core, beside all else."""
 _MOST_BANDED = 1024
@@ -37,10 +32,22 @@ LAWS_BEYOND = (
     "not looked at, for the laws of so many values take more memory than a server has to spare: "
     "take the evidence and run `freewill check`"
 )
+CHOICE_BEYOND = (
+    f"not tested: the choice depends on the value, and to test laws beside it takes long beyond "
+    f"{_MOST_BESIDE} values: take the evidence and run `freewill check`"
+)
 STREAMED = (
     "not looked at, for the reports do not fit in memory beside all else: take the evidence and "
     "run `freewill check` and `freewill estimate --intervals`"
 )
+
+
+def takes_long(evidence: Evidence, estimate: Estimate) -> bool:
+    """Say whether all of it takes longer than whoever asks for an estimate should wait."""
+    size = evidence.alphabet.size
+    if size > AT_ONCE or size * len(evidence.groups) <= _BESIDE_AT_ONCE:
+        return size > AT_ONCE
+    return not Examined(evidence, start=estimate).free
 
 
 def looked_at(
@@ -94,33 +101,19 @@ def _band(band: Intervals) -> dict[str, Any]:
 
 
 def _checks(evidence: Evidence, estimate: Estimate) -> dict[str, Any]:
-    made: dict[str, Callable[[], Any]] = {
-        "free choice": lambda: check_choice(evidence, start=estimate),
-        "laws": lambda: check_fit(evidence, start=estimate),
-    }
-    if 8 * evidence.alphabet.size**2 * len(evidence.groups) > _LAW_BYTES:
-        made["laws"] = lambda: LAWS_BEYOND
-    return {"checks": {name: _told(_tried(check)) for name, check in made.items()}}
+    examined = Examined(evidence, start=estimate)
+    beyond = _laws_beyond(examined)
+    laws = Verdict(None, beyond) if beyond else examined.verdict("laws")
+    choice = examined.verdict("free choice")
+    return {"checks": {"free choice": choice.described(), "laws": laws.described()}}
 
 
-def _told(found: ChoiceCheck | FitCheck | str) -> dict[str, Any]:
-    if isinstance(found, str):
-        return {"holds": None, "verdict": found}
-    blamed = found.deviating if isinstance(found, ChoiceCheck) else found.suspects
-    return {
-        "holds": bool(found.holds),
-        "verdict": found.verdict,
-        "p_value": found.p_value,
-        "groups": [
-            {**asdict(one), "p_value": one.p_value, "words": _words(one)} for one in found.groups
-        ],
-        "blamed": [one.name for one in blamed],
-        "left_out": dict(found.left_out),
-    }
-
-
-def _words(group: GroupChoice | GroupFit) -> str:
-    return f"chosen {group.direction}" if isinstance(group, GroupChoice) else str(group)
+def _laws_beyond(examined: Examined) -> str:
+    """Say why laws are not tested on a server, if they are not."""
+    size, groups = examined.evidence.alphabet.size, len(examined.evidence.groups)
+    if 8 * size**2 * groups > _LAW_BYTES:
+        return LAWS_BEYOND
+    return CHOICE_BEYOND if size > _MOST_BESIDE and not examined.free else ""
 
 
 def _tried(work: Callable[[], Any]) -> Any:

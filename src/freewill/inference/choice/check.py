@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from freewill.errors import EvidenceError, several
-from freewill.estimators.estimate import Start, theta_of
+from freewill.estimators.estimate import Start
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group
 from freewill.inference.choice.preferences import preference
@@ -41,6 +41,11 @@ class GroupChoice:
     p_value: float
     adjusted: float
     direction: str
+
+    @property
+    def words(self) -> str:
+        """Whom it is chosen by more than by others, in words."""
+        return f"chosen {self.direction}"
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class ChoiceCheck:
 
     def _told(self, one: GroupChoice) -> str:
         deviates = one.adjusted < 1 - self.level
-        return f"chosen {one.direction}" if deviates else f"of {several(one.people, 'person')}"
+        return one.words if deviates else f"of {several(one.people, 'person')}"
 
 
 @one_blas_thread
@@ -110,7 +115,7 @@ def check_choice(
     needs no fit of it. Where theta has spikes, people who live a little further east differ by no
     smooth f: a second test is of theta displaced, along a line or in the plane, and the two
     p-values count together (`combined`). Groups are corrected for their number (Holm). `start` is
-    a maximum likelihood estimate that is at hand already.
+    an estimate or a theta from which `gibu` begins: it saves steps, and nothing depends on it.
 
     >>> import freewill as fw
     >>> ages, rng = fw.Linear(0, 99), np.random.default_rng(1)
@@ -131,8 +136,7 @@ def check_choice(
             f"all {several(evidence.people, 'person')} chose {names[0]}: there is no choice to "
             f"test. Evidence of two mechanisms at least is needed."
         )
-    mode = gibu(evidence).theta if start is None else theta_of(start, evidence.alphabet)
-    scores = _Scores.of(evidence, mode)
+    scores = _Scores.of(evidence, gibu(evidence, start=start).theta)
     left_out: dict[str, str] = {}
     tested: list[tuple[Group, str, float, FloatArray]] = []
     for place, (group, name) in enumerate(zip(evidence.groups, names, strict=True)):

@@ -7,7 +7,7 @@ import numpy as np
 
 from freewill.alphabets import readable
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
-from freewill.estimators.estimate import Start, theta_of
+from freewill.estimators.estimate import Start
 from freewill.evidence import Evidence
 from freewill.inference.choice.aware import ChoiceAwareEstimate
 from freewill.inference.functionals import checked_level
@@ -84,6 +84,11 @@ class GroupFit:
             told[0] += f", not {self.epsilon:g}"
         told += [str(one) for one in self.sticking_out]
         return "; ".join([*told, f"holds {self.share:.0%} of the information"])
+
+    @property
+    def words(self) -> str:
+        """What it sends, in words."""
+        return str(self)
 
     @property
     def blame(self) -> str:
@@ -170,7 +175,8 @@ def check_fit(
     were all laws right. The largest over all outputs, and over all epsilons, are held against what
     they would be in draws of the reports. A departure moves theta, and with it the residuals of
     the others: the clearest is named first, fitted (an epsilon; so many reports too many), and only
-    what it leaves is looked at again. `start` is a maximum likelihood estimate at hand.
+    what it leaves is looked at again. `start` is an estimate or a theta from which `gibu` begins:
+    it saves steps, and nothing depends on it.
 
     All of that takes the choice to be free: where it depends on the value, theta is no group's, and
     what is named means nothing. Ask `check_choice` first and, where it rejects, give
@@ -197,8 +203,7 @@ def check_fit(
             f"{_LARGEST:,}. Ask check_choice, which takes more."
         )
     names = names_of(evidence)
-    mode = None if start is None else theta_of(start, evidence.alphabet)
-    crowd = Crowd.of(evidence, None, mode) if aware is None else _choosing(evidence, aware)
+    crowd = Crowd.of(evidence, None, start) if aware is None else _choosing(evidence, aware)
     skipped = [place for place, one in enumerate(evidence.groups) if too_small(one)]
     first = Departures.of(evidence, crowd, skipped)
     untested = _untested(evidence, first)
@@ -248,9 +253,12 @@ def _choosing(evidence: Evidence, aware: ChoiceAwareEstimate) -> Crowd:
         raise ParameterError(
             f"aware={shown(aware)}: expected what fw.choice_aware(evidence) returns, or None."
         )
-    if (aware.alphabet, aware.mechanisms) != (evidence.alphabet, evidence.mechanisms):
+    other = aware.made_from.model.evidence
+    if other is not evidence and other != evidence:
         raise ParameterError(
-            "aware is an estimate of other evidence: expected fw.choice_aware of this one."
+            f"aware is an estimate of other evidence, of {several(other.people, 'person')} over "
+            f"{other.alphabet}, and this is of {several(evidence.people, 'person')} over "
+            f"{evidence.alphabet}: expected fw.choice_aware(evidence) of the same evidence."
         )
     return Crowd.of(evidence, ChoiceLaw.of(aware), aware.theta)
 

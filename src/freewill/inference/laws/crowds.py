@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from freewill.estimators.estimate import default_tolerance
+from freewill.estimators.estimate import Start, default_tolerance, theta_of
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence
 from freewill.inference.choice.aware import ChoiceAwareEstimate
@@ -73,20 +73,18 @@ class Crowd:
         cls,
         evidence: Evidence,
         law: ChoiceLaw | None = None,
-        theta: FloatArray | None = None,
-        start: FloatArray | None = None,
+        start: Start | None = None,
     ) -> "Crowd":
-        """Return the people of evidence, at the most likely theta, pulled inside.
+        """Return the people of evidence, at the most likely theta given the law, pulled inside.
 
-        `start` is a theta that is looked for from: that of evidence which differs by a little.
+        `start` is what that is looked for from.
         """
         if law is None:
-            found = gibu(evidence, start=start).theta if theta is None else theta
-            return cls._free(evidence, found)
-        if theta is None:
-            model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
-            theta = model.solve(law.choice, np.full(model.size, 1 / model.size)).theta
-        return cls._choosing(evidence, law, theta)
+            return cls._free(evidence, gibu(evidence, start=start).theta)
+        model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
+        uniform = np.full(model.size, 1 / model.size)
+        theta = uniform if start is None else theta_of(start, evidence.alphabet)
+        return cls._choosing(evidence, law, model.solve(law.choice, theta).theta)
 
     @classmethod
     def _free(cls, evidence: Evidence, theta: FloatArray) -> "Crowd":

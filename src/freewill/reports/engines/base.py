@@ -84,6 +84,8 @@ class Table:
     frame: Any
     what: str
     session: Session
+    paths: tuple[str, ...] = ()
+    """The files that they are read from, if they are."""
 
     def once(self, spelling: Spelling) -> list[Any]:
         """Return frames that together hold each report once."""
@@ -108,7 +110,7 @@ def opened(engine: Engine, source: Any, streaming: bool = False) -> Iterator[Tab
             return
         files = files_of(source)
         with explained(str(files), ADVICE[files.format], session), files.unchanged():
-            yield Table(_united(files, session), str(files), session)
+            yield Table(_united(files, session), str(files), session, files.paths)
 
 
 def _united(files: Files, session: Session) -> Any:
