@@ -12,6 +12,7 @@ from typing import Any
 from freewill.alphabets import Alphabet, alphabet_from_spec, checked_kind, refuse_vast
 from freewill.atomic import checked_path, whole_file
 from freewill.errors import FreewillError, SurveyError, first_line, shown, why
+from freewill.json_text import read_json
 from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, Shokri, from_spec
 from freewill.mechanisms.base import SPEC_VERSION, is_mechanism
@@ -341,7 +342,7 @@ def parsed(content: bytes, suffix: str) -> Any:
 
     >>> parsed(b'{"mechanism": "k-rr", "mechanism": "rappor"}', ".json")
     Traceback (most recent call last):
-    freewill.errors.SurveyError: 'mechanism' is named twice in one object: names must differ.
+    freewill.errors.SurveyError: not valid JSON: 'mechanism' is named twice in one object: ...
     """
     if suffix.lower() not in {".json", ".toml"}:
         raise SurveyError(f"suffix {suffix!r}: expected .json or .toml.")
@@ -349,27 +350,22 @@ def parsed(content: bytes, suffix: str) -> Any:
         raise SurveyError("the file is empty. See docs/surveys.md for what a survey holds.")
     try:
         text = content.decode("utf-8-sig")
-        if suffix.lower() == ".toml":
-            return tomllib.loads(text)
-        return json.loads(text, object_pairs_hook=_once)
+        return (read_json if suffix.lower() == ".json" else _toml)(text)
     except UnicodeDecodeError as error:
         raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
-    except FreewillError:
-        raise
-    except (ValueError, RecursionError) as error:
-        faults = (json.JSONDecodeError, tomllib.TOMLDecodeError, RecursionError)
-        told = first_line(error) if isinstance(error, faults) else "an integer of too many digits"
-        raise SurveyError(f"not valid {suffix[1:].upper()}: {told}.") from None
+    except ValueError as error:
+        raise SurveyError(f"not valid {suffix[1:].upper()}: {error}.") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a JSON object with the same key twice, of which parsers keep only the last."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise SurveyError(f"{key!r} is named twice in one object: names must differ.")
-        found[key] = value
-    return found
+def _toml(text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(first_line(error)) from None
+    except RecursionError:
+        raise ValueError("lists or tables are nested too deep") from None
+    except ValueError:
+        raise ValueError("an integer of too many digits") from None
 
 
 def listed(names: Iterable[str]) -> str:

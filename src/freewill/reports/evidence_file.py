@@ -24,6 +24,7 @@ from freewill.evidence import (
     grouped,
     refuse_impossible,
 )
+from freewill.json_text import read_json
 from freewill.limits import checked_hold
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.outputs import MOST_PEOPLE, checked_people
@@ -163,7 +164,7 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry]]:
             f"{', '.join(schema.names)}. To read reports, use read_reports or "
             f"`freewill collect`."
         )
-    head = json.loads(schema.metadata[_KEY])
+    head = read_json(schema.metadata[_KEY])
     version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
     refuse_vast(alphabet, EvidenceError)
     if version == 1:
