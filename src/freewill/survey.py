@@ -16,6 +16,7 @@ from freewill.json_text import read_json
 from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, Shokri, from_spec
 from freewill.mechanisms.base import SPEC_VERSION, is_mechanism
+from freewill.portable import portable_alphabet, portable_spec
 from freewill.types import Spec, is_whole_text
 from freewill.wording import LONGEST_ID, LONGEST_TEXT, LONGEST_TITLE, SHORTEST_ID, checked_text
 
@@ -144,15 +145,22 @@ class Survey:
         return MappingProxyType({**by_id, **{name: name for name in self.mechanisms}})
 
     def spec(self) -> Spec:
-        """Return the portable description, ready for JSON; of version 2 if it needs that."""
-        mechanisms = {name: mechanism.spec() for name, mechanism in self.mechanisms.items()}
+        """Return the portable description, ready for JSON; of version 2 if it needs that.
+
+        What could not be read again as it is, such as a mechanism of a class of one's own, is
+        refused: a survey is described for files, devices and collectors alone.
+        """
+        try:
+            alphabet = portable_alphabet(self.alphabet)
+            mechanisms = {name: portable_spec(one) for name, one in self.mechanisms.items()}
+        except FreewillError as error:
+            raise SurveyError(str(error)) from None
         for name, spec in mechanisms.items():
             del spec["alphabet"]
             if name in self.descriptions:
                 spec["description"] = self.descriptions[name]
         given = {name: getattr(self, name) for name in _TEXTS if getattr(self, name) is not None}
         version = WORDED_VERSION if given or self.descriptions else SURVEY_VERSION
-        alphabet = self.alphabet.spec()
         return {_HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
 
     def for_devices(self) -> Spec:
@@ -227,9 +235,12 @@ class Survey:
         path = checked_path(path, SurveyError)
         if path.suffix != ".json":
             raise SurveyError(f"{path}: surveys are written as .json.")
+        content = json.dumps(self.for_devices(), indent=2, allow_nan=False).encode() + b"\n"
+        advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
+        refuse_beyond(SURVEY_FILE_BYTES, len(content), f"survey {path}", advice, SurveyError)
         try:
             with whole_file(path) as part:
-                part.write_text(json.dumps(self.for_devices(), indent=2) + "\n", encoding="utf-8")
+                part.write_bytes(content)
         except OSError as error:
             raise SurveyError(f"{path} cannot be written: {why(error)}.") from None
 
