@@ -20,9 +20,9 @@ from freewill.evidence import (
     Evidence,
     Group,
     assemble,
-    checked_evidence,
     grouped,
     refuse_impossible,
+    refuse_nobody,
 )
 from freewill.json_text import read_json
 from freewill.limits import SURVEY_FILE_BYTES, checked_hold, refuse_beyond
@@ -56,7 +56,8 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     ...     load_evidence(f"{folder}/monday.parquet") == evidence
     True
     """
-    path, evidence = checked_path(path, EvidenceError), checked_evidence(evidence, "save_evidence")
+    path = checked_path(path, EvidenceError)
+    refuse_nobody(evidence, "a file of evidence")
     head = json.dumps(_described(evidence), allow_nan=False).encode()
     advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
     refuse_beyond(_HEAD_BYTES, len(head), f"the laws in {path}", advice, EvidenceError)
