@@ -1,26 +1,20 @@
 """What is saved can be read again as it was: whatever cannot is refused before it is written."""
 
-import importlib.util
 import sqlite3
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import freewill as fw
+from contract import Exponential
 from freewill import survey as surveys
 from freewill.portable import portable_alphabet, portable_spec
 from freewill.reports import evidence_file
 from freewill.service.stores import open_store
 from freewill.service.surveys import canonical, given_out, survey_id
 
-_spec = importlib.util.spec_from_file_location(
-    "skeleton", Path(__file__).parent.parent / "docs" / "skeleton.py"
-)
-skeleton = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(skeleton)
 LINE = fw.Linear(0, 4)
 
 
@@ -50,7 +44,7 @@ class Scaled(fw.KRR):
 
 
 @dataclass(frozen=True)
-class Impostor(skeleton.Exponential):
+class Impostor(Exponential):
     """Another law under the name of ours."""
 
     name: ClassVar[str] = "k-rr"
@@ -66,7 +60,7 @@ class Ring(fw.Linear):
 
 RING = Ring(0, 4)
 OWN = {
-    "own class": skeleton.Exponential(LINE, 1.0),
+    "own class": Exponential(LINE, 1.0),
     "derived": Blunt(LINE, 1.0),
     "derived matrix": Given(LINE, np.eye(5)),
     "derived shokri": Solved(LINE, 1.0),
