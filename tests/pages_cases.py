@@ -19,7 +19,8 @@ from tools.javascript import _QUIET, chromium
 import freewill as fw
 from device_cases import skipped
 from freewill.outputs import unmarked
-from freewill.service.stores import read_store
+from freewill.service.kept import kept_survey, people_of
+from freewill.service.stores import read_store, view_store
 from freewill.service.surveys import survey_id
 from service_cases import needs_serve
 
@@ -145,6 +146,12 @@ class Served:
     def evidence(self, name):
         with ExitStack() as stack:
             return read_store(self.store, self.surveys[name], stack)
+
+    def people(self, name):
+        """Return how many people answered a survey; there may be none."""
+        with ExitStack() as stack:
+            view = view_store(str(self.store), stack)
+            return people_of(view, kept_survey(view, self.surveys[name]))
 
     def ask(self, name, what, content=None):
         """Send something about a survey, as the administrator."""

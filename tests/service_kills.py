@@ -24,7 +24,7 @@ import uvicorn  # noqa: F401 (loaded once, not in every fork)
 
 import freewill as fw
 from freewill.service import app, ids  # noqa: F401
-from freewill.service.kept import evidence_of, kept_surveys, people_of
+from freewill.service.kept import evidence_of, kept_survey, people_of
 from freewill.service.postgres import PREFIXES
 from freewill.service.refusals import StoreBusyError
 from freewill.service.serving import Settings, serve
@@ -155,7 +155,7 @@ def stored(store: str) -> int:
     """Return how many people are in the store, counted in three ways that agree."""
     with ExitStack() as stack:
         view = view_store(store, stack)
-        kept = kept_surveys(view)[survey_id(SURVEY)]
+        kept = kept_survey(view, SURVEY)
         found = evidence_of(view, kept).people
         keys = [key for key, _ in stored_ids(view)]
         check(len(set(keys)) == len(keys), "an id is there twice")

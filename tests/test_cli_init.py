@@ -46,6 +46,39 @@ def test_words_are_offered_epsilons(tmp_path):
     assert all(audit(m).holds for m in survey.mechanisms.values())
 
 
+RIDES = ("car (alone)", "car, shared", '"big" bus', '5" wheels', " none ")
+WRITTEN = 'car (alone), "car, shared" ,"""big"" bus", 5" wheels," none "'
+
+
+def test_quotes_protect_commas_in_labels(tmp_path):
+    made = tmp_path / "options.json"
+    run("init", made, "-a", WRITTEN, "-l", "shy=1")
+    assert fw.Survey.load(made).alphabet.labels == RIDES
+    answered = tmp_path / "asked.json"
+    result = asked(answered, "", "", 'a, "b', "a,,b", WRITTEN, '"0.5", 1,', "0.5, 1", "", "")
+    assert "text 2 begins with a quote that does not end it" in result.output
+    assert "text 2 is empty" in result.output
+    assert "text 3 is empty" in result.output
+    assert fw.Survey.load(answered).alphabet.labels == RIDES
+    assert parse_alphabet('yes,"no, never"') == fw.Categorical(["yes", "no, never"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('"car, shared', "text 1 begins with a quote that does not end it"),
+        ('bus,"car"s', "text 2 begins with a quote"),
+        ("yes,no,", "text 3 is empty"),
+        (",", "text 1 is empty"),
+        ('yes, ""', "text 2 is empty"),
+    ],
+)
+def test_labels_that_do_not_end_are_refused(text, words, tmp_path):
+    message = refused("init", tmp_path / "s.json", "-a", text, "-l", "shy=1")
+    assert f"--alphabet {text}: {words}" in message
+    assert not (tmp_path / "s.json").exists()
+
+
 def test_options_answer_for_scripts(tmp_path):
     path = tmp_path / "city.json"
     box = "24x16@37.7228,37.7946,-122.5153,-122.3789"

@@ -11,7 +11,7 @@ import freewill as fw
 from cli_cases import CITY, MENU, refused, run, run_json
 from freewill.cli.overwrites import is_same, refuse_overwriting
 from freewill.errors import ParameterError
-from freewill.reports import load_evidence, read
+from freewill.reports import evidence_file, read
 from freewill.survey import Survey
 
 ALIASES = ["itself", "spelt otherwise", "symbolic link", "hard link", "link to its folder"]
@@ -123,7 +123,7 @@ def test_evidence_named_twice_is_refused(own, kind):
 def test_a_copy_of_evidence_is_refused_unless_it_is_none(folder, own):
     monday, copy = own / "monday.parquet", own / "copy.parquet"
     # Written anew its bytes are others, its content is not.
-    fw.save_evidence(load_evidence(monday), copy)
+    fw.save_evidence(fw.load_evidence(monday), copy)
     for command in (("merge", "-o", own / "week.parquet"), ("estimate",)):
         message = refused(command[0], monday, copy, *command[1:])
         assert "hold the same evidence of 4,000 people" in message
@@ -147,8 +147,35 @@ def test_rows_of_which_none_is_right_are_refused(own):
     assert "unknown mechanism" in message
     assert not (own / "e.parquet").exists()
     (own / "empty.csv").write_text("mechanism,report\n")
-    run("collect", own / "empty.csv", "-s", own / "survey.json", "-o", own / "e.parquet")
-    assert load_evidence(own / "e.parquet").people == 0
+    survey = ("-s", own / "survey.json")
+    message = refused("collect", own / "empty.csv", *survey, "-o", own / "e.parquet")
+    assert "there is no row of reports" in message
+    assert not (own / "e.parquet").exists()
+    for command in (("estimate",), ("check",), ("compare", own / "monday.reports.parquet")):
+        assert "there is no row of reports" in refused(*command, own / "empty.csv", *survey)
+
+
+def test_evidence_of_nobody_is_refused_by_every_command(own, monkeypatch):
+    nobody = fw.collect([(fw.KRR(fw.Linear(0, 99), 1.0), [])])
+    with pytest.raises(fw.EvidenceError, match="no people: a file of evidence needs one"):
+        fw.save_evidence(nobody, own / "none.parquet")
+    # Earlier releases wrote it.
+    with monkeypatch.context() as patch:
+        patch.setattr(evidence_file, "refuse_nobody", lambda *_: None)
+        fw.save_evidence(nobody, own / "none.parquet")
+    other = own / "other.parquet"
+    shutil.copy(own / "none.parquet", other)
+    for command in (
+        ("estimate", own / "none.parquet"),
+        ("check", own / "none.parquet"),
+        ("compare", own / "none.parquet", other),
+        ("merge", own / "none.parquet", other, "-o", own / "sum.parquet"),
+    ):
+        assert "the evidence has no people" in refused(*command)
+    assert not (own / "sum.parquet").exists()
+    # A day on which nobody answered adds nobody to the others.
+    week = ("merge", own / "none.parquet", own / "monday.parquet", "-o", own / "week.parquet")
+    assert run_json(*week)["people"] == 4000
 
 
 @pytest.mark.parametrize("drop", [[], ["--drop-outside"]])

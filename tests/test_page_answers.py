@@ -112,7 +112,7 @@ def test_a_question_is_answered_once_whatever_is_chosen_in_whatever_tab(browser,
     with person(browser, served, "line") as one:
         other = one.page.context.new_page()
         other.goto(served.page("line"))
-        before = served.evidence("line").people
+        before = served.people("line")
         one.choose("line")
         body = one.draw()
         one.page.reload()
@@ -131,7 +131,7 @@ def test_a_question_is_answered_once_whatever_is_chosen_in_whatever_tab(browser,
         one.next("Send the same report again")
         one.page.get_by_text("had this report already").wait_for()
         assert one.sent == [body]
-        assert served.evidence("line").people == before + 1
+        assert served.people("line") == before + 1
         # A receipt that is lost, or damaged, is asked for again.
         for text in (None, "{", '{"body":"other","answer":{}}'):
             one.page.evaluate(
@@ -143,7 +143,7 @@ def test_a_question_is_answered_once_whatever_is_chosen_in_whatever_tab(browser,
             one.page.get_by_text("perhaps it was not received").wait_for()
             one.receive()
         assert set(one.sent) == {body}
-        assert served.evidence("line").people == before + 1
+        assert served.people("line") == before + 1
         one.check()
 
 
@@ -287,7 +287,7 @@ def test_another_survey_of_the_same_question_gets_the_same_report(browser, serve
         one.page.get_by_text("perhaps it was not received").wait_for()
         assert json.loads(one.shown()) == {**first, "mechanism": "other name"}
         one.receive()
-        assert served.evidence("more").people == 1
+        assert served.people("more") == 1
         one.page.goto(served.page("less"))
         one.heading("This did not work")
         assert "not on offer here" in one.page.locator("#place").inner_text()

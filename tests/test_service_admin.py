@@ -71,6 +71,8 @@ def test_only_the_token_opens_what_is_the_administrators(path):
 
 def test_evidence_is_the_file_that_the_library_reads(path, tmp_path):
     async def work(client):
+        early = await client.get(f"/v1/surveys/{ID}/evidence", admin=True)
+        assert (early.status, early.json["error"]) == (409, "nobody has answered yet")
         await client.post(people(SURVEY, 600, np.random.default_rng(1)))
         answer = await client.get(f"/v1/surveys/{ID}/evidence", admin=True)
         (tmp_path / "evidence.parquet").write_bytes(answer.body)

@@ -13,6 +13,7 @@ from freewill.service.kept import evidence_of
 from freewill.service.refusals import StoreBusyError, StoreError
 from freewill.service.store import Stored, Upload
 from freewill.service.stores import open_store, read_store
+from freewill.service.surveys import survey_id
 from freewill.service.token import first_token, is_token
 from postgres_cases import needs_postgres, rows_of, server, sql, url
 from service_cases import ID, SHY, SURVEY, small_places, stored_ids
@@ -165,19 +166,49 @@ def test_who_holds_the_turn_too_long_is_not_waited_for(url):
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("UPDATE counts SET people = people + 1", r"damaged in what .* people by day"),
+        ("DELETE FROM pages", r"damaged in what .*0 reports of 4 people by day"),
+        ("UPDATE days SET people = -1", r"damaged in what .*count -1"),
+        ("DELETE FROM mechanisms", "not what its id says"),
+        ("DROP TABLE counts; CREATE VIEW counts AS SELECT 1 AS mechanism", "no table counts, or a"),
+        ("DROP TABLE days", "no table days"),
+    ],
+)
+def test_a_database_that_contradicts_itself_is_refused(url, statement, words):
+    store = open_store(url)
+    rows, _ = rows_of(store, 4, np.random.default_rng(1))
+    store.write([Upload(ID, rows)], "2026-01-01")
+    with ExitStack() as stack:
+        assert read_store(url, SURVEY, stack).people == len(rows)
+    store._database._connection.execute(statement)
+    store.close()
+    with pytest.raises(StoreError, match=words), ExitStack() as stack:
+        read_store(url, SURVEY, stack)
+
+
 def test_conflicts_closed_surveys_and_newer_stores(url):
     store = open_store(url)
     rows, _ = rows_of(store, 4, np.random.default_rng(1))
     assert store.write([Upload(ID, rows[:9])], "2026-01-01") == [Stored(9, 0)]
     other = (rows[0][0], b"something else", rows[0][2])
-    conflict, fine = store.write([Upload(ID, [rows[10], other]), Upload(ID, rows[8:10])], "d")
+    conflict, fine = store.write(
+        [Upload(ID, [rows[10], other]), Upload(ID, rows[8:10])], "2026-01-02"
+    )
     assert conflict.status == 409
     assert fine == Stored(1, 1)
     store.close_survey(ID, "2026-01-02")
     late, again = store.write([Upload(ID, rows[10:]), Upload(ID, rows[:2])], "2026-01-03")
     assert (late.status, again) == (410, Stored(0, 2))
     assert store.evidence(ID).people == 10
-    with pytest.raises(StoreError, match="not in the store"), ExitStack() as stack:
+    words = f"not in the store postgresql://.*: it has {ID} .10 people"
+    with pytest.raises(StoreError, match=words), ExitStack() as stack:
+        read_store(url, SHY, stack)
+    store.add(SHY)
+    words = f"no people yet in the store .*: it has {ID} .10 people., {survey_id(SHY)} .0 people"
+    with pytest.raises(StoreError, match=words), ExitStack() as stack:
         read_store(url, SHY, stack)
     with store._writing():
         store._database.run("UPDATE facts SET fact = ? WHERE name = 'version'", [(b"9",)])

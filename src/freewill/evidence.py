@@ -169,13 +169,8 @@ class Evidence:
         for name in names:
             if not isinstance(name, str):
                 raise EvidenceError(f"only({shown(name)}): expected names in the survey, as texts.")
-        found: set[str] = set()
-        kept = []
-        for group in self.groups:
-            known = {group.name, group.mechanism.id, group.mechanism.name} & set(names)
-            found |= known
-            kept += [group] if known else []
-        missing = [name for name in names if name not in found]
+        known = [{one.name, one.mechanism.id, one.mechanism.name} for one in self.groups]
+        missing = [name for name in names if not any(name in some for some in known)]
         if missing or not names:
             there = sorted({group.name or group.mechanism.name for group in self.groups})
             raise EvidenceError(
@@ -183,13 +178,11 @@ class Evidence:
                 f"{', '.join(there) or 'none'}: expected names in the survey, ids or kinds."
                 f"{closest(missing[0] if missing else '', there)}"
             )
+        kept = [group for group, some in zip(self.groups, known, strict=True) if some & {*names}]
         return Evidence(self.alphabet, tuple(kept), picked(self, kept))
 
     def sources(self) -> list[tuple[Source, dict[str, Stream]]]:
-        """Return each source of reports that do not repeat, with its streams by mechanism.
-
-        What was merged with itself is there twice.
-        """
+        """Return sources of reports that do not repeat, with their streams; merged twice, twice."""
         found: dict[tuple[int, int], tuple[Source, dict[str, Stream]]] = {}
         for group in self.groups:
             times: dict[int, int] = {}
@@ -295,6 +288,15 @@ def checked_evidence(evidence: Any, what: str) -> Evidence:
     return evidence
 
 
+def refuse_nobody(evidence: Any, what: str) -> None:
+    """Refuse evidence of nobody, of which no answer and no file is made."""
+    if not checked_evidence(evidence, what).people:
+        raise EvidenceError(
+            f"the evidence has no people: {what} needs one at least. Are these the right survey "
+            f"and the right reports?"
+        )
+
+
 def _listed(given: Any, name: str, wanted: str) -> list[Any]:
     try:
         return list(given)
@@ -394,6 +396,5 @@ def refuse_impossible(group: Group) -> None:
         where = int(np.argmin(known))
         raise EvidenceError(
             f"output {outputs[where].tolist()} of {group.mechanism} was reported "
-            f"{several(counts[where], 'time')}, but it has probability 0 whatever the true "
-            f"value is."
+            f"{several(counts[where], 'time')}, but no true value leads to it."
         )

@@ -12,9 +12,11 @@ from typing import Any
 from freewill.alphabets import Alphabet, alphabet_from_spec, checked_kind, refuse_vast
 from freewill.atomic import checked_path, whole_file
 from freewill.errors import FreewillError, SurveyError, first_line, shown, why
+from freewill.json_text import read_json
 from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.mechanisms import Mechanism, Shokri, from_spec
 from freewill.mechanisms.base import SPEC_VERSION, is_mechanism
+from freewill.portable import portable_alphabet, portable_spec
 from freewill.types import Spec, is_number, is_whole_text
 from freewill.wording import LONGEST_ID, LONGEST_TEXT, LONGEST_TITLE, SHORTEST_ID, checked_text
 
@@ -143,15 +145,22 @@ class Survey:
         return MappingProxyType({**by_id, **{name: name for name in self.mechanisms}})
 
     def spec(self) -> Spec:
-        """Return the portable description, ready for JSON; of version 2 if it needs that."""
-        mechanisms = {name: mechanism.spec() for name, mechanism in self.mechanisms.items()}
+        """Return the portable description, ready for JSON; of version 2 if it needs that.
+
+        What could not be read again as it is, such as a mechanism of a class of one's own, is
+        refused: a survey is described for files, devices and collectors alone.
+        """
+        try:
+            alphabet = portable_alphabet(self.alphabet)
+            mechanisms = {name: portable_spec(one) for name, one in self.mechanisms.items()}
+        except FreewillError as error:
+            raise SurveyError(str(error)) from None
         for name, spec in mechanisms.items():
             del spec["alphabet"]
             if name in self.descriptions:
                 spec["description"] = self.descriptions[name]
         given = {name: getattr(self, name) for name in _TEXTS if getattr(self, name) is not None}
         version = WORDED_VERSION if given or self.descriptions else SURVEY_VERSION
-        alphabet = self.alphabet.spec()
         return {_HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
 
     def for_devices(self) -> Spec:
@@ -226,9 +235,12 @@ class Survey:
         path = checked_path(path, SurveyError)
         if path.suffix != ".json":
             raise SurveyError(f"{path}: surveys are written as .json.")
+        content = json.dumps(self.for_devices(), indent=2, allow_nan=False).encode() + b"\n"
+        advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
+        refuse_beyond(SURVEY_FILE_BYTES, len(content), f"survey {path}", advice, SurveyError)
         try:
             with whole_file(path) as part:
-                part.write_text(json.dumps(self.for_devices(), indent=2) + "\n", encoding="utf-8")
+                part.write_bytes(content)
         except OSError as error:
             raise SurveyError(f"{path} cannot be written: {why(error)}.") from None
 
@@ -341,7 +353,7 @@ def parsed(content: bytes, suffix: str) -> Any:
 
     >>> parsed(b'{"mechanism": "k-rr", "mechanism": "rappor"}', ".json")
     Traceback (most recent call last):
-    freewill.errors.SurveyError: 'mechanism' is named twice in one object: names must differ.
+    freewill.errors.SurveyError: not valid JSON: 'mechanism' is named twice in one object: ...
     """
     if suffix.lower() not in {".json", ".toml"}:
         raise SurveyError(f"suffix {suffix!r}: expected .json or .toml.")
@@ -349,27 +361,22 @@ def parsed(content: bytes, suffix: str) -> Any:
         raise SurveyError("the file is empty. See docs/surveys.md for what a survey holds.")
     try:
         text = content.decode("utf-8-sig")
-        if suffix.lower() == ".toml":
-            return tomllib.loads(text)
-        return json.loads(text, object_pairs_hook=_once)
+        return (read_json if suffix.lower() == ".json" else _toml)(text)
     except UnicodeDecodeError as error:
         raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
-    except FreewillError:
-        raise
-    except (ValueError, RecursionError) as error:
-        faults = (json.JSONDecodeError, tomllib.TOMLDecodeError, RecursionError)
-        told = first_line(error) if isinstance(error, faults) else "an integer of too many digits"
-        raise SurveyError(f"not valid {suffix[1:].upper()}: {told}.") from None
+    except ValueError as error:
+        raise SurveyError(f"not valid {suffix[1:].upper()}: {error}.") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a JSON object with the same key twice, of which parsers keep only the last."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise SurveyError(f"{key!r} is named twice in one object: names must differ.")
-        found[key] = value
-    return found
+def _toml(text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(first_line(error)) from None
+    except RecursionError:
+        raise ValueError("lists or tables are nested too deep") from None
+    except ValueError:
+        raise ValueError("an integer of too many digits") from None
 
 
 def listed(names: Iterable[str]) -> str:

@@ -68,7 +68,6 @@ def collect(
             reading = _from_store(files, offered, holding) or read_with_progress(
                 files, offered, engine, strict=strict, equal=equal
             )
-            refuse_nobody(reading)
             save_evidence(reading.evidence, target)
     if as_json:
         say_json({"out": str(out), **describe(reading.evidence), **losses(reading)})
@@ -100,17 +99,22 @@ def read_with_progress(
     if not equal:
         refuse_copies(sources)
     with progress("reading reports") as show:
-        return read(sources, survey, engine=engine.value, strict=strict, show=show)
+        reading = read(sources, survey, engine=engine.value, strict=strict, show=show)
+    _refuse_nobody(reading)
+    return reading
 
 
-def refuse_nobody(reading: Reading) -> None:
-    """Refuse rows of which none counts: what is wrong is wrong with all of them."""
-    if reading.rows and not reading.evidence.people:
+def _refuse_nobody(reading: Reading) -> None:
+    """Refuse files without rows, and rows of which none counts: what is wrong is wrong with all."""
+    if reading.evidence.people:
+        return
+    fault = "there is no row of reports, and evidence of nobody is of no use"
+    if reading.rows:
         reasons = "; ".join(map(str, reading.invalid))
-        raise ReportError(
-            f"none of {several(reading.rows, 'row')} is a report of this survey: {reasons}. Is it "
-            f"the right survey, and are these the right files? Nothing was written."
-        )
+        fault = f"none of {several(reading.rows, 'row')} is a report of this survey: {reasons}"
+    raise ReportError(
+        f"{fault}. Is it the right survey, and are these the right files? Nothing was written."
+    )
 
 
 def losses(reading: Reading) -> dict[str, Any]:

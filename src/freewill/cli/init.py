@@ -13,6 +13,7 @@ from freewill.cli.options import (
     check_target,
     option,
     parse_alphabet,
+    parse_list,
 )
 from freewill.cli.show import say, say_json, table
 from freewill.errors import FreewillError, ParameterError, SurveyError, printable
@@ -36,8 +37,8 @@ def init(
     alphabet: Annotated[
         str | None,
         option(
-            "What people may answer: 0..99, yes,no, 24x16x0.5 (cells, km), or "
-            "24x16@south,north,west,east (degrees).",
+            "What people may answer: 0..99, yes,no (quotes protect commas), 24x16x0.5 (cells, km), "
+            "or 24x16@south,north,west,east (degrees).",
             "--alphabet",
             "-a",
         ),
@@ -129,7 +130,7 @@ def _asked_alphabet() -> Alphabet:
     say(
         "What may people answer?\n"
         "  numbers on a line     0..99[year], or 1920..2020:10 in steps\n"
-        "  words                 yes,no,won't say\n"
+        '  words                 yes,no,won\'t say; "car, shared" in quotes for its comma\n'
         "  places on a plane     24x16x0.5 (columns, rows, km a cell)\n"
         "  places on a map       24x16@37.72,37.79,-122.52,-122.38 (south, north, west, east)"
     )
@@ -160,9 +161,9 @@ def _asked_levels(alphabet: Alphabet, promise: Promise) -> list[tuple[str, float
         say("How much may a report tell (epsilon: the smaller, the more private)? One a level.")
     default = ",".join(f"{one:g}" for one in usual)
     while True:
-        texts = typer.prompt("levels, the most private first", default, type=str).split(",")
+        texts = typer.prompt("levels, the most private first", default, type=str)
         try:
-            numbers = [as_number(text.strip()) for text in texts]
+            numbers = [as_number(text) for text in parse_list(texts, "levels")]
             for one in numbers:
                 offer(alphabet, one, promise)
         except (FreewillError, typer.BadParameter) as error:

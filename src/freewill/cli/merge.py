@@ -12,7 +12,7 @@ from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import say, say_json
 from freewill.cli.standard import standard_input, standard_output
 from freewill.errors import EvidenceError, several
-from freewill.evidence import Evidence
+from freewill.evidence import Evidence, refuse_nobody
 from freewill.evidence import merge as added
 from freewill.inference.same_people import Body, shared_people
 from freewill.progress import progress
@@ -62,7 +62,9 @@ def merged(sources: list[str], *, equal: bool = False) -> Evidence:
             loaded.append(load_evidence(source))
     if not equal:
         _refuse_copies(sources, loaded)
-    return added(loaded)
+    evidence = added(loaded)
+    refuse_nobody(evidence, f"the sum of {several(len(sources), 'file')}")
+    return evidence
 
 
 def _refuse_twice(sources: list[str]) -> None:

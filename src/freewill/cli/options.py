@@ -71,6 +71,9 @@ _LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?(?: ?\
 _BOX = re.compile(r"([0-9]{1,18})x([0-9]{1,18})@([0-9.eE+,-]{1,160})")
 _GRID = re.compile(r"([0-9]{1,18})x([0-9]{1,18})x([0-9.eE+-]{1,40})")
 
+_LISTED = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|(?!\s*")([^,]*))(?=,|$)')
+"""A text of a list, in quotes or without."""
+
 
 def parse_alphabet(text: str) -> Alphabet:
     """Read an alphabet, of which a vector still fits in memory.
@@ -98,13 +101,40 @@ def _alphabet(text: str) -> Alphabet:
     if found := _BOX.fullmatch(text):
         return _box(int(found[1]), int(found[2]), found[3].split(","), text)
     if "," in text:
-        return Categorical([label.strip() for label in text.split(",")])
+        return Categorical(parse_list(text, "--alphabet"))
     raise ParameterError(
         f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10[year]), a "
         f"grid such as 24x16x0.5 (columns, rows, km a cell), a map such as "
         f"24x16@37.7,37.8,-122.5,-122.3 (south, north, west, east), labels such as yes,no or a "
         f"survey's file."
     )
+
+
+def parse_list(text: str, name: str) -> list[str]:
+    """Read texts between commas, as in a line of CSV: quotes protect commas and blanks.
+
+    >>> parse_list('car (alone), "car, shared", 5" pipe', "--alphabet")
+    ['car (alone)', 'car, shared', '5" pipe']
+    """
+    texts: list[str] = []
+    end = -1
+    while end < len(text):
+        found = _LISTED.match(text, end + 1)
+        if found is None:
+            raise ParameterError(
+                f"{name} {printable(text)}: text {len(texts) + 1} begins with a quote that does "
+                f"not end it. In quotes a quote stands twice, and behind them comes a comma: "
+                f'"car, shared", """big"" car".'
+            )
+        quoted, plain = found.groups()
+        if not (quoted or plain or "").strip():
+            raise ParameterError(
+                f"{name} {printable(text)}: text {len(texts) + 1} is empty. Take out the comma too "
+                f"many, or put a text that has commas in quotes."
+            )
+        texts.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
+        end = found.end()
+    return texts
 
 
 def _box(columns: int, rows: int, edges: list[str], text: str) -> Alphabet:

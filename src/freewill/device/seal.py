@@ -7,10 +7,10 @@ write another one.
 import hashlib
 import json
 import re
-from typing import Any
 
 from freewill.device.sent import Content
 from freewill.errors import DeviceError
+from freewill.json_text import read_json
 
 MEMORY_VERSION = 1
 LARGEST_MEMORY = 1 << 24
@@ -54,8 +54,8 @@ def unsealed(whole: bytes, where: str) -> Content:
     if head[2].decode() != _checksum(version, body):
         raise refusal(where, "is damaged: its content is not what its checksum says")
     try:
-        return Content.read(json.loads(body, object_pairs_hook=_once))
-    except (ValueError, RecursionError):
+        return Content.read(read_json(body))
+    except ValueError:
         raise refusal(where, "is sealed, but its content is none that freewill writes") from None
 
 
@@ -69,10 +69,3 @@ def refusal(where: str, fault: str) -> DeviceError:
 
 def _checksum(version: int, body: bytes) -> str:
     return hashlib.sha256(f"freewill memory {version}\n".encode() + body).hexdigest()
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands twice")
-    return found

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from freewill.errors import ParameterError, shown
-from freewill.estimators.estimate import Estimate, certified_estimate, refuse_empty
-from freewill.evidence import Evidence, collect
+from freewill.estimators.estimate import Estimate, certified_estimate
+from freewill.evidence import Evidence, collect, refuse_nobody
 from freewill.mechanisms.average import average
 from freewill.solvers import Status
 from freewill.types import FloatArray
@@ -29,7 +29,7 @@ def combine_results(evidence: Evidence, estimator: Estimator, **options: Any) ->
     array([0.7395, 0.2605])
     """
     started = perf_counter()
-    refuse_empty(evidence)
+    refuse_nobody(evidence, "an estimate")
     results = [
         _estimated(estimator, Evidence(evidence.alphabet, (group,)), options)
         for group in evidence.groups
@@ -70,7 +70,7 @@ def _estimated(estimator: Any, evidence: Evidence, options: dict[str, Any]) -> E
 
 def compound(evidence: Evidence) -> Evidence:
     """Return all reports as if they came from the average mechanism A[n] (eqs. 6 and 7)."""
-    refuse_empty(evidence)
+    refuse_nobody(evidence, "an estimate")
     groups = evidence.groups
     mean = average([group.mechanism for group in groups], [group.people for group in groups])
     return collect((mean, group.outputs, group.counts) for group in groups)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.alphabets import Alphabet
-from freewill.errors import EvidenceError, ParameterError, several, shown
+from freewill.errors import ParameterError, several, shown
 from freewill.estimators.identifiability import confounded_values, in_words
-from freewill.evidence import Evidence, checked_evidence
+from freewill.evidence import Evidence, refuse_nobody
 from freewill.mechanisms import Mechanism
 from freewill.simplex import normalise
 from freewill.solvers import Likelihood, OnStep, Solution, Status
@@ -234,21 +234,15 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
-def refuse_empty(evidence: Evidence) -> None:
-    """Refuse evidence with nobody in it, and what is no evidence."""
-    if checked_evidence(evidence, "an estimate").people == 0:
-        raise EvidenceError("the evidence has no people: there is nothing to estimate from.")
-
-
 def likelihood_of(evidence: Evidence) -> Likelihood:
     """Return the likelihood of evidence, all of it in memory."""
-    refuse_empty(evidence)
+    refuse_nobody(evidence, "an estimate")
     return Likelihood(evidence.operator, evidence.weights)
 
 
 def passes_of(evidence: Evidence) -> Passes:
     """Return the passes over evidence: what was counted in memory, the rest where it lies."""
-    refuse_empty(evidence)
+    refuse_nobody(evidence, "an estimate")
     everyone = evidence.people
     counted = [group for group in evidence.groups if group.table is not None]
     parts: list[Part] = [OperatorPart(group.operator, group.counts / everyone) for group in counted]

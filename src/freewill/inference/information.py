@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from freewill.alphabets import Alphabet
 from freewill.errors import EvidenceError, ParameterError, closest, several, shown
 from freewill.estimators.gibu import gibu
-from freewill.evidence import Evidence, checked_evidence
+from freewill.evidence import Evidence, refuse_nobody
 from freewill.inference.covariance import DenseCovariance, OnRow, ProductCovariance
 from freewill.inference.functionals import weights_of
 from freewill.inference.work import Work
@@ -235,7 +235,7 @@ def pulled(theta: FloatArray, people: int, each: float = PULL) -> FloatArray:
 
 def several_people(evidence: Any, what: str) -> None:
     """Refuse what is no evidence, or of fewer than two people."""
-    checked_evidence(evidence, what)
+    refuse_nobody(evidence, what)
     if evidence.people < 2:
         raise EvidenceError(
             f"the evidence is of {several(evidence.people, 'person')}: {what} needs two "

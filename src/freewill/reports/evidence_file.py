@@ -15,18 +15,20 @@ from pyarrow import parquet
 
 from freewill.alphabets import Alphabet, alphabet_from_spec, refuse_vast
 from freewill.atomic import checked_path, whole_file
-from freewill.errors import EvidenceError, FreewillError, first_line, several, shown, why
+from freewill.errors import EvidenceError, FreewillError, SpecError, first_line, several, shown, why
 from freewill.evidence import (
     Evidence,
     Group,
     assemble,
-    checked_evidence,
     grouped,
     refuse_impossible,
+    refuse_nobody,
 )
-from freewill.limits import checked_hold
+from freewill.json_text import read_json
+from freewill.limits import SURVEY_FILE_BYTES, checked_hold, refuse_beyond
 from freewill.mechanisms import Mechanism, from_spec
 from freewill.outputs import MOST_PEOPLE, checked_people
+from freewill.portable import portable_alphabet, portable_spec
 from freewill.provenance import Parts, checked_parts
 from freewill.reports.bombs import refuse_bombs
 from freewill.streams import HELD_BYTES, Block, Look, Stream, Work, ahead, gathered, looking
@@ -35,6 +37,10 @@ from freewill.types import is_whole_text
 EVIDENCE_VERSION = 2
 _KEY = b"freewill evidence"
 _BATCH_ROWS = 1 << 17
+_HEAD_BYTES = SURVEY_FILE_BYTES
+"""The head of a file, as long as a survey with the same laws may be."""
+_OPENING: Any = {"thrift_string_size_limit": 2 * _HEAD_BYTES}
+"""Arrow keeps the head a second time, four thirds as long, and takes 100 MB unless told."""
 
 
 def save_evidence(evidence: Evidence, path: str | Path) -> None:
@@ -51,26 +57,16 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     ...     load_evidence(f"{folder}/monday.parquet") == evidence
     True
     """
-    path, evidence = checked_path(path, EvidenceError), checked_evidence(evidence, "save_evidence")
-    head = {
-        "version": EVIDENCE_VERSION,
-        "alphabet": evidence.alphabet.spec(),
-        "parts": sorted(evidence.parts),
-        "mechanisms": [
-            {
-                "name": group.name,
-                "spec": group.mechanism.spec(),
-                "outputs": group.rows,
-                "people": group.people,
-            }
-            for group in evidence.groups
-        ],
-    }
+    path = checked_path(path, EvidenceError)
+    refuse_nobody(evidence, "a file of evidence")
+    head = json.dumps(_described(evidence), allow_nan=False).encode()
+    advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
+    refuse_beyond(_HEAD_BYTES, len(head), f"the laws in {path}", advice, EvidenceError)
     mechanisms = {mechanism.id: mechanism for mechanism in evidence.mechanisms}
     spaces = [mechanism.output_space for mechanism in evidence.mechanisms]
     kinds = {space.column: space.encode(space.empty()).type for space in spaces}
     fields = [("mechanism", pa.string()), *kinds.items(), ("count", pa.int64())]
-    schema = pa.schema(fields, metadata={_KEY: json.dumps(head).encode()})
+    schema = pa.schema(fields, metadata={_KEY: head})
     try:
         with (
             whole_file(path) as part,
@@ -87,6 +83,23 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
                 file.write_batch(_batch(block, mechanisms[block.mechanism], schema))
     except OSError as error:
         raise EvidenceError(f"{path} cannot be written: {why(error)}.") from None
+
+
+def _described(evidence: Evidence) -> dict[str, Any]:
+    """Return the head of a file, of which all that is read again is proven to be the same."""
+    refuse_vast(evidence.alphabet, EvidenceError)
+    try:
+        alphabet = portable_alphabet(evidence.alphabet)
+        specs = [portable_spec(mechanism) for mechanism in evidence.mechanisms]
+    except SpecError as error:
+        raise EvidenceError(str(error)) from None
+    mechanisms = [
+        {"name": group.name, "spec": spec, "outputs": group.rows, "people": group.people}
+        for group, spec in zip(evidence.groups, specs, strict=True)
+    ]
+    parts = sorted(evidence.parts)
+    own = {"alphabet": alphabet, "parts": parts, "mechanisms": mechanisms}
+    return {"version": EVIDENCE_VERSION, **own}
 
 
 def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:
@@ -109,7 +122,7 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     path = checked_path(path, EvidenceError)
     checked_hold(hold, EvidenceError)
     with _explained(path):
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, **_OPENING) as file:
             alphabet, entries, parts = _head(path, file.schema_arrow)
             _check_types(file.schema_arrow, entries)
             refuse_bombs(path)
@@ -165,7 +178,7 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry], Parts]
             f"{', '.join(schema.names)}. To read reports, use read_reports or "
             f"`freewill collect`."
         )
-    head = json.loads(schema.metadata[_KEY])
+    head = read_json(schema.metadata[_KEY])
     version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
     refuse_vast(alphabet, EvidenceError)
     if version == 1:
@@ -263,6 +276,7 @@ class EvidenceFile:
                 pre_buffer=False,
                 # Few ids, one of which may be long: as often as it stands there, it would not fit.
                 read_dictionary=["mechanism"],
+                **_OPENING,
             ) as file,
         ):
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
@@ -326,6 +340,7 @@ def is_evidence(path: str | Path) -> bool:
     """Say whether a file is evidence, by what its footer tells."""
     path = checked_path(path, EvidenceError)
     try:
-        return is_evidence_schema(parquet.read_schema(path))
+        with parquet.ParquetFile(path, **_OPENING) as file:
+            return is_evidence_schema(file.schema_arrow)
     except (pa.ArrowException, OSError):
         return False

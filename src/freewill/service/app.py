@@ -154,6 +154,8 @@ class Collector:
         try:
             with self.store.view() as view:
                 evidence = evidence_of(view, self.store.kept(view, survey))
+                if not evidence.people:
+                    raise refused(409, "nobody has answered yet", "Wait for the first reports.")
                 save_evidence(evidence, Path(folder, _FILE))
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)

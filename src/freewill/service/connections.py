@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from freewill.errors import ParameterError, first_line
-from freewill.service.database import Reader, refuse_version
+from freewill.service.database import NAMES, Reader, refuse_version
 from freewill.service.refusals import StoreBusyError, StoreError, StoreFullError
 
 MOST_READERS = 8
@@ -32,6 +32,8 @@ SET default_transaction_read_only TO on;
 SET idle_in_transaction_session_timeout TO 0
 """
 """Of a connection that reads: a view stays as it is while an estimate is made from it."""
+
+_OURS = ", ".join(f"to_regclass('{name}')" for name in NAMES)
 
 
 @cache
@@ -177,6 +179,14 @@ def check_version(view: Reader, name: str) -> None:
             f"{name} has a table `facts` that is none of ours: name a database of its own."
         )
     refuse_version(name, version)
+    # A view in the place of a table may have no end.
+    query = f"SELECT relname FROM pg_class WHERE relkind = 'r' AND oid IN ({_OURS})"
+    missing = {*NAMES} - {row[0] for row in view.rows(query)}
+    if missing:
+        raise StoreError(
+            f"{name} has no table {min(missing)}, or a view in its place: it is damaged, or "
+            f"somebody changed it. Restore it from a backup."
+        )
 
 
 @contextmanager

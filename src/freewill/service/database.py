@@ -1,5 +1,6 @@
 """What a store asks of a database: transactions kept or undone whole, and a few queries."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
@@ -37,6 +38,9 @@ have keys of ids and marks (`marks.py`, `ids.py`), in the order of the keys; `co
 people sent an output; `pages` the reports that do not repeat (`pages.py`); `days` how many people
 chose a mechanism on a day.
 """
+
+NAMES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
+"""Those of the tables."""
 
 
 def refuse_version(name: str, version: int) -> None:

@@ -1,5 +1,6 @@
 """What comes in: bodies of JSON into checked reports, by msgspec and by the library's own rules."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import msgspec
 import numpy as np
 
 from freewill.errors import several, shown
+from freewill.json_text import read_json
 from freewill.mechanisms import Mechanism
 from freewill.outputs import VALUE, Reason
 from freewill.reports.batches import longest_report
@@ -51,6 +53,7 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
         return Sent(self.mechanism, report, self.report_id)
 
 
+_ESCAPED_LETTER = re.compile(rb"\\u00[5-7]")
 _SENT = msgspec.json.Decoder(Sent | list[Sent]), msgspec.json.Decoder(Sent)
 _ROWS = msgspec.json.Decoder(_Row | list[_Row]), msgspec.json.Decoder(_Row)
 
@@ -72,7 +75,7 @@ def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
         sent = _read(body, lines)
     except msgspec.ValidationError as error:
         raise refused(422, f"not a report: {error}", advice) from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise refused(400, f"not JSON: {error}", advice) from None
     if not sent:
         raise refused(422, "a batch without reports", advice)
@@ -88,9 +91,28 @@ def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
 def _read(body: bytes | bytearray, lines: bool) -> list[Sent]:
     """Read reports; only where there are others, all of them as rows, which takes longer."""
     try:
-        return _objects(_SENT, body, lines)
+        sent: list[Sent] = _objects(_SENT, body, lines)
     except msgspec.ValidationError:
-        return [row.sent() for row in _objects(_ROWS, body, lines)]
+        sent = [row.sent() for row in _objects(_ROWS, body, lines)]
+    if not _named_once(body, len(sent)):
+        # Slower, and it says which name stands twice, if any does.
+        for part in body.split(b"\n") if lines else (body,):
+            read_json(bytes(part).strip() or b"null")
+    return sent
+
+
+def _named_once(body: bytes | bytearray, many: int) -> bool:
+    """Say whether it is plain that no field stands twice in any of so many objects.
+
+    Of a name that does, msgspec keeps the last. Each object has all three fields and no other: as
+    many names as objects are one a field, unless some are written with escapes. Where a value looks
+    like a name, there are more.
+    """
+    names = sum(map(body.count, (b'"report"', b'"value"')))
+    return (
+        body.count(b'"mechanism"') == body.count(b'"report_id"') == names == many
+        and _ESCAPED_LETTER.search(body) is None
+    )
 
 
 def _objects(decoders: tuple[Any, Any], body: bytes | bytearray, lines: bool) -> list[Any]:

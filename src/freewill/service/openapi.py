@@ -110,7 +110,7 @@ _EVIDENCE = {
             "description": "Parquet",
             "content": {"application/vnd.apache.parquet": {"schema": {}}},
         },
-        **_refusals(401, 404),
+        **_refusals(401, 404, 409),
     },
 }
 _TABLE = {

@@ -12,11 +12,10 @@ from typing import Any
 
 from freewill.atomic import checked_path
 from freewill.errors import first_line, why
-from freewill.service.database import SCHEMA_VERSION, TABLES, Reader, Rows, refuse_version
+from freewill.service.database import SCHEMA_VERSION, TABLES, Reader, Rows
 from freewill.service.refusals import StoreBusyError, StoreError, StoreFullError
+from freewill.service.untrusted import APPLICATION, WORDS, Limits, has_tables, refuse_irregular
 
-_APPLICATION = 0x46574C31
-"""The mark of our files, "FWL1", in the head of the file where `file` looks for it."""
 _WAIT_SECONDS = 10.0
 _CACHE_KIB = 1 << 13
 """Pages in memory, 8 MiB: the system keeps the others."""
@@ -27,7 +26,6 @@ _CHUNK = 500
 _AT_ONCE = (64, 8, 1)
 """Rows of one step."""
 _VALUES = re.compile(r"VALUES (\([?, ]*\))")
-_WORDS = {"bytes": "BLOB", "integer": "INTEGER", "keyed": " WITHOUT ROWID"}
 
 
 class Sqlite:
@@ -35,6 +33,8 @@ class Sqlite:
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = checked_path(path, StoreError)
+        with _explained(self.path):
+            refuse_irregular(self.path)
         new = not self.path.exists() or not self.path.stat().st_size
         if new and not create:
             raise StoreError(f"{self.path}: there is no such store.")
@@ -43,7 +43,8 @@ class Sqlite:
                 # The file, and the journal beside it, are the user's own.
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             else:
-                check_version(self.path)
+                with _looked_at(self.path):
+                    pass
             self._connection = _connected(self.path)
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
@@ -60,9 +61,9 @@ class Sqlite:
         with self.writing():
             ((version,),) = self.rows("PRAGMA user_version")
             if version == 0:
-                for statement in TABLES.format(**_WORDS).split(";"):
+                for statement in TABLES.format(**WORDS).split(";"):
                     self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     @contextmanager
@@ -153,46 +154,51 @@ def _widened(statement: str, size: int) -> str:
 class _Snapshot:
     """A connection in a transaction that only reads."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self._path, self._connection = path, connection
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, limits: Limits | None = None
+    ) -> None:
+        self._path, self._connection, self._limits = path, connection, limits
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield what a query finds."""
         with _explained(self._path):
-            yield from self._connection.execute(query, values)
+            if self._limits is None:
+                yield from self._connection.execute(query, values)
+                return
+            self._limits.row()
+            for row in self._connection.execute(query, values):
+                yield row
+                self._limits.row()
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[Reader]:
-    """View a file as it is now; whoever writes to it meanwhile is neither seen nor hindered."""
+    """View a file as it is now; whoever writes to it meanwhile is neither seen nor hindered.
+
+    All that is read is of a store, whoever made the file: it is checked in the same transaction.
+    """
+    with _looked_at(path) as view:
+        if view is None:
+            raise StoreError(f"{path} has no store yet: `freewill serve` makes it.")
+        yield view
+
+
+@contextmanager
+def _looked_at(path: Path) -> Iterator[Reader | None]:
+    """Yield a view of a file with our tables, None for one without any; refuse all others."""
     with _explained(path):
+        refuse_irregular(path)
         connection = _connected(path, "?mode=ro")
     try:
         with _explained(path):
-            connection.execute("BEGIN")
+            limits = Limits(connection)
             # The moment is that of the first look.
-            connection.execute("SELECT count(*) FROM facts").fetchone()
-        yield _Snapshot(path, connection)
+            connection.execute("BEGIN")
+            has_store = has_tables(connection, path)
+            limits.allow_surveys()
+        yield _Snapshot(path, connection, limits) if has_store else None
     finally:
         connection.close()
-
-
-def check_version(path: Path) -> None:
-    """Refuse a file that is no store, and one of another release; neither is touched."""
-    with _explained(path):
-        connection = _connected(path, "?mode=ro")
-        try:
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        finally:
-            connection.close()
-    if application != _APPLICATION and tables:
-        raise StoreError(
-            f"{path} is a database, but no store of Freewill's: name another file, or none yet."
-        )
-    if tables:
-        refuse_version(str(path), version)
 
 
 def _connected(path: Path, how: str = "") -> sqlite3.Connection:
@@ -225,6 +231,11 @@ def _explained(path: Path) -> Iterator[None]:
             raise StoreError(
                 f"{path} is no store, or it is damaged ({told}): expected a file that `freewill "
                 f"serve` made. Restore it from a backup, or name another file."
+            ) from None
+        if code in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG):
+            raise StoreError(
+                f"{path} is damaged, or somebody changed it: it asks for more work or memory than "
+                f"any store ({told}). Restore it from a backup."
             ) from None
         raise StoreError(f"{path} cannot be used as a store: {told}.") from None
     except OSError as error:

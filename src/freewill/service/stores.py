@@ -6,7 +6,7 @@ from pathlib import Path
 from freewill.evidence import Evidence
 from freewill.service import connections, postgres, sqlite
 from freewill.service.database import Reader
-from freewill.service.kept import evidence_of, kept_surveys
+from freewill.service.kept import evidence_of, holdings, kept_survey
 from freewill.service.refusals import StoreError
 from freewill.service.store import Store
 from freewill.service.surveys import survey_id
@@ -35,18 +35,22 @@ def open_store(where: str) -> Store:
 def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidence:
     """Return the evidence of one survey of a store, which stays open as long as the stack.
 
-    A server may be writing to it meanwhile.
+    A server may be writing to it meanwhile. A survey that is not in the store, or that nobody has
+    answered yet, is refused: what is counted of it would be nobody.
     """
     view = view_store(str(where), holding)
-    found = kept_surveys(view)
-    own = survey_id(survey)
-    if own not in found:
-        there = ", ".join(found) or "none"
+    kept = kept_survey(view, survey)
+    evidence = None if kept is None else evidence_of(view, kept)
+    if evidence is None or not evidence.people:
+        own, name = survey_id(survey), shown_store(str(where))
+        fault = "is not in" if evidence is None else "has no people yet in"
         raise StoreError(
-            f"survey {own} is not in the store, which has {there}: expected the survey that was "
-            f"served, unchanged."
+            f"survey {own} {fault} the store {name}: {holdings(view)}. Expected the survey that "
+            f"was served and answered, unchanged to the letter, for its id is made of all of it: "
+            f"take the file that was served, or GET /v1/surveys/ID of the collector, under "
+            f'"survey". Nothing was written.'
         )
-    return evidence_of(view, found[own])
+    return evidence
 
 
 def shown_store(where: str) -> str:
@@ -65,5 +69,4 @@ def view_store(where: str, holding: ExitStack) -> Reader:
     path = Path(where)
     if not path.exists():
         raise StoreError(f"{path}: there is no such store.")
-    sqlite.check_version(path)
     return holding.enter_context(sqlite.reading(path))

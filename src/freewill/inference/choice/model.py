@@ -8,8 +8,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, lapack
 
 from freewill.errors import EvidenceError, ParameterError, several
-from freewill.estimators.estimate import refuse_empty
-from freewill.evidence import Evidence
+from freewill.evidence import Evidence, refuse_nobody
 from freewill.inference.choice.bases import Basis, contrasts
 from freewill.inference.information import pulled, refuse_unheld
 from freewill.inference.maximum import dense_maximum
@@ -72,7 +71,7 @@ class ChoiceModel:
     """
 
     def __init__(self, evidence: Evidence, tolerance: float, max_steps: int) -> None:
-        refuse_empty(evidence)
+        refuse_nobody(evidence, "an estimate")
         _refuse_single(evidence)
         refuse_unheld(evidence, "a choice-aware estimate")
         size, count = evidence.alphabet.size, len(evidence.groups)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from freewill.errors import EvidenceError, several
-from freewill.estimators.estimate import refuse_empty
-from freewill.evidence import Evidence, Group
+from freewill.evidence import Evidence, Group, refuse_nobody
 from freewill.inference.information import refuse_unheld
 from freewill.inference.maximum import dense_maximum
 from freewill.operators import AtomOperator, DenseOperator, Operator
@@ -73,7 +72,7 @@ class AtomModel:
     """
 
     def __init__(self, evidence: Evidence, tolerance: float, max_steps: int) -> None:
-        refuse_empty(evidence)
+        refuse_nobody(evidence, "an estimate")
         _refuse_single(evidence)
         refuse_unheld(evidence, "a robust estimate")
         self.people, self.tolerance, self.max_steps = evidence.people, tolerance, max_steps

@@ -12,11 +12,10 @@ from freewill.estimators.estimate import (
     default_tolerance,
     likelihood_of,
     positive,
-    refuse_empty,
     whole,
 )
 from freewill.estimators.gibu import gibu
-from freewill.evidence import Evidence, checked_evidence
+from freewill.evidence import Evidence, checked_evidence, refuse_nobody
 from freewill.inference.smoothing.kernels import Kernels
 from freewill.inference.smoothing.sieve import Fit, Sieves
 from freewill.solvers import OnStep, Solution, Status
@@ -128,7 +127,7 @@ def smooth(
     trace = Trace(on_step)
     tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
     limit = whole("max_steps", max_steps)
-    refuse_empty(evidence)
+    refuse_nobody(evidence, "an estimate")
     sieves = Sieves(evidence, tolerance, limit)
     exact = gibu(evidence, tolerance, limit)
     found: list[Fit] = []
