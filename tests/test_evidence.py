@@ -150,7 +150,7 @@ BLIND = fw.Matrix(fw.Linear(0, 1), [[1.0, 0.0], [1.0, 0.0]])
         ([(KRR, [12])], "k-rr.* cannot produce.*12"),
         ([(KRR, [0.5])], "k-rr.* cannot produce"),
         ([(fw.RAPPOR(LINE, 1.0), np.zeros((3, 5), np.uint8))], "rappor.* cannot produce"),
-        ([(BLIND, [1])], "output 1 of matrix.*no true value leads to it"),
+        ([(BLIND, [1])], "output 1 of matrix.*probability 0 whatever the true value"),
         ([(KRR, [1]), (fw.KRR(fw.Linear(0, 4), 1.0), [1])], "another alphabet"),
     ],
 )

@@ -396,5 +396,5 @@ def refuse_impossible(group: Group) -> None:
         where = int(np.argmin(known))
         raise EvidenceError(
             f"output {outputs[where].tolist()} of {group.mechanism} was reported "
-            f"{several(counts[where], 'time')}, but no true value leads to it."
+            f"{several(counts[where], 'time')}, but has probability 0 whatever the true value is."
         )
