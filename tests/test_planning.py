@@ -87,7 +87,7 @@ def test_expected_distance_of_a_coin_is_the_closed_form():
     report = 0.3 * law[0, 0] + 0.7 * law[1, 0]
     spread = np.sqrt(report * (1 - report) / 40_000) / (law[0, 0] - law[1, 0])
     found = design.expected_emd(40_000)
-    assert not found.simulated
+    assert found.simulated
     assert abs(found.mean - spread * np.sqrt(2 / np.pi)) < 4 * found.error
     assert found.low < found.mean < found.high
 
@@ -102,7 +102,7 @@ def test_plans_come_true(name, people):
     }[name]
     design = design_of(BINOMIAL, *mechanisms)
     expected = design.expected_emd(people)
-    assert expected.simulated == (people < 20_000 and name != "bits")
+    assert expected.simulated == (name != "bits")
     rng, missed = np.random.default_rng(5), []
     for _ in range(30 if name == "bits" else 100):  # person by person
         values = rng.choice(20, people, p=BINOMIAL)
@@ -194,7 +194,8 @@ def test_without_a_truth_the_worst_is_planned_for():
     assert set(plan.screened) == set(each)
     needed = {name: one.needed or 0 for name, one in each.items()}
     assert plan.needed == pytest.approx(max(needed.values()), rel=0.05)
-    assert plan.truth.startswith(max(needed, key=lambda name: needed[name]))
+    # Two truths may be as bad as each other, within what simulated surveys tell.
+    assert needed[plan.truth.split(",")[0]] > 0.9 * max(needed.values())
     mean = fw.plan(SURVEY, people=people, of="mean")
     assert mean.truth.startswith("both ends")
 

@@ -11,7 +11,7 @@ from freewill.errors import EvidenceError, ParameterError, printable, several
 from freewill.estimators import Estimate
 from freewill.estimators.estimate import default_tolerance
 from freewill.evidence import Evidence
-from freewill.inference import ChoiceAwareEstimate, check_choice
+from freewill.inference import ChoiceAwareEstimate, RobustEstimate, check_choice
 from freewill.inference.choice.preferences import preference
 from freewill.inference.groups import names_of as group_names
 from freewill.plots.choices import names_of, refuse_crowd
@@ -58,6 +58,8 @@ def doubt(found: Estimate, method: AnyMethod) -> str:
     evidence = found.evidence
     if not method.takes_free_choice or evidence is None or len(evidence.groups) < 2:
         return ""
+    if isinstance(found, RobustEstimate) and found.doubt:
+        return ""  # it says so itself
     if not quick(found):
         return ""
     likely = found.method == "gibu" and found.gap <= default_tolerance(evidence)
