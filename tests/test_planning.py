@@ -114,6 +114,19 @@ def test_plans_come_true(name, people):
     assert abs(np.mean(missed) - expected.mean) < 3.5 * error + 0.05 * expected.mean
 
 
+@pytest.mark.parametrize("share", [0.002, 0.02])
+def test_no_number_of_people_makes_a_plan_jump(share):
+    """To first order, few open people among many private ones are off by a quarter and more."""
+    parts = (("private", fw.KRR(LINE, 0.5), 1 - share), ("open", fw.Identity(LINE), share))
+    design = Design(LINE, parts, np.full(20, 0.05))
+    people = np.array([10_000, 20_000, 20_001, 40_000, 10**6])
+    found = [design.expected_emd(int(many)) for many in people]
+    assert all(one.simulated for one in found)
+    scaled = np.array([one.mean for one in found]) * np.sqrt(people)
+    assert scaled[2] == pytest.approx(scaled[1], rel=0.1)
+    assert scaled[3] == pytest.approx(scaled[2], rel=0.25)
+
+
 def test_simulated_reports_have_their_law():
     design = design_of(BINOMIAL, fw.KRR(LINE, 1.0), fw.Geometric(LINE, 0.4))
     evidence = design.draw(200_000, np.random.default_rng(2))
@@ -185,7 +198,7 @@ def test_targets_at_the_ends():
 
 
 def test_without_a_truth_the_worst_is_planned_for():
-    people = [100_000, 1_000_000]
+    people = [100_000]
     plan = fw.plan(SURVEY, people=people, target=0.05)
     each = {
         name: fw.plan(SURVEY, theta=theta, people=people, target=0.05)

@@ -241,7 +241,7 @@ class _Estimated:
         told, rows = estimator.information, weights.rows
         influences = told.influences(rows, work.solved)
         variances = told.variances_of(rows, influences)
-        values, shape = estimator.values(rows, influences), told.shape(influences, variances)
+        values, shape = estimator.values(rows, influences), told.shape(rows, influences)
         errors = np.sqrt(variances / told.people)
         return cls(rows, influences, values, errors, shape, told.people)
 

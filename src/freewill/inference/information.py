@@ -126,8 +126,8 @@ class Information:
         found = np.sqrt(self.variances(weights.rows, work.solved) / self.people)
         return found[0] if weights.single else found
 
-    def shape(self, influences: FloatArray, variances: FloatArray) -> Shape:
-        """Return how far from normal each h'theta estimated is, from its influences C h.
+    def shape(self, rows: FloatArray, influences: FloatArray) -> Shape:
+        """Return how far from normal h'theta estimated is for rows h, from their influences C h.
 
         With s a report's score along u = C h, v_m its variance in group m and v that of all, the
         skewness is E s^3 / v^1.5 sqrt(n), and the people whom h'theta rests on are
@@ -135,7 +135,9 @@ class Information:
         the reports of one group tell all.
         """
         skewness, people = np.zeros(len(influences)), np.full(len(influences), float(self.people))
-        known = np.isfinite(variances) & (variances > 0)
+        variances = self.variances_of(rows, influences)
+        constant = np.ptp(rows, axis=1) <= _CONSTANT * np.abs(rows).max(axis=1)
+        known = np.isfinite(variances) & (variances > 0) & ~constant
         shares = np.array([share for _, share, _ in self.parts])
         powers = [moments.powers(influences[known]) for moments in self.moments]
         square, cube = (np.stack(each) for each in zip(*powers, strict=True))

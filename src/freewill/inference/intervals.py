@@ -185,7 +185,7 @@ def _intervals(
     influences = told.influences(rows, work.solved)
     variances = told.variances_of(rows, influences)
     errors = np.sqrt(variances / evidence.people)
-    skewness, effective_people = told.shape(influences, variances)
+    skewness, effective_people = told.shape(rows, influences)
     centres = estimator.values(rows, influences)
     critical = float(ndtri((1 + level) / 2))
     if joint:

@@ -58,7 +58,7 @@ class JointEstimate:
             critical = band(matrix[np.ix_(known, known)], np.zeros(int(known.sum())), level)
         point = np.clip(rows @ self.theta, weights.least, weights.most)
         # By who tells, as if the choice were free: what it adds is no matter of single people.
-        people = self.information.shape(influences, errors**2).effective_people
+        people = self.information.shape(rows, influences).effective_people
         found = Intervals(
             of=weights.names,
             point=point,

@@ -97,9 +97,7 @@ class Design:
         """Return the share of the people on whom each functional rests (`Information.shape`)."""
         if self.alphabet.size == 1:
             return np.ones(len(rows))
-        influences = self.information.influences(rows)
-        variances = self.information.variances_of(rows, influences)
-        return self.information.shape(influences, variances).effective_people
+        return self.information.shape(rows, self.information.influences(rows)).effective_people
 
     def worth(self, rows: FloatArray) -> dict[str, float]:
         """Return what one more person of each mechanism is worth, in average people.
