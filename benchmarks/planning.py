@@ -4,7 +4,8 @@
 prints it in markdown. Everybody's value is drawn from the truth and their mechanism from equal
 shares; `gibu` estimates, and its earth mover's distance to the truth is averaged over the runs.
 `plan` knows none of these draws. It simulates surveys of its own, but where all reports are bits;
-the last columns have what draws to first order alone would say, projected onto the simplex and as they are.
+the last columns have what draws to first order alone would say, projected onto the simplex and as
+they are.
 """
 
 import os
