@@ -171,7 +171,7 @@ def test_telling_the_truth_costs_nothing_and_a_mechanism_that_nobody_chose_has_i
     assert plan.worth["open"] > 10 > plan.worth["k"] == pytest.approx(1)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.floats(-4, 1).map(np.exp))
 def test_needed_for_an_interval_is_the_least_number(target):
     plan = fw.plan(SURVEY, theta=BINOMIAL, people=1_000_000, of="mean", target=target)
