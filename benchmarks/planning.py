@@ -3,8 +3,9 @@
 `python -m benchmarks.planning [--runs 600] [--city FILE] [--people 1000 10000] [MIXTURE ...]`
 prints it in markdown. Everybody's value is drawn from the truth and their mechanism from equal
 shares; `gibu` estimates, and its earth mover's distance to the truth is averaged over the runs.
-`plan` knows none of these draws. Up to 20,000 people it simulates surveys of its own; the last
-columns have what draws to first order alone would say, projected onto the simplex and as they are.
+`plan` knows none of these draws. It simulates surveys of its own, but where all reports are bits;
+the last columns have what draws to first order alone would say, projected onto the simplex and as
+they are.
 """
 
 import os

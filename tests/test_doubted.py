@@ -59,7 +59,9 @@ def test_information_is_that_of_reports_given_that_they_are_believed(kind, stren
     np.testing.assert_allclose(moments.diagonal(), np.diag(expected), atol=1e-9 * scale)
     cubes = fitted @ (scores @ direction) ** 3
     size = fitted @ np.abs(law / fitted[:, None] @ direction) ** 3
-    assert moments.third(direction[None])[0] == pytest.approx(cubes, abs=1e-9 * (1 + size))
+    found = moments.powers(direction[None])
+    assert found[0][0] == pytest.approx(direction @ expected @ direction, abs=1e-9 * (1 + size))
+    assert found[1][0] == pytest.approx(cubes, abs=1e-9 * (1 + size))
 
 
 @pytest.mark.parametrize("seed", range(4))

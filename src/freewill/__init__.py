@@ -61,6 +61,7 @@ _HOMES = {
         "Comparison",
         "FitCheck",
         "Functionals",
+        "HonestReports",
         "Information",
         "Intervals",
         "Menu",

@@ -53,6 +53,7 @@ from freewill.inference import ChoiceCheck as ChoiceCheck
 from freewill.inference import Comparison as Comparison
 from freewill.inference import FitCheck as FitCheck
 from freewill.inference import Functionals as Functionals
+from freewill.inference import HonestReports as HonestReports
 from freewill.inference import Information as Information
 from freewill.inference import Intervals as Intervals
 from freewill.inference import Menu as Menu

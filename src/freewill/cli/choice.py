@@ -10,7 +10,7 @@ from freewill.cli.show import remark
 from freewill.errors import EvidenceError, ParameterError, printable, several
 from freewill.estimators import Estimate
 from freewill.evidence import Evidence
-from freewill.inference import ChoiceAwareEstimate, check_choice
+from freewill.inference import ChoiceAwareEstimate, RobustEstimate, check_choice
 from freewill.inference.choice.preferences import preference
 from freewill.inference.groups import names_of as group_names
 from freewill.plots.choices import names_of, refuse_crowd
@@ -57,6 +57,8 @@ def doubt(found: Estimate, method: AnyMethod) -> str:
     evidence = found.evidence
     if not method.takes_free_choice or evidence is None or len(evidence.groups) < 2:
         return ""
+    if isinstance(found, RobustEstimate) and found.doubt:
+        return ""  # it says so itself
     if not quick(found):
         return ""
     try:

@@ -97,3 +97,5 @@ def compare(
         groups = asked.groups(first.alphabet)
         plots.comparison(found, path=plot, names=apart, title=title, merged=groups)
         remark(f"picture written to {plot}")
+    if found.advice:
+        remark(found.advice)

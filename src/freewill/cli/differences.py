@@ -106,6 +106,7 @@ class Differences:
             },
             "sources": list(names),
             "people": list(found.people),
+            "advice": found.advice,
             "alphabet": found.alphabet.spec(),
             "of": str(self.of),
             "differences": [

@@ -185,7 +185,7 @@ def comment(found: Estimate, sure: Intervals | None) -> None:
             f"in these reports: other distributions explain them as well."
         )
     if isinstance(found, RobustEstimate) and found.aside:
-        remark(found.aside)
+        remark(_in_commands(found.aside))
     if found.status in (Status.MAX_STEPS, Status.STALLED):
         ended = f"{found.status}, with a gap of {found.gap:.2g}"
         remark(f"{found.method} did not arrive: {ended}. {found.advice}")
@@ -238,11 +238,27 @@ def describe(shares: Shares, sure: Intervals | None) -> dict[str, Any]:
     single = isinstance(groups, Values)
     return {
         **{name: getattr(found, name) for name in _TOLD},
+        "advice": _in_commands(found.advice),
         "people": found.people,
+        **_set_aside(found),
         "alphabet": found.alphabet.spec(),
         **({"values": values, "theta": numbers} if single else {"bands": bands, "shares": numbers}),
         **({} if sure is None else {"intervals": described(sure)}),
     }
+
+
+def _set_aside(found: Estimate) -> dict[str, Any]:
+    """Describe for JSON what was set aside as forged, and what speaks against that."""
+    if not isinstance(found, RobustEstimate):
+        return {}
+    rows = found.set_aside_table().to_pylist()
+    return {"forged": found.forged, "set_aside": rows, "doubt": _in_commands(found.doubt)}
+
+
+def _in_commands(text: str) -> str:
+    """Return advice in the words of the command line."""
+    told = text.replace("fw.choice_aware", "--method choice-aware")
+    return told.replace("fw.check_fit", "`freewill check`")
 
 
 def show(shares: Shares, sure: Intervals | None, rows: int, warning: str) -> None:

@@ -1,6 +1,7 @@
 """Every method that `freewill estimate` knows, with a bar that shows how far it has come."""
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +10,7 @@ from freewill.estimators import Estimate
 from freewill.estimators.estimate import default_tolerance
 from freewill.estimators.methods import Entry, Method
 from freewill.evidence import Evidence
-from freewill.inference import choice_aware, one_step, robust, smooth
+from freewill.inference import HonestReports, choice_aware, one_step, robust, smooth
 from freewill.progress import Show, progress, towards
 from freewill.solvers import OnStep, Step
 
@@ -42,7 +43,9 @@ class AnyMethod(Method):
 
     def run_shown(self, evidence: Evidence) -> Estimate:
         """Estimate, and show on a terminal how the gap falls."""
-        with progress(f"estimating by {self.estimator}") as show:
+        with progress(f"estimating by {self.estimator}") as show, warnings.catch_warnings():
+            # The estimate says it too, in the words of the command line.
+            warnings.simplefilter("ignore", HonestReports)
             return self.run(evidence, watching(show, self.tol or default_tolerance(evidence)))
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from freewill.alphabets import Alphabet
 from freewill.alphabets.coarser import coarser
 from freewill.alphabets.groups import Groups, Values
@@ -86,4 +88,6 @@ class Asked:
 def described(sure: Intervals) -> dict[str, Any]:
     """Describe intervals for JSON, in the order of the shares."""
     settings = {name: getattr(sure, name) for name in ("level", "joint", "critical", "advice")}
-    return {**settings, **{name: column.tolist() for name, column in sure.columns().items()}}
+    effective = np.atleast_1d(sure.effective_people).tolist()
+    columns = {name: column.tolist() for name, column in sure.columns().items()}
+    return {**settings, **columns, "effective_people": effective}

@@ -4,6 +4,7 @@ from freewill.inference import functionals
 from freewill.inference.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.inference.choice.check import ChoiceCheck, check_choice
 from freewill.inference.compare import Comparison, compare
+from freewill.inference.forged.beside_choice import HonestReports
 from freewill.inference.forged.robust import RobustEstimate, SetAside, robust
 from freewill.inference.functionals import Functionals, Quantiles
 from freewill.inference.information import Information, information
@@ -20,6 +21,7 @@ __all__ = [
     "Comparison",
     "FitCheck",
     "Functionals",
+    "HonestReports",
     "Information",
     "Intervals",
     "Menu",

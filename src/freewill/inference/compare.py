@@ -13,6 +13,7 @@ from freewill.evidence import Evidence
 from freewill.inference.bands import band
 from freewill.inference.distance import distance_between, transports_on
 from freewill.inference.equality import equality, solves_of
+from freewill.inference.few import advice_on_few
 from freewill.inference.functionals import (
     Quantiles,
     Weights,
@@ -21,7 +22,7 @@ from freewill.inference.functionals import (
     checked_level,
     weights_of,
 )
-from freewill.inference.information import several_people
+from freewill.inference.information import Shape, several_people
 from freewill.inference.intervals import Intervals, intervals_from, reach_of
 from freewill.inference.one_step import OneStep, one_step_from
 from freewill.inference.same_people import Body, refuse_shared
@@ -34,6 +35,7 @@ from freewill.types import BoolArray, FloatArray
 _DRAWS = 2000
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""
+_SIDES = "In the one", "In the other"
 _COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
 
 
@@ -65,6 +67,8 @@ class Comparison:
     """Whether each functional is the share of some values, and no mean, quantile or other sum."""
     people: tuple[int, int]
     alphabet: Alphabet = field(repr=False)
+    advice: str = ""
+    """What of either body rests on too few people for its intervals to be believed."""
 
     def __len__(self) -> int:
         return len(self.of)
@@ -106,7 +110,8 @@ class Comparison:
             f"  {name:<{longest}}  {point:+.4g}  ({low:+.4g} to {high:+.4g})"
             for name, point, low, high in zip(self.of, *columns, strict=True)
         ]
-        return "\n".join([self.verdict, apart, head, *lines])
+        advice = [self.advice] if self.advice else []
+        return "\n".join([self.verdict, apart, head, *lines, *advice])
 
 
 @one_blas_thread
@@ -170,9 +175,9 @@ def compare(
     second = one_step_from(other, on_step=work.maximum(other))
     if isinstance(wanted, Quantiles):
         told = work.part(many), work.part(many)
-        names, columns = _of_quantiles(first, second, wanted, level, bool(joint), told)
+        names, columns, few = _of_quantiles(first, second, wanted, level, bool(joint), told)
     else:
-        names, columns = _of_weights(first, second, wanted, level, bool(joint), work)
+        names, columns, few = _of_weights(first, second, wanted, level, bool(joint), work)
     if wanted.single and len(names) == 1:
         columns = columns[:, 0]
     emd, nearest, furthest = distance_between(
@@ -190,19 +195,24 @@ def compare(
         shares=shares,
         people=(one.people, other.people),
         alphabet=one.alphabet,
+        advice=" ".join(f"{who}: {text}" for who, text in zip(_SIDES, few, strict=True) if text),
     )
 
 
 def _of_weights(
     one: OneStep, other: OneStep, weights: Weights, level: float, joint: bool, work: Work
-) -> tuple[tuple[str, ...], FloatArray]:
-    """Return names, and the columns of a comparison as rows."""
+) -> tuple[tuple[str, ...], FloatArray, list[str]]:
+    """Return names, the columns of a comparison as rows, and the advice on each body."""
     first, second = _Estimated.by(one, weights, work), _Estimated.by(other, weights, work)
     errors = np.hypot(first.errors, second.errors)
     skewness = np.zeros_like(errors)
     known = np.isfinite(errors) & (errors > 0)
     ratios = [(some.errors[known] / errors[known]) ** 3 for some in (first, second)]
-    skewness[known] = second.skewness[known] * ratios[1] - first.skewness[known] * ratios[0]
+    skewed = [
+        some.shape.skewness[known] * ratio
+        for some, ratio in zip((first, second), ratios, strict=True)
+    ]
+    skewness[known] = skewed[1] - skewed[0]
     critical = float(ndtri((1 + level) / 2))
     if joint and known.any():
         critical = band(first.covariance(known) + second.covariance(known), skewness[known], level)
@@ -214,7 +224,12 @@ def _of_weights(
     low[finite] = np.clip(difference - down * errors, -most, most)[finite]
     high[finite] = np.clip(difference + up * errors, -most, most)[finite]
     own = [np.clip(some.values, weights.least, weights.most) for some in (first, second)]
-    return weights.names, np.stack([*own, np.clip(difference, -most, most), low, high, errors])
+    few = [
+        advice_on_few(weights.names, some.shape.effective_people, some.people)
+        for some in (first, second)
+    ]
+    columns = np.stack([*own, np.clip(difference, -most, most), low, high, errors])
+    return weights.names, columns, few
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +240,7 @@ class _Estimated:
     influences: FloatArray
     values: FloatArray
     errors: FloatArray
-    skewness: FloatArray
+    shape: Shape
     people: int
 
     @classmethod
@@ -233,9 +248,9 @@ class _Estimated:
         told, rows = estimator.information, weights.rows
         influences = told.influences(rows, work.solved)
         variances = told.variances_of(rows, influences)
-        values, skewness = estimator.values(rows, influences), told.skewness(influences, variances)
+        values, shape = estimator.values(rows, influences), told.shape(rows, influences)
         errors = np.sqrt(variances / told.people)
-        return cls(rows, influences, values, errors, skewness, told.people)
+        return cls(rows, influences, values, errors, shape, told.people)
 
     def covariance(self, known: BoolArray) -> FloatArray:
         return np.asarray(self.rows[known] @ self.influences[known].T / self.people)
@@ -248,8 +263,8 @@ def _of_quantiles(
     level: float,
     joint: bool,
     on_steps: tuple[OnStep | None, OnStep | None],
-) -> tuple[tuple[str, ...], FloatArray]:
-    """Return names, and the columns of a comparison as rows.
+) -> tuple[tuple[str, ...], FloatArray, list[str]]:
+    """Return names, the columns of a comparison as rows, and the advice on each body.
 
     One by one, the ends are sqrt(a^2 + b^2) away, a and b what the two intervals reach to the sides
     in question. All together, both bands hold in `level` of all cases where each does in the root
@@ -268,4 +283,5 @@ def _of_quantiles(
     high = difference + add(second.high - second.point, first.point - first.low)
     errors = np.atleast_1d(np.hypot(first.standard_error, second.standard_error))
     own = [np.atleast_1d(some.point) for some in (first, second)]
-    return first.of, np.stack([*own, difference, low, high, errors])
+    columns = np.stack([*own, difference, low, high, errors])
+    return first.of, columns, [first.advice, second.advice]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,13 @@ _CONSTANT = 1e-12
 """Relative range of a functional that is constant but for rounding."""
 _HAIR = 1e-9
 """Share of the uniform distribution in a theta that is given, so that nothing divides by 0."""
+
+
+class Shape(NamedTuple):
+    """How far from normal estimates are: their skewness, and how many people each rests on."""
+
+    skewness: FloatArray
+    effective_people: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +126,27 @@ class Information:
         found = np.sqrt(self.variances(weights.rows, work.solved) / self.people)
         return found[0] if weights.single else found
 
-    def skewness(self, influences: FloatArray, variances: FloatArray) -> FloatArray:
-        """Return the skewness of each h'theta estimated, from its influences C h."""
-        third = np.zeros(len(influences))
-        known = np.isfinite(variances) & (variances > 0)
-        for (_, share, _), moments in zip(self.parts, self.moments, strict=True):
-            third[known] += share * moments.third(influences[known])
-        third[known] /= variances[known] ** 1.5 * np.sqrt(self.people)
-        return third
+    def shape(self, rows: FloatArray, influences: FloatArray) -> Shape:
+        """Return how far from normal h'theta estimated is for rows h, from their influences C h.
+
+        With s a report's score along u = C h, v_m its variance in group m and v that of all, the
+        skewness is E s^3 / v^1.5 sqrt(n), and the people whom h'theta rests on are
+        (sum n_m v_m)^2 / sum n_m v_m^2: all, where everybody's report tells as much, and n_m where
+        the reports of one group tell all.
+        """
+        skewness, people = np.zeros(len(influences)), np.full(len(influences), float(self.people))
+        variances = self.variances_of(rows, influences)
+        constant = np.ptp(rows, axis=1) <= _CONSTANT * np.abs(rows).max(axis=1)
+        known = np.isfinite(variances) & (variances > 0) & ~constant
+        shares = np.array([share for _, share, _ in self.parts])
+        powers = [moments.powers(influences[known]) for moments in self.moments]
+        square, cube = (np.stack(each) for each in zip(*powers, strict=True))
+        skewness[known] = shares @ cube / (variances[known] ** 1.5 * np.sqrt(self.people))
+        most = square.max(axis=0)
+        # In units of the largest: squares of tiny variances are 0.
+        square = np.divide(square, most, out=np.ones_like(square), where=most > 0)
+        people[known] *= (shares @ square) ** 2 / (shares @ square**2)
+        return Shape(skewness, people)
 
     def share(self, mechanism: Mechanism | str, of: Any = None) -> float:
         """Return the share of the information that one group's reports hold, 0 to 1.

@@ -13,6 +13,7 @@ from freewill.estimators.estimate import Start
 from freewill.evidence import Evidence
 from freewill.frames import frame
 from freewill.inference.bands import asked_of, draws_of
+from freewill.inference.few import advice_on_few
 from freewill.inference.functionals import (
     Quantiles,
     Weights,
@@ -41,7 +42,9 @@ class Intervals:
     """A point, an interval and a standard error for each functional; arrays, or numbers of one.
 
     `critical` is the number of standard errors that the interval reaches: 1.96 for one by one at
-    95 %, more for bands that hold all together. `advice` says what is hardly known, and what is.
+    95 %, more for bands that hold all together. `effective_people` is on how many people each
+    functional rests, those whose reports tell of it (`Information.shape`). `advice` says what is
+    hardly known and what is, and what rests on too few people.
     """
 
     of: tuple[str, ...]
@@ -54,6 +57,7 @@ class Intervals:
     critical: float
     people: int
     alphabet: Alphabet = field(repr=False)
+    effective_people: FloatArray = field(repr=False)
     advice: str = ""
 
     def __len__(self) -> int:
@@ -182,7 +186,7 @@ def _intervals(
     influences = told.influences(rows, work.solved)
     variances = told.variances_of(rows, influences)
     errors = np.sqrt(variances / evidence.people)
-    skewness = told.skewness(influences, variances)
+    skewness, effective_people = told.shape(rows, influences)
     centres = estimator.values(rows, influences)
     critical = float(ndtri((1 + level) / 2))
     if joint:
@@ -207,7 +211,8 @@ def _intervals(
         critical=critical,
         people=evidence.people,
         alphabet=evidence.alphabet,
-        advice=advice_on(point, errors, least, weights.better),
+        effective_people=effective_people,
+        advice=advice_on(weights, point, errors, effective_people, evidence.people),
     )
 
 
@@ -269,14 +274,19 @@ def quantiles_of(found: Intervals, wanted: Quantiles) -> Intervals:
         np.array([_crossing(curve, share, edges) for share in wanted.levels])
         for curve in (middle, upper, lower)
     )
+    names = tuple(str(wanted).split(", "))
+    # The CDF of all values is 1: it rests on nobody.
+    crossed = np.minimum(np.searchsorted(middle[1:], wanted.levels), max(size - 2, 0))
+    effective_people = found.effective_people[crossed]
     whole = replace(
         found,
-        of=tuple(str(wanted).split(", ")),
+        of=names,
         point=point,
         low=first,
         high=last,
         standard_error=(last - first) / (2 * found.critical),
-        advice="",
+        effective_people=effective_people,
+        advice=advice_on_few(names, effective_people, found.people),
     )
     return single(whole) if wanted.single else whole
 
@@ -301,10 +311,23 @@ def single(found: Intervals) -> Intervals:
         low=found.low[0],
         high=found.high[0],
         standard_error=found.standard_error[0],
+        effective_people=found.effective_people[0],
     )
 
 
-def advice_on(point: FloatArray, errors: FloatArray, least: FloatArray, better: str) -> str:
+def advice_on(
+    weights: Weights,
+    point: FloatArray,
+    errors: FloatArray,
+    effective_people: FloatArray,
+    people: int,
+) -> str:
+    """Say which functionals are hardly known, what is known better, and what rests on few."""
+    few = advice_on_few(weights.names, effective_people, people)
+    return f"{_faint(point, errors, weights.least, weights.better)} {few}".strip()
+
+
+def _faint(point: FloatArray, errors: FloatArray, least: FloatArray, better: str) -> str:
     """Say which of many functionals are hardly known, and what is known better."""
     if len(point) < 2:
         return ""

@@ -78,13 +78,14 @@ class BitMoments:
         """Return nothing: outputs are no values."""
         return None
 
-    def third(self, directions: FloatArray) -> FloatArray:
-        """Return the third moment of s, from those of sums of independent bits."""
+    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the second and the third moment of s, from those of sums of independent bits."""
         times, weights, chance = self._nodes
         spread = chance * (1 - chance)
         along = directions.T
         square = along * along
         mean, variance = chance @ along, spread @ square
         skew = (spread * (1 - 2 * chance)) @ (square * along)
-        raw = mean * (mean * mean + 3 * variance) + skew
-        return np.asarray(self.gain**3 * ((weights * times) @ raw))
+        second = weights @ (mean * mean + variance)
+        third = (weights * times) @ (mean * (mean * mean + 3 * variance) + skew)
+        return np.asarray(self.gain**2 * second), np.asarray(self.gain**3 * third)

@@ -32,8 +32,8 @@ class Moments(Protocol):
     def response(self, value: int) -> FloatArray | None:
         """Return a(z | value) for all outputs, where outputs are values; None where not."""
 
-    def third(self, directions: FloatArray) -> FloatArray:
-        """Return the third moment of s for each row u, which sums to 0."""
+    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the second and the third moment of s for each row u, which sums to 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +96,13 @@ class ListedMoments:
         point[value] = 1.0
         return np.asarray(np.exp(self.operator.log_scale) * self.operator.forward(point))
 
-    def third(self, directions: FloatArray) -> FloatArray:
-        """Return sum_z p s^3."""
+    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return sum_z p s^2 and sum_z p s^3."""
         if "scores" in self.__dict__:
             scored = self.scores @ directions.T
         else:
             by_row = [self.operator.forward(row) / self._divisor for row in directions]
             scored = np.stack(by_row, axis=1) if by_row else np.empty((len(self.fitted), 0))
         # NumPy's cubes are logarithms, and some ten times slower.
-        return np.asarray(self.shares @ (scored * scored * scored))
+        square = scored * scored
+        return np.asarray(self.shares @ square), np.asarray(self.shares @ (square * scored))

@@ -10,6 +10,7 @@ import numpy as np
 from freewill.alphabets.groups import Values
 from freewill.errors import FreewillError, several, shown
 from freewill.estimators import Estimate
+from freewill.inference.few import advice_on_plans, enough_people
 from freewill.inference.functionals import weights_of
 from freewill.inference.information import DENSE
 from freewill.inference.planning.needed import MOST_PEOPLE, REACH, needed_for_interval
@@ -43,6 +44,8 @@ class Errors:
     variances: FloatArray
     """h'C h of each functional, for one person: its standard error is sqrt(h'C h / n)."""
     worth: dict[str, float]
+    enough: int = 0
+    """People from whom on no error rests on few of them."""
 
 
 def asked(query: Sequence[tuple[str, str]]) -> Question:
@@ -109,7 +112,7 @@ class Plans:
             "needed": needed,
             "more": None if needed is None else max(0, needed - estimate.people),
             "worth": errors.worth,
-            "advice": _advice(errors, question.target) if needed is None else "",
+            "advice": _advice(errors, question.target, needed),
         }
 
     def _errors(self, survey: str, of: str, estimate: Estimate) -> Errors:
@@ -127,9 +130,10 @@ class Plans:
             design = Design(estimate.alphabet, parts, estimate.theta / estimate.theta.sum())
             variances = design.variances(weights.rows)
             worth = design.worth(weights.rows)
+            enough = enough_people(design.rests_on(weights.rows))
         except FreewillError as error:
             raise refused(422, str(error), "Ask of=shares.") from None
-        return Errors(estimate.people, weights.names, variances, worth)
+        return Errors(estimate.people, weights.names, variances, worth, enough)
 
     def _looked_up(self, survey: str, estimate: Estimate) -> Errors:
         """Take the errors of many values from their intervals, where these are there."""
@@ -147,7 +151,9 @@ class Plans:
         return Errors(estimate.people, Values(estimate.alphabet).names, variances, {})
 
 
-def _advice(errors: Errors, target: float) -> str:
+def _advice(errors: Errors, target: float, needed: int | None) -> str:
+    if needed is not None:
+        return advice_on_plans(errors.enough, needed)
     if np.isfinite(errors.variances).all():
         return f"{target:g} is out of reach: more than {several(MOST_PEOPLE, 'person')}."
     return BLIND

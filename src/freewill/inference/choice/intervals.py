@@ -13,6 +13,7 @@ from freewill.inference.bands import band
 from freewill.inference.choice.bases import Basis
 from freewill.inference.choice.model import ChoiceModel, Inverse, softmax, with_constant
 from freewill.inference.functionals import Quantiles, asked, cdf, checked_level, weights_of
+from freewill.inference.information import Information, information_of
 from freewill.inference.intervals import Intervals, advice_on, quantiles_of, single
 from freewill.types import FloatArray
 
@@ -37,6 +38,7 @@ class JointEstimate:
     theta: FloatArray = field(repr=False)
     coefficients: FloatArray = field(repr=False)
     covariance: FloatArray = field(repr=False)
+    information: Information = field(repr=False)
 
     def intervals(self, of: Any = None, level: float = 0.95, joint: bool = False) -> Intervals:
         """Return intervals for functionals of theta, as `fw.intervals` takes them."""
@@ -48,12 +50,15 @@ class JointEstimate:
             return quantiles_of(self.intervals(cdf(), level, joint), wanted)
         weights = weights_of(wanted, self.alphabet)
         rows, size = weights.rows, self.alphabet.size
-        matrix = rows @ self.covariance[:size, :size] @ rows.T
+        influences = rows @ self.covariance[:size, :size]
+        matrix = influences @ rows.T
         errors = np.sqrt(np.maximum(np.diag(matrix), 0))
         critical, known = float(ndtri((1 + level) / 2)), errors > 0
         if joint and known.any():
             critical = band(matrix[np.ix_(known, known)], np.zeros(int(known.sum())), level)
         point = np.clip(rows @ self.theta, weights.least, weights.most)
+        # By who tells, as if the choice were free: what it adds is no matter of single people.
+        people = self.information.shape(rows, influences).effective_people
         found = Intervals(
             of=weights.names,
             point=point,
@@ -65,7 +70,8 @@ class JointEstimate:
             critical=critical,
             people=self.people,
             alphabet=self.alphabet,
-            advice=advice_on(point, errors, weights.least, weights.better),
+            effective_people=people,
+            advice=advice_on(weights, point, errors, people, self.people),
         )
         return single(found) if weights.single and not joint else found
 
@@ -110,6 +116,8 @@ def joint_estimate(
     slope = np.concatenate([parts.theta_slope, parts.slope - (prior * coefficients).ravel()])
     moved = at + covariance @ slope
     covariance /= model.people
+    evidence = model.evidence
+    groups = [(one.mechanism, one.people / evidence.people, one.name) for one in evidence.groups]
     return JointEstimate(
         alphabet=model.evidence.alphabet,
         people=model.people,
@@ -118,6 +126,7 @@ def joint_estimate(
         theta=moved[:size],
         coefficients=coefficients + moved[size:].reshape(coefficients.shape),
         covariance=covariance,
+        information=information_of(evidence.alphabet, groups, parts.theta, evidence.people),
     )
 
 

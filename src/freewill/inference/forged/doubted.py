@@ -45,15 +45,16 @@ class DoubtedMoments:
         """Return a(z | value) of all outputs: a preconditioner needs no more."""
         return self.whole.response(value)
 
-    def third(self, directions: FloatArray) -> FloatArray:
-        """Return sum p (s - r)^3 over the outputs that are believed, with r the mean of s there."""
+    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return sum p (s - r)^2 and ^3 over the outputs believed, with r the mean of s there."""
         scored = self.coarse.scores @ directions.T
         shares, mean, rest = self.coarse.shares[:-1], scored[-1], self.coarse.shares[-1]
         doubted = scored[:-1]
-        square = np.array([row @ self.whole.product(row) for row in directions])
+        square, cube = self.whole.powers(directions)
         square = square - shares @ (doubted * doubted)
-        cube = self.whole.third(directions) - shares @ (doubted * doubted * doubted)
-        return np.asarray(cube - 3 * mean * square + 2 * rest * mean**3)
+        cube = cube - shares @ (doubted * doubted * doubted)
+        second = np.maximum(square - rest * mean**2, 0.0)
+        return second, np.asarray(cube - 3 * mean * square + 2 * rest * mean**3)
 
 
 @dataclass(frozen=True, eq=False)

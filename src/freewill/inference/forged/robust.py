@@ -1,5 +1,6 @@
 """An estimate that sets forged reports aside, and tells which ones."""
 
+import warnings
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group, checked_evidence
 from freewill.frames import frame
 from freewill.inference.forged.atoms import AtomFit, AtomModel, watched
+from freewill.inference.forged.beside_choice import HonestReports, doubt_of
 from freewill.inference.forged.doubted import DoubtedOneStep
 from freewill.inference.groups import name_of
 from freewill.inference.information import several_people
@@ -63,6 +65,7 @@ class RobustEstimate(Estimate):
     forged reports explained by their atoms; `gap` bounds what other theta and other numbers of
     forged reports on these outputs could gain, given the shares of the mechanisms among the honest.
     `watched` are the mechanisms whose reports may be set aside: all but those that report bits.
+    `doubt` says why what was set aside may be no forgery, and is empty where nothing says so.
     """
 
     set_aside: tuple[SetAside, ...]
@@ -70,6 +73,7 @@ class RobustEstimate(Estimate):
     kept: Evidence = field(repr=False)
     doubted: tuple[IntArray, ...] = field(repr=False)
     watched: tuple[str, ...] = field(repr=False)
+    doubt: str = ""
 
     @property
     def forged(self) -> float:
@@ -113,7 +117,9 @@ class RobustEstimate(Estimate):
         said = super().certificate
         if not self.set_aside:
             return said
-        return f"Beside {several(round(self.forged), 'forged report')}: {said[0].lower()}{said[1:]}"
+        many = several(round(self.forged), "report" if self.doubt else "forged report")
+        what = f"{many} set aside" if self.doubt else many
+        return f"Beside {what}: {said[0].lower()}{said[1:]}"
 
     @property
     def aside(self) -> str:
@@ -122,6 +128,9 @@ class RobustEstimate(Estimate):
         more = len(self.set_aside) - _NAMED
         rest = f"; and of {several(more, 'other output')}" if more > 0 else ""
         told = f"Set aside as forged: {named}{rest}." if self.set_aside else ""
+        if self.doubt:
+            share = f"{self.forged / self.people:.1%} of all reports"
+            told = f"Set aside: {share}, {named}{rest}. {self.doubt}"
         blind = len(self.mechanisms) - len(self.watched)
         if blind:
             who = several(blind, "mechanism")
@@ -157,8 +166,11 @@ def robust(
     It needs two mechanisms: a single one cannot defend itself, and neither can one that alone
     knows what the others hardly tell. Reports of bits hardly repeat and are never set aside.
     Forgeries spread over many outputs look like other people's values: `fw.check_choice`,
-    `fw.choice_aware`. `on_step` is called with a `Step` after each price. Cost: some twenty solves,
-    .3 s for four mechanisms on 100 values. docs/robust.md has the errors.
+    `fw.choice_aware`. So do honest people who choose their mechanism by their value, and many of
+    their reports may be set aside: where free choice is rejected and a choice law explains the
+    reports better (`doubt_of`), `doubt` and a warning, `HonestReports`, say so. `on_step` is called
+    with a `Step` after each price. Cost: some twenty solves, .3 s for four mechanisms on 100
+    values. docs/robust.md has the errors.
 
     >>> import numpy as np, freewill as fw
     >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(0)
@@ -186,7 +198,11 @@ def robust(
         search = _Search(model, free, trace)
         best = search.best()
     kept, doubted = _kept(evidence, best.fit)
-    return RobustEstimate(
+    set_aside, doubt = _set_aside(evidence, best.fit), ""
+    if set_aside:
+        gained = best.score - model.criterion(free, 0)
+        doubt = doubt_of(evidence, exact, float(best.fit.forged.sum()), gained)
+    found = RobustEstimate(
         theta=best.fit.theta,
         alphabet=evidence.alphabet,
         people=evidence.people,
@@ -200,12 +216,17 @@ def robust(
         unresolved=exact.unresolved,
         trace=trace.gaps,
         evidence=evidence,
-        set_aside=_set_aside(evidence, best.fit),
+        set_aside=set_aside,
         price=best.price,
         kept=kept,
         doubted=doubted,
         watched=tuple(name_of(group) for group in evidence.groups if watched(group)),
+        doubt=doubt,
     )
+    if doubt:
+        # Beyond the frame that holds the threads.
+        warnings.warn(found.aside, HonestReports, stacklevel=3)
+    return found
 
 
 class _Candidate(NamedTuple):

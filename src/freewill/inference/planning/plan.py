@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from freewill.alphabets import Alphabet
 from freewill.errors import ParameterError, SurveyError, several, shown
 from freewill.estimators import Estimate
+from freewill.inference.few import advice_on_plans, enough_people
 from freewill.inference.functionals import Weights
 from freewill.inference.information import DENSE
 from freewill.inference.planning.inputs import (
@@ -51,7 +52,7 @@ class Plan:
     value's share unless others were asked for. One more person of a mechanism is worth `worth`
     average people; if all chose it, the survey would need `cost` times the people that one without
     privacy needs. `needed` is the number of people for the target, None where none was given or no
-    number is enough, which `advice` then says.
+    number is enough, which `advice` then says; it also says where errors rest on too few people.
     """
 
     alphabet: Alphabet
@@ -223,6 +224,8 @@ def _plan(
             needed = needed_for_interval(variances, target)
         if needed is None and not advice:
             advice = f"{target:g} is out of reach: more than {several(MOST_PEOPLE, 'person')}."
+    least = min(int(people.min()), needed or MOST_PEOPLE)
+    few = advice_on_plans(enough_people(design.rests_on(weights.rows)), least)
     means, lows, highs, errors, simulated = zip(*found, strict=True)
     return Plan(
         alphabet=design.alphabet,
@@ -243,7 +246,7 @@ def _plan(
         by_emd=by_emd,
         needed=needed,
         screened=screened,
-        advice=advice,
+        advice=f"{advice} {few}".strip(),
     )
 
 

@@ -16,12 +16,13 @@ from freewill.mechanisms import Identity, Mechanism
 from freewill.solvers.quadratic import pivoted_quadratic
 from freewill.types import FloatArray
 
-SIMULATED = 20_000
-"""People up to which surveys are simulated: errors are not normal yet where reports are few."""
 _SIMULATED_VALUES = 400
-"""Values up to which a simulated survey is solved in some ten milliseconds."""
+"""Values up to which a simulated survey is solved in milliseconds, on a grid some hundred of them.
+
+However many people: the counts of their reports are drawn at once.
+"""
 _SIMULATED_BITS = 1_000_000
-"""Bits of all reports up to which the same is so."""
+"""Bits up to which the same is so of reports that are drawn one by one."""
 _HAIR = 1e-9
 """Share of the uniform distribution in theta, so that nothing divides by 0."""
 _FEWEST, _BATCH = 40, 20
@@ -92,6 +93,12 @@ class Design:
             return np.zeros(len(rows))
         return self.information.variances(rows)
 
+    def rests_on(self, rows: FloatArray) -> FloatArray:
+        """Return the share of the people on whom each functional rests (`Information.shape`)."""
+        if self.alphabet.size == 1:
+            return np.ones(len(rows))
+        return self.information.shape(rows, self.information.influences(rows)).effective_people
+
     def worth(self, rows: FloatArray) -> dict[str, float]:
         """Return what one more person of each mechanism is worth, in average people.
 
@@ -134,8 +141,8 @@ class Design:
     ) -> Expected:
         """Return the expected earth mover's distance of the maximum likelihood estimate to theta.
 
-        Up to 20,000 people surveys are simulated and solved; beyond, and where that would take
-        long, drawn to first order (`Projected`). The draws are the same for any number of people.
+        Surveys are simulated and solved or, where that would take long, drawn to first order
+        (`Projected`). The draws are the same for any number of people.
         """
         if not self.resolved:
             return UNKNOWN
@@ -155,9 +162,11 @@ class Design:
         """Say whether simulating so many people is worth its time."""
         size = self.alphabet.size
         bits = [one.output_space.alphabet is None for _, one, _ in self.parts]
-        few = people <= SIMULATED and size <= _SIMULATED_VALUES
+        if not any(bits):
+            return size <= _SIMULATED_VALUES
         # A report of many bits is nearly normal itself, and slow to solve from.
-        return few and not all(bits) and (not any(bits) or people * size <= _SIMULATED_BITS)
+        few = people * size <= _SIMULATED_BITS
+        return few and not all(bits) and size <= _SIMULATED_VALUES
 
     def _simulated(self, people: int) -> Iterator[FloatArray]:
         """Yield estimates from one simulated survey after the other."""

@@ -75,7 +75,7 @@ export class Plan {
     const now = typeof plan.now === "number" ? figure(scale * plan.now) : "unknown";
     const widest = plan.of === "shares" ? `, at ${plan.widest}` : "";
     const reached = `${count(plan.needed ?? 0)} in all, for 95 % intervals of ± ${typed} ${unit}.`;
-    const whole = plan.needed === null ? plan.advice : reached;
+    const whole = plan.needed === null ? plan.advice : `${reached} ${plan.advice}`.trim();
     const made = [
       element("p", "answer", said),
       element("p", "", `${whole} Now it is ± ${now} ${unit}${widest}, if people go on to choose as they have.`),
