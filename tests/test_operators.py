@@ -138,14 +138,6 @@ def check_products(operator):
     assert fw.dot_test(operator, rng) < 1e-12
 
 
-def test_bits_are_read_in_blocks(monkeypatch):
-    """Many blocks give what one block gives."""
-    monkeypatch.setattr("freewill.operators.support._BLOCK_BYTES", 26 * 7)
-    operator = LARGE["bits"]
-    assert len(list(operator.blocks())) == 43
-    check_products(operator)
-
-
 def test_stack_is_its_parts_one_above_the_other():
     line = fw.Linear(0, 49)
     parts = [
