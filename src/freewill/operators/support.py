@@ -137,6 +137,11 @@ class BitOperator(Products):
         """`base` for each output, 1 where no bit is set."""
         return np.where(self.told, self.base, 1.0)
 
+    @property
+    def _extra(self) -> float:
+        """What a set bit adds to the square of an entry."""
+        return self.gain * (2 * self.base + self.gain)
+
     def by_bit(self, weights: FloatArray) -> FloatArray:
         """Add up the weights of the outputs in which each bit is set."""
         return bit_sums(self.packed, weights, self.size)
@@ -166,10 +171,21 @@ class BitOperator(Products):
 
         return product
 
+    def near_gram_map(self, weights: FloatArray) -> Map:
+        """Return the product of bits that do not depend on each other, O(k).
+
+        Its matrix has the diagonal of P' diag(w) P, and elsewhere (P'w) (P'w)' / sum(w): that of
+        many reports, up to their sampling, for a report's bits are flipped one by one.
+        """
+        total, ones = float(weights.sum()), self.by_bit(weights)
+        sums = self.bases @ weights + self.gain * ones
+        means = sums / total if total else sums
+        own = self.bases**2 @ weights + self._extra * ones - means * sums
+        return lambda vector: np.asarray(sums * (means @ vector) + own * vector)
+
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return base^2 sum(w) + gain (2 base + gain) (weights added up by set bit)."""
-        extra = self.gain * (2 * self.base + self.gain)
-        return np.asarray(self.bases**2 @ weights + extra * self.by_bit(weights))
+        return np.asarray(self.bases**2 @ weights + self._extra * self.by_bit(weights))
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H from about one report in `stride`."""
