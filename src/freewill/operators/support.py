@@ -201,7 +201,7 @@ class BitOperator(Products):
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array, or only these columns of it: O(outputs * columns)."""
-        rows = self.gain * unpacked(self.packed, self.size, columns)
+        rows = np.multiply(unpacked(self.packed, self.size, columns), self.gain, dtype=np.float64)
         rows += self.bases[:, None]
         return rows
 
