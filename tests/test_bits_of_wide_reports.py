@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.operators import support
 
 SIZES = [2, 7, 8, 9, 15, 16, 17, 20, 64, 65, 200]
 
@@ -69,16 +68,3 @@ def test_products_ignore_the_padding(size):
     rows = np.exp(-1.0) + (1 - np.exp(-1.0)) * bits
     np.testing.assert_allclose(operator.forward(theta), rows @ theta, rtol=1e-13)
     np.testing.assert_allclose(operator.adjoint(theta), rows.T @ theta, rtol=1e-13)
-
-
-@pytest.mark.parametrize("block_bytes", [0, 1, 7, 8])
-def test_products_do_not_depend_on_the_blocks(monkeypatch, block_bytes):
-    mechanism = fw.RAPPOR(fw.Linear(0, 19), epsilon=1.0)
-    operator = mechanism.operator(mechanism.obfuscate(np.arange(20), np.random.default_rng(4)))
-    theta = np.random.default_rng(5).random(20)
-    whole = operator.forward(theta), operator.adjoint(theta), operator.gram(theta)
-    monkeypatch.setattr(support, "_BLOCK_BYTES", block_bytes)
-    for found, expected in zip(
-        (operator.forward(theta), operator.adjoint(theta), operator.gram(theta)), whole, strict=True
-    ):
-        np.testing.assert_allclose(found, expected, rtol=1e-13)

@@ -49,6 +49,26 @@ def test_help_loads_nothing_heavy():
     assert done.stdout.endswith("[]\n"), done.stdout
 
 
+def test_an_estimate_on_a_line_leaves_large_parts_of_scipy_alone(tmp_path):
+    """Each of them takes a fraction of a second to import, which is all that a small file needs."""
+    line = fw.Linear(0, 9)
+    survey = fw.Survey(line, {"near": fw.Geometric(line, 1.0), "any": fw.KRR(line, 2.0)})
+    survey.save(tmp_path / "survey.json")
+    reports = [("near", [3, 4, 5, 5]), ("any", [4, 4, 9])]
+    fw.write_reports(tmp_path / "reports.csv", reports, survey=survey)
+    script = (
+        "import sys\n"
+        "from freewill.cli import app\n"
+        "app(['estimate', 'reports.csv', '-s', 'survey.json'], standalone_mode=False)\n"
+        "heavy = 'scipy.signal scipy.interpolate scipy.ndimage scipy.stats'\n"
+        "print([name for name in heavy.split() if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.endswith("[]\n"), done.stdout
+
+
 def test_the_reference_is_up_to_date():
     written = (Path(__file__).parent.parent / "docs" / "cli.md").read_text(encoding="utf-8")
     assert written == reference(), "run: python -m freewill.cli.reference > docs/cli.md"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.operators import StackOperator
-from freewill.solvers import low_rank
+from freewill.operators import BitOperator, StackOperator
+from freewill.solvers import conjugate, low_rank
 from freewill.solvers.conjugate import ConjugateSystem
 from freewill.solvers.low_rank import LowRankSystem, rows_beside, structured_system
 from freewill.solvers.systems import LinearSystem
@@ -119,3 +119,32 @@ def test_large_alphabets_with_a_few_reports_of_bits_are_certified():
     evidence = fw.collect([(krr, krr.obfuscate(values, rng)), (bits, reports)])
     estimate = fw.gibu(evidence)
     assert (estimate.solver, estimate.status) == ("linear", fw.Status.CERTIFIED)
+
+
+@pytest.mark.parametrize(("people", "epsilon"), [(300, 1.0), (3000, 1.0), (300, 5.0)])
+def test_bit_reports_beside_a_grid_are_read_a_few_times(monkeypatch, people, epsilon):
+    """Each product with them reads all reports; that of independent bits reads none."""
+    grid, reads = fw.Grid(20, 15, cell=1.0), []
+    truth, gram_map = random_truth(300, 3), BitOperator.gram_map
+
+    def counted(self, weights):
+        product = gram_map(self, weights)
+        return lambda vector: (reads.append(1), product(vector))[1]
+
+    monkeypatch.setattr(BitOperator, "gram_map", counted)
+    evidence = simulated([fw.PlanarGeometric(grid, 1.0)], truth, 20_000, 1)
+    evidence += simulated([fw.RAPPOR(grid, epsilon)], truth, people, 2)
+    estimates, numbers = [], []
+    for many in (1 << 40, 0):
+        monkeypatch.setattr(conjugate, "_MANY_BYTES", many)
+        reads.clear()
+        estimates.append(fw.gibu(evidence, solver="conjugate", tol=1e-9))
+        numbers.append(len(reads))
+    plain, near = estimates
+    assert plain.status == near.status == fw.Status.CERTIFIED
+    assert abs(plain.log_likelihood - near.log_likelihood) <= 1e-9
+    assert numbers[1] < numbers[0] / 4
+
+
+def test_few_bit_reports_need_no_preconditioner():
+    assert conjugate.conjugate_system(parts("k-RR", "bits")).near is None

@@ -69,6 +69,29 @@ def test_a_grid_by_products_is_the_grid_by_a_matrix():
         assert row @ other == pytest.approx(row @ one, rel=4e-3)
 
 
+def test_bits_beside_a_grid_leave_its_preconditioner(monkeypatch):
+    """By the diagonal alone the variance of a district far from everybody came out too small."""
+    city, district = fw.Grid(40, 30, cell=1.0), np.zeros((1, 1200))
+    district[0].reshape(30, 40)[25:, :5] = 1
+    theta = np.exp(-((np.indices((30, 40)) - [[[15]], [[20]]]) ** 2).sum(axis=0) / 50).ravel()
+    theta /= theta.sum()
+    mechanisms = [fw.PlanarGeometric(city, 0.1), fw.PlanarGeometric(city, 0.25), fw.KRR(city, 4.0)]
+    parts = [(0.3, one.moments(theta)) for one in mechanisms]
+    bits = (0.1, fw.RAPPOR(city, 1.0).moments(theta))
+    steps, product = [], ProductCovariance.product
+    monkeypatch.setattr(
+        ProductCovariance, "product", lambda *given: (steps.append(1), product(*given))[1]
+    )
+    numbers, variances = [], []
+    for some in (parts, [*parts, bits]):
+        steps.clear()
+        found = ProductCovariance(some, theta, city.plane).influences(district)
+        variances.append(float(found[0] @ district[0]))
+        numbers.append(len(steps))
+    assert numbers[1] <= 1.3 * numbers[0]
+    assert 0.97 * variances[0] < variances[1] < variances[0]
+
+
 def test_reports_without_noise_have_the_textbook_s_variance():
     identity = information_of(LINE, [(fw.Identity(LINE), 1.0, "")], THETA, 400)
     assert identity.standard_error() == pytest.approx(np.sqrt(THETA * (1 - THETA) / 400))

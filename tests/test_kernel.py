@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.operators import BitOperator, DenseOperator, StackOperator, Sums
+from freewill.operators import BitOperator, DenseOperator, StackOperator, Sums, bit_products
 from freewill.operators import kernel as kernels
 
 
@@ -23,9 +23,9 @@ def dense_sums(rows, weights, theta):
 @pytest.mark.parametrize("size", [2, 7, 8, 9, 20, 100])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0])
 def test_kernel_is_the_dense_sum(size, epsilon, monkeypatch):
-    monkeypatch.setattr(kernels, "_PACKED_BYTES", 100)
-    monkeypatch.setattr(kernels, "_LEAST_ROWS", 7)
-    monkeypatch.setattr(kernels, "_VECTOR_ENTRIES", 700)
+    monkeypatch.setattr(bit_products, "_PACKED_BYTES", 100)
+    monkeypatch.setattr(bit_products, "_LEAST_ROWS", 7)
+    monkeypatch.setattr(bit_products, "_FEW_ROWS", 7)
     monkeypatch.setattr(kernels, "_MATRIX_ENTRIES", 1300)
     rng = np.random.default_rng(size)
     operator = bits(size, epsilon, 301, rng)

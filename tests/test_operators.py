@@ -86,6 +86,8 @@ def test_columns_with_factors_are_columns_times_factors(name):
         rtol=1e-4,
         atol=1e-5 * np.abs(rows).sum(),
     )
+    near = inner.near_gram_map(weights)(factors * vector)
+    np.testing.assert_allclose(operator.near_gram_map(weights)(vector), factors * near)
     np.testing.assert_allclose(operator.forward_within(theta, 1e-9), fitted, rtol=1e-8)
     np.testing.assert_allclose(
         operator.adjoint_within(weights, 1e-9), rows.T @ weights, rtol=1e-9, atol=1e-8
@@ -136,14 +138,6 @@ def check_products(operator):
         largest = np.abs(expected).max()
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12 * largest)
     assert fw.dot_test(operator, rng) < 1e-12
-
-
-def test_bits_are_read_in_blocks(monkeypatch):
-    """Many blocks give what one block gives."""
-    monkeypatch.setattr("freewill.operators.support._BLOCK_BYTES", 26 * 7)
-    operator = LARGE["bits"]
-    assert len(list(operator.blocks())) == 43
-    check_products(operator)
 
 
 def test_stack_is_its_parts_one_above_the_other():

@@ -23,7 +23,7 @@ from freewill.evidence import Evidence, checked_evidence
 from freewill.limits import refuse_beyond
 from freewill.operators import DenseOperator
 from freewill.solvers import Likelihood, OnStep, Solution, Status, columns, interior, passes
-from freewill.solvers.conjugate import ConjugateSystem
+from freewill.solvers.conjugate import conjugate_system
 from freewill.solvers.likelihood import compact
 from freewill.solvers.low_rank import rows_beside, structured_system
 from freewill.solvers.passes import Passes
@@ -157,7 +157,7 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     if solver == "columns":
         return run.columns(compact(likelihood, _TABLE), evidence.alphabet.plane)
     if solver == "conjugate":
-        return run.interior(likelihood, ConjugateSystem(operator))
+        return run.interior(likelihood, conjugate_system(operator))
     if solver == "interior":
         line = Line.of(operator)
         outputs, size = operator.shape

@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy.linalg import eigvalsh, qr, svd, svdvals
-from scipy.sparse.csgraph import connected_components
 
 from freewill.alphabets import Alphabet
 from freewill.alphabets.base import is_line
@@ -75,6 +74,8 @@ def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
         return ()
     law = np.hstack([_law(group) for group in evidence.groups])
     lost = _null_space(law)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
     _, which = connected_components(np.abs(lost @ lost.T) > _TOUCHED, directed=False)
     sets = [np.flatnonzero(which == one) for one in np.unique(which)]
     return tuple(tuple(values.tolist()) for values in sets if values.size > 1)

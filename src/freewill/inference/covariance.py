@@ -137,11 +137,9 @@ class ProductCovariance:
     @cached_property
     def inverse(self) -> Map:
         """What nearly inverts the product."""
-        diagonal = self.diagonal
-        known = [(share, one.response(self._centre)) for share, one in self.parts]
-        if self.plane is None or any(response is None for _, response in known):
+        diagonal, waves = self.diagonal, self._waves
+        if self.plane is None or waves is None:
             return lambda right: np.asarray(right / diagonal)
-        waves = sum(share * _waves(one, self.plane) for share, one in known if one is not None)
         shape, scale = self.plane, 1 / np.sqrt(diagonal / float(np.mean(waves)))
         floor = np.maximum(waves, 1e-12)
 
@@ -150,6 +148,25 @@ class ProductCovariance:
             return np.asarray(scale * idctn(turned, norm="ortho").ravel())
 
         return apply
+
+    @property
+    def _waves(self) -> FloatArray | None:
+        """T, up to a factor; None where no part tells of neighbours together.
+
+        A part whose outputs are no values, such as bits, tells of each value by itself: its waves
+        are flat, as high as its share in the diagonal.
+        """
+        if self.plane is None:
+            return None
+        waves, smooth, flat = np.zeros(self.plane), 0.0, 0.0
+        for share, moments in self.parts:
+            response, height = moments.response(self._centre), share * moments.diagonal().mean()
+            if response is None:
+                flat += height
+            else:
+                waves += share * _waves(response, self.plane)
+                smooth += height
+        return waves + flat / smooth * float(waves.mean()) if smooth > 0 else None
 
     @property
     def _centre(self) -> int:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import chdtrc, ndtr
 
 from freewill.types import FloatArray
@@ -51,6 +50,8 @@ def _tail(value: float, weights: FloatArray) -> float:
     low, high = -weights.size / value, 0.5 * (1 - 1 / (2 + 2 * value))
     while slope(high) < 0:
         high = (high + 0.5) / 2
+    from scipy.optimize import brentq  # noqa: PLC0415
+
     point = float(brentq(slope, low, high, xtol=1e-15, rtol=1e-14))
     kept = 1 - 2 * point * weights
     root = math.copysign(math.sqrt(max(2 * point * value + float(np.log(kept).sum()), 0.0)), point)

@@ -92,6 +92,9 @@ class Operator(Protocol):
     def gram_map(self, weights: FloatArray) -> Map:
         """Return that matrix as a product, good to float32 at least: for directions."""
 
+    def near_gram_map(self, weights: FloatArray) -> Map:
+        """Return a product close to that one, where it costs much less: for preconditioners."""
+
     def subset(self, places: IntArray) -> "Operator":
         """Return the law of some of the outputs alone, named by their (rising) places."""
 
@@ -137,6 +140,10 @@ class Products:
     def gram_map(self: Operator, weights: FloatArray) -> Map:
         """Return x -> P' diag(weights) P x, by the two products."""
         return lambda vector: self.adjoint(weights * self.forward(vector))
+
+    def near_gram_map(self: Operator, weights: FloatArray) -> Map:
+        """Return the same: nothing costs less."""
+        return self.gram_map(weights)
 
     def sums(self: Operator, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, the exact H: two products and a gram matrix."""

@@ -56,10 +56,10 @@ class BitMoments:
     def product(self, direction: FloatArray) -> FloatArray:
         """Return K u, in O(k) a node."""
         means, spread = self._parts
-        raised = 1 + means
-        weights = self._nodes[1]
-        full = raised.T @ (weights * (raised @ direction)) + spread * direction
-        return np.asarray(full - direction.sum())
+        total = direction.sum()
+        # (1 + M)' diag(weights) (1 + M) u, without an array of 1 + M at each call.
+        images = self._nodes[1] * (total + means @ direction)
+        return np.asarray(images @ means + spread * direction + (images.sum() - total))
 
     def information(self) -> FloatArray:
         """Return K = P J P' with P = I - 1 theta', which loses no digits where noise is strong."""

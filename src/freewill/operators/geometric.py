@@ -14,7 +14,7 @@ class GeometricOperator(Products):
     """P(y | x) = exp(log_constants[y]) * exp(-decay * |y - x|): eqs. 2 and 3 on observed outputs.
 
     With a = exp(-decay), the sum over x <= y of a^(y-x) theta_x obeys s_y = a s_(y-1) + theta_y,
-    and likewise from the right: O(k) a product, all terms of one sign, nothing cancels.
+    and much the same from the right: O(k) a product, all terms of one sign, nothing cancels.
     """
 
     outputs: IntArray
@@ -103,16 +103,25 @@ class GeometricOperator(Products):
 
 
 def _smooth(vector: FloatArray, decay: float) -> FloatArray:
-    """Return sum over x of exp(-decay |y - x|) vector_x, for all y."""
-    ratio = float(np.exp(-decay))
-    left = _decaying_sums(vector, ratio)
-    right = _decaying_sums(vector[::-1], ratio, first=1)[::-1]
-    return np.asarray(left + right)
+    """Return sum over x of exp(-decay |y - x|) vector_x, for all y.
+
+    The inverse of this matrix is L D L', where L has ones and, below them, -a, and D is
+    1 / (1 - a^2) and at last 1. So s_y = vector_y + a s_(y-1), and then from the right
+    t_y = (1 - a^2) s_y + a t_(y+1).
+    """
+    from scipy.linalg.lapack import dpttrs  # noqa: PLC0415
+
+    size = vector.size
+    with np.errstate(divide="ignore"):
+        diagonal = np.full(size, -1 / np.expm1(-2 * decay))
+    diagonal[-1] = 1.0
+    return np.asarray(dpttrs(diagonal, np.full(max(1, size - 1), -np.exp(-decay)), vector)[0])
 
 
-def _decaying_sums(vector: FloatArray, ratio: float, first: int = 0) -> FloatArray:
-    """Return sum over t >= first of ratio^t vector[i - t], for all i, by a recurrence in O(k)."""
-    from scipy.signal import lfilter  # noqa: PLC0415
+def _decaying_sums(vector: FloatArray, ratio: float) -> FloatArray:
+    """Return sum over t >= 0 of ratio^t vector[i - t], for all i, by a recurrence in O(k)."""
+    from scipy.linalg.lapack import dtbtrs  # noqa: PLC0415
 
-    head = [1.0] if first == 0 else [0.0, ratio]
-    return np.asarray(lfilter(head, [1.0, -ratio], vector))
+    # L above as LAPACK's band: the diagonal, whose ones are not read, and what is below it.
+    band = np.full((2, vector.size), -ratio)
+    return np.asarray(dtbtrs(band, vector, uplo="L", diag="U")[0])

@@ -4,13 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from freewill.slices import slices
+from freewill.operators.bit_products import (
+    add_by_byte,
+    bit_sums,
+    by_bit,
+    byte_columns,
+    byte_tables,
+    looked_up,
+    row_sums,
+    unpacked_blocks,
+)
 from freewill.types import FloatArray, IntArray, PackedBits
 
-_PACKED_BYTES, _LEAST_ROWS = 1 << 17, 1 << 12
-"""Bytes of a block of reports, which stay in the cache, and rows from which on tables pay."""
-_VECTOR_ENTRIES = 1 << 16
-"""Entries of an unpacked block, which stays in the cache."""
 _MATRIX_ENTRIES = 1 << 21
 """Entries of a block of float32: large enough for the matrix product to run at full speed."""
 
@@ -63,23 +68,20 @@ def kernel(
     """
     size, width, total = theta.size, packed.shape[1], float(theta.sum())
     value, level = 0.0, 0.0
-    tables, added = by_byte(theta, width) @ PATTERNS.T, np.zeros((width, 256))
+    tables, totals = byte_tables(theta, width), np.zeros((width, 256))
     told, fitted = np.empty(len(weights), dtype=np.bool_), np.empty(len(weights))
-    for rows in slices(len(weights), max(_LEAST_ROWS, _PACKED_BYTES // max(1, width))):
-        columns = np.ascontiguousarray(packed[rows].T)
+    for rows, block in byte_columns(packed):
+        columns = np.ascontiguousarray(block)
         told[rows] = np.bitwise_or.reduce(columns, axis=0) > 0
-        bases, ones = np.where(told[rows], base, 1.0), np.zeros(columns.shape[1])
-        for table, column in zip(tables, columns, strict=True):
-            ones += table.take(column)
-        here = fitted[rows] = bases * total + gain * ones
+        bases = np.where(told[rows], base, 1.0)
+        here = fitted[rows] = bases * total + gain * looked_up(tables, columns)
         if not np.all(here > 0):
             return Sums.impossible(size)
         ratio = weights[rows] / here
         value += float(weights[rows] @ np.log(here))
         level += float(ratio @ bases)
-        for byte, column in enumerate(columns):
-            added[byte] += np.bincount(column, ratio, minlength=256)
-    slope = level + gain * (added @ PATTERNS).ravel()[:size]
+        add_by_byte(totals, columns, ratio)
+    slope = level + gain * by_bit(totals, size)
     hessian = None
     if stride:
         curvature = weights / fitted**2
@@ -95,13 +97,16 @@ def _hessian(
     if stride > 1 and curvature.size:
         chosen, curvature = _sample(packed, curvature, size, base, gain, stride)
         packed = packed[chosen]
-    both = np.zeros((size, size))
+    both, product = np.zeros((size, size)), np.empty((size, size), dtype=np.float32)
     roots = np.sqrt(curvature).astype(np.float32)
-    for rows in slices(len(curvature), _MATRIX_ENTRIES // size):
-        scaled = _unpack(packed[rows], size) * roots[rows, None]
-        both += scaled.T @ scaled
+    for rows, bits in unpacked_blocks(packed, size, np.float32, _MATRIX_ENTRIES):
+        scaled = np.multiply(bits, roots[rows, None], out=bits)
+        both += np.matmul(scaled.T, scaled, out=product)
     own = base * gain * both.diagonal()
-    return np.asarray(gain**2 * both + np.add.outer(own, own) + base**2 * curvature.sum())
+    both *= gain**2
+    both += own
+    both += own[:, None] + base**2 * curvature.sum()
+    return both
 
 
 def _sample(
@@ -116,34 +121,10 @@ def _sample(
     and every stretch of the rows has its share.
     """
     extra = gain * (2 * base + gain)
-    ones = np.zeros(size)
-    for rows in slices(len(curvature), _VECTOR_ENTRIES // size):
-        ones += curvature[rows].astype(np.float32) @ _unpack(packed[rows], size).astype(np.float32)
-    diagonal = base**2 * curvature.sum() + extra * ones
+    diagonal = base**2 * curvature.sum() + extra * bit_sums(packed, curvature, size)
     inverse = 1 / np.maximum(diagonal, 1e-12 * diagonal.max())
-    leverage = np.full(len(curvature), base**2 * inverse.sum())
-    for rows in slices(len(curvature), _VECTOR_ENTRIES // size):
-        bits = _unpack(packed[rows], size).astype(np.float32)
-        leverage[rows] += extra * (bits @ inverse.astype(np.float32))
-    leverage *= curvature
+    leverage = curvature * (base**2 * inverse.sum() + extra * row_sums(packed, inverse))
     chance = np.minimum(1.0, leverage + (1 + leverage / leverage.mean()) / (2 * stride))
     running = np.cumsum(chance) + 0.5
     chosen = np.flatnonzero(np.floor(running) > np.floor(running - chance))
     return chosen, curvature[chosen] / chance[chosen]
-
-
-PATTERNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(
-    np.float64
-)
-"""Row b: the eight bits of byte b."""
-
-
-def by_byte(vector: FloatArray, columns: int) -> FloatArray:
-    """Return a vector over values as one over bytes and their bits."""
-    padded = np.zeros(columns * 8)
-    padded[: vector.size] = vector
-    return padded.reshape(columns, 8)
-
-
-def _unpack(packed: PackedBits, size: int) -> PackedBits:
-    return np.unpackbits(packed, axis=1, count=size, bitorder="little")

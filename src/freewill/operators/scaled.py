@@ -78,7 +78,13 @@ class ScaledOperator:
 
     def gram_map(self, weights: FloatArray) -> Map:
         """Return that matrix as a product."""
-        inner = self.inner.gram_map(weights)
+        return self._scaled(self.inner.gram_map(weights))
+
+    def near_gram_map(self, weights: FloatArray) -> Map:
+        """Return the law's near product, before and after it the factors."""
+        return self._scaled(self.inner.near_gram_map(weights))
+
+    def _scaled(self, inner: Map) -> Map:
         return lambda vector: np.asarray(self.factors * inner(self.factors * vector))
 
     def subset(self, places: IntArray) -> "ScaledOperator":

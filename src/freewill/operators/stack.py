@@ -1,6 +1,6 @@
 """Operators one above the other: the law of everything that was observed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -86,13 +86,22 @@ class StackOperator(Products):
 
     def gram_map(self, weights: FloatArray) -> Map:
         """Return the sum of all parts' products; planar ones share their transforms."""
+        return self._sum_of_maps(weights, lambda part, piece: part.gram_map(piece))
+
+    def near_gram_map(self, weights: FloatArray) -> Map:
+        """Return the sum of all parts' near products; planar ones share their transforms."""
+        return self._sum_of_maps(weights, lambda part, piece: part.near_gram_map(piece))
+
+    def _sum_of_maps(
+        self, weights: FloatArray, map_of: Callable[[Operator, FloatArray], Map]
+    ) -> Map:
         planar: list[PlanarLaw] = []
         maps: list[Map] = []
         for part, piece in zip(self.parts, self.split(weights), strict=True):
             if isinstance(part, ConvolutionOperator):
                 planar.append(part.planar_law(piece))
             else:
-                maps.append(part.gram_map(piece))
+                maps.append(map_of(part, piece))
         if planar:
             maps.append(PlanarGram(planar))
         return lambda vector: np.asarray(sum(each(vector) for each in maps))

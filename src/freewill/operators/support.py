@@ -1,18 +1,18 @@
 """Operators of the form base + gain * [x in S_y]: k-RR, no privacy, and all bit reports."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from freewill.operators.base import Guess, LineTerms, Products, Structure
-from freewill.operators.kernel import PATTERNS, Sums, by_byte, kernel
-from freewill.slices import slices
+from freewill.operators.base import Guess, LineTerms, Map, Products, Structure
+from freewill.operators.bit_products import bit_sums, row_sums, unpacked, unpacked_blocks
+from freewill.operators.kernel import Sums, kernel
 from freewill.types import BoolArray, FloatArray, IntArray, PackedBits
 
-_BLOCK_BYTES = 1 << 20
+_GRAM_ENTRIES = 1 << 20
+"""Entries of an unpacked block for a matrix product, which then runs at full speed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +111,7 @@ class BitOperator(Products):
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return base * sum(theta) + gain * (sum of theta over the set bits)."""
-        tables = by_byte(theta, self.packed.shape[1]) @ PATTERNS.T
-        ones = np.zeros(self.packed.shape[0])
-        for rows, block in self.blocks():
-            for table, column in zip(tables, block.T, strict=True):
-                ones[rows] += table[column]
-        return np.asarray(self.bases * theta.sum() + self.gain * ones)
+        return np.asarray(self.bases * theta.sum() + self.gain * row_sums(self.packed, theta))
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return base * sum(w) + gain * (weights added up by set bit)."""
@@ -142,28 +137,55 @@ class BitOperator(Products):
         """`base` for each output, 1 where no bit is set."""
         return np.where(self.told, self.base, 1.0)
 
+    @property
+    def _extra(self) -> float:
+        """What a set bit adds to the square of an entry."""
+        return self.gain * (2 * self.base + self.gain)
+
     def by_bit(self, weights: FloatArray) -> FloatArray:
         """Add up the weights of the outputs in which each bit is set."""
-        tables = np.zeros((self.packed.shape[1], 256))
-        for rows, block in self.blocks():
-            for byte, column in enumerate(block.T):
-                tables[byte] += np.bincount(column, weights[rows], minlength=256)
-        return (tables @ PATTERNS).ravel()[: self.size]
+        return bit_sums(self.packed, weights, self.size)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ diag(weights) @ rows by unpacked blocks, O(outputs * k^2)."""
-        both = np.zeros((self.size, self.size))
-        for rows, block in self.blocks():
-            bits = self._unpack(block)
-            both += bits.T @ (weights[rows, None] * bits)
+        both, product = np.zeros((self.size, self.size)), np.empty((self.size, self.size))
+        for rows, bits in unpacked_blocks(self.packed, self.size, np.float64, _GRAM_ENTRIES):
+            both += np.matmul(bits.T, weights[rows, None] * bits, out=product)
         own = self.base * self.gain * both.diagonal()
-        constant = float(self.bases**2 @ weights)
-        return np.asarray(self.gain**2 * both + np.add.outer(own, own) + constant)
+        both *= self.gain**2
+        both += own
+        both += own[:, None] + float(self.bases**2 @ weights)
+        return both
+
+    def gram_map(self, weights: FloatArray) -> Map:
+        """Return x -> P' diag(weights) P x, whose two products share each block of float32."""
+        bases = self.bases
+
+        def product(vector: FloatArray) -> FloatArray:
+            single, total, image = vector.astype(np.float32), vector.sum(), np.zeros(self.size)
+            for rows, bits in unpacked_blocks(self.packed, self.size, np.float32):
+                fitted = bases[rows] * total + self.gain * (bits @ single)
+                ratio = weights[rows] * fitted
+                image += bases[rows] @ ratio + self.gain * (ratio.astype(np.float32) @ bits)
+            return image
+
+        return product
+
+    def near_gram_map(self, weights: FloatArray) -> Map:
+        """Return the product of bits that do not depend on each other, O(k).
+
+        Its matrix has the diagonal of P' diag(w) P, and elsewhere (P'w) (P'w)' / sum(w): that of
+        many reports, up to their sampling, for a report's bits are flipped one by one.
+        """
+        total, ones = float(weights.sum()), self.by_bit(weights)
+        sums = self.bases @ weights + self.gain * ones
+        means = sums / total if total else sums
+        own = self.bases**2 @ weights + self._extra * ones - means * sums
+        return lambda vector: np.asarray(sums * (means @ vector) + own * vector)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return base^2 sum(w) + gain (2 base + gain) (weights added up by set bit)."""
-        extra = self.gain * (2 * self.base + self.gain)
-        return np.asarray(self.bases**2 @ weights + extra * self.by_bit(weights))
+        return np.asarray(self.bases**2 @ weights + self._extra * self.by_bit(weights))
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H from about one report in `stride`."""
@@ -178,22 +200,14 @@ class BitOperator(Products):
         return replace(self, packed=self.packed[places], log_factor=self.log_factor[places])
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
-        """Return the rows as an array: for small problems."""
-        bits = self._unpack(self.packed)
-        return self.bases[:, None] + self.gain * (bits if columns is None else bits[:, columns])
+        """Return the rows as an array, or only these columns of it: O(outputs * columns)."""
+        rows = np.multiply(unpacked(self.packed, self.size, columns), self.gain, dtype=np.float64)
+        rows += self.bases[:, None]
+        return rows
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x)."""
-        levels = np.array([self.log_base, np.logaddexp(self.log_base, np.log(self.gain))])
-        bits = self._unpack(self.packed).astype(np.intp)
-        return np.asarray(self.log_factor[:, None] + levels[bits])
-
-    def blocks(self) -> Iterator[tuple[slice, PackedBits]]:
-        """Yield the packed rows in pieces that stay in the processor's cache."""
-        outputs, width = self.packed.shape
-        for rows in slices(outputs, _BLOCK_BYTES // max(1, width)):
-            yield rows, self.packed[rows]
-
-    def _unpack(self, packed: PackedBits) -> FloatArray:
-        bits = np.unpackbits(packed, axis=1, count=self.size, bitorder="little")
-        return bits.astype(np.float64)
+        set_bit = float(np.logaddexp(self.log_base, np.log(self.gain)))
+        rows = np.where(unpacked(self.packed, self.size), set_bit, self.log_base)
+        rows += self.log_factor[:, None]
+        return rows

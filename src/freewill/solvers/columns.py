@@ -1,7 +1,6 @@
 """Certified maximum likelihood by column generation, for large alphabets with a sparse optimum."""
 
 import numpy as np
-from scipy.ndimage import maximum_filter
 
 from freewill.solvers import Certificate, Likelihood, OnStep, Solution, Status, Trace
 from freewill.solvers.column_pool import ColumnPool
@@ -218,6 +217,8 @@ def _peaks(
     """
     peak = slope > level
     if plane is not None:
+        from scipy.ndimage import maximum_filter  # noqa: PLC0415
+
         neighbours = _SQUARE if columns.single else _CROSS
         around = maximum_filter(slope.reshape(plane), footprint=neighbours, mode="nearest")
         peak &= slope >= around.ravel()

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import BSpline
 
 from freewill.alphabets import Alphabet
 from freewill.errors import ParameterError, closest, several, shown
@@ -241,6 +240,8 @@ def _waves(size: int, count: int) -> tuple[FloatArray, FloatArray]:
     inner = np.linspace(0.0, 1.0, count - degree + 1)
     knots = np.concatenate([np.zeros(degree), inner, np.ones(degree)])
     places = np.linspace(0.0, 1.0, size) if size > 1 else np.zeros(1)
+    from scipy.interpolate import BSpline  # noqa: PLC0415
+
     splines = BSpline.design_matrix(places, knots, degree).toarray()
     steps = np.diff(np.eye(count), axis=0)
     rates, axes = np.linalg.eigh(steps.T @ steps)
