@@ -5,11 +5,14 @@ a last line longer than its buffer. So rows are counted here as well, by a reade
 but line ends and quotes, and a file of which an engine reads more or fewer is refused.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from freewill.errors import ReportError, first_line
 from freewill.types import BoolArray
@@ -22,13 +25,24 @@ _BLANKS = b" \t\r\v\f"
 _WORD = np.dtype("<u8")
 
 
-def unpacked(path: str | Path) -> Any:
-    """Open a file of which the suffix says how it is compressed, if it is.
+@contextmanager
+def unpacked(path: str | Path) -> Iterator[Any]:
+    """Open a file of which the suffix says how it is compressed; refuse what cannot be unpacked.
 
     Unlike the readers of some engines, PyArrow's tells a stream that is cut off from one that ends,
     reads all members or frames of a file, and minds what stands behind the last.
     """
-    return pa.input_stream(str(path), compression=_COMPRESSIONS.get(Path(path).suffix.lower()))
+    compression = _COMPRESSIONS.get(Path(path).suffix.lower())
+    try:
+        with pa.input_stream(str(path), compression=compression) as file:
+            yield file
+    except OSError as error:
+        if compression is None or error.errno is not None:  # of the system, not of the stream
+            raise
+        raise ReportError(
+            f"{path} cannot be unpacked to its end: {first_line(error)}. It is damaged, or was not "
+            f"completely written or copied: write it again."
+        ) from None
 
 
 def csv_rows(path: str | Path, header: bool = True) -> int:
@@ -66,19 +80,11 @@ def ndjson_rows(path: str | Path) -> int:
     return rows + filled
 
 
-def _chunks(path: str | Path) -> Any:
-    """Yield the bytes of a file, unpacked; refuse a compressed stream without its end."""
-    try:
-        with unpacked(path) as file:
-            while len(chunk := file.read_buffer(_CHUNK_BYTES)):
-                yield np.frombuffer(chunk, np.uint8)
-    except OSError as error:
-        if error.errno is not None:  # of the system, not of the compression
-            raise
-        raise ReportError(
-            f"{path} cannot be unpacked to its end: {first_line(error)}. It is damaged or was not "
-            f"completely written or copied: write it again."
-        ) from None
+def _chunks(path: str | Path) -> Iterator[NDArray[np.uint8]]:
+    """Yield the bytes of a file, unpacked."""
+    with unpacked(path) as file:
+        while len(chunk := file.read_buffer(_CHUNK_BYTES)):
+            yield np.frombuffer(chunk, np.uint8)
 
 
 def _rows(ends: BoolArray, filled: bool) -> tuple[int, bool]:
@@ -107,4 +113,4 @@ def _odd_so_far(marks: BoolArray, odd: bool) -> BoolArray:
     last = np.bitwise_xor.accumulate(words >> np.array(63, _WORD))
     words[1:] ^= -last[:-1]
     found = np.unpackbits(words.view(np.uint8), count=len(marks), bitorder="little")
-    return (found.view(np.bool_)) ^ odd
+    return found.view(np.bool_) ^ odd
