@@ -150,7 +150,7 @@ def _kinds(relation: Any) -> dict[str, str]:
 
 def _exceeds(relation: Any, length: str, limit: int) -> bool:
     """Say whether a length exceeds a limit in any row."""
-    return relation.filter(f"{length} > {limit}").limit(1).fetchall() != []
+    return bool(relation.filter(f"{length} > {limit}").limit(1).fetchall())
 
 
 def _cut(relation: Any, lengths: Mapping[str, int]) -> Any:
