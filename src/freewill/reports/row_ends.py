@@ -88,7 +88,8 @@ def _chunks(path: str | Path) -> Iterator[bytes]:
 
 def _places(chunk: bytes, sign: bytes) -> BoolArray:
     """Say of each byte whether it is a sign."""
-    return np.frombuffer(chunk, np.uint8) == ord(sign)
+    found: BoolArray = np.frombuffer(chunk, np.uint8) == ord(sign)
+    return found
 
 
 def _rows(ends: BoolArray, filled: bool) -> tuple[int, bool]:
