@@ -121,9 +121,9 @@ def test_reports_are_cut_off_behind_the_longest_that_can_be_right():
                    [right.tobytes(), b"ab" * 5000, b"7", b"7" * 5000]):  # fmt: skip
         table = pa.table({"mechanism": ["bits", "bits", "k", "k"], "report": column})
         engine = engine_for("duckdb", table)
-        with opened(engine, table) as rows:
-            longest = Decoder.of(survey, repeats=False).longest
-            batches = list(rows.batches(rows.frame, longest=longest))
+        decoder = Decoder.of(survey, repeats=False)
+        with opened(engine, table, decoder.limits) as rows:
+            batches = list(rows.batches(rows.frame, longest=decoder.longest))
         assert max(len(report) for b in batches for report in b["report"].to_pylist()) == 107
         reading = read(table, survey)
         assert reading.evidence == fw.collect(

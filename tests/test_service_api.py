@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -369,3 +370,18 @@ def test_a_fault_of_our_own_is_told_as_json(path, monkeypatch):
         assert "secret" not in answer.body.decode()
 
     served(work, path)
+
+
+def test_lines_that_are_no_reports_take_no_memory_of_their_own():
+    """A list of all lines would take forty times the body."""
+    intake = pytest.importorskip("freewill.service.intake")
+    refusals = pytest.importorskip("freewill.service.refusals")
+    for lines in (b"11\n" * (1 << 20), b"\n" * (1 << 20)):
+        tracemalloc.start()
+        try:
+            with pytest.raises(refusals.RefusedError):
+                intake.decoded(lines, lines=True)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 1 << 20

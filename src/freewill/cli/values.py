@@ -1,5 +1,6 @@
 """Values files: true values, and who chooses what, for `freewill obfuscate`."""
 
+import json
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import csv, json, parquet
+from pyarrow import csv, parquet
 
 from freewill.alphabets import Alphabet, Inside
 from freewill.atomic import checked_path
@@ -21,16 +22,10 @@ from freewill.errors import (
     shown,
 )
 from freewill.numerals import whole
+from freewill.reports.row_ends import csv_rows
 from freewill.reports.separators import SEPARATORS, first_row, head_of, separator_of
 
-_READERS = {
-    ".csv": None,
-    ".parquet": parquet.read_table,
-    ".ndjson": json.read_json,
-    ".jsonl": json.read_json,
-}
-
-
+_SUFFIXES = (".csv", ".parquet", ".ndjson", ".jsonl")
 _FAR_BETTER = 2
 """How many times as many points must be inside, if exchanged, to ask whether they are."""
 
@@ -45,8 +40,8 @@ def read_columns(path: Path, columns: list[str], texts: Collection[str] = ()) ->
     if not path.is_file():
         fault = "is a folder" if path.is_dir() else "is not there"
         raise FreewillError(f"{path} {fault}: expected a file of values.")
-    if path.suffix.lower() not in _READERS:
-        raise FreewillError(f"{path}: expected a values file, one of {', '.join(_READERS)}.")
+    if path.suffix.lower() not in _SUFFIXES:
+        raise FreewillError(f"{path}: expected a values file, one of {', '.join(_SUFFIXES)}.")
     try:
         return _columns(path, columns, texts)
     except FreewillError:
@@ -80,9 +75,45 @@ def _columns(path: Path, columns: list[str], texts: Collection[str]) -> list[NDA
 
 
 def _table(path: Path, columns: list[str], texts: Collection[str]) -> pa.Table:
-    read = _READERS[path.suffix.lower()]
-    if read is not None:
-        return read(path)
+    if path.suffix.lower() == ".parquet":
+        return parquet.read_table(path)
+    return _csv(path, columns, texts) if path.suffix.lower() == ".csv" else _ndjson(path, columns)
+
+
+def _ndjson(path: Path, columns: list[str]) -> pa.Table:
+    """Read columns of one JSON object a line; PyArrow's reader crashes at some lines."""
+    values: dict[str, list[Any]] = {name: [] for name in columns}
+    keys: set[str] = set()
+    decode = json.JSONDecoder(object_pairs_hook=_each_key_once).decode
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                row = decode(line.decode())
+            except (ValueError, RecursionError) as error:
+                reason = first_line(error) if isinstance(error, ValueError) else "nested too deep"
+                raise FreewillError(f"{path}, line {number}, is not JSON: {reason}.") from None
+            if not isinstance(row, dict):
+                raise FreewillError(
+                    f"{path}, line {number}, is {printable(line.decode().strip(), 40)}: expected "
+                    f"an object, such as {{{json.dumps(columns[0])}: 1}}."
+                )
+            keys.update(row)
+            for name, column in values.items():
+                column.append(row.get(name))
+    found = {name: column for name, column in values.items() if name in keys}
+    return pa.table(found or {name: [] for name in sorted(keys)})
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return row
+
+
+def _csv(path: Path, columns: list[str], texts: Collection[str]) -> pa.Table:
     head = head_of(str(path))
     separator = separator_of(head, columns)
     named = {*columns} & {*first_row(head, separator)}
@@ -94,11 +125,17 @@ def _table(path: Path, columns: list[str], texts: Collection[str]) -> pa.Table:
     table = csv.read_csv(
         path,
         read_options=csv.ReadOptions(autogenerate_column_names=places),
-        parse_options=csv.ParseOptions(delimiter=separator),
+        parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             column_types=dict.fromkeys(heads.values(), pa.string()), strings_can_be_null=False
         ),
     )
+    rows = csv_rows(path, header=not places)
+    if rows != len(table):
+        raise FreewillError(
+            f"{path} holds {several(rows, 'row')} by its line ends, and {len(table):,} were read. "
+            f"Does a quote stand alone, or is the end of the file overwritten? Write it again."
+        )
     if not places:
         return table
     return table.rename_columns([str(place + 1) for place in range(table.num_columns)])

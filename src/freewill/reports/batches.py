@@ -10,7 +10,9 @@ import pyarrow as pa
 from freewill.mechanisms import Mechanism
 from freewill.outputs import LONGEST_NUMBER, VALUE, Reason, unmarked
 from freewill.reports.ids import Spelling
-from freewill.reports.refusals import Parts, Refusals
+from freewill.reports.refusals import LONGEST_SHOWN, Parts, Refusals
+from freewill.reports.rows import MECHANISM, REPORT
+from freewill.reports.rows import VALUE as VALUE_COLUMN
 from freewill.streams import Block, ahead, gathered
 from freewill.survey import Survey
 from freewill.types import IntArray
@@ -24,15 +26,26 @@ class Decoder:
     """By every name and id that rows may use."""
     spelling: Spelling
     """How rows may be spelt, those of the survey's other mechanisms too."""
-    longest: int
-    """Bytes of the longest report that can be right, of any mechanism, in any spelling."""
+    limits: Mapping[str, int]
+    """By column, the bytes of the longest text that can be right, of any mechanism."""
 
     @classmethod
     def of(cls, survey: Survey, *, repeats: bool) -> "Decoder":
         """Return a reader of the survey's mechanisms whose reports repeat, or do not."""
         known = {name: survey.find(name) for name in survey.names}
         wanted = {n: m for n, m in known.items() if m.output_space.repeats == repeats}
-        return cls(wanted, Spelling.of(survey), longest_report(survey))
+        longest = longest_report(survey)
+        limits = {
+            MECHANISM: max(LONGEST_SHOWN, *(len(name.encode()) for name in survey.names)),
+            REPORT: longest,
+            VALUE_COLUMN: longest - len(VALUE),
+        }
+        return cls(wanted, Spelling.of(survey), limits)
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest report that can be right, of any mechanism, in any spelling."""
+        return self.limits[REPORT]
 
     @property
     def by_id(self) -> dict[str, Mechanism]:

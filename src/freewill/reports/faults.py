@@ -15,6 +15,10 @@ class Fault(NamedTuple):
     advice: str
 
 
+LONG_ID = Fault(
+    r"a report_id of \d+ bytes",
+    "Is something else in the column report_id? Rename the column, or leave it out.",
+)
 MACHINE = (
     Fault(
         r"(?i)no space left on device|disk quota exceeded|errno 28\b",

@@ -20,6 +20,9 @@ from freewill.survey import Survey
 
 _WHOLE = rf"^({VALUE}-?)?[0-9]+\.0{{1,20}}$"
 """A whole number as a table of floats writes it."""
+LONGEST_ID = 256
+"""Bytes that a report_id may have: twice a hash of 512 bits in hexadecimal digits."""
+DUPLICATES, CONFLICTS = "duplicates", "conflicts"
 _LOW, _HIGH = ("mechanism_low", "report_low"), ("mechanism_high", "report_high")
 
 
@@ -79,11 +82,18 @@ def distinct(frame: Any, spelling: Spelling) -> list[Any]:
     return [alone, _by_id(frame, spelling).filter(~_differing()).select(*first)]
 
 
-def conflicts(frame: Any, spelling: Spelling) -> tuple[Any, Any]:
-    """Return queries for how many rows share an id and differ, and for the first few such ids."""
-    found = _by_id(frame, spelling).filter(_differing())
-    total = found.select(nw.col(COUNT).sum().alias(COUNT))
-    return total, found.sort(REPORT_ID).head(EXAMPLES)
+def totals(frame: Any, spelling: Spelling) -> Any:
+    """Return the query for how many rows are duplicates, and how many share an id and differ."""
+    differing = _differing()
+    return _by_id(frame, spelling).select(
+        nw.when(~differing).then(nw.col(COUNT) - 1).sum().alias(DUPLICATES),
+        nw.when(differing).then(nw.col(COUNT)).sum().alias(CONFLICTS),
+    )
+
+
+def conflicts(frame: Any, spelling: Spelling) -> Any:
+    """Return the query for the first few ids whose rows differ."""
+    return _by_id(frame, spelling).filter(_differing()).sort(REPORT_ID).head(EXAMPLES)
 
 
 def told(total: int, examples: list[dict[str, Any]]) -> Parts:

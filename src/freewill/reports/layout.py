@@ -5,7 +5,8 @@ types, or folders such as `mechanism=careful`. So files are sorted here into par
 and an engine only ever reads a part.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from freewill.errors import ReportError, first_line
 from freewill.reports import rows
 from freewill.reports.bombs import refuse_long_rows
 from freewill.reports.evidence_file import is_evidence_schema
+from freewill.reports.row_ends import csv_rows, ndjson_rows
 from freewill.reports.separators import first_row, head_of, separator_of
 from freewill.reports.sources import Files, is_remote
 
@@ -41,6 +43,8 @@ class Part:
     count."""
     separator: str = ","
     """What stands between the columns of a CSV."""
+    rows: int | None = None
+    """Rows in the files, by their own account; None for files that lie elsewhere."""
 
 
 def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
@@ -49,7 +53,7 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
     `peek` returns the Arrow schema of a file that lies elsewhere. NDJSON has no columns but keys,
     which may differ from line to line.
     """
-    alike: dict[tuple[Any, ...], list[str]] = {}
+    alike: dict[tuple[Any, ...], dict[str, int | None]] = {}
     kinds: dict[str, str] = {}
     for path in files.paths:
         folders, separator = _folders(path), ","
@@ -62,12 +66,23 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
             columns = _columns(schema, files.format)
             separator = (schema.metadata or {}).get(_SEPARATOR, b",").decode()
         key = (tuple(folders.items()), columns, separator)
-        alike.setdefault(key, []).append(path)
+        with _explained(path, files.format):
+            alike.setdefault(key, {})[path] = _rows(path, files.format)
     _refuse_mixed(kinds)
     return [
-        Part(tuple(paths), dict(folders), columns, separator)
-        for (folders, columns, separator), paths in alike.items()
+        Part(tuple(counts), dict(folders), columns, separator, total(counts.values()))
+        for (folders, columns, separator), counts in alike.items()
     ]
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """Add up numbers of rows; the sum is unknown where one of them is.
+
+    >>> total([2, 3]), total([2, None])
+    (5, None)
+    """
+    listed = list(counts)
+    return None if None in listed else sum(count or 0 for count in listed)
 
 
 def by_place(part: Part) -> list[str]:
@@ -115,15 +130,34 @@ def _folders(path: str) -> dict[str, str]:
 
 def _schema(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
     """Return the Arrow schema of a file."""
-    try:
+    with _explained(path, kind):
         schema = _schema_as_it_is(path, kind, peek)
         # Names are decoded when first asked for, those of a damaged file in vain.
         _ = schema.names
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ReportError(f"{path} cannot be read: {first_line(error)}. {ADVICE[kind]}") from None
     if is_evidence_schema(schema):
         raise ReportError(f"{path} holds evidence, not reports: read it with load_evidence.")
     return schema
+
+
+@contextmanager
+def _explained(path: str, kind: str) -> Iterator[None]:
+    """Turn what goes wrong with a file into an error that says what was expected of it."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ReportError(f"{path} cannot be read: {first_line(error)}. {ADVICE[kind]}") from None
+
+
+def _rows(path: str, kind: str) -> int | None:
+    """Return how many rows a file holds, by its own account and without an engine."""
+    if is_remote(path):
+        return None
+    if kind == "parquet":
+        return int(parquet.read_metadata(path).num_rows)
+    if kind == "arrow":
+        with pa.memory_map(path) as file:
+            return int(ipc.open_file(file).count_rows())
+    return csv_rows(path) if kind == "csv" else ndjson_rows(path)
 
 
 def _schema_as_it_is(path: str, kind: str, peek: Callable[[str], Any]) -> Any:

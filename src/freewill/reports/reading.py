@@ -9,8 +9,6 @@ from operator import add
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-import narwhals as nw
-
 from freewill.errors import ReportError, several, shown
 from freewill.evidence import Evidence, Group, assemble
 from freewill.limits import checked_hold
@@ -89,15 +87,15 @@ def read(
     checked_hold(hold, ReportError)
     chosen = engine_for(engine, source)
     tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
-    with opened(chosen, source) as table:
+    with opened(chosen, source, wide.limits) as table:
         numbered = ids.is_numbered(table.frame)
-        total = _total(table) if numbered else None
+        duplicates = 0
         queries = list(_queries(table, survey, wide))
         works = [partial(_count, table, query, tally, wide.longest) for query in queries]
-        works += [partial(_note_conflicts, table, wide.spelling, tally)] if numbered else []
+        works += [partial(_count_duplicates, table, wide.spelling, tally)] if numbered else []
         steps = len(works) + bool(wide.by_id)
         for number, work in enumerate(works):
-            _watched(table, work, _part_of(show, number, steps))
+            duplicates += _watched(table, work, _part_of(show, number, steps))
         groups = list(tally.groups())
         if wide.by_id:
             kept = chosen.keep(source, table, wide)
@@ -110,9 +108,9 @@ def read(
     if show is not None:
         show(1.0)
     invalid = tally.refusals.invalid()
-    seen = evidence.people + sum(part.count for part in invalid)
-    total = seen if total is None else total
-    reading = Reading(evidence, total, total - seen, invalid)
+    total = evidence.people + duplicates + sum(part.count for part in invalid)
+    _refuse_lost_rows(table, total)
+    reading = Reading(evidence, total, duplicates, invalid)
     if strict and reading.invalid:
         raise ReportError(_complaint(reading, table.what))
     return reading
@@ -167,16 +165,30 @@ def _queries(table: Table, survey: Survey, wide: Decoder) -> Iterator[Any]:
             yield rows.naming(frame, singly)
 
 
-def _count(table: Table, query: Any, tally: Tally, longest: int) -> None:
+def _count(table: Table, query: Any, tally: Tally, longest: int) -> int:
+    """Count reports, each once: there are no duplicates among them."""
     for batch in table.batches(query, longest=longest):
         tally.add(batch)
+    return 0
 
 
-def _note_conflicts(table: Table, spelling: ids.Spelling, tally: Tally) -> None:
-    """Refuse rows that share a report_id and differ."""
-    how_many, first_few = ids.conflicts(table.frame, spelling)
-    total = sum(int(row[rows.COUNT] or 0) for row in _answer(table, how_many))
-    tally.refusals.merge(ids.told(total, _answer(table, first_few) if total else []))
+def _count_duplicates(table: Table, spelling: ids.Spelling, tally: Tally) -> int:
+    """Count rows that were sent before; refuse those that share a report_id and differ."""
+    (found,) = _answer(table, ids.totals(table.frame, spelling))
+    differing = int(found[ids.CONFLICTS] or 0)
+    examples = _answer(table, ids.conflicts(table.frame, spelling)) if differing else []
+    tally.refusals.merge(ids.told(differing, examples))
+    return int(found[ids.DUPLICATES] or 0)
+
+
+def _refuse_lost_rows(table: Table, total: int) -> None:
+    """Hold the rows that an engine has read against those that the source says it holds."""
+    if table.rows is not None and table.rows != total:
+        raise ReportError(
+            f"{table.what} holds {several(table.rows, 'row')} by its own account, and {total:,} "
+            f"were read. Is a line too long, does a quote stand alone, or is the end of a file "
+            f"missing or overwritten? Write it again."
+        )
 
 
 def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
@@ -208,12 +220,6 @@ def _brought(source: Source) -> dict[str, Source]:
     for block in source.blocks():
         blocks.setdefault(block.mechanism, []).append(block)
     return {key: Held(tuple(some)) for key, some in blocks.items()}
-
-
-def _total(table: Table) -> int:
-    """Count all rows."""
-    answer = _answer(table, table.frame.select(nw.len().alias(rows.COUNT)))
-    return sum(int(row[rows.COUNT]) for row in answer)
 
 
 def _watched(table: Table, work: Callable[[], T], show: Show | None) -> T:

@@ -11,7 +11,7 @@ from freewill.outputs import Reason, people_in
 from freewill.types import BoolArray, IntArray
 
 EXAMPLES = 5
-_LONGEST = 60
+LONGEST_SHOWN = 60
 _Example: TypeAlias = tuple[str, int, str]
 Parts: TypeAlias = list[tuple[Reason, int, list[_Example]]]
 
@@ -75,7 +75,7 @@ class Refusals:
 def _example(name: str | None, value: Any) -> _Example:
     """Show a row, behind what orders it: numbers by size, texts by their letters."""
     rank = value if isinstance(value, int) else 0
-    return name or "", rank, f"mechanism {name!r}, report {shortened(value)}"
+    return name or "", rank, f"mechanism {shortened(name)}, report {shortened(value)}"
 
 
 def shortened(value: Any) -> str:
@@ -88,4 +88,4 @@ def shortened(value: Any) -> str:
     if isinstance(value, bytes):
         text = value.decode("ascii", "replace")
         shown = repr(text) if value.isascii() and text.isprintable() else value.hex()
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
+    return shown if len(shown) <= LONGEST_SHOWN else f"{shown[: LONGEST_SHOWN - 3]}..."

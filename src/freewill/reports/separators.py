@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Collection
 
-import pyarrow as pa
+from freewill.reports.row_ends import unpacked
 
 SEPARATORS = ",;\t"
 _HEAD_BYTES = 1 << 16
@@ -12,7 +12,7 @@ _HEAD_BYTES = 1 << 16
 
 def head_of(path: str) -> str:
     """Return the beginning of a text file, also of a compressed one."""
-    with pa.input_stream(path, compression="detect") as file:
+    with unpacked(path) as file:
         return str(file.read(_HEAD_BYTES).decode("utf-8-sig", "replace"))
 
 

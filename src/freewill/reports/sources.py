@@ -22,6 +22,8 @@ FORMATS = {
     ".feather": "arrow",
 }
 """Suffixes of files of reports; .csv and .ndjson may be compressed (.gz, .zst)."""
+TEXTS = {"csv", "ndjson"}
+"""Formats of texts, a row a line."""
 _COMPRESSED = {".gz", ".zst"}
 
 
@@ -135,7 +137,7 @@ def format_of(path: str) -> str:
     if suffix == [""] and is_remote(path):
         return "parquet"
     found = FORMATS.get(suffix[0])
-    if found is None or (packed and found not in {"csv", "ndjson"}):
+    if found is None or (packed and found not in TEXTS):
         raise ReportError(
             f"{path}: no file of reports has this suffix; expected one of {', '.join(FORMATS)}. "
             f"In a folder with other files, name those to read: folder/*.parquet."

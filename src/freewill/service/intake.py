@@ -1,13 +1,15 @@
 """What comes in: bodies of JSON into checked reports, by msgspec and by the library's own rules."""
 
+import io
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from freewill.errors import several, shown
+from freewill.errors import shown
 from freewill.json_text import read_json
 from freewill.mechanisms import Mechanism
 from freewill.outputs import VALUE, Reason
@@ -82,7 +84,7 @@ def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
     if len(sent) > MOST_REPORTS:
         raise refused(
             413,
-            f"a batch of {several(len(sent), 'report')}",
+            f"a batch of more than {MOST_REPORTS:,} reports",
             f"Send at most {MOST_REPORTS:,} at a time.",
         )
     return sent
@@ -94,10 +96,10 @@ def _read(body: bytes | bytearray, lines: bool) -> list[Sent]:
         sent: list[Sent] = _objects(_SENT, body, lines)
     except msgspec.ValidationError:
         sent = [row.sent() for row in _objects(_ROWS, body, lines)]
-    if not _named_once(body, len(sent)):
+    if len(sent) <= MOST_REPORTS and not _named_once(body, len(sent)):
         # Slower, and it says which name stands twice, if any does.
-        for part in body.split(b"\n") if lines else (body,):
-            read_json(bytes(part).strip() or b"null")
+        for part in filter(None, map(bytes.strip, io.BytesIO(body))) if lines else (bytes(body),):
+            read_json(part)
     return sent
 
 
@@ -119,8 +121,9 @@ def _objects(decoders: tuple[Any, Any], body: bytes | bytearray, lines: bool) ->
     one_or_many, line = decoders
     if lines:
         # Line by line: by itself msgspec also takes an object that goes on in the next line.
-        rows = filter(None, map(bytes.strip, bytes(body).split(b"\n")))
-        return list(map(line.decode, rows))
+        # And one after the other: a list of all would take many times the memory of the body.
+        rows = filter(None, map(bytes.strip, io.BytesIO(body)))
+        return list(map(line.decode, islice(rows, MOST_REPORTS + 1)))
     found = one_or_many.decode(body)
     return found if isinstance(found, list) else [found]
 

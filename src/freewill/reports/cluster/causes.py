@@ -3,7 +3,7 @@
 import re
 
 from freewill.errors import first_line
-from freewill.reports.faults import MACHINE, Fault, blamed
+from freewill.reports.faults import LONG_ID, MACHINE, Fault, blamed
 
 _FRAME = re.compile(
     r"""^(at\s|\.\.\.\s\d+\s(more|common)|File\s"|Traceback\s|Driver\sstacktrace|JVM\sstacktrace
@@ -88,6 +88,7 @@ def blamed_on_spark(error: BaseException) -> tuple[str, str]:
     'The workers need what the driver has: the s'
     """
     faults = MACHINE if _SOURCE.search(str(error)) else (*FAULTS, *MACHINE)
+    faults = (LONG_ID, *faults)
     return blamed(error, lines_of(error), faults)
 
 

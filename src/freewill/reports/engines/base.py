@@ -1,7 +1,7 @@
 """What an engine is: something that holds rows of reports and answers queries on them."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
@@ -13,8 +13,8 @@ from freewill.errors import ReportError, first_line
 from freewill.reports import rows
 from freewill.reports.batches import DecodedBlocks, Decoder
 from freewill.reports.ids import Spelling, distinct
-from freewill.reports.layout import ADVICE, Part, parts_of
-from freewill.reports.sources import Files, files_of
+from freewill.reports.layout import ADVICE, Part, parts_of, total
+from freewill.reports.sources import TEXTS, Files, files_of
 from freewill.streams import Block, Source, Work
 
 
@@ -36,6 +36,14 @@ class Session(Protocol):
 
     def table(self, arrow: Any) -> Any:
         """Return the rows of an Arrow table or dataset."""
+
+    def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
+        """Return a frame of the engine's own without texts that are longer than any can be.
+
+        Those of the columns in `limits` are cut off behind one byte more than so many; a longer
+        report_id than ids may have is an error. A file that holds a text once may repeat it in
+        every row: whatever sorts or compares the rows would take forever.
+        """
 
     def as_bytes(self, frame: Any) -> Any:
         """Return a frame whose reports are the bytes of their texts."""
@@ -86,6 +94,8 @@ class Table:
     session: Session
     paths: tuple[str, ...] = ()
     """The files that they are read from, if they are."""
+    rows: int | None = None
+    """How many rows the source says it holds, against which those that are read are held."""
 
     def once(self, spelling: Spelling) -> list[Any]:
         """Return frames that together hold each report once."""
@@ -98,26 +108,44 @@ class Table:
 
 
 @contextmanager
-def opened(engine: Engine, source: Any, streaming: bool = False) -> Iterator[Table]:
-    """Open files, a frame in memory or one of the engine's own."""
+def opened(
+    engine: Engine, source: Any, limits: Mapping[str, int], streaming: bool = False
+) -> Iterator[Table]:
+    """Open files, a frame in memory or one of the engine's own.
+
+    `limits` are the bytes of the longest text that can be right, by column.
+    """
     with engine.session(streaming, source) as session:
         if engine.owns(source) or is_frame(source):
             what = f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
             with explained(what, "Does it have the columns mechanism and report?", session):
-                native = source if engine.owns(source) else session.table(as_arrow(source, what))
+                own = engine.owns(source)
+                given = source if own else as_arrow(source, what)
+                # What a query of one's own repeats, nobody knows without running it.
+                native = session.bounded(
+                    given if own else session.table(given), {} if own else limits
+                )
                 frame = rows.checked_columns(nw.from_native(native), what)
-                yield Table(frame, what, session)
+                count = None if own else getattr(given, "num_rows", None)
+                yield Table(frame, what, session, rows=count)
             return
         files = files_of(source)
         with explained(str(files), ADVICE[files.format], session), files.unchanged():
-            yield Table(_united(files, session), str(files), session, files.paths)
+            parts = parts_of(files, session.peek)
+            count = total(part.rows for part in parts)
+            frame = _united(parts, files, session, limits)
+            yield Table(frame, str(files), session, files.paths, count)
 
 
-def _united(files: Files, session: Session) -> Any:
+def _united(
+    parts: Iterable[Part], files: Files, session: Session, limits: Mapping[str, int]
+) -> Any:
     """Return the rows of all files, part by part."""
+    # In a text nothing repeats without being there again.
+    limits = {} if files.format in TEXTS else limits
     frames = []
-    for part in parts_of(files, session.peek):
-        frame = nw.from_native(session.scan(part, files.format))
+    for part in parts:
+        frame = nw.from_native(session.bounded(session.scan(part, files.format), limits))
         if files.format == "ndjson":
             frame = _keys_in_use(frame, session, part.folders, str(files))
         frames.append(rows.checked_columns(frame, str(files), part.folders))
@@ -171,7 +199,7 @@ class TableSource:
     @contextmanager
     def _open_blocks(self) -> Iterator[DecodedBlocks]:
         opening = (
-            opened(self.engine, self.given, streaming=True)
+            opened(self.engine, self.given, self.decoder.limits, streaming=True)
             if self.table is None
             else nullcontext(self.table)
         )

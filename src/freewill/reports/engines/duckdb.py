@@ -2,7 +2,7 @@
 
 import glob
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,7 +13,8 @@ from freewill.errors import ReportError, first_line
 from freewill.reports import rows
 from freewill.reports.batches import Decoder
 from freewill.reports.engines.base import Table, TableSource
-from freewill.reports.faults import MACHINE, Fault, blamed
+from freewill.reports.faults import LONG_ID, MACHINE, Fault, blamed
+from freewill.reports.ids import LONGEST_ID
 from freewill.reports.layout import Part, by_place
 from freewill.reports.sources import is_remote
 
@@ -25,6 +26,7 @@ _FAULTS = (
         f"in smaller row groups, read fewer files at once and merge their evidence with +, or use "
         f"engine='spark'.",
     ),
+    LONG_ID,
     *MACHINE,
 )
 _BATCH_ROWS, _FEWEST_ROWS = 1 << 16, 1 << 11
@@ -38,6 +40,11 @@ _CSV = (
 _NDJSON = (
     "format='newline_delimited', hive_partitioning=false, "
     f"columns={{{', '.join(f'{name}: VARCHAR' for name in rows.NAMES)}}}"
+)
+_LENGTH = {"VARCHAR": "strlen", "BLOB": "octet_length"}
+_ID = (
+    f"CASE WHEN strlen(report_id) > {LONGEST_ID} THEN error('a report_id of ' || strlen(report_id) "
+    f"|| ' bytes: ids have at most {LONGEST_ID}') ELSE report_id END AS report_id"
 )
 _READERS = {
     "csv": ("read_csv", _CSV),
@@ -95,6 +102,20 @@ class Running:
         """Return the rows of an Arrow table or dataset."""
         return self.connection.from_arrow(arrow)
 
+    def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
+        """Return a relation in which no text is longer than any can be."""
+        kinds = _kinds(frame)
+        long = {
+            name: limit + 1
+            for name, limit in limits.items()
+            if kinds.get(name) in _LENGTH
+            and _exceeds(frame, f"{_LENGTH[kinds[name]]}({name})", limit)
+        }
+        frame = _cut(frame, long)
+        return (
+            frame.project(f"* REPLACE ({_ID})") if kinds.get(rows.REPORT_ID) == "VARCHAR" else frame
+        )
+
     def as_bytes(self, frame: Any) -> Any:
         """Return a frame whose reports are the bytes of their texts: a cast would read escapes."""
         return frame.project("* REPLACE (encode(report) AS report)")
@@ -105,7 +126,7 @@ class Running:
 
     def batches(self, query: Any, longest: int) -> Iterator[Any]:
         """Run a query and yield its rows, a batch at a time."""
-        relation = _cut(query.to_native(), longest + 1)
+        relation = _cut(query.to_native(), {rows.REPORT: longest + 1})
         size = max(_FEWEST_ROWS, min(_BATCH_ROWS, _BATCH_BYTES // (longest + 1)))
         try:
             # Before DuckDB 1.4 the reader had another name.
@@ -123,14 +144,25 @@ class Running:
         self.connection.interrupt()
 
 
-def _cut(relation: Any, length: int) -> Any:
-    """Cut reports off behind so many bytes: a file may hold a long one once, and repeat it."""
-    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    cut = {"VARCHAR": f"left(report, {length})", "BLOB": f"report[1:{length}]"}
-    if kinds.get("report") not in cut:
-        return relation
-    short = f"{cut[kinds['report']]} AS report"
-    return relation.project(", ".join(short if name == "report" else name for name in kinds))
+def _kinds(relation: Any) -> dict[str, str]:
+    return dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+
+def _exceeds(relation: Any, length: str, limit: int) -> bool:
+    """Say whether a length exceeds a limit in any row."""
+    return bool(relation.filter(f"{length} > {limit}").limit(1).fetchall())
+
+
+def _cut(relation: Any, lengths: Mapping[str, int]) -> Any:
+    """Cut texts and bytes off behind so many: a file may hold a long one once, and repeat it."""
+    kinds = _kinds(relation)
+    short = {"VARCHAR": "left({0}, {1}) AS {0}", "BLOB": "{0}[1:{1}] AS {0}"}
+    cut = [
+        short[kinds[name]].format(name, length)
+        for name, length in lengths.items()
+        if kinds.get(name) in short
+    ]
+    return relation.project(f"* REPLACE ({', '.join(cut)})") if cut else relation
 
 
 def _measure_progress(connection: Any) -> None:

@@ -1,6 +1,6 @@
 """Spark: the same queries on one machine or on a cluster, where wide reports stay."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from freewill.reports.cluster.json_lines import lines_of_json
 from freewill.reports.cluster.session import quiet, spark_failures, spark_session
 from freewill.reports.cluster.source import SparkSource, pieces_of
 from freewill.reports.engines.base import Table, is_dataset, wide_rows
+from freewill.reports.ids import LONGEST_ID
 from freewill.reports.layout import Part, by_place
 from freewill.reports.sources import is_remote
 
@@ -47,6 +48,12 @@ _KINDS = {
     "double": "double",
 }
 """What Spark calls the types of columns in Parquet."""
+_LONG = ("string", "binary")
+_ID = (
+    f"CASE WHEN octet_length(report_id) > {LONGEST_ID} THEN raise_error(concat('a report_id of ', "
+    f"octet_length(report_id), ' bytes: ids have at most {LONGEST_ID}')) ELSE report_id END "
+    f"AS report_id"
+)
 _MAGIC = str.maketrans({sign: f"\\{sign}" for sign in "\\*?[]{}"})
 
 
@@ -94,6 +101,20 @@ class Joined:
             whole = arrow.to_table() if is_dataset(arrow) else arrow
             return self.spark.createDataFrame(_known_types(whole))
 
+    def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
+        """Return a frame in which no text is longer than any can be."""
+        kinds = dict(frame.dtypes)
+        known = [name for name in limits if kinds.get(name) in _LONG]
+        if known:
+            longest = [f"max(octet_length({name})) AS {name}" for name in known]
+            with quiet():
+                (found,) = frame.selectExpr(*longest).collect()
+            long = {name: limits[name] + 1 for name in known if (found[name] or 0) > limits[name]}
+            frame = _cut(frame, long)
+        if kinds.get(rows.REPORT_ID) != "string":
+            return frame
+        return frame.selectExpr(*(_ID if name == rows.REPORT_ID else f"`{name}`" for name in kinds))
+
     def as_bytes(self, frame: Any) -> Any:
         """Return a frame whose reports are the bytes of their texts."""
         bytes_of = f"CAST({rows.REPORT} AS BINARY) AS {rows.REPORT}"
@@ -113,7 +134,7 @@ class Joined:
             if not longest:
                 yield from answer.toArrow().to_batches()
                 return
-            kept = _cut(answer, longest + 1).persist()
+            kept = _cut(answer, {rows.REPORT: longest + 1}).persist()
             try:
                 pieces = pieces_of(kept, rows.MECHANISM, rows.REPORT)
                 for number in range(pieces):
@@ -142,13 +163,14 @@ def _known_types(table: Any) -> Any:
     return table
 
 
-def _cut(frame: Any, length: int) -> Any:
-    """Cut reports off behind so many letters or bytes."""
-    kinds = dict(frame.dtypes)
-    if kinds[rows.REPORT] not in ("string", "binary"):
-        return frame
-    short = f"substring({rows.REPORT}, 1, {length}) AS {rows.REPORT}"
-    return frame.selectExpr(*(short if name == rows.REPORT else name for name in kinds))
+def _cut(frame: Any, lengths: Mapping[str, int]) -> Any:
+    """Cut texts and bytes off behind so many letters or bytes."""
+    short = {
+        name: f"substring({name}, 1, {lengths[name]}) AS {name}"
+        for name, kind in frame.dtypes
+        if name in lengths and kind in _LONG
+    }
+    return frame.selectExpr(*(short.get(name, f"`{name}`") for name in frame.columns))
 
 
 class Spark:
