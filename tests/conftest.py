@@ -17,8 +17,33 @@ from report_cases import QUICK_JAVA, spark_missing
 collect_ignore = [
     path.name for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("test_")
 ]
+WITH_TOOLS = {
+    "test_browser",
+    "test_cluster",
+    "test_dashboard",
+    "test_dashboard_looks",
+    "test_device_chromium",
+    "test_page_answers",
+    "test_page_kills",
+    "test_page_law",
+    "test_page_reach",
+    "test_service_postgres",
+    "test_service_postgres_faults",
+    "test_whole_way",
+}
+"""Modules that start a browser, a database or a cluster."""
 for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(variable, QUICK_JAVA)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave to `make test-all` what starts a browser, a database or Spark."""
+    for item in items:
+        given = getattr(getattr(item, "callspec", None), "params", {}).values()
+        spark = any(isinstance(one, str) and one == "spark" for one in given)
+        if spark or "spark" in getattr(item, "fixturenames", ()) or item.path.stem in WITH_TOOLS:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

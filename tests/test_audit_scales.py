@@ -35,6 +35,7 @@ def law_of_scale(rng, size, outputs, spread):
     return law / law.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     st.tuples(scales, scales),
@@ -73,6 +74,7 @@ def test_a_false_claim_about_all_values_never_holds(spread, seed):
     assert fw.audit(mechanism).holds
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(scales, scales, st.floats(1.001, 10.0))
 @example(1e-13, 1e3, 1.001)

@@ -81,6 +81,7 @@ def test_all_tests_are_collected_without_each_optional_package():
     assert not collected(OPTIONAL, "-oaddopts=", "tests")
 
 
+@pytest.mark.slow
 def test_a_package_that_is_imported_unguarded_is_noticed(tmp_path):
     (tmp_path / "test_it.py").write_text("import plotly\n\ndef test_it(): pass\n")
     assert "exit code 2 without plotly" in collected(["plotly"], str(tmp_path))

@@ -79,6 +79,7 @@ def spelled(folder, words):
     return [folder / f"{word}.parquet" if word[:4] in ("city", "line") else word for word in words]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_slow_work_has_a_bar(folder, name):
     what, *words = SLOW[name]
@@ -90,6 +91,7 @@ def test_slow_work_has_a_bar(folder, name):
         assert re.search(rf"{what}.*gap \d\.\de[-+]\d\d", told), told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["compare", "gibu"])
 def test_nothing_is_shown_in_a_pipe(folder, name):
     _, *words = SLOW[name]

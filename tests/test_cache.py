@@ -116,6 +116,7 @@ def test_damage_is_absence(folder, build, damage):
     assert len(file.read_bytes()) == len(whole)  # written anew
 
 
+@pytest.mark.slow
 @both
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())

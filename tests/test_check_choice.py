@@ -71,6 +71,7 @@ def test_scores_are_those_of_the_formula():
         assert p_value == pytest.approx(cauchy.sf(tangents.mean()), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_people_who_live_further_east_on_a_map_of_spikes_are_found():
     """A spiky theta displaced differs by no smooth function: the second test is for that."""
     city, rng = fw.Grid(columns=12, rows=6, cell=0.5), np.random.default_rng(5)
@@ -92,6 +93,7 @@ def test_people_who_live_further_east_on_a_map_of_spikes_are_found():
     assert found >= 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanisms", [MIXED, MIXED[:2]], ids=["with bits", "counted"])
 def test_p_values_are_uniform_under_free_choice(mechanisms):
     """Each group's, of five, over 150 surveys; and all together reject as often as they should."""
@@ -269,6 +271,7 @@ def test_combined_p_values_lie_between_the_least_times_their_number_and_the_larg
     assert combined([p_values[0]]) == pytest.approx(min(p_values[0], 0.99), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_combined_p_values_of_dependent_tests_keep_their_size():
     """In the tail, where they are held against 5 % of a tenth."""
     rng = np.random.default_rng(2)

@@ -133,6 +133,7 @@ def test_draws_have_the_covariance_of_the_sums(kind):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanisms", [MIXED, MIXED[:2]], ids=["with bits", "counted"])
 def test_laws_that_are_right_are_rejected_as_often_as_they_should_be(mechanisms):
     """In some 5 % of 150 surveys, with rare outputs among them: 0.7 % to 12 % is chance."""

@@ -93,6 +93,7 @@ def built(kind: Any, alphabet: fw.Linear, level: float) -> Any:
     return kind(alphabet, level)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(
     kinds=st.lists(st.tuples(KINDS, EPSILONS), min_size=2, max_size=4, unique=True),

@@ -59,6 +59,7 @@ def test_the_joint_covariance_is_that_of_all_pairs_listed(mechanisms: list[Any])
     assert found.theta.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [0.0, 1.5])
 def test_intervals_hold_the_mean_and_the_choice(strength: float) -> None:
     truth = np.exp(-((np.arange(12) - 5) ** 2) / 12)

@@ -334,6 +334,7 @@ def test_the_command_itself(folder):
     assert "Traceback" not in failed.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(folder):
     command = f"{sys.executable} -m freewill estimate {folder / 'tuesday.parquet'} --json | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)

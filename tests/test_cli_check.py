@@ -120,6 +120,7 @@ def test_what_cannot_be_told_apart_fails(bodies):
     assert lines(run("check", bodies["dark"], code=1))["identified"][0] == "FAILS"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["single", "wide", "large"])
 def test_evidence_of_every_size_and_kind(bodies, name):
@@ -167,6 +168,7 @@ def test_another_check_is_one_line(bodies, monkeypatch):
     }
 
 
+@pytest.mark.slow
 def test_nobody_is_blamed_for_a_choice_by_the_value(bodies):
     found = lines(run("check", bodies["step"], code=1))
     word, told = found["laws"]

@@ -126,6 +126,7 @@ def test_a_preference_that_the_reports_do_not_tell_is_not_put_in_words(bodies):
     assert of["rappor"].endswith("who prefers it, the reports do not tell")
 
 
+@pytest.mark.slow
 def test_the_law_is_told_in_words(bodies):
     told = run("estimate", bodies["step"], "-m", "choice-aware").stdout
     found = fw.choice_aware(load_evidence(bodies["step"]))

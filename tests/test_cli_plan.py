@@ -37,6 +37,7 @@ def test_json_is_what_the_library_says(survey):
     assert told["mechanisms"]["careful"]["worth"] == plan.worth["careful"]
 
 
+@pytest.mark.slow
 def test_the_table_has_people_errors_and_mechanisms(survey):
     text = run(*known(survey, "--people", 200_000, "--target", 0.05)).stdout
     assert "100,000" in text
@@ -63,6 +64,7 @@ def test_a_target_out_of_reach_is_exit_code_1(survey, tmp_path):
     assert "cannot be told apart" in told["advice"]
 
 
+@pytest.mark.slow
 def test_pictures(survey, tmp_path):
     for name, more in (("a.png", []), ("b.svg", ["--of", "mean"]), ("c.pdf", ["--target", "1e-9"])):
         code = 1 if "1e-9" in more else 0

@@ -45,6 +45,7 @@ def within(share, wanted, runs, errors=3.5):
     return abs(share - wanted) < errors * np.sqrt(wanted * (1 - wanted) / runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", [SMOOTH, SPARSE], ids=["smooth", "sparse"])
 @pytest.mark.parametrize("name", MIXTURES)
 def test_equality_is_rejected_as_often_as_it_should(name, truth):
@@ -72,6 +73,7 @@ def test_half_a_value_is_found_with_power(name):
     assert np.mean(found) > 0.7
 
 
+@pytest.mark.slow
 def test_mechanisms_and_numbers_of_people_may_differ():
     ones, others = MIXTURES["k-rr"], MIXTURES["geometric"]
     runs = 200
@@ -137,6 +139,7 @@ def test_stages_are_independent_and_uniform():
     assert in_stages(np.zeros(2), np.zeros((2, 2)), [1, 1]) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [False, True], ids=["equal", "moved"])
 @pytest.mark.parametrize("name", ["k-rr", "geometric", "mixed", "menu"])
 def test_intervals_hold_the_difference_and_the_distance(name, change):
@@ -158,6 +161,7 @@ def test_intervals_hold_the_difference_and_the_distance(name, change):
         assert mean > 0.95 - 3 * error, (of, mean)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     level=st.floats(0.5, 0.999),

@@ -174,6 +174,7 @@ def long_texts(rows=200_000):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["table", "parquet", "arrow"])
 def test_a_long_text_in_every_row_is_not_gone_through_in_every_row(tmp_path, kind):
     for column, source in long_texts():

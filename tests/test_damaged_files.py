@@ -22,6 +22,7 @@ TIMES = int(os.environ.get("FREEWILL_FUZZ", "1"))
 """How many times as many files are damaged: for a long night."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["arrow", "lz4", "parquet", "evidence", "csv"])
 def test_bytes_changed_at_random_are_refused_or_read(tmp_path, kind):
     script = Path(__file__).with_name("damage.py")

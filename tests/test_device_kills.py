@@ -23,6 +23,7 @@ def run(*arguments: object) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_step_leaves_one_report(tmp_path):
     # Every call into C would be 1,600 kills, a minute or two.
     steps = int(run(tmp_path, "step", 3 if MORE > 1 else 31))

@@ -99,6 +99,7 @@ def test_a_doubted_output_makes_its_value_less_sure_and_the_others_hardly() -> N
     assert len(safe.intervals("cdf", joint=True)) == len(fw.intervals(evidence, "cdf"))
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_share_of_the_value_that_was_forged() -> None:
     """Intervals that took what is kept of it for seen would hold it in two of three runs."""
     held = []

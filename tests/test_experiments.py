@@ -73,6 +73,7 @@ def test_a_plan_names_figures_tables_and_studies() -> None:
         experiments.plan(["99"])
 
 
+@pytest.mark.slow
 def test_a_tiny_run_draws_writes_and_resumes(tmp_path: Path) -> None:
     plan = experiments.plan(["2a", "14a", "6", "selections"], TINY)
     first = experiments.reproduce(plan, tmp_path, command="freewill reproduce", workers=1)
@@ -90,6 +91,7 @@ def test_a_tiny_run_draws_writes_and_resumes(tmp_path: Path) -> None:
     assert len(table) == len(larger.results.rows) + 1
 
 
+@pytest.mark.slow
 def test_a_resumed_run_tells_the_time_of_the_whole(tmp_path: Path) -> None:
     plan = experiments.plan(["14a", "flips"], TINY)
     whole = experiments.reproduce(plan, tmp_path, workers=1)
@@ -113,6 +115,7 @@ def test_a_resumed_run_tells_the_time_of_the_whole(tmp_path: Path) -> None:
     assert f"<b>{big}</b><span>{small}</span>" in again.page.read_text()
 
 
+@pytest.mark.slow
 def test_the_page_cites_the_paper_and_says_what_the_methods_are(tmp_path: Path) -> None:
     plan = experiments.plan(["14", "em", "flips"], TINY)
     outcome = experiments.reproduce(plan, tmp_path, workers=1)
@@ -177,6 +180,7 @@ def test_means_over_deltas_are_over_the_same_seeds() -> None:
     assert ratios == {1e-4: 2.0, 1e-6: 2.0}
 
 
+@pytest.mark.slow
 def test_the_page_refers_to_nothing_outside(tmp_path: Path) -> None:
     plan = experiments.plan(["7b", "10b"], replace(TINY, sizes=(200,)))
     page = experiments.reproduce(plan, tmp_path, workers=2).page.read_text()
@@ -327,6 +331,7 @@ def test_a_second_file_of_a_kind_is_refused(tmp_path: Path) -> None:
     assert "a second file of values" in done.output
 
 
+@pytest.mark.slow
 def test_the_command_lists_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "QUICK", replace(TINY, sizes=(100,)))
     runner = CliRunner()

@@ -67,6 +67,7 @@ def cases():
     yield fw.Matrix(fw.Grid(3, 1, cell=1.0), rng.dirichlet(np.ones(3), 3), LABELS[0])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not node(), reason="needs Node 19 or newer")
 def test_both_languages_say_and_draw_the_same():
     offered = list(cases())

@@ -84,6 +84,7 @@ def test_where_nothing_is_allowed_for_it_is_the_test_of_a_free_choice():
     np.testing.assert_allclose(given.variances, free.variances, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanisms", [FOUR, BITS], ids=["symbols", "bits"])
 def test_laws_that_are_right_are_rejected_as_often_as_they_should(mechanisms):
     """At most: what the prior takes for known makes residuals a little smaller than they count."""
@@ -107,6 +108,7 @@ def test_a_choice_by_the_value_blames_no_client(shape):
         assert found.check.suspects == ()
 
 
+@pytest.mark.slow
 def test_a_broken_client_is_named_beside_a_choice_by_the_value():
     """Bits tell their epsilon whoever sends them; of symbols, two explanations may be left."""
     evidence = chosen(BITS, 12_000, 4, "slope", {0: fw.RAPPOR(AGES, 2.5)})

@@ -25,11 +25,13 @@ from freewill.reports import read
 pytestmark = skipped(node(), "Node 18 or newer")
 
 
+@pytest.mark.slow
 def test_the_same_bytes_give_the_same_reports_of_every_mechanism():
     stream = np.random.default_rng(14).bytes(1 << 21)
     assert assert_same_draws(in_node, surveys(), stream, COUNT) >= 100_000
 
 
+@pytest.mark.slow
 def test_chances_are_equal_to_the_last_bit():
     """Streams that follow every chance to its last digit, and decide there."""
     offered = surveys()

@@ -21,6 +21,7 @@ from freewill.errors import FreewillError
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_no_hostile_input_ends_in_anything_but_a_result_or_an_error_of_ours(tmp_path):
     # In a process of its own: one that crashes fails this test and no other.
     told = tmp_path / "runs.json"
@@ -103,6 +104,7 @@ def _deadly(seed, numbers, folder, answers):
         answers.send(Outcome(number, kind_of(number), "accepted"))
 
 
+@pytest.mark.slow
 def test_a_crash_and_a_hang_are_named_and_the_rest_is_tried(monkeypatch):
     monkeypatch.setattr(crew, "_work", _deadly)
     found = {run.number: run for run in crew.outcomes(1, range(6), jobs=2, patience=6.0)}

@@ -69,6 +69,7 @@ def edges(lowest, highest):
     return pairs.map(sorted).filter(lambda pair: pair[1] - pair[0] > 1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(edges(-90, 90), edges(-180, 180), st.integers(1, 9), st.integers(1, 9))
 @example([35.0, 71.0], [-10.0, 40.0], 9, 9)

@@ -24,6 +24,7 @@ MIXTURES = {
 RUNS = 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", [SMOOTH, SPARSE], ids=["smooth", "sparse"])
 @pytest.mark.parametrize("name", MIXTURES)
 def test_intervals_cover_the_truth_as_often_as_they_say(name, truth):

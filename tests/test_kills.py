@@ -11,6 +11,7 @@ KILLS = 4 * int(os.environ.get("FREEWILL_FUZZ", "1"))
 """How often each command is killed: `FREEWILL_FUZZ=25` makes it 100."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="runs are forked")
 def test_kills_two_at_once_and_a_full_disk(tmp_path):
     command = [sys.executable, str(Path(__file__).with_name("kills.py")), str(tmp_path), str(KILLS)]

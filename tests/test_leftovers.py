@@ -122,6 +122,7 @@ def test_a_folder_that_cannot_be_listed_is_left_alone(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.slow
 def test_true_values_of_a_killed_pipe_are_removed_by_the_next(tmp_path, monkeypatch, folder):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)

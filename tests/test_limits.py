@@ -65,6 +65,7 @@ def test_a_survey_is_no_large_file(tmp_path):
         Survey.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux")
 def test_small_files_of_evidence_do_not_unpack_to_gigabytes(tmp_path):
     script = str(Path(__file__).with_name("bombs.py"))
@@ -150,6 +151,7 @@ def test_counting_comes_before_the_law():
     assert evidence.operator.shape == (50, 50)
 
 
+@pytest.mark.slow
 def test_reports_that_no_engine_could_hold_are_refused(tmp_path):
     path, line = tmp_path / "r.parquet", fw.Linear(0, 9)
     survey = Survey(line, {"k": fw.KRR(line, 1.0)})

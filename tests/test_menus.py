@@ -61,6 +61,7 @@ def test_the_best_tells_most_and_costs_what_it_costs(of):
         assert menu.best[0].cost == pytest.approx(variance / 50, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_costs_are_times_the_people():
     menu = fw.menu(LINE, 1.0, theta=UNIFORM, of="mean")
     mine, plain = menu.survey, fw.Survey(LINE, {"open": fw.Identity(LINE)})
@@ -85,6 +86,7 @@ def test_a_menu_is_a_survey():
     assert "geo-indistinguishability" in str(menu)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["mean", None])
 def test_steps_are_told_with_the_share_done(of):
     steps: list[fw.Step] = []

@@ -55,6 +55,7 @@ def looked_at(shown):
     return found
 
 
+@pytest.mark.slow
 def test_a_page_says_what_is_certified_and_what_is_not(ages, city, menu):
     for found in (ages, ages.coarser(10), city, city.coarser(2, 3), menu,
                   menu.coarser([MENU.labels[0]]), fw.smooth(ages.evidence)):  # fmt: skip
@@ -107,6 +108,7 @@ def test_labels_are_texts_and_nothing_else():
     assert "\x1b" not in str(sets)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(alphabet=ALPHABETS, people=st.sampled_from([1, 2, 50, 1000]))
 def test_every_alphabet_has_a_page_with_a_picture(alphabet, people):
@@ -117,6 +119,7 @@ def test_every_alphabet_has_a_page_with_a_picture(alphabet, people):
     assert rows == 1 + min(20, alphabet.size)
 
 
+@pytest.mark.slow
 def test_a_page_never_fails():
     blind = fw.Matrix(AGES, np.full((100, 2), 0.5))
     one = fw.gibu(fw.collect([(fw.KRR(AGES, 4.0), [41])]))
@@ -144,6 +147,7 @@ def test_without_matplotlib_there_is_the_table(ages, monkeypatch):
     assert "table" in tags
 
 
+@pytest.mark.slow
 def test_pictures_of_pages_are_small():
     rng = np.random.default_rng(1)
     crowded = fw.Grid(300, 300, cell=0.5)

@@ -92,6 +92,7 @@ def test_expected_distance_of_a_coin_is_the_closed_form():
     assert found.low < found.mean < found.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [300, 5000, 60_000])
 @pytest.mark.parametrize("name", ["mixed", "bits", "city"])
 def test_plans_come_true(name, people):
@@ -181,6 +182,7 @@ def test_needed_for_an_interval_is_the_least_number(target):
     assert reach[1] > target * (1 - 1e-9) or plan.needed == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [1.0, 0.2, 0.02])
 def test_needed_for_a_distance_is_where_the_distance_is_the_target(target):
     plan = fw.plan(SURVEY, theta=BINOMIAL, people=100_000, target=target)
@@ -197,6 +199,7 @@ def test_targets_at_the_ends():
         assert "out of reach" in str(plan)
 
 
+@pytest.mark.slow
 def test_without_a_truth_the_worst_is_planned_for():
     people = [100_000]
     plan = fw.plan(SURVEY, people=people, target=0.05)

@@ -221,6 +221,7 @@ def test_a_rectangular_law_and_many_rows_of_laws(tmp_path):
     assert size_of(path)[1] > 800
 
 
+@pytest.mark.slow
 def test_many_labels_still_make_a_picture(tmp_path):
     many = fw.Categorical([f"label {number}" for number in range(300)])
     path = plots.picture(many, {"a": uniform(many), "b": uniform(many)}, path=tmp_path / "a.svg")
@@ -286,6 +287,7 @@ def test_a_box_is_drawn_in_degrees_and_keeps_its_shape(monkeypatch, tmp_path):
     assert drawn[-1].axes[0].get_xlabel() == "km east"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["$5 and $6", r"$\frac{", "\x1b[31m", "a\nb", "y" * 10**5, "%s"])
 def test_names_are_drawn_as_they_stand(name, tmp_path):
     menu = fw.Categorical([name, "no"])

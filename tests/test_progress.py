@@ -48,6 +48,7 @@ def test_a_bar_shows_the_share_done(terminal):
         eventually(terminal, "100%")
 
 
+@pytest.mark.slow
 def test_a_bar_counts_down_the_time_that_it_is_told(terminal):
     with progress("counting") as show:
         show(0.25, 3723.0)

@@ -116,6 +116,7 @@ def rows_of(survey):
     return st.lists(st.tuples(name, report, number), min_size=1, max_size=14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("survey", SURVEYS.values(), ids=SURVEYS)
 @given(data=st.data())
 def test_rows_of_one_id_count_as_an_oracle_says(tmp_path_factory, survey, data):

@@ -180,6 +180,7 @@ def test_every_step_of_a_reading_is_shown(survey, numbered, steps, monkeypatch):
     assert shown[-1] == 1.0
 
 
+@pytest.mark.slow
 def test_the_same_file_gives_the_same_digits_every_time(tmp_path):
     survey = wide_survey()
     fw.write_reports(tmp_path / "r.parquet", drawn(survey, 40_000))

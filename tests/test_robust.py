@@ -286,6 +286,7 @@ def test_it_says_what_was_set_aside_and_how_far_it_came() -> None:
         fw.robust("evidence")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::freewill.HonestReports")
 @settings(deadline=None, max_examples=40)
 @given(

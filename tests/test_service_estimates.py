@@ -134,6 +134,7 @@ async def followed(client):
     raise AssertionError("nothing followed in 20 s")
 
 
+@pytest.mark.slow
 def test_of_many_values_intervals_and_checks_follow_the_estimate(path):
     async def work(client):
         await client.post(people(MANY, 900, np.random.default_rng(4)))
@@ -161,6 +162,7 @@ def test_of_many_values_intervals_and_checks_follow_the_estimate(path):
     served(work, path, MANY)
 
 
+@pytest.mark.slow
 def test_what_takes_long_stands_in_nobodys_way(path):
     started, go_on, looks = threading.Event(), threading.Event(), []
 

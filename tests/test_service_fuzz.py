@@ -164,6 +164,7 @@ def test_mutated_bodies_are_answered_as_a_naive_reader_would(tmp_path, survey):
     served(work, tmp_path / "store.db", survey)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("schemathesis") is None, reason="schemathesis is not installed"
 )

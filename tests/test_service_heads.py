@@ -267,6 +267,7 @@ def test_expect_100_continue_is_answered_before_the_body_comes(http):
         assert rest(one).endswith(b"3;")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("http", CASES)
 def test_a_body_that_never_comes_is_refused_and_an_answer_that_nobody_reads_is_dropped(http):
     options = {"seconds": 0.5, "body_seconds": 0.5, "read_seconds": 0.5}

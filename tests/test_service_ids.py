@@ -42,6 +42,7 @@ def database(folder):
     return made
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(groups=GROUPS)
 @small_places()
@@ -141,6 +142,7 @@ def test_an_id_twice_in_a_group_is_not_all_new(tmp_path):
     made.close()
 
 
+@pytest.mark.slow
 def test_many_ids_at_their_real_sizes_pass_through_all_places(tmp_path):
     rng = np.random.default_rng(0)
     made = database(tmp_path)

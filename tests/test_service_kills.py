@@ -37,6 +37,7 @@ def survey(tmp_path):
     return tmp_path / "survey.json"
 
 
+@pytest.mark.slow
 @needs_serve
 def test_the_command_shows_its_token_once_serves_and_ends_in_order(tmp_path, survey):
     store = tmp_path / "people.db"

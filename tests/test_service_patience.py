@@ -59,6 +59,7 @@ def hung_up(one):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("http", ["httptools", "h11"])
 def test_heads_that_never_end_are_hung_up_on_and_requests_are_answered(http):
     if http == "httptools":

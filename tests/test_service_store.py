@@ -367,6 +367,7 @@ assert store.evidence(ID).people == len(rows)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files by POSIX means")
 def test_a_file_that_may_not_grow_keeps_whole_groups_and_goes_on_when_it_may(tmp_path):
     command = [sys.executable, "-c", FULL, str(tmp_path / "store.db")]

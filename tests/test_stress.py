@@ -38,6 +38,7 @@ def test_all_families_and_mechanisms_are_drawn() -> None:
     assert min(one.people for one in drawn) < 20
 
 
+@pytest.mark.slow
 def test_mixtures_keep_to_the_size_that_is_allowed() -> None:
     found = [mixture(2, number, 80) for number in range(200)]
     assert {one.family for one in found} == set(FAMILIES)
@@ -60,6 +61,7 @@ def broken(monkeypatch, how) -> list[Run]:
     return tried(mixture(7, 3, SMALL), seconds=0.2)
 
 
+@pytest.mark.slow
 def test_crashes_warnings_stalls_and_endless_runs_are_told_apart(monkeypatch) -> None:
     def crash(*_args, **_options):
         raise ZeroDivisionError("division by zero")

@@ -102,6 +102,7 @@ def test_two_losses_are_solved_for_to_prove_the_table():
 STEEP = 10.0 ** -np.linspace(0, 12, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [

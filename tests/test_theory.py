@@ -32,6 +32,7 @@ def squared_errors(kind: type, epsilons: list[float], people: int, repeats: int)
 BOUNDS = [(fw.KRR, fw.krr_error_bound), (fw.RAPPOR, fw.rappor_error_bound)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "bound"), BOUNDS)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_the_bound_is_exact_when_all_epsilons_are_equal(kind, bound, epsilon: float) -> None:
@@ -42,6 +43,7 @@ def test_the_bound_is_exact_when_all_epsilons_are_equal(kind, bound, epsilon: fl
     assert standard_error < 0.025 * errors.mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "bound"), BOUNDS)
 def test_the_bound_holds_when_epsilons_differ(kind, bound) -> None:
     epsilons = [0.3, 1.0, 4.0, 8.0]

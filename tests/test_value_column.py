@@ -151,6 +151,7 @@ def test_files_of_values_stand_beside_reports_of_any_type(engine, started, tmp_p
         assert reading.evidence.people == 3 + (kind == "bytes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_large_whole_floats_are_whole_numbers(engine, started, tmp_path):
     line = fw.Linear(0, 13 * 10**6)

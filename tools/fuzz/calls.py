@@ -49,6 +49,7 @@ from tools.fuzz.surveys import SPECS, use
 UNCALLED = {
     "Alphabet": "a protocol", "Mechanism": "a protocol", "Operator": "a protocol",
     "plots": "a module", "reports": "a module", "InvalidReports": "a warning",
+    "HonestReports": "a warning",
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "ExactAudit": "a result",
     "Estimate": "a result", "Step": "a result",
