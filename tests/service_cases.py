@@ -5,7 +5,7 @@ import importlib.util
 import json
 import secrets
 import struct
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +52,15 @@ def new_id():
 
 def sent(mechanism, report, report_id=None):
     return {"mechanism": mechanism, "report": report, "report_id": report_id or new_id()}
+
+
+def received(connection):
+    """Read on to the end of a connection; return what came."""
+    content = b""
+    with suppress(ConnectionError):
+        while some := connection.recv(1 << 16):
+            content += some
+    return content
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from service_cases import needs_serve
+from service_cases import needs_serve, received
 
 pytestmark = needs_serve
 START = b"GET / HTTP/1.1\r\nhost: x\r\n"
@@ -78,17 +78,6 @@ def kept(request):
         yield found
 
 
-def rest(one):
-    """Read on to the end of a connection; return what came."""
-    found = b""
-    try:
-        while some := one.recv(1 << 16):
-            found += some
-    except ConnectionError:
-        pass
-    return found
-
-
 def asked(address, *pieces):
     """Send pieces on a new connection, whether or not somebody takes them; return all answers."""
     with socket.create_connection(address, timeout=10) as one:
@@ -97,7 +86,7 @@ def asked(address, *pieces):
                 one.sendall(piece)
         except ConnectionError:
             pass
-        return rest(one)
+        return received(one)
 
 
 def statuses(answers):
@@ -137,7 +126,7 @@ def test_what_has_no_end_is_refused_and_hung_up_on(kept, kind):
     with socket.create_connection(address, timeout=10) as one:
         sending = threading.Thread(target=_send, args=(one, sent))
         sending.start()
-        answer = rest(one)
+        answer = received(one)
         sending.join(10)
     assert statuses(answer) == [status]
     assert b"connection: close" in answer
@@ -190,7 +179,7 @@ def test_requests_sent_ahead_are_answered_in_order_one_at_a_time(http):
         for size in (len(sent), 70_001):
             with socket.create_connection(address, timeout=20) as one:
                 threading.Thread(target=_send, args=(one, sent, size)).start()
-                answers = rest(one)
+                answers = received(one)
             found = [part.partition(b"\r\n\r\n")[2] for part in answers.split(b"HTTP/1.1 ")[1:]]
             assert found == expected
         assert app.most == 1
@@ -202,7 +191,7 @@ def test_requests_sent_ahead_are_answered_in_order_one_at_a_time(http):
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 for piece in (*pieces, START + CLOSING):
                     one.sendall(piece)
-                assert statuses(rest(one)) == [200] * 7
+                assert statuses(received(one)) == [200] * 7
 
 
 @pytest.mark.parametrize("http", CASES)
@@ -264,7 +253,7 @@ def test_expect_100_continue_is_answered_before_the_body_comes(http):
         )
         assert one.recv(1 << 16).startswith(b"HTTP/1.1 100")
         one.sendall(b"abc")
-        assert rest(one).endswith(b"3;")
+        assert received(one).endswith(b"3;")
 
 
 @pytest.mark.slow
@@ -278,14 +267,14 @@ def test_a_body_that_never_comes_is_refused_and_an_answer_that_nobody_reads_is_d
         early.sendall(POST.replace(b"/ ", b"/early ") + b"content-length: 9\r\n\r\n")
         deaf = stack.enter_context(socket.create_connection(address, timeout=10))
         deaf.sendall(WHOLE.replace(b"/ ", b"/large "))
-        assert statuses(rest(silent)) == [408]
-        assert statuses(rest(early)) == [200]
+        assert statuses(received(silent)) == [408]
+        assert statuses(received(early)) == [200]
         deadline = time.monotonic() + 10
         while server.server_state.connections and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not server.server_state.connections
         assert (app.under_way, app.gone) == (0, 1)
-        assert len(rest(deaf)) < 32 << 20
+        assert len(received(deaf)) < 32 << 20
 
 
 @pytest.mark.parametrize("http", CASES)
@@ -299,5 +288,5 @@ def test_more_connections_than_there_may_be_are_told_to_come_again(http):
         assert statuses(answer) == [503]
         assert b"retry-after: 1\r\n" in answer
         kept[0].sendall(START + CLOSING)
-        assert statuses(rest(kept[0])) == [200]
+        assert statuses(received(kept[0])) == [200]
         assert statuses(asked(address, START + CLOSING)) == [200]

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from service_cases import needs_serve
+from service_cases import needs_serve, received
 
 pytestmark = needs_serve
 
@@ -48,17 +48,6 @@ def connected(stack, address):
     return stack.enter_context(socket.create_connection(address, timeout=10))
 
 
-def hung_up(one):
-    """Read on to the end of a connection; return what came."""
-    found = b""
-    try:
-        while some := one.recv(1 << 16):
-            found += some
-    except ConnectionError:
-        pass
-    return found
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("http", ["httptools", "h11"])
 def test_heads_that_never_end_are_hung_up_on_and_requests_are_answered(http):
@@ -87,8 +76,8 @@ def test_heads_that_never_end_are_hung_up_on_and_requests_are_answered(http):
             time.sleep(0.1)
         assert gone
         for one in (silent, *halves):
-            assert b"200" not in hung_up(one)
+            assert b"200" not in received(one)
         assert time.monotonic() - begun < SECONDS + 6
         busy.sendall(WHOLE)
         assert busy.recv(1 << 16).endswith(b"ok")
-        assert hung_up(slow).endswith(b"ok")  # a request under way is not cut off
+        assert received(slow).endswith(b"ok")  # a request under way is not cut off
