@@ -14,7 +14,7 @@ from freewill.experiments.mixtures import MIXTURES, settings
 from freewill.experiments.results import Row, Store
 from freewill.mechanisms import shokri
 
-DRAWS_AND_ANSWERS = "beff45b59776"
+DRAWS_AND_ANSWERS = "7741254ab056"
 SOLVED = {
     "max-entropy": "22fab688ef30",
     "centre": "cdeb876b080f",

@@ -13,7 +13,7 @@ from freewill.metrics import emd
 from freewill.types import FloatArray
 
 _PEOPLE = 200
-_DIGITS = 6
+_DIGITS = 4
 """Decimals of estimates: machines and libraries of linear algebra differ in later ones."""
 
 
