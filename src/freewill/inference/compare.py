@@ -23,8 +23,8 @@ from freewill.inference.functionals import (
     weights_of,
 )
 from freewill.inference.information import Shape, several_people
-from freewill.inference.intervals import Intervals, intervals_from, reach_of
-from freewill.inference.one_step import OneStep, one_step_from
+from freewill.inference.intervals import intervals_of, reach_of
+from freewill.inference.one_step import OneStep
 from freewill.inference.same_people import Body, refuse_shared
 from freewill.inference.tails import written
 from freewill.inference.work import Work
@@ -114,7 +114,6 @@ class Comparison:
         return "\n".join([self.verdict, apart, head, *lines, *advice])
 
 
-@one_blas_thread
 def compare(
     one: Evidence,
     other: Evidence,
@@ -150,6 +149,21 @@ def compare(
       yes  -0.1298  (-0.2236 to -0.03592)
       no   +0.1298  (+0.03592 to +0.2236)
     """
+    return compare_of(OneStep(one, None), OneStep(other, None), of, level, joint, on_step, equal)
+
+
+@one_blas_thread
+def compare_of(
+    first: OneStep,
+    second: OneStep,
+    of: Any = None,
+    level: float = 0.95,
+    joint: bool = False,
+    on_step: OnStep | None = None,
+    equal: bool = False,
+) -> Comparison:
+    """Return how two fits differ (`compare`)."""
+    one, other = first.evidence, second.evidence
     for name, evidence in (("one", one), ("other", other)):
         several_people(evidence, f"compare, for {name},")
     if one.alphabet != other.alphabet:
@@ -170,9 +184,10 @@ def compare(
     if not equal:
         refuse_shared(Body(one, "one"), Body(other, "other"), "equal=True")
     rest = solves_of(one.alphabet) + _TRANSPORT * transports_on(one.alphabet)
-    work.expect(2 * many + rest, maxima=3)
-    first = one_step_from(one, on_step=work.maximum(one))
-    second = one_step_from(other, on_step=work.maximum(other))
+    # And the maximum of both together.
+    work.expect(2 * many + rest, first.maxima + second.maxima + 1)
+    for fit in (first, second):
+        fit.solved_by(work)
     if isinstance(wanted, Quantiles):
         told = work.part(many), work.part(many)
         names, columns, few = _of_quantiles(first, second, wanted, level, bool(joint), told)
@@ -272,11 +287,10 @@ def _of_quantiles(
     """
     each = math.sqrt(level) if joint else level
 
-    def alone(body: OneStep, on_step: OnStep | None) -> Intervals:
-        alphabet = body.evidence.alphabet
-        return intervals_from(lambda _: body, alphabet, wanted, each, joint, on_step)
-
-    first, second = map(alone, (one, other), on_steps)
+    first, second = (
+        intervals_of(fit, wanted, each, joint, on_step)
+        for fit, on_step in zip((one, other), on_steps, strict=True)
+    )
     add = np.add if joint else np.hypot
     difference = np.atleast_1d(second.point - first.point)
     low = difference - add(second.point - second.low, first.high - first.point)

@@ -1,6 +1,5 @@
 """Intervals for anything one may ask of theta, one by one or all together."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,8 +21,8 @@ from freewill.inference.functionals import (
     checked_level,
     weights_of,
 )
-from freewill.inference.information import several_people
-from freewill.inference.one_step import OneStep, one_step_from
+from freewill.inference.information import Information, several_people
+from freewill.inference.one_step import OneStep
 from freewill.inference.work import Work
 from freewill.solvers import OnStep
 from freewill.solvers.threads import one_blas_thread
@@ -87,7 +86,6 @@ class Intervals:
         return frame({"of": list(self.of), **self.columns()}, backend)
 
 
-@one_blas_thread
 def intervals(
     evidence: Evidence,
     of: Any = None,
@@ -101,9 +99,9 @@ def intervals(
     `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
     something of `fw.functionals`. With `joint` the band holds all of them at once. `start` is an
     estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend on
-    it. `on_step` is called with a `Step` (number,
-    gap, log_likelihood, share of the work done) after each one to the maximum, then after each
-    solve of a functional; up to 1,024 values one solve is for all.
+    it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
+    after each one to the maximum, then after each solve of a functional; up to 1,024 values one
+    solve is for all. To ask several questions of the same evidence, ask `fw.fit(evidence)`.
 
     The centre is the one-step efficient estimator h'theta_1 (see `one_step`), whose standard error
     is sqrt(h'C h / n). With z the normal quantile and s the skewness of the estimate, the interval
@@ -119,78 +117,45 @@ def intervals(
       yes  0.7164  (0.6501 to 0.7821)
       no   0.2836  (0.2179 to 0.3499)
     """
-    several_people(evidence, "intervals")
-
-    def maximum(work: Work) -> OneStep:
-        on_step = work.maximum(evidence) if start is None else None
-        return one_step_from(evidence, start, on_step)
-
-    alphabet, maxima = evidence.alphabet, int(start is None)
-    return intervals_from(maximum, alphabet, of, level, joint, on_step, maxima)
+    return intervals_of(OneStep(evidence, start), of, level, joint, on_step)
 
 
 @one_blas_thread
-def intervals_and_band(
-    evidence: Evidence, level: float = 0.95, start: Start | None = None
-) -> tuple[Intervals, Intervals]:
-    """Return the intervals of all shares one by one, and the band that holds all of them at once.
-
-    As two calls of `intervals` do, from one pass over the reports.
-
-    >>> import freewill as fw
-    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
-    >>> alone, band = intervals_and_band(fw.collect([(coin, [0, 1], [600, 400])]))
-    >>> alone.joint, band.joint, bool((band.high >= alone.high).all())
-    (False, True, True)
-    """
-    several_people(evidence, "intervals")
-    estimator, level = one_step_from(evidence, start), checked_level(level)
-    weights, work = weights_of(None, evidence.alphabet), Work(None)
-    alone, band = (_intervals(estimator, weights, level, joint, work) for joint in (False, True))
-    return alone, band
-
-
-def intervals_from(
-    estimator: Callable[[Work], OneStep],
-    alphabet: Alphabet,
-    of: Any,
-    level: float,
-    joint: bool,
-    on_step: OnStep | None,
-    maxima: int = 0,
+def intervals_of(
+    fit: OneStep,
+    of: Any = None,
+    level: float = 0.95,
+    joint: bool = False,
+    on_step: OnStep | None = None,
 ) -> Intervals:
-    """Return intervals about an estimator, which is made once what was asked for is checked.
-
-    It is told of the work, of which it may make so many maxima.
-    """
-    level = checked_level(level)
+    """Return the `intervals` of a fit, whose maximum is found once what is asked for is checked."""
+    several_people(fit.evidence, "intervals")
+    level, alphabet = checked_level(level), fit.evidence.alphabet
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
     wanted, work = asked(of), Work(on_step)
     by_cdf = isinstance(wanted, Quantiles)
     weights = cdf().on(alphabet) if by_cdf else weights_of(wanted, alphabet)
     # Bands solve twice for each.
-    work.expect((1 + joint) * len(weights.rows), maxima)
-    found = _intervals(estimator(work), weights, level, joint, work)
+    work.expect((1 + joint) * len(weights.rows), fit.maxima)
+    found = _intervals(fit.solved_by(work), weights, level, joint, work)
     if isinstance(wanted, Quantiles):
         return quantiles_of(found, wanted)
     return single(found) if weights.single and not joint else found
 
 
-def _intervals(
-    estimator: OneStep, weights: Weights, level: float, joint: bool, work: Work
-) -> Intervals:
+def _intervals(fit: OneStep, weights: Weights, level: float, joint: bool, work: Work) -> Intervals:
     """Return intervals for rows of weights."""
-    evidence, told = estimator.evidence, estimator.information
+    evidence, told = fit.evidence, fit.information
     rows = weights.rows
     influences = told.influences(rows, work.solved)
     variances = told.variances_of(rows, influences)
     errors = np.sqrt(variances / evidence.people)
     skewness, effective_people = told.shape(rows, influences)
-    centres = estimator.values(rows, influences)
+    centres = fit.values(rows, influences)
     critical = float(ndtri((1 + level) / 2))
     if joint:
-        critical = _joint(estimator, weights, influences, skewness, level, work)
+        critical = _joint(fit, weights, influences, skewness, level, work)
     reach = reach_of(critical, skewness)
     below = np.maximum(reach[0] * errors, 0)
     above = np.maximum(reach[1] * errors, 0)
@@ -228,7 +193,7 @@ def reach_of(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatA
 
 
 def _joint(
-    estimator: OneStep,
+    fit: OneStep,
     weights: Weights,
     influences: FloatArray,
     skewness: FloatArray,
@@ -244,22 +209,26 @@ def _joint(
     asks for fewer; to the other side the interval is longer by as much as it would ask for more.
     """
     rows = weights.rows
-    variances = estimator.information.variances_of(rows, influences)
+    variances = fit.information.variances_of(rows, influences)
     known = np.isfinite(variances) & (variances > 0)
     alone = float(ndtri((1 + level) / 2))
     if not known.any():
         return alone
     rows, skewed = rows[known], skewness[known]
     scaled = rows / np.sqrt(variances[known])[:, None]
-    matrix = scaled @ estimator.information_at(_FAINT).influences(scaled, work.solved).T
+    matrix = scaled @ fit.once(_faint).influences(scaled, work.solved).T
     draws = draws_of(matrix)
-    mode = rows @ estimator.mode
+    mode = rows @ fit.mode
     least, most = weights.least[known], weights.most[known]
     room = 1e-9 * np.maximum(most - least, 1e-300)
     # An estimate that is too high leaves its interval below, and the other way round.
     down = np.where(mode >= most - room, 0.0, asked_of(draws, np.maximum(skewed, 0)))
     up = np.where(mode <= least + room, 0.0, asked_of(-draws, np.maximum(-skewed, 0)))
     return max(alone, float(np.quantile(np.maximum(down, up).max(axis=1), level)))
+
+
+def _faint(fit: OneStep) -> Information:
+    return fit.information_at(_FAINT)
 
 
 def quantiles_of(found: Intervals, wanted: Quantiles) -> Intervals:
@@ -324,10 +293,10 @@ def advice_on(
 ) -> str:
     """Say which functionals are hardly known, what is known better, and what rests on few."""
     few = advice_on_few(weights.names, effective_people, people)
-    return f"{_faint(point, errors, weights.least, weights.better)} {few}".strip()
+    return f"{_hardly_known(point, errors, weights.least, weights.better)} {few}".strip()
 
 
-def _faint(point: FloatArray, errors: FloatArray, least: FloatArray, better: str) -> str:
+def _hardly_known(point: FloatArray, errors: FloatArray, least: FloatArray, better: str) -> str:
     """Say which of many functionals are hardly known, and what is known better."""
     if len(point) < 2:
         return ""

@@ -13,7 +13,7 @@ from freewill.inference.bands import band
 from freewill.inference.choice.bases import Basis
 from freewill.inference.choice.model import ChoiceModel, Inverse, softmax, with_constant
 from freewill.inference.functionals import Quantiles, asked, cdf, checked_level, weights_of
-from freewill.inference.information import Information, information_of
+from freewill.inference.information import Information, information_at
 from freewill.inference.intervals import Intervals, advice_on, quantiles_of, single
 from freewill.types import FloatArray
 
@@ -116,8 +116,6 @@ def joint_estimate(
     slope = np.concatenate([parts.theta_slope, parts.slope - (prior * coefficients).ravel()])
     moved = at + covariance @ slope
     covariance /= model.people
-    evidence = model.evidence
-    groups = [(one.mechanism, one.people / evidence.people, one.name) for one in evidence.groups]
     return JointEstimate(
         alphabet=model.evidence.alphabet,
         people=model.people,
@@ -126,7 +124,7 @@ def joint_estimate(
         theta=moved[:size],
         coefficients=coefficients + moved[size:].reshape(coefficients.shape),
         covariance=covariance,
-        information=information_of(evidence.alphabet, groups, parts.theta, evidence.people),
+        information=information_at(model.evidence, parts.theta),
     )
 
 
