@@ -64,8 +64,10 @@ def counted(monkeypatch):
         for module in modules:
             monkeypatch.setattr(module, attribute, counting)
 
-    one_step = import_module("freewill.inference.one_step")  # of which the function hides the name
-    count("maxima", [one_step], "gibu")
+    gibu, one_step = (  # modules, whose names those of their functions hide
+        import_module(f"freewill.{name}") for name in ("estimators.gibu", "inference.one_step")
+    )
+    count("maxima", [gibu], "_attempt")
     count("inverses", [covariance, crowds], "inverse_on_simplex")
     count("gradients", [one_step], "slope_at")
     return counts

@@ -46,9 +46,7 @@ def check_assumptions(
     names: Collection[str] | None = None,
     on_check: Callable[[float, str], None] | None = None,
 ) -> dict[str, Verdict]:
-    """Check all that an estimate assumes, or what is named of `CHECKS`: a verdict for each.
-
-    `on_check` is called before each check with the share of them that is done and its name.
+    """Check all that an estimate of evidence assumes, as `verdicts_of` does for a fit.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -69,7 +67,12 @@ def verdicts_of(
     names: Collection[str] | None = None,
     on_check: Callable[[float, str], None] | None = None,
 ) -> dict[str, Verdict]:
-    """Check all that a fit assumes, or what is named (`check_assumptions`)."""
+    """Check all that an estimate assumes, or what is named of `CHECKS`: a verdict for each.
+
+    "free choice" is the verdict of `fw.check_choice`, "laws" that of `fw.check_fit` (where the
+    choice is not free, given who chooses what). `on_check` is called before each check with the
+    share of them that is done and its name.
+    """
     several_people(fit.evidence, "check_assumptions")
     level = checked_level(level)
     names = list(CHECKS if names is None else names)

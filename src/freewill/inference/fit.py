@@ -1,18 +1,18 @@
 """One fit, many questions: evidence, its estimate, and what is computed once from both."""
 
-from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from freewill.estimators.estimate import Estimate, Start
+from freewill.estimators.gibu import gibu
 from freewill.estimators.methods import Method
 from freewill.evidence import Evidence, checked_evidence
-from freewill.inference.checks import Verdict, verdicts_of
+from freewill.inference.checks import verdicts_of
 from freewill.inference.choice.aware import ChoiceAwareEstimate, choice_aware
-from freewill.inference.compare import Comparison, compare_of
+from freewill.inference.compare import compare_of
 from freewill.inference.groups import names_of
-from freewill.inference.intervals import Intervals, intervals_of
+from freewill.inference.intervals import intervals_of
 from freewill.inference.one_step import OneStep, one_step_of
 from freewill.inference.planning.plan import Plan, plan
 from freewill.inference.smoothing.smooth import SmoothEstimate, smooth
@@ -39,42 +39,10 @@ class Fit(OneStep):
         """The estimate: by maximum likelihood, unless another method was asked for."""
         return self.maximum if self.method == _MAXIMUM else self.method.run(self.evidence)
 
-    def intervals(
-        self,
-        of: Any = None,
-        level: float = 0.95,
-        joint: bool = False,
-        on_step: OnStep | None = None,
-    ) -> Intervals:
-        """Return confidence intervals for functionals of theta, as `fw.intervals` does."""
-        return intervals_of(self, of, level, joint, on_step)
-
-    def checks(
-        self,
-        level: float = 0.95,
-        names: Collection[str] | None = None,
-        on_check: Callable[[float, str], None] | None = None,
-    ) -> dict[str, Verdict]:
-        """Check all that an estimate assumes, or what is named: a verdict for each.
-
-        `free choice` is the verdict of `fw.check_choice`, `laws` that of `fw.check_fit` (where the
-        choice is not free, given who chooses what). `on_check` is called before each check with the
-        share of them that is done and its name.
-        """
-        return verdicts_of(self, level, names, on_check)
-
-    def compare(
-        self,
-        other: OneStep | Evidence,
-        of: Any = None,
-        level: float = 0.95,
-        joint: bool = False,
-        on_step: OnStep | None = None,
-        equal: bool = False,
-    ) -> Comparison:
-        """Return how another fit, or other evidence, differs from this one (`fw.compare`)."""
-        second = other if isinstance(other, OneStep) else OneStep(other, None)
-        return compare_of(self, second, of, level, joint, on_step, equal)
+    intervals = intervals_of
+    checks = verdicts_of
+    compare = compare_of
+    one_step = one_step_of
 
     def plan(self, people: Any = None, target: float | None = None, of: Any = None) -> Plan:
         """Predict the errors of the next survey (`fw.plan`), were people and choices as in this.
@@ -89,10 +57,6 @@ class Fit(OneStep):
             names = [f"{number}. {name}" for number, name in enumerate(names, start=1)]
         survey = Survey(evidence.alphabet, dict(zip(names, evidence.mechanisms, strict=True)))
         return plan(survey, shares, self.estimate, people, target, of)
-
-    def one_step(self, on_step: OnStep | None = None) -> Estimate:
-        """Return the efficient estimate of theta (`fw.one_step`)."""
-        return one_step_of(self, on_step)
 
     def smooth(self, **options: Any) -> SmoothEstimate:
         """Return the smooth estimate of the same evidence; options are those of `fw.smooth`."""
@@ -155,7 +119,7 @@ def fit(
     """
     made = Fit(checked_evidence(evidence, "fit"), start, Method.parse(method))
     if made.method == _MAXIMUM:
-        made.solve(on_step)
+        vars(made)["maximum"] = gibu(evidence, start=start, on_step=on_step)
     else:
         vars(made)["estimate"] = made.method.run(evidence, on_step)
     return made

@@ -22,7 +22,7 @@ from freewill.inference.functionals import (
     weights_of,
 )
 from freewill.inference.information import Information, several_people
-from freewill.inference.one_step import OneStep
+from freewill.inference.one_step import Estimated, OneStep
 from freewill.inference.work import Work
 from freewill.solvers import OnStep
 from freewill.solvers.threads import one_blas_thread
@@ -128,7 +128,12 @@ def intervals_of(
     joint: bool = False,
     on_step: OnStep | None = None,
 ) -> Intervals:
-    """Return the `intervals` of a fit, whose maximum is found once what is asked for is checked."""
+    """Return confidence intervals for functionals of theta, as `fw.intervals` does.
+
+    `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
+    something of `fw.functionals`: every value's share by default. With `joint` the band holds all
+    of them at once. `on_step` is told how far the work has come.
+    """
     several_people(fit.evidence, "intervals")
     level, alphabet = checked_level(level), fit.evidence.alphabet
     if not isinstance(joint, bool | np.bool_):
@@ -146,22 +151,17 @@ def intervals_of(
 
 def _intervals(fit: OneStep, weights: Weights, level: float, joint: bool, work: Work) -> Intervals:
     """Return intervals for rows of weights."""
-    evidence, told = fit.evidence, fit.information
-    rows = weights.rows
-    influences = told.influences(rows, work.solved)
-    variances = told.variances_of(rows, influences)
-    errors = np.sqrt(variances / evidence.people)
-    skewness, effective_people = told.shape(rows, influences)
-    centres = fit.values(rows, influences)
+    evidence, found = fit.evidence, fit.estimated(weights.rows, work.solved)
+    errors, (skewness, effective_people) = found.errors, found.shape
     critical = float(ndtri((1 + level) / 2))
     if joint:
-        critical = _joint(fit, weights, influences, skewness, level, work)
+        critical = _joint(fit, weights, found, level, work)
     reach = reach_of(critical, skewness)
     below = np.maximum(reach[0] * errors, 0)
     above = np.maximum(reach[1] * errors, 0)
     least, most = weights.least, weights.most
     # From within what can be: a centre beyond it would leave an interval without length.
-    point = np.clip(centres, least, most)
+    point = np.clip(found.values, least, most)
     with np.errstate(invalid="ignore"):
         low = np.where(np.isinf(errors), least, np.maximum(point - below, least))
         high = np.where(np.isinf(errors), most, np.minimum(point + above, most))
@@ -192,14 +192,7 @@ def reach_of(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatA
     return critical + term * np.maximum(-skewness, 0), critical + term * np.maximum(skewness, 0)
 
 
-def _joint(
-    fit: OneStep,
-    weights: Weights,
-    influences: FloatArray,
-    skewness: FloatArray,
-    level: float,
-    work: Work,
-) -> float:
+def _joint(fit: OneStep, weights: Weights, found: Estimated, level: float, work: Work) -> float:
     """Return the number of standard errors with which all intervals hold at once.
 
     From draws of N(0, C), C at a theta that is hardly pulled: each asks for a number of standard
@@ -208,14 +201,12 @@ def _joint(
     side. A skewed estimate that is far off to its long side has a larger standard error there, and
     asks for fewer; to the other side the interval is longer by as much as it would ask for more.
     """
-    rows = weights.rows
-    variances = fit.information.variances_of(rows, influences)
-    known = np.isfinite(variances) & (variances > 0)
+    known = np.isfinite(found.variances) & (found.variances > 0)
     alone = float(ndtri((1 + level) / 2))
     if not known.any():
         return alone
-    rows, skewed = rows[known], skewness[known]
-    scaled = rows / np.sqrt(variances[known])[:, None]
+    rows, skewed = found.rows[known], found.shape.skewness[known]
+    scaled = rows / np.sqrt(found.variances[known])[:, None]
     matrix = scaled @ fit.once(_faint).influences(scaled, work.solved).T
     draws = draws_of(matrix)
     mode = rows @ fit.mode

@@ -19,9 +19,11 @@ from freewill.estimators.estimate import (
 )
 from freewill.estimators.identifiability import unresolved_directions
 from freewill.evidence import Evidence
+from freewill.inference.covariance import OnRow
 from freewill.inference.information import (
     PULL,
     Information,
+    Shape,
     information_at,
     pulled,
     several_people,
@@ -59,15 +61,11 @@ class OneStep:
         """How many maxima are still to be found, 1 or 0; none from a start, which is near."""
         return int(self.start is None and "maximum" not in vars(self))
 
-    def solve(self, on_step: OnStep | None) -> Self:
-        """Find the maximum now, unless it is known, and tell `on_step` of the steps to it."""
-        if "maximum" not in vars(self):
-            vars(self)["maximum"] = gibu(self.evidence, start=self.start, on_step=on_step)
-        return self
-
     def solved_by(self, work: Work) -> Self:
-        """Find the maximum now, as a part of the work that expects `maxima`."""
-        return self.solve(work.maximum(self.evidence)) if self.maxima else self
+        """Find the maximum now, and tell of the steps to it, as a part of work with `maxima`."""
+        if self.maxima:
+            vars(self)["maximum"] = gibu(self.evidence, on_step=work.maximum(self.evidence))
+        return self
 
     @property
     def mode(self) -> FloatArray:
@@ -76,14 +74,10 @@ class OneStep:
 
     def once(self, compute: Callable[["OneStep"], T]) -> T:
         """Return what a function computes from this, and compute it once."""
-        if compute not in self._computed:
-            self._computed[compute] = compute(self)
-        found: T = self._computed[compute]
-        return found
-
-    @cached_property
-    def _computed(self) -> dict[Callable[["OneStep"], Any], Any]:
-        return {}
+        computed: dict[Any, T] = vars(self).setdefault("_computed", {})
+        if compute not in computed:
+            computed[compute] = compute(self)
+        return computed[compute]
 
     @cached_property
     def information(self) -> Information:
@@ -99,14 +93,36 @@ class OneStep:
         """Gradient g at theta_w, one number a value."""
         return slope_at(self.evidence, self.information.theta)
 
-    def values(self, rows: FloatArray, influences: FloatArray) -> FloatArray:
-        """Return h'theta_1 for rows h, from their influences C h."""
-        # C 1 = 0: what is added to g for all values alike changes nothing but rounding.
-        change = self.slope - 1
+    def estimated(self, rows: FloatArray, on_row: OnRow | None = None) -> "Estimated":
+        """Return h'theta_1 for rows h, with their errors."""
+        information = self.information
+        influences = information.influences(rows, on_row)
         known = np.isfinite(influences).all(axis=1)
-        found = rows @ self.information.theta
-        found[known] += influences[known] @ change
-        return np.asarray(found)
+        values = np.asarray(rows @ information.theta)
+        # C 1 = 0: what is added to g for all values alike changes nothing but rounding.
+        values[known] += influences[known] @ (self.slope - 1)
+        variances = information.variances_of(rows, influences)
+        shape = information.shape(rows, influences)
+        return Estimated(rows, influences, values, variances, shape, information.people)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """Functionals h'theta_1 of one fit, a row h each."""
+
+    rows: FloatArray
+    influences: FloatArray
+    """C h."""
+    values: FloatArray
+    variances: FloatArray
+    """For one person; infinite where the reports tell nothing."""
+    shape: Shape
+    people: int
+
+    @property
+    def errors(self) -> FloatArray:
+        """Standard errors."""
+        return np.asarray(np.sqrt(self.variances / self.people))
 
 
 def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
@@ -141,7 +157,7 @@ def one_step(
 
 @one_blas_thread
 def one_step_of(fit: OneStep, on_step: OnStep | None = None) -> Estimate:
-    """Return the efficient estimate of theta (`one_step`) of a fit."""
+    """Return the efficient estimate of theta of a fit, as `fw.one_step` does."""
     started, evidence = perf_counter(), fit.evidence
     several_people(evidence, "one_step")
     work = Work(on_step)
