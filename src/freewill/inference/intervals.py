@@ -1,5 +1,6 @@
 """Intervals for anything one may ask of theta, one by one or all together."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -135,27 +136,47 @@ def intervals_of(
     of them at once. `on_step` is told how far the work has come.
     """
     several_people(fit.evidence, "intervals")
-    level, alphabet = checked_level(level), fit.evidence.alphabet
+    work = Work(on_step)
+
+    def answer(weights: Weights, level: float) -> Intervals:
+        # Bands solve twice for each.
+        work.expect((1 + joint) * len(weights.rows), fit.maxima)
+        found = fit.solved_by(work).estimated(weights.rows, work.solved)
+        critical = _joint(fit, weights, found, level, work) if joint else None
+        return intervals_about(fit.information, weights, found, level, critical)
+
+    return answered(of, fit.evidence.alphabet, level, joint, answer)
+
+
+def answered(
+    of: Any,
+    alphabet: Alphabet,
+    level: float,
+    joint: bool,
+    answer: Callable[[Weights, float], Intervals],
+) -> Intervals:
+    """Return intervals by a function that makes them for weights at a level; both are checked."""
+    level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
-    wanted, work = asked(of), Work(on_step)
-    by_cdf = isinstance(wanted, Quantiles)
-    weights = cdf().on(alphabet) if by_cdf else weights_of(wanted, alphabet)
-    # Bands solve twice for each.
-    work.expect((1 + joint) * len(weights.rows), fit.maxima)
-    found = _intervals(fit.solved_by(work), weights, level, joint, work)
+    wanted = asked(of)
     if isinstance(wanted, Quantiles):
-        return quantiles_of(found, wanted)
+        return quantiles_of(answer(cdf().on(alphabet), level), wanted)
+    weights = weights_of(wanted, alphabet)
+    found = answer(weights, level)
     return single(found) if weights.single and not joint else found
 
 
-def _intervals(fit: OneStep, weights: Weights, level: float, joint: bool, work: Work) -> Intervals:
-    """Return intervals for rows of weights."""
-    evidence, found = fit.evidence, fit.estimated(weights.rows, work.solved)
-    errors, (skewness, effective_people) = found.errors, found.shape
-    critical = float(ndtri((1 + level) / 2))
-    if joint:
-        critical = _joint(fit, weights, found, level, work)
+def intervals_about(
+    information: Information,
+    weights: Weights,
+    found: Estimated,
+    level: float,
+    critical: float | None,
+) -> Intervals:
+    """Return intervals about estimates: one by one, or a band of so many standard errors."""
+    joint, errors, (skewness, effective_people) = critical is not None, found.errors, found.shape
+    critical = float(ndtri((1 + level) / 2)) if critical is None else critical
     reach = reach_of(critical, skewness)
     below = np.maximum(reach[0] * errors, 0)
     above = np.maximum(reach[1] * errors, 0)
@@ -174,10 +195,10 @@ def _intervals(fit: OneStep, weights: Weights, level: float, joint: bool, work: 
         level=level,
         joint=joint,
         critical=critical,
-        people=evidence.people,
-        alphabet=evidence.alphabet,
+        people=information.people,
+        alphabet=information.alphabet,
         effective_people=effective_people,
-        advice=advice_on(weights, point, errors, effective_people, evidence.people),
+        advice=advice_on(weights, point, errors, effective_people, information.people),
     )
 
 
