@@ -105,7 +105,7 @@ def p_values(scores: _Scores, place: int) -> dict[str, float]:
     }
     found["first 4 principal functions"] = float(chi2.sf(np.sum((squares / roots)[:4]), 4))
     for degree in (1, 2, 3):
-        rows = polynomials(scores.theta, scores.evidence.alphabet, degree)
+        rows = polynomials(scores.fit.mode, scores.fit.evidence.alphabet, degree)
         (found[f"polynomials to degree {degree}"],) = _unweighted(*scores.along(place, rows))
     ladder = [found[f"polynomials to degree {degree}"] for degree in (1, 2, 3)]
     found["the three of these, combined"] = combined(ladder)
@@ -122,7 +122,7 @@ def tried(job: tuple[Case, int]) -> dict[str, dict[str, bool]]:
     found: dict[str, dict[str, bool]] = {}
     for kind in KINDS:
         evidence = drawn(case, kind, seed)
-        scores = _Scores.of(evidence, fw.gibu(evidence).theta)
+        scores = _Scores.of(fw.fit(evidence))
         groups = [p_values(scores, place) for place in range(len(evidence.groups))]
         limit = (1 - LEVEL) / len(groups)
         for way in groups[0]:

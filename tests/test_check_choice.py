@@ -36,8 +36,8 @@ def test_scores_are_those_of_the_formula():
     """S = U - n_m K_m C (g - 1) and V = n_m (K_m - s_m K_m C K_m), by dense sums over outputs."""
     mechanisms = MIXED[:2]
     evidence = reports(mechanisms, [BELL, BELL[::-1]], 500, 1)
-    scores = _Scores.of(evidence, fw.gibu(evidence).theta)
-    theta, people = pulled(scores.theta, evidence.people), evidence.people
+    scores = _Scores.of(fw.fit(evidence))
+    theta, people = pulled(scores.fit.mode, evidence.people), evidence.people
     informations, sums = [], []
     for group in evidence.groups:
         law = group.mechanism.law()

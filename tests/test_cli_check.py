@@ -152,7 +152,7 @@ def test_levels_that_are_none(bodies, level):
 def test_another_check_is_one_line(bodies, monkeypatch):
     left = {f"left {n}": "too small" for n in range(7)}
     broken = module.Verdict(False, "the client is broken", {"p_value": 0.01, "left_out": left})
-    monkeypatch.setitem(module.CHECKS, "moods", lambda examined: broken)
+    monkeypatch.setitem(module.CHECKS, "moods", lambda fit, level: broken)
     result = run("check", bodies["free"], code=1)
     last = result.stdout.splitlines()[-1]
     assert last.startswith(
@@ -184,7 +184,7 @@ def test_laws_are_not_told_apart_where_the_choice_law_is_too_large(bodies, monke
     def refuse(*_, **__):
         raise fw.ParameterError("too large.")
 
-    monkeypatch.setattr(module, "fit_beside_choice", refuse)
+    monkeypatch.setattr(module, "beside_choice_of", refuse)
     word, told = lines(run("check", bodies["step"], code=1))["laws"]
     assert word == "-"
     assert "cannot be told apart from a choice that depends on the value: too large" in told

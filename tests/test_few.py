@@ -9,7 +9,6 @@ from cli_cases import run, run_json
 from freewill.experiments.mixtures import MIXTURES, settings
 from freewill.inference.few import FEW, SHARE
 from freewill.inference.information import information_of
-from freewill.inference.intervals import intervals_and_band
 from freewill.reports import save_evidence
 from freewill.service.sureness import looked_at
 
@@ -103,7 +102,7 @@ def test_bits_and_forgeries_and_choice_laws_and_quantiles_and_comparisons_tell_i
         assert comparison.advice.startswith("In the other: ")
         assert comparison.advice in str(comparison)
         assert not fw.compare(calm, calm, of, equal=True).advice
-    alone, band = intervals_and_band(evidence)
+    alone, band = (fw.fit(evidence).intervals(joint=joint) for joint in (False, True))
     assert WARNED in alone.advice
     assert WARNED in band.advice
 
@@ -127,7 +126,7 @@ def test_the_command_line_tells_it_on_stderr_and_in_json(tmp_path):
 def test_the_collector_and_the_notebook_tell_it():
     evidence = evidence_of("50,000 k-RR 1, 20 k-RR 8: mean")
     estimate = fw.gibu(evidence)
-    assert WARNED in looked_at(evidence, estimate)["advice on intervals"]
+    assert WARNED in looked_at(fw.fit(evidence))["advice on intervals"]
     assert WARNED in estimate._repr_html_()
 
 

@@ -50,7 +50,7 @@ def test_the_dashboard_says_what_the_command_line_says(name, seed, tmp_path):
     evidence = fw.collect(list(zip(mechanisms, reports, strict=True)))
     path = tmp_path / "evidence.parquet"
     save_evidence(evidence, path)
-    told = json.loads(json_bytes(looked_at(evidence, fw.gibu(evidence))))["checks"]
+    told = json.loads(json_bytes(looked_at(fw.fit(evidence))))["checks"]
     fails = people < FEW or any(one["holds"] is False for one in told.values())
     shown = run_json("check", path, code=int(fails))["checks"]
     assert told["free choice"] == shown["free_choice"]
@@ -67,7 +67,7 @@ def test_no_honest_client_is_blamed_for_a_choice_by_the_value():
         reports = chosen((SHY, BOLD), 5000, seed, 0.4)
         evidence = fw.collect([(SHY, reports[0]), (BOLD, reports[1])])
         assert not fw.check_fit(evidence).holds
-        laws = looked_at(evidence, fw.gibu(evidence))["checks"]["laws"]
+        laws = looked_at(fw.fit(evidence))["checks"]["laws"]
         assert (laws["holds"], laws["given_choice"], laws["blamed"]) == (True, True, [])
         assert "given who chooses what" in laws["verdict"]
 
@@ -84,12 +84,12 @@ def test_laws_beside_a_choice_over_many_values_are_left_to_the_command_line(monk
     reports = chosen((SHY, BOLD), 5000, 1, 0.4)
     evidence = fw.collect([(SHY, reports[0]), (BOLD, reports[1])])
     monkeypatch.setattr(sureness, "_MOST_BESIDE", 17)
-    told = looked_at(evidence, fw.gibu(evidence))["checks"]
+    told = looked_at(fw.fit(evidence))["checks"]
     assert told["free choice"]["holds"] is False
     assert told["laws"] == {"holds": None, "verdict": sureness.CHOICE_BEYOND}
     free = chosen((SHY, BOLD), 3000, 1, 0.0)
     evidence = fw.collect([(SHY, free[0]), (BOLD, free[1])])
-    assert looked_at(evidence, fw.gibu(evidence))["checks"]["laws"]["holds"] is True
+    assert looked_at(fw.fit(evidence))["checks"]["laws"]["holds"] is True
 
 
 @needs_serve

@@ -58,9 +58,9 @@ def test_each_estimate_starts_from_the_last_one_and_is_made_once(path, monkeypat
 
     def watched(evidence, start=None):
         starts.append(start)
-        return fw.gibu(evidence, start=start)
+        return fw.fit(evidence, start=start)
 
-    monkeypatch.setattr("freewill.service.estimates.gibu", watched)
+    monkeypatch.setattr("freewill.service.estimates.fit", watched)
 
     async def work(client):
         rng = np.random.default_rng(1)
@@ -166,11 +166,11 @@ def test_of_many_values_intervals_and_checks_follow_the_estimate(path):
 def test_what_takes_long_stands_in_nobodys_way(path):
     started, go_on, looks = threading.Event(), threading.Event(), []
 
-    def slow(evidence, estimate, on_step=None):
-        looks.append(evidence.people)
+    def slow(fit, on_step=None):
+        looks.append(fit.evidence.people)
         started.set()
         assert go_on.wait(20)
-        return sureness.looked_at(evidence, estimate, on_step)
+        return sureness.looked_at(fit, on_step)
 
     async def work(client):
         client.made.estimates._later.look = slow
@@ -196,7 +196,7 @@ def test_what_takes_long_stands_in_nobodys_way(path):
 
 
 def test_what_cannot_be_looked_at_says_why_and_ends_nothing(path):
-    def broken(evidence, estimate, on_step=None):
+    def broken(fit, on_step=None):
         raise MemoryError("no room")
 
     async def work(client):
@@ -230,7 +230,7 @@ def test_reports_that_do_not_fit_in_memory_are_left_to_the_command_line(path, mo
 def test_an_end_does_not_wait_for_what_takes_long(path):
     started = threading.Event()
 
-    def endless(evidence, estimate, on_step=None):
+    def endless(fit, on_step=None):
         started.set()
         while True:
             time.sleep(0.01)

@@ -114,9 +114,9 @@ def test_a_plan_waits_for_intervals_that_are_being_made(path, monkeypatch):
     monkeypatch.setattr(sureness, "AT_ONCE", 99)
     ready = threading.Event()
 
-    def slow(evidence, estimate, on_step=None):
+    def slow(fit, on_step=None):
         assert ready.wait(20)
-        return sureness.looked_at(evidence, estimate, on_step)
+        return sureness.looked_at(fit, on_step)
 
     async def work(client):
         client.made.estimates._later.look = slow

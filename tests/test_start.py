@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.inference.intervals import intervals_and_band
 from freewill.inference.laws.beside_choice import fit_beside_choice
 
 DRAWS = 400
@@ -69,7 +68,7 @@ def test_nothing_depends_on_the_start(mechanisms, seed, people):
         error = np.where(np.isfinite(sure.standard_error), sure.standard_error, 1.0).max()
         for name, column in found.columns().items():
             same(column, sure.columns()[name], error)
-        same(intervals_and_band(evidence, start=start)[0].point, sure.point, error)
+        same(fw.fit(evidence, start=start).intervals().point, sure.point, error)
         same(fw.one_step(evidence, start).theta, fw.one_step(evidence).theta, error)
         same(fw.check_choice(evidence, start=start).p_value, choice.p_value, 0.02)
         same_chance(fw.check_fit(evidence, start=start).p_value, laws.p_value)

@@ -51,6 +51,7 @@ from freewill.guarantees import audit as audit
 from freewill.inference import ChoiceAwareEstimate as ChoiceAwareEstimate
 from freewill.inference import ChoiceCheck as ChoiceCheck
 from freewill.inference import Comparison as Comparison
+from freewill.inference import Fit as Fit
 from freewill.inference import FitCheck as FitCheck
 from freewill.inference import Functionals as Functionals
 from freewill.inference import HonestReports as HonestReports
@@ -65,6 +66,7 @@ from freewill.inference import check_choice as check_choice
 from freewill.inference import check_fit as check_fit
 from freewill.inference import choice_aware as choice_aware
 from freewill.inference import compare as compare
+from freewill.inference import fit as fit
 from freewill.inference import functionals as functionals
 from freewill.inference import information as information
 from freewill.inference import intervals as intervals

@@ -87,7 +87,7 @@ class Method:
         >>> Method.parse("[INV]M") == Method.parse("inversion-m") == Method("inversion", "M")
         True
         """
-        plain = text.lower().replace("_", "-")
+        plain = str(text).lower().replace("_", "-")
         found = _NAME.fullmatch(plain)
         if plain in cls.table or found is None:
             return cls(plain if plain in cls.table else text, **options)

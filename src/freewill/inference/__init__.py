@@ -4,6 +4,7 @@ from freewill.inference import functionals
 from freewill.inference.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.inference.choice.check import ChoiceCheck, check_choice
 from freewill.inference.compare import Comparison, compare
+from freewill.inference.fit import Fit, fit
 from freewill.inference.forged.beside_choice import HonestReports
 from freewill.inference.forged.robust import RobustEstimate, SetAside, robust
 from freewill.inference.functionals import Functionals, Quantiles
@@ -19,6 +20,7 @@ __all__ = [
     "ChoiceAwareEstimate",
     "ChoiceCheck",
     "Comparison",
+    "Fit",
     "FitCheck",
     "Functionals",
     "HonestReports",
@@ -35,6 +37,7 @@ __all__ = [
     "check_fit",
     "choice_aware",
     "compare",
+    "fit",
     "functionals",
     "information",
     "intervals",

@@ -2,22 +2,21 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from freewill.errors import FreewillError, printable, several
-from freewill.estimators import Estimate, gibu
 from freewill.estimators.estimate import Start
 from freewill.estimators.identifiability import in_words
 from freewill.evidence import Evidence
-from freewill.inference.choice.check import ChoiceCheck, check_choice
+from freewill.inference.choice.check import ChoiceCheck, choice_check_of
 from freewill.inference.functionals import checked_level
 from freewill.inference.groups import names_of
-from freewill.inference.information import information, pulled, several_people
-from freewill.inference.laws.beside_choice import fit_beside_choice
-from freewill.inference.laws.check import FitCheck, check_fit
+from freewill.inference.information import several_people
+from freewill.inference.laws.beside_choice import beside_choice_of
+from freewill.inference.laws.check import FitCheck, fit_check_of
+from freewill.inference.one_step import OneStep
 
 FEW = 300
 """People below whom shares are unsure, and tests find little."""
@@ -40,40 +39,6 @@ class Verdict:
         return {"holds": self.holds, "verdict": self.text, **self.details}
 
 
-@dataclass(frozen=True)
-class Examined:
-    """Evidence under examination: what several checks begin with is worked out once."""
-
-    evidence: Evidence
-    level: float = 0.95
-    start: Start | None = None
-
-    @cached_property
-    def estimate(self) -> Estimate:
-        """The most likely distribution."""
-        return gibu(self.evidence, start=self.start)
-
-    @cached_property
-    def choice(self) -> ChoiceCheck:
-        """The test of free choice."""
-        return check_choice(self.evidence, self.level, start=self.estimate)
-
-    @cached_property
-    def free(self) -> bool:
-        """Whether nothing speaks against free choice, or nothing can."""
-        try:
-            return self.choice.holds
-        except FreewillError:
-            return True
-
-    def verdict(self, name: str) -> Verdict:
-        """Make one of `CHECKS`; one that cannot be made says why."""
-        try:
-            return CHECKS[name](self)
-        except FreewillError as error:
-            return Verdict(None, str(error).rstrip("."))
-
-
 def check_assumptions(
     evidence: Evidence,
     level: float = 0.95,
@@ -81,9 +46,7 @@ def check_assumptions(
     names: Collection[str] | None = None,
     on_check: Callable[[float, str], None] | None = None,
 ) -> dict[str, Verdict]:
-    """Check all that an estimate assumes, or what is named of `CHECKS`: a verdict for each.
-
-    `on_check` is called before each check with the share of them that is done and its name.
+    """Check all that an estimate of evidence assumes, as `verdicts_of` does for a fit.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -95,31 +58,58 @@ def check_assumptions(
     laws: None
     information: None
     """
-    several_people(evidence, "check_assumptions")
-    examined = Examined(evidence, checked_level(level), start)
+    return verdicts_of(OneStep(evidence, start), level, names, on_check)
+
+
+def verdicts_of(
+    fit: OneStep,
+    level: float = 0.95,
+    names: Collection[str] | None = None,
+    on_check: Callable[[float, str], None] | None = None,
+) -> dict[str, Verdict]:
+    """Check all that an estimate assumes, or what is named of `CHECKS`: a verdict for each.
+
+    "free choice" is the verdict of `fw.check_choice`, "laws" that of `fw.check_fit` (where the
+    choice is not free, given who chooses what). `on_check` is called before each check with the
+    share of them that is done and its name.
+    """
+    several_people(fit.evidence, "check_assumptions")
+    level = checked_level(level)
     names = list(CHECKS if names is None else names)
     verdicts = {}
     for number, name in enumerate(names):
         if on_check is not None:
             on_check(number / len(names), name)
-        verdicts[name] = examined.verdict(name)
+        verdicts[name] = verdict_of(fit, name, level)
     return verdicts
 
 
-def people(examined: Examined) -> Verdict:
+def verdict_of(fit: OneStep, name: str, level: float = 0.95) -> Verdict:
+    """Make one of `CHECKS`; one that cannot be made says why."""
+    try:
+        return CHECKS[name](fit, level)
+    except FreewillError as error:
+        return Verdict(None, str(error).rstrip("."))
+
+
+def is_free(fit: OneStep, level: float = 0.95) -> bool:
+    """Say whether nothing speaks against free choice, or nothing can."""
+    return verdict_of(fit, "free choice", level).holds is not False
+
+
+def people(fit: OneStep, _: float) -> Verdict:
     """Say whether there are enough people for shares to mean something."""
-    many = examined.evidence.people
+    many = fit.evidence.people
     said = several(many, "person")
     enough = many >= FEW
     few = f"{said}: below {FEW} shares are unsure, and tests find little. Look at intervals"
     return Verdict(enough, said if enough else few, {"people": many})
 
 
-def identified(examined: Examined) -> Verdict:
+def identified(fit: OneStep, _: float) -> Verdict:
     """Say whether reports tell all of the distribution, were there enough of them."""
-    lost = examined.estimate.unresolved
-    sets = examined.estimate.confounded
-    among = f" among {in_words(sets, examined.evidence.alphabet)}" if sets else ""
+    lost, sets = fit.maximum.unresolved, fit.maximum.confounded
+    among = f" among {in_words(sets, fit.evidence.alphabet)}" if sets else ""
     text = (
         f"{several(lost, 'direction')} of the distribution{among} without a trace in the reports: "
         f"other distributions explain them as well"
@@ -129,21 +119,20 @@ def identified(examined: Examined) -> Verdict:
     return Verdict(not lost, text, {"unresolved": lost})
 
 
-def free_choice(examined: Examined) -> Verdict:
+def free_choice(fit: OneStep, level: float) -> Verdict:
     """Say whether people chose their mechanism without regard to their value."""
-    return tested(examined.choice)
+    return tested(choice_check_of(fit, level))
 
 
-def laws(examined: Examined) -> Verdict:
+def laws(fit: OneStep, level: float) -> Verdict:
     """Say whether reports fit their laws; where the choice is not free, given who chooses what.
 
     For then theta is the distribution of no group, and laws that are right seem to be wrong.
     """
-    evidence, level = examined.evidence, examined.level
-    if examined.free:
-        return tested(check_fit(evidence, level, start=examined.estimate))
+    if is_free(fit, level):
+        return tested(fit_check_of(fit, level))
     try:
-        found = fit_beside_choice(evidence, level, start=examined.estimate)
+        found = beside_choice_of(fit, level)
     except FreewillError as error:
         why = str(error).rstrip(".")
         text = f"cannot be told apart from a choice that depends on the value: {why}"
@@ -153,15 +142,14 @@ def laws(examined: Examined) -> Verdict:
     return Verdict(found.holds, found.verdict, details)
 
 
-def held(examined: Examined) -> Verdict:
+def held(fit: OneStep, _: float) -> Verdict:
     """Say how much of the information each group holds; it is told, and no failure.
 
     A group that alone determines the distribution cannot be contradicted: a wrong law or forged
     reports of it would not be noticed.
     """
-    evidence = examined.evidence
-    told = information(evidence, pulled(examined.estimate.theta, evidence.people))
-    shares = np.array([told.share(one.mechanism) for one in evidence.groups])
+    evidence, information = fit.evidence, fit.information
+    shares = np.array([information.share(one.mechanism) for one in evidence.groups])
     if not shares.any():
         return Verdict(None, "the reports tell nothing, of which groups could hold a share")
     shares = np.clip(shares, 0.0, 1.0)
@@ -176,7 +164,7 @@ def held(examined: Examined) -> Verdict:
     return Verdict(None, text, {"groups": [{"name": name, "share": one} for name, one in rows]})
 
 
-CHECKS: dict[str, Callable[[Examined], Verdict]] = {
+CHECKS: dict[str, Callable[[OneStep, float], Verdict]] = {
     "people": people,
     "identified": identified,
     "free choice": free_choice,

@@ -22,15 +22,15 @@ from freewill.inference.functionals import (
     checked_level,
     weights_of,
 )
-from freewill.inference.information import Shape, several_people
-from freewill.inference.intervals import Intervals, intervals_from, reach_of
-from freewill.inference.one_step import OneStep, one_step_from
+from freewill.inference.information import several_people
+from freewill.inference.intervals import intervals_of, reach_of
+from freewill.inference.one_step import OneStep
 from freewill.inference.same_people import Body, refuse_shared
 from freewill.inference.tails import written
 from freewill.inference.work import Work
 from freewill.solvers import OnStep
 from freewill.solvers.threads import one_blas_thread
-from freewill.types import BoolArray, FloatArray
+from freewill.types import FloatArray
 
 _DRAWS = 2000
 _TRANSPORT = 10
@@ -114,7 +114,6 @@ class Comparison:
         return "\n".join([self.verdict, apart, head, *lines, *advice])
 
 
-@one_blas_thread
 def compare(
     one: Evidence,
     other: Evidence,
@@ -150,6 +149,25 @@ def compare(
       yes  -0.1298  (-0.2236 to -0.03592)
       no   +0.1298  (+0.03592 to +0.2236)
     """
+    return compare_of(OneStep(one, None), other, of, level, joint, on_step, equal)
+
+
+@one_blas_thread
+def compare_of(
+    first: OneStep,
+    other: OneStep | Evidence,
+    of: Any = None,
+    level: float = 0.95,
+    joint: bool = False,
+    on_step: OnStep | None = None,
+    equal: bool = False,
+) -> Comparison:
+    """Return how another fit, or other evidence, differs from the first fit, as `fw.compare` does.
+
+    What both have in common with other questions of either fit is not computed again.
+    """
+    second = other if isinstance(other, OneStep) else OneStep(other, None)
+    one, other = first.evidence, second.evidence
     for name, evidence in (("one", one), ("other", other)):
         several_people(evidence, f"compare, for {name},")
     if one.alphabet != other.alphabet:
@@ -170,9 +188,10 @@ def compare(
     if not equal:
         refuse_shared(Body(one, "one"), Body(other, "other"), "equal=True")
     rest = solves_of(one.alphabet) + _TRANSPORT * transports_on(one.alphabet)
-    work.expect(2 * many + rest, maxima=3)
-    first = one_step_from(one, on_step=work.maximum(one))
-    second = one_step_from(other, on_step=work.maximum(other))
+    # And the maximum of both together.
+    work.expect(2 * many + rest, first.maxima + second.maxima + 1)
+    for fit in (first, second):
+        fit.solved_by(work)
     if isinstance(wanted, Quantiles):
         told = work.part(many), work.part(many)
         names, columns, few = _of_quantiles(first, second, wanted, level, bool(joint), told)
@@ -203,19 +222,17 @@ def _of_weights(
     one: OneStep, other: OneStep, weights: Weights, level: float, joint: bool, work: Work
 ) -> tuple[tuple[str, ...], FloatArray, list[str]]:
     """Return names, the columns of a comparison as rows, and the advice on each body."""
-    first, second = _Estimated.by(one, weights, work), _Estimated.by(other, weights, work)
+    first, second = both = [fit.estimated(weights.rows, work.solved) for fit in (one, other)]
     errors = np.hypot(first.errors, second.errors)
     skewness = np.zeros_like(errors)
     known = np.isfinite(errors) & (errors > 0)
-    ratios = [(some.errors[known] / errors[known]) ** 3 for some in (first, second)]
-    skewed = [
-        some.shape.skewness[known] * ratio
-        for some, ratio in zip((first, second), ratios, strict=True)
-    ]
+    ratios = [(some.errors[known] / errors[known]) ** 3 for some in both]
+    skewed = [some.shape.skewness[known] * ratio for some, ratio in zip(both, ratios, strict=True)]
     skewness[known] = skewed[1] - skewed[0]
     critical = float(ndtri((1 + level) / 2))
     if joint and known.any():
-        critical = band(first.covariance(known) + second.covariance(known), skewness[known], level)
+        matrices = [some.rows[known] @ some.influences[known].T / some.people for some in both]
+        critical = band(matrices[0] + matrices[1], skewness[known], level)
     down, up = reach_of(critical, skewness)
     most = weights.most - weights.least
     difference = second.values - first.values
@@ -223,37 +240,10 @@ def _of_weights(
     finite = np.isfinite(errors)
     low[finite] = np.clip(difference - down * errors, -most, most)[finite]
     high[finite] = np.clip(difference + up * errors, -most, most)[finite]
-    own = [np.clip(some.values, weights.least, weights.most) for some in (first, second)]
-    few = [
-        advice_on_few(weights.names, some.shape.effective_people, some.people)
-        for some in (first, second)
-    ]
+    own = [np.clip(some.values, weights.least, weights.most) for some in both]
+    few = [advice_on_few(weights.names, some.shape.effective_people, some.people) for some in both]
     columns = np.stack([*own, np.clip(difference, -most, most), low, high, errors])
     return weights.names, columns, few
-
-
-@dataclass(frozen=True, eq=False)
-class _Estimated:
-    """Functionals as one body of evidence has them."""
-
-    rows: FloatArray
-    influences: FloatArray
-    values: FloatArray
-    errors: FloatArray
-    shape: Shape
-    people: int
-
-    @classmethod
-    def by(cls, estimator: OneStep, weights: Weights, work: Work) -> "_Estimated":
-        told, rows = estimator.information, weights.rows
-        influences = told.influences(rows, work.solved)
-        variances = told.variances_of(rows, influences)
-        values, shape = estimator.values(rows, influences), told.shape(rows, influences)
-        errors = np.sqrt(variances / told.people)
-        return cls(rows, influences, values, errors, shape, told.people)
-
-    def covariance(self, known: BoolArray) -> FloatArray:
-        return np.asarray(self.rows[known] @ self.influences[known].T / self.people)
 
 
 def _of_quantiles(
@@ -272,11 +262,10 @@ def _of_quantiles(
     """
     each = math.sqrt(level) if joint else level
 
-    def alone(body: OneStep, on_step: OnStep | None) -> Intervals:
-        alphabet = body.evidence.alphabet
-        return intervals_from(lambda _: body, alphabet, wanted, each, joint, on_step)
-
-    first, second = map(alone, (one, other), on_steps)
+    first, second = (
+        intervals_of(fit, wanted, each, joint, on_step)
+        for fit, on_step in zip((one, other), on_steps, strict=True)
+    )
     add = np.add if joint else np.hypot
     difference = np.atleast_1d(second.point - first.point)
     low = difference - add(second.point - second.low, first.high - first.point)

@@ -9,7 +9,7 @@ from scipy.special import chdtrc
 from freewill.alphabets import Alphabet
 from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, merge
-from freewill.inference.information import DENSE, Information, information_of, pulled
+from freewill.inference.information import DENSE, Information, information_at, pulled
 from freewill.inference.one_step import slope_at
 from freewill.inference.work import Work
 from freewill.types import FloatArray
@@ -49,7 +49,7 @@ class Scores:
         everyone = merge([one, other])
         mode = gibu(everyone, on_step=work.maximum(everyone)).theta
         theta = pulled(mode, everyone.people)
-        first, second, both = (_information(some, theta) for some in (one, other, everyone))
+        first, second, both = (information_at(some, theta) for some in (one, other, everyone))
         return cls(
             mode, first, second, both, (slope_at(one, theta) - 1, slope_at(other, theta) - 1)
         )
@@ -196,8 +196,3 @@ def _cosines(alphabet: Alphabet) -> FloatArray:
 
 def _wave(size: int, number: int) -> FloatArray:
     return np.asarray(np.cos(np.pi * number * (np.arange(size) + 0.5) / size))
-
-
-def _information(evidence: Evidence, theta: FloatArray) -> Information:
-    parts = [(one.mechanism, one.people / evidence.people, one.name) for one in evidence.groups]
-    return information_of(evidence.alphabet, parts, theta, evidence.people)

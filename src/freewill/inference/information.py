@@ -228,8 +228,13 @@ def information(
         inside = pulled(gibu(evidence, on_step=on_step).theta, evidence.people)
     else:
         inside = (1 - _HAIR) * distribution(theta, size) + _HAIR / size
+    return information_at(evidence, inside)
+
+
+def information_at(evidence: Evidence, theta: FloatArray) -> Information:
+    """Return the information of the people of evidence, at a theta inside."""
     parts = [(one.mechanism, one.people / evidence.people, one.name) for one in evidence.groups]
-    return information_of(evidence.alphabet, parts, inside, evidence.people)
+    return information_of(evidence.alphabet, parts, theta, evidence.people)
 
 
 def information_of(

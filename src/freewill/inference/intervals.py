@@ -22,8 +22,8 @@ from freewill.inference.functionals import (
     checked_level,
     weights_of,
 )
-from freewill.inference.information import several_people
-from freewill.inference.one_step import OneStep, one_step_from
+from freewill.inference.information import Information, several_people
+from freewill.inference.one_step import Estimated, OneStep
 from freewill.inference.work import Work
 from freewill.solvers import OnStep
 from freewill.solvers.threads import one_blas_thread
@@ -87,7 +87,6 @@ class Intervals:
         return frame({"of": list(self.of), **self.columns()}, backend)
 
 
-@one_blas_thread
 def intervals(
     evidence: Evidence,
     of: Any = None,
@@ -101,9 +100,9 @@ def intervals(
     `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
     something of `fw.functionals`. With `joint` the band holds all of them at once. `start` is an
     estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend on
-    it. `on_step` is called with a `Step` (number,
-    gap, log_likelihood, share of the work done) after each one to the maximum, then after each
-    solve of a functional; up to 1,024 values one solve is for all.
+    it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
+    after each one to the maximum, then after each solve of a functional; up to 1,024 values one
+    solve is for all. To ask several questions of the same evidence, ask `fw.fit(evidence)`.
 
     The centre is the one-step efficient estimator h'theta_1 (see `one_step`), whose standard error
     is sqrt(h'C h / n). With z the normal quantile and s the skewness of the estimate, the interval
@@ -119,84 +118,71 @@ def intervals(
       yes  0.7164  (0.6501 to 0.7821)
       no   0.2836  (0.2179 to 0.3499)
     """
-    several_people(evidence, "intervals")
-
-    def maximum(work: Work) -> OneStep:
-        on_step = work.maximum(evidence) if start is None else None
-        return one_step_from(evidence, start, on_step)
-
-    alphabet, maxima = evidence.alphabet, int(start is None)
-    return intervals_from(maximum, alphabet, of, level, joint, on_step, maxima)
+    return intervals_of(OneStep(evidence, start), of, level, joint, on_step)
 
 
 @one_blas_thread
-def intervals_and_band(
-    evidence: Evidence, level: float = 0.95, start: Start | None = None
-) -> tuple[Intervals, Intervals]:
-    """Return the intervals of all shares one by one, and the band that holds all of them at once.
+def intervals_of(
+    fit: OneStep,
+    of: Any = None,
+    level: float = 0.95,
+    joint: bool = False,
+    on_step: OnStep | None = None,
+) -> Intervals:
+    """Return confidence intervals for functionals of theta, as `fw.intervals` does.
 
-    As two calls of `intervals` do, from one pass over the reports.
-
-    >>> import freewill as fw
-    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
-    >>> alone, band = intervals_and_band(fw.collect([(coin, [0, 1], [600, 400])]))
-    >>> alone.joint, band.joint, bool((band.high >= alone.high).all())
-    (False, True, True)
+    `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
+    something of `fw.functionals`: every value's share by default. With `joint` the band holds all
+    of them at once. `on_step` is told how far the work has come.
     """
-    several_people(evidence, "intervals")
-    estimator, level = one_step_from(evidence, start), checked_level(level)
-    weights, work = weights_of(None, evidence.alphabet), Work(None)
-    alone, band = (_intervals(estimator, weights, level, joint, work) for joint in (False, True))
-    return alone, band
+    several_people(fit.evidence, "intervals")
+    work = Work(on_step)
+
+    def answer(weights: Weights, level: float) -> Intervals:
+        # Bands solve twice for each.
+        work.expect((1 + joint) * len(weights.rows), fit.maxima)
+        found = fit.solved_by(work).estimated(weights.rows, work.solved)
+        critical = _joint(fit, weights, found, level, work) if joint else None
+        return intervals_about(fit.information, weights, found, level, critical)
+
+    return answered(of, fit.evidence.alphabet, level, joint, answer)
 
 
-def intervals_from(
-    estimator: Callable[[Work], OneStep],
-    alphabet: Alphabet,
+def answered(
     of: Any,
+    alphabet: Alphabet,
     level: float,
     joint: bool,
-    on_step: OnStep | None,
-    maxima: int = 0,
+    answer: Callable[[Weights, float], Intervals],
 ) -> Intervals:
-    """Return intervals about an estimator, which is made once what was asked for is checked.
-
-    It is told of the work, of which it may make so many maxima.
-    """
+    """Return intervals by a function that makes them for weights at a level; both are checked."""
     level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
-    wanted, work = asked(of), Work(on_step)
-    by_cdf = isinstance(wanted, Quantiles)
-    weights = cdf().on(alphabet) if by_cdf else weights_of(wanted, alphabet)
-    # Bands solve twice for each.
-    work.expect((1 + joint) * len(weights.rows), maxima)
-    found = _intervals(estimator(work), weights, level, joint, work)
+    wanted = asked(of)
     if isinstance(wanted, Quantiles):
-        return quantiles_of(found, wanted)
+        return quantiles_of(answer(cdf().on(alphabet), level), wanted)
+    weights = weights_of(wanted, alphabet)
+    found = answer(weights, level)
     return single(found) if weights.single and not joint else found
 
 
-def _intervals(
-    estimator: OneStep, weights: Weights, level: float, joint: bool, work: Work
+def intervals_about(
+    information: Information,
+    weights: Weights,
+    found: Estimated,
+    level: float,
+    critical: float | None,
 ) -> Intervals:
-    """Return intervals for rows of weights."""
-    evidence, told = estimator.evidence, estimator.information
-    rows = weights.rows
-    influences = told.influences(rows, work.solved)
-    variances = told.variances_of(rows, influences)
-    errors = np.sqrt(variances / evidence.people)
-    skewness, effective_people = told.shape(rows, influences)
-    centres = estimator.values(rows, influences)
-    critical = float(ndtri((1 + level) / 2))
-    if joint:
-        critical = _joint(estimator, weights, influences, skewness, level, work)
+    """Return intervals about estimates: one by one, or a band of so many standard errors."""
+    joint, errors, (skewness, effective_people) = critical is not None, found.errors, found.shape
+    critical = float(ndtri((1 + level) / 2)) if critical is None else critical
     reach = reach_of(critical, skewness)
     below = np.maximum(reach[0] * errors, 0)
     above = np.maximum(reach[1] * errors, 0)
     least, most = weights.least, weights.most
     # From within what can be: a centre beyond it would leave an interval without length.
-    point = np.clip(centres, least, most)
+    point = np.clip(found.values, least, most)
     with np.errstate(invalid="ignore"):
         low = np.where(np.isinf(errors), least, np.maximum(point - below, least))
         high = np.where(np.isinf(errors), most, np.minimum(point + above, most))
@@ -209,10 +195,10 @@ def _intervals(
         level=level,
         joint=joint,
         critical=critical,
-        people=evidence.people,
-        alphabet=evidence.alphabet,
+        people=information.people,
+        alphabet=information.alphabet,
         effective_people=effective_people,
-        advice=advice_on(weights, point, errors, effective_people, evidence.people),
+        advice=advice_on(weights, point, errors, effective_people, information.people),
     )
 
 
@@ -227,14 +213,7 @@ def reach_of(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatA
     return critical + term * np.maximum(-skewness, 0), critical + term * np.maximum(skewness, 0)
 
 
-def _joint(
-    estimator: OneStep,
-    weights: Weights,
-    influences: FloatArray,
-    skewness: FloatArray,
-    level: float,
-    work: Work,
-) -> float:
+def _joint(fit: OneStep, weights: Weights, found: Estimated, level: float, work: Work) -> float:
     """Return the number of standard errors with which all intervals hold at once.
 
     From draws of N(0, C), C at a theta that is hardly pulled: each asks for a number of standard
@@ -243,23 +222,25 @@ def _joint(
     side. A skewed estimate that is far off to its long side has a larger standard error there, and
     asks for fewer; to the other side the interval is longer by as much as it would ask for more.
     """
-    rows = weights.rows
-    variances = estimator.information.variances_of(rows, influences)
-    known = np.isfinite(variances) & (variances > 0)
+    known = np.isfinite(found.variances) & (found.variances > 0)
     alone = float(ndtri((1 + level) / 2))
     if not known.any():
         return alone
-    rows, skewed = rows[known], skewness[known]
-    scaled = rows / np.sqrt(variances[known])[:, None]
-    matrix = scaled @ estimator.information_at(_FAINT).influences(scaled, work.solved).T
+    rows, skewed = found.rows[known], found.shape.skewness[known]
+    scaled = rows / np.sqrt(found.variances[known])[:, None]
+    matrix = scaled @ fit.once(_faint).influences(scaled, work.solved).T
     draws = draws_of(matrix)
-    mode = rows @ estimator.mode
+    mode = rows @ fit.mode
     least, most = weights.least[known], weights.most[known]
     room = 1e-9 * np.maximum(most - least, 1e-300)
     # An estimate that is too high leaves its interval below, and the other way round.
     down = np.where(mode >= most - room, 0.0, asked_of(draws, np.maximum(skewed, 0)))
     up = np.where(mode <= least + room, 0.0, asked_of(-draws, np.maximum(-skewed, 0)))
     return max(alone, float(np.quantile(np.maximum(down, up).max(axis=1), level)))
+
+
+def _faint(fit: OneStep) -> Information:
+    return fit.information_at(_FAINT)
 
 
 def quantiles_of(found: Intervals, wanted: Quantiles) -> Intervals:
@@ -324,10 +305,10 @@ def advice_on(
 ) -> str:
     """Say which functionals are hardly known, what is known better, and what rests on few."""
     few = advice_on_few(weights.names, effective_people, people)
-    return f"{_faint(point, errors, weights.least, weights.better)} {few}".strip()
+    return f"{_hardly_known(point, errors, weights.least, weights.better)} {few}".strip()
 
 
-def _faint(point: FloatArray, errors: FloatArray, least: FloatArray, better: str) -> str:
+def _hardly_known(point: FloatArray, errors: FloatArray, least: FloatArray, better: str) -> str:
     """Say which of many functionals are hardly known, and what is known better."""
     if len(point) < 2:
         return ""

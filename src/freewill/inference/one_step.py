@@ -1,9 +1,10 @@
 """The efficient estimator: one Newton step from the pulled maximum, left negative where it is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from freewill.estimators.estimate import (
 )
 from freewill.estimators.identifiability import unresolved_directions
 from freewill.evidence import Evidence
+from freewill.inference.covariance import OnRow
 from freewill.inference.information import (
     PULL,
     Information,
-    information_of,
+    Shape,
+    information_at,
     pulled,
     several_people,
 )
@@ -31,6 +34,8 @@ from freewill.solvers import OnStep
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, eq=False)
 class OneStep:
@@ -38,12 +43,41 @@ class OneStep:
 
     The maximum likelihood keeps the positive part of the noise of every value near 0, and is biased
     by far more than its standard error where there are many. theta_1 is not: it sums to 1 and may
-    be negative. theta_w is the maximum pulled inside by half a person a value.
+    be negative. theta_w is the maximum pulled inside by half a person a value. All of it is
+    computed when it is first asked for, and once.
     """
 
     evidence: Evidence
-    mode: FloatArray
-    """The most likely theta."""
+    start: Start | None
+    """Where the maximum is looked for from: a warm start, on which nothing else depends."""
+
+    @cached_property
+    def maximum(self) -> Estimate:
+        """The certified maximum likelihood."""
+        return gibu(self.evidence, start=self.start)
+
+    @property
+    def maxima(self) -> int:
+        """How many maxima are still to be found, 1 or 0; none from a start, which is near."""
+        return int(self.start is None and "maximum" not in vars(self))
+
+    def solved_by(self, work: Work) -> Self:
+        """Find the maximum now, and tell of the steps to it, as a part of work with `maxima`."""
+        if self.maxima:
+            vars(self)["maximum"] = gibu(self.evidence, on_step=work.maximum(self.evidence))
+        return self
+
+    @property
+    def mode(self) -> FloatArray:
+        """The most likely theta."""
+        return self.maximum.theta
+
+    def once(self, compute: Callable[["OneStep"], T]) -> T:
+        """Return what a function computes from this, and compute it once."""
+        computed: dict[Any, T] = vars(self).setdefault("_computed", {})
+        if compute not in computed:
+            computed[compute] = compute(self)
+        return computed[compute]
 
     @cached_property
     def information(self) -> Information:
@@ -52,24 +86,43 @@ class OneStep:
 
     def information_at(self, pull: float) -> Information:
         """Return the information where each value has so many people more than the maximum says."""
-        evidence = self.evidence
-        parts = [(one.mechanism, one.people / evidence.people, one.name) for one in evidence.groups]
-        inside = pulled(self.mode, evidence.people, pull)
-        return information_of(evidence.alphabet, parts, inside, evidence.people)
+        return information_at(self.evidence, pulled(self.mode, self.evidence.people, pull))
 
     @cached_property
     def slope(self) -> FloatArray:
         """Gradient g at theta_w, one number a value."""
         return slope_at(self.evidence, self.information.theta)
 
-    def values(self, rows: FloatArray, influences: FloatArray) -> FloatArray:
-        """Return h'theta_1 for rows h, from their influences C h."""
-        # C 1 = 0: what is added to g for all values alike changes nothing but rounding.
-        change = self.slope - 1
+    def estimated(self, rows: FloatArray, on_row: OnRow | None = None) -> "Estimated":
+        """Return h'theta_1 for rows h, with their errors."""
+        information = self.information
+        influences = information.influences(rows, on_row)
         known = np.isfinite(influences).all(axis=1)
-        found = rows @ self.information.theta
-        found[known] += influences[known] @ change
-        return np.asarray(found)
+        values = np.asarray(rows @ information.theta)
+        # C 1 = 0: what is added to g for all values alike changes nothing but rounding.
+        values[known] += influences[known] @ (self.slope - 1)
+        variances = information.variances_of(rows, influences)
+        shape = information.shape(rows, influences)
+        return Estimated(rows, influences, values, variances, shape, information.people)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """Functionals h'theta_1 of one fit, a row h each."""
+
+    rows: FloatArray
+    influences: FloatArray
+    """C h."""
+    values: FloatArray
+    variances: FloatArray
+    """For one person; infinite where the reports tell nothing."""
+    shape: Shape
+    people: int
+
+    @property
+    def errors(self) -> FloatArray:
+        """Standard errors."""
+        return np.asarray(np.sqrt(self.variances / self.people))
 
 
 def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
@@ -78,17 +131,6 @@ def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
     return np.asarray(source.certify(theta, default_tolerance(evidence)).slope)
 
 
-def one_step_from(
-    evidence: Evidence, start: Start | None = None, on_step: OnStep | None = None
-) -> OneStep:
-    """Return the one-step estimator, from the maximum likelihood, which is looked for from start.
-
-    A start whose gap on this evidence is within the tolerance is that maximum, and takes no step.
-    """
-    return OneStep(evidence, gibu(evidence, start=start, on_step=on_step).theta)
-
-
-@one_blas_thread
 def one_step(
     evidence: Evidence, start: Start | None = None, on_step: OnStep | None = None
 ) -> Estimate:
@@ -110,13 +152,18 @@ def one_step(
     >>> int(estimate.theta.argmax()), estimate.method
     (4, 'one-step')
     """
-    started = perf_counter()
+    return one_step_of(OneStep(evidence, start), on_step)
+
+
+@one_blas_thread
+def one_step_of(fit: OneStep, on_step: OnStep | None = None) -> Estimate:
+    """Return the efficient estimate of theta of a fit, as `fw.one_step` does."""
+    started, evidence = perf_counter(), fit.evidence
     several_people(evidence, "one_step")
     work = Work(on_step)
-    work.expect(1, maxima=int(start is None))
-    found = one_step_from(evidence, start, work.maximum(evidence) if start is None else None)
-    told = found.information
-    raw = told.theta + told.influences((found.slope - 1)[None], work.solved)[0]
+    work.expect(1, fit.maxima)
+    information = fit.solved_by(work).information
+    raw = information.theta + information.influences((fit.slope - 1)[None], work.solved)[0]
     theta = monotone(raw) if is_line(evidence.alphabet) else project(raw)
     lost = unresolved_directions(evidence)
     return certified_estimate(evidence, theta, "one-step", Status.DIRECT, started, unresolved=lost)

@@ -42,7 +42,7 @@ def warning(
     if sure is not None:
         reach = np.maximum(reach, sure.critical * sure.standard_error[largest])
     elif size <= large and shares.estimate.evidence is not None:
-        one = shares.estimate.intervals(rows_of(shares.groups, largest), level)
+        one = (shares.fit or shares.estimate).intervals(rows_of(shares.groups, largest), level)
         reach, looked = np.maximum(reach, one.critical * one.standard_error), True
     without = "" if looked else " without any noise, which adds to it"
     if sure is not None:

@@ -13,7 +13,7 @@ from freewill.estimators import Estimate
 from freewill.estimators.estimate import default_tolerance
 from freewill.evidence import checked_evidence
 from freewill.frames import frame
-from freewill.inference import Intervals, functionals, intervals
+from freewill.inference import Fit, Intervals, functionals, intervals
 from freewill.readable import doubt, page
 from freewill.solvers import OnStep
 from freewill.types import FloatArray, IntArray
@@ -41,6 +41,8 @@ class Shares:
 
     estimate: Estimate
     groups: Groups
+    fit: Fit | None = None
+    """What answers for intervals; the estimate itself where there is none."""
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -65,7 +67,7 @@ class Shares:
     ) -> Intervals:
         """Return an interval for each share, or with `joint` a band that holds all of them."""
         of = functionals.of_groups(self.groups)
-        return self.estimate.intervals(of, level, joint, on_step)
+        return (self.fit or self.estimate).intervals(of, level, joint, on_step)
 
     def columns(self, sure: Intervals | None = None) -> dict[str, Any]:
         """Return the columns of a table for programs: what shares are of, the shares, intervals."""

@@ -9,8 +9,9 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from freewill.errors import several
-from freewill.estimators import Estimate, gibu
+from freewill.estimators import Estimate
 from freewill.estimators.identifiability import in_words
+from freewill.inference import fit
 from freewill.service.answers import json_bytes
 from freewill.service.kept import Kept, evidence_of, people_of
 from freewill.service.later import Later
@@ -58,13 +59,12 @@ class Estimates:
             if before is not None and (before[0].people, before[2]) == (people, kept.closed):
                 return self._whole(survey)
             started = perf_counter()
-            evidence = evidence_of(view, kept)
-            estimate = gibu(evidence, start=None if before is None else before[0])
-            told = {"survey": survey, **described(estimate, kept)}
-            later = takes_long(evidence, estimate)
-            told |= {} if later else looked_at(evidence, estimate)
+            found = fit(evidence_of(view, kept), start=None if before is None else before[0])
+            told = {"survey": survey, **described(found.estimate, kept)}
+            later = takes_long(found)
+            told |= {} if later else looked_at(found)
             told["seconds"] = perf_counter() - started
-        body, estimate = json_bytes(told), without_evidence(estimate)
+        body, estimate = json_bytes(told), without_evidence(found.estimate)
         self._last[survey] = (estimate, body, kept.closed, not later)
         return self._whole(survey)
 

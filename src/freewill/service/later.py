@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from freewill.estimators import Estimate, gibu
+from freewill.estimators import Estimate
 from freewill.evidence import Evidence
+from freewill.inference import fit
 from freewill.service.answers import json_bytes
 from freewill.service.kept import evidence_of
 from freewill.service.store import Store
@@ -89,7 +90,7 @@ class Later:
             evidence = self._evidence(survey)
             people = evidence.people
             told = (
-                self.look(evidence, gibu(evidence, start=start), on_step=self._go_on)
+                self.look(fit(evidence, start=start), on_step=self._go_on)
                 if evidence.held
                 else not_looked_at(STREAMED)
             )

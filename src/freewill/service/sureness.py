@@ -1,15 +1,11 @@
 """How sure an estimate is: its intervals, their band, and the checks of what it rests on."""
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
 from freewill.errors import FreewillError
-from freewill.estimators import Estimate
-from freewill.evidence import Evidence
-from freewill.inference import Intervals, intervals
-from freewill.inference.checks import Examined, Verdict
-from freewill.inference.intervals import intervals_and_band
+from freewill.inference import Fit, Intervals
+from freewill.inference.checks import Verdict, is_free, verdict_of
 from freewill.solvers import OnStep
 
 AT_ONCE = 256
@@ -42,25 +38,23 @@ STREAMED = (
 )
 
 
-def takes_long(evidence: Evidence, estimate: Estimate) -> bool:
+def takes_long(fit: Fit) -> bool:
     """Say whether all of it takes longer than whoever asks for an estimate should wait."""
-    size = evidence.alphabet.size
-    if size > AT_ONCE or size * len(evidence.groups) <= _BESIDE_AT_ONCE:
+    size = fit.evidence.alphabet.size
+    if size > AT_ONCE or size * len(fit.evidence.groups) <= _BESIDE_AT_ONCE:
         return size > AT_ONCE
-    return not Examined(evidence, start=estimate).free
+    return not is_free(fit)
 
 
-def looked_at(
-    evidence: Evidence, estimate: Estimate, on_step: OnStep | None = None
-) -> dict[str, Any]:
-    """Describe for JSON how sure the most likely estimate from some evidence is.
+def looked_at(fit: Fit, on_step: OnStep | None = None) -> dict[str, Any]:
+    """Describe for JSON how sure the most likely estimate of a fit is.
 
     `on_step` is told of the way through the intervals; what it raises ends the work.
     """
     started = perf_counter()
-    found = {**_intervals(evidence, estimate, on_step), **_checks(evidence, estimate)}
+    found = {**_intervals(fit, on_step), **_checks(fit)}
     seconds = perf_counter() - started
-    return {**found, "sure": {"people": evidence.people, "pending": False, "seconds": seconds}}
+    return {**found, "sure": {"people": fit.evidence.people, "pending": False, "seconds": seconds}}
 
 
 def not_looked_at(why: str, *, people: int | None = None, pending: bool = False) -> dict[str, Any]:
@@ -75,16 +69,15 @@ def not_looked_at(why: str, *, people: int | None = None, pending: bool = False)
     }
 
 
-def _intervals(evidence: Evidence, estimate: Estimate, on_step: OnStep | None) -> dict[str, Any]:
+def _intervals(fit: Fit, on_step: OnStep | None) -> dict[str, Any]:
+    alphabet = fit.evidence.alphabet
     # The band of a map would be a third map, which says no more than that of the widths.
-    banded = len(evidence.alphabet.axes) == 1 and evidence.alphabet.size <= _MOST_BANDED
-    if banded:
-        found = _tried(lambda: intervals_and_band(evidence, start=estimate))
-    else:
-        found = _tried(lambda: (intervals(evidence, start=estimate, on_step=on_step), None))
-    if isinstance(found, str):
-        return {"intervals": None, "band": None, "advice on intervals": found}
-    alone, band = found
+    banded = len(alphabet.axes) == 1 and alphabet.size <= _MOST_BANDED
+    try:
+        alone = fit.intervals(on_step=on_step)
+        band = fit.intervals(joint=True, on_step=on_step) if banded else None
+    except FreewillError as error:
+        return {"intervals": None, "band": None, "advice on intervals": str(error)}
     return {
         "intervals": {"level": alone.level, **alone.columns()},
         "band": None if band is None else _band(band),
@@ -100,24 +93,16 @@ def _band(band: Intervals) -> dict[str, Any]:
     }
 
 
-def _checks(evidence: Evidence, estimate: Estimate) -> dict[str, Any]:
-    examined = Examined(evidence, start=estimate)
-    beyond = _laws_beyond(examined)
-    laws = Verdict(None, beyond) if beyond else examined.verdict("laws")
-    choice = examined.verdict("free choice")
+def _checks(fit: Fit) -> dict[str, Any]:
+    beyond = _laws_beyond(fit)
+    laws = Verdict(None, beyond) if beyond else verdict_of(fit, "laws")
+    choice = verdict_of(fit, "free choice")
     return {"checks": {"free choice": choice.described(), "laws": laws.described()}}
 
 
-def _laws_beyond(examined: Examined) -> str:
+def _laws_beyond(fit: Fit) -> str:
     """Say why laws are not tested on a server, if they are not."""
-    size, groups = examined.evidence.alphabet.size, len(examined.evidence.groups)
+    size, groups = fit.evidence.alphabet.size, len(fit.evidence.groups)
     if 8 * size**2 * groups > _LAW_BYTES:
         return LAWS_BEYOND
-    return CHOICE_BEYOND if size > _MOST_BESIDE and not examined.free else ""
-
-
-def _tried(work: Callable[[], Any]) -> Any:
-    try:
-        return work()
-    except FreewillError as error:
-        return str(error)
+    return CHOICE_BEYOND if size > _MOST_BESIDE and not is_free(fit) else ""

@@ -7,14 +7,13 @@ from scipy.special import chdtrc
 
 from freewill.errors import EvidenceError, several
 from freewill.estimators.estimate import Start
-from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence, Group
 from freewill.inference.choice.preferences import preference
 from freewill.inference.equality import displacements, single_differences, smooth_differences
 from freewill.inference.functionals import checked_level
 from freewill.inference.groups import names_of, too_small
-from freewill.inference.information import Information, information_of, pulled, several_people
-from freewill.inference.one_step import slope_at
+from freewill.inference.information import several_people
+from freewill.inference.one_step import OneStep, slope_at
 from freewill.inference.tails import combined, weighted_chi_square_tail, written
 from freewill.solvers.threads import one_blas_thread
 from freewill.types import FloatArray
@@ -95,7 +94,6 @@ class ChoiceCheck:
         return one.words if deviates else f"of {several(one.people, 'person')}"
 
 
-@one_blas_thread
 def check_choice(
     evidence: Evidence, level: float = 0.95, start: Start | None = None
 ) -> ChoiceCheck:
@@ -128,15 +126,28 @@ def check_choice(
     >>> check.holds, {one.name[:4]: one.direction for one in check.groups}
     (False, {'geom': 'more up to 49', 'k-rr': 'more from 50 on'})
     """
-    several_people(evidence, "check_choice")
+    return choice_check_of(OneStep(evidence, start), level)
+
+
+def choice_check_of(fit: OneStep, level: float = 0.95) -> ChoiceCheck:
+    """Return the test of free choice (`check_choice`) of a fit."""
+    several_people(fit.evidence, "check_choice")
     level = checked_level(level)
+    groups, left_out = fit.once(_tested)
+    return ChoiceCheck(min(one.adjusted for one in groups), level, groups, dict(left_out))
+
+
+@one_blas_thread
+def _tested(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str, str]]:
+    """Return the groups that can be tested, at whatever level, and why the others cannot."""
+    evidence = fit.evidence
     names = names_of(evidence)
     if len(names) < 2:
         raise EvidenceError(
             f"all {several(evidence.people, 'person')} chose {names[0]}: there is no choice to "
             f"test. Evidence of two mechanisms at least is needed."
         )
-    scores = _Scores.of(evidence, gibu(evidence, start=start).theta)
+    scores = _Scores.of(fit)
     left_out: dict[str, str] = {}
     tested: list[tuple[Group, str, float, FloatArray]] = []
     for place, (group, name) in enumerate(zip(evidence.groups, names, strict=True)):
@@ -153,21 +164,17 @@ def check_choice(
         raise EvidenceError(f"no group can be tested: {why}.")
     adjusted = holm([tail for _, _, tail, _ in tested])
     groups = tuple(
-        GroupChoice(
-            name, group.people, tail, fair, preference(tilt, scores.theta, evidence.alphabet)
-        )
+        GroupChoice(name, group.people, tail, fair, preference(tilt, fit.mode, evidence.alphabet))
         for (group, name, tail, tilt), fair in zip(tested, adjusted, strict=True)
     )
-    return ChoiceCheck(min(adjusted), level, groups, left_out)
+    return groups, left_out
 
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
     """The scores S_m of all groups along smooth differences D, in rows."""
 
-    evidence: Evidence
-    theta: FloatArray
-    information: Information
+    fit: OneStep
     slopes: tuple[FloatArray, ...]
     """g_m - 1 of each group at theta_w."""
     step: FloatArray
@@ -178,21 +185,18 @@ class _Scores:
     """Differences by which everybody would live a cell further; none without neighbours."""
 
     @classmethod
-    def of(cls, evidence: Evidence, theta: FloatArray) -> "_Scores":
-        inside, people = pulled(theta, evidence.people), evidence.people
-        parts = [(one.mechanism, one.people / people, one.name) for one in evidence.groups]
-        told = information_of(evidence.alphabet, parts, inside, people)
-        slopes = tuple(
-            slope_at(Evidence(evidence.alphabet, (one,)), inside) - 1 for one in evidence.groups
-        )
-        slope = sum(share * one for (_, share, _), one in zip(parts, slopes, strict=True))
-        step = told.influences(np.asarray(slope)[None])[0]
-        alphabet = evidence.alphabet
+    def of(cls, fit: OneStep) -> "_Scores":
+        evidence, information, theta = fit.evidence, fit.information, fit.mode
+        alphabet, inside = evidence.alphabet, information.theta
+        slopes = tuple(slope_at(Evidence(alphabet, (one,)), inside) - 1 for one in evidence.groups)
+        shares = (share for _, share, _ in information.parts)
+        slope = sum(share * one for share, one in zip(shares, slopes, strict=True))
+        step = information.influences(np.asarray(slope)[None])[0]
         if alphabet.plane is None:
             smooth, moved = single_differences(theta), np.zeros((0, theta.size))
         else:
             smooth, moved = smooth_differences(theta, alphabet), displacements(theta, alphabet)
-        return cls(evidence, theta, told, slopes, step, smooth, moved)
+        return cls(fit, slopes, step, smooth, moved)
 
     def test(self, place: int) -> tuple[float, FloatArray] | None:
         """Return the p-value of a group and its tilt; None where rounding is all there is."""
@@ -212,12 +216,12 @@ class _Scores:
 
     def along(self, place: int, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return D'S and D'V D of a group, for differences D in rows."""
-        people = self.evidence.groups[place].people
-        moments = self.information.moments[place]
+        evidence, information = self.fit.evidence, self.fit.information
+        people, moments = evidence.groups[place].people, information.moments[place]
         through = np.stack([moments.product(row) for row in rows])
         score = people * (rows @ self.slopes[place] - through @ self.step)
-        known = self.information.influences(through)
-        told = people * (rows @ through.T - people / self.evidence.people * through @ known.T)
+        known = information.influences(through)
+        told = people * (rows @ through.T - people / evidence.people * through @ known.T)
         return score, (told + told.T) / 2
 
     def tilt(self, along: FloatArray, roots: FloatArray, vectors: FloatArray) -> FloatArray:

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from freewill.alphabets import Alphabet
-from freewill.errors import ParameterError, shown
 from freewill.inference.bands import band
 from freewill.inference.choice.bases import Basis
 from freewill.inference.choice.model import ChoiceModel, Inverse, softmax, with_constant
-from freewill.inference.functionals import Quantiles, asked, cdf, checked_level, weights_of
-from freewill.inference.information import Information, information_of
-from freewill.inference.intervals import Intervals, advice_on, quantiles_of, single
+from freewill.inference.functionals import Weights, checked_level
+from freewill.inference.information import Information, information_at
+from freewill.inference.intervals import Intervals, answered, intervals_about
+from freewill.inference.one_step import Estimated
 from freewill.types import FloatArray
 
 
@@ -31,8 +30,6 @@ class JointEstimate:
     other without a trace makes both uncertain.
     """
 
-    alphabet: Alphabet
-    people: int
     basis: Basis
     contrasts: FloatArray = field(repr=False)
     theta: FloatArray = field(repr=False)
@@ -42,38 +39,24 @@ class JointEstimate:
 
     def intervals(self, of: Any = None, level: float = 0.95, joint: bool = False) -> Intervals:
         """Return intervals for functionals of theta, as `fw.intervals` takes them."""
-        level = checked_level(level)
-        if not isinstance(joint, bool | np.bool_):
-            raise ParameterError(f"joint={shown(joint)}: expected True or False.")
-        wanted = asked(of)
-        if isinstance(wanted, Quantiles):
-            return quantiles_of(self.intervals(cdf(), level, joint), wanted)
-        weights = weights_of(wanted, self.alphabet)
-        rows, size = weights.rows, self.alphabet.size
-        influences = rows @ self.covariance[:size, :size]
-        matrix = influences @ rows.T
-        errors = np.sqrt(np.maximum(np.diag(matrix), 0))
-        critical, known = float(ndtri((1 + level) / 2)), errors > 0
-        if joint and known.any():
-            critical = band(matrix[np.ix_(known, known)], np.zeros(int(known.sum())), level)
-        point = np.clip(rows @ self.theta, weights.least, weights.most)
-        # By who tells, as if the choice were free: what it adds is no matter of single people.
-        people = self.information.shape(rows, influences).effective_people
-        found = Intervals(
-            of=weights.names,
-            point=point,
-            low=np.maximum(point - critical * errors, weights.least),
-            high=np.minimum(point + critical * errors, weights.most),
-            standard_error=errors,
-            level=level,
-            joint=bool(joint),
-            critical=critical,
-            people=self.people,
-            alphabet=self.alphabet,
-            effective_people=people,
-            advice=advice_on(weights, point, errors, people, self.people),
-        )
-        return single(found) if weights.single and not joint else found
+        alphabet, size = self.information.alphabet, self.information.theta.size
+
+        def answer(weights: Weights, level: float) -> Intervals:
+            rows = weights.rows
+            influences = rows @ self.covariance[:size, :size]
+            matrix = influences @ rows.T
+            variances, flat = np.maximum(np.diag(matrix), 0), np.zeros(len(rows))
+            known = variances > 0
+            critical = float(ndtri((1 + level) / 2)) if joint else None
+            if joint and known.any():
+                critical = band(matrix[np.ix_(known, known)], flat[known], level)
+            # By who tells, as if the choice were free: what it adds is no matter of single people.
+            shape = self.information.shape(rows, influences)._replace(skewness=flat)
+            # The covariance is of all people already.
+            found = Estimated(rows, influences, rows @ self.theta, variances, shape, 1)
+            return intervals_about(self.information, weights, found, level, critical)
+
+        return answered(of, alphabet, level, joint, answer)
 
     def choice(self, level: float = 0.95) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return point, low and high of c, [value, mechanism] each.
@@ -81,7 +64,7 @@ class JointEstimate:
         By the delta method for log(c / (1 - c)), so that all are probabilities.
         """
         critical = float(ndtri((1 + checked_level(level)) / 2))
-        functions, size = with_constant(self.basis), self.alphabet.size
+        functions, size = with_constant(self.basis), self.information.theta.size
         choice = softmax(functions @ self.coefficients @ self.contrasts.T)
         matrix = self.covariance[size:, size:]
         errors = np.empty_like(choice)
@@ -116,17 +99,13 @@ def joint_estimate(
     slope = np.concatenate([parts.theta_slope, parts.slope - (prior * coefficients).ravel()])
     moved = at + covariance @ slope
     covariance /= model.people
-    evidence = model.evidence
-    groups = [(one.mechanism, one.people / evidence.people, one.name) for one in evidence.groups]
     return JointEstimate(
-        alphabet=model.evidence.alphabet,
-        people=model.people,
         basis=basis,
         contrasts=model.contrasts,
         theta=moved[:size],
         coefficients=coefficients + moved[size:].reshape(coefficients.shape),
         covariance=covariance,
-        information=information_of(evidence.alphabet, groups, parts.theta, evidence.people),
+        information=information_at(model.evidence, parts.theta),
     )
 
 

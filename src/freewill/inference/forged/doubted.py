@@ -69,6 +69,11 @@ class DoubtedOneStep(OneStep):
 
     doubted: tuple[IntArray, ...]
 
+    @property
+    def mode(self) -> FloatArray:
+        """The theta that it starts from, which is no maximum of the reports kept."""
+        return np.asarray(self.start)
+
     def information_at(self, pull: float) -> Information:
         """Return the information of the outputs that are believed."""
         whole = super().information_at(pull)

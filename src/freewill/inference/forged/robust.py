@@ -18,7 +18,7 @@ from freewill.inference.forged.beside_choice import HonestReports, doubt_of
 from freewill.inference.forged.doubted import DoubtedOneStep
 from freewill.inference.groups import name_of
 from freewill.inference.information import several_people
-from freewill.inference.intervals import Intervals, intervals, intervals_from
+from freewill.inference.intervals import Intervals, intervals, intervals_of
 from freewill.solvers import OnStep
 from freewill.solvers.solution import Trace
 from freewill.solvers.threads import one_blas_thread
@@ -108,8 +108,8 @@ class RobustEstimate(Estimate):
         several_people(self.kept, "intervals")
         if not self.set_aside:
             return intervals(self.kept, of, level, joint, on_step=on_step)
-        found = DoubtedOneStep(self.kept, self.theta, self.doubted)
-        return intervals_from(lambda _: found, self.alphabet, of, level, joint, on_step)
+        believed = DoubtedOneStep(self.kept, self.theta, self.doubted)
+        return intervals_of(believed, of, level, joint, on_step)
 
     @property
     def certificate(self) -> str:

@@ -12,7 +12,8 @@ from freewill.estimators.estimate import Start
 from freewill.evidence import Evidence
 from freewill.inference.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.inference.choice.bases import BasisName
-from freewill.inference.laws.check import FitCheck, check_fit
+from freewill.inference.laws.check import FitCheck, fit_check_of
+from freewill.inference.one_step import OneStep
 from freewill.inference.tails import written
 
 _FEW = 2
@@ -59,9 +60,14 @@ def fit_beside_choice(
     >>> fw.check_fit(evidence).holds, fit_beside_choice(evidence).holds
     (False, True)
     """
-    aware = choice_aware(evidence)
-    richest = check_fit(evidence, level, aware=aware)
-    for rank, (told, check) in enumerate(_ladder(evidence, level, start, aware)):
+    return beside_choice_of(OneStep(evidence, start), level)
+
+
+def beside_choice_of(fit: OneStep, level: float = 0.95) -> FitBesideChoice:
+    """Return the test of the laws where the choice may depend on the value, of a fit."""
+    aware = choice_aware(fit.evidence)
+    richest = fit_check_of(fit, level, aware)
+    for rank, (told, check) in enumerate(_ladder(fit, level, aware)):
         if check.holds:
             return _holding(check)
         if _explains(check, rank, aware):
@@ -102,13 +108,13 @@ def _holding(check: FitCheck) -> FitBesideChoice:
 
 
 def _ladder(
-    evidence: Evidence, level: float, start: Start | None, aware: ChoiceAwareEstimate
+    fit: OneStep, level: float, aware: ChoiceAwareEstimate
 ) -> Iterator[tuple[str, FitCheck]]:
     """Test the laws given choices simpler than the one that was found, the simplest first."""
-    yield "were the choice free", check_fit(evidence, level, start)
+    yield "were the choice free", fit_check_of(fit, level)
     tried = [one.basis for one in aware.fits[1:]]
     for basis, words in _SIMPLE.items():
         if basis in tried:
-            law = choice_aware(evidence, basis)
+            law = choice_aware(fit.evidence, basis)
             told = f"did the choice depend on the value {words}"
-            yield told, check_fit(evidence, level, aware=law)
+            yield told, fit_check_of(fit, level, law)

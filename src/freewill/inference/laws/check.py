@@ -17,6 +17,7 @@ from freewill.inference.laws.crowds import ChoiceLaw, Crowd
 from freewill.inference.laws.culprits import Explained, Null, explained
 from freewill.inference.laws.departures import Departures
 from freewill.inference.laws.group_laws import epsilon_of
+from freewill.inference.one_step import OneStep
 from freewill.inference.tails import written
 from freewill.solvers.threads import one_blas_thread
 
@@ -157,7 +158,6 @@ class FitCheck:
         return "\n".join([self.verdict, *lines, *left])
 
 
-@one_blas_thread
 def check_fit(
     evidence: Evidence,
     level: float = 0.95,
@@ -194,6 +194,15 @@ def check_fit(
     >>> [(one.name, round(one.sent, 1)) for one in check.suspects]
     [('k-rr(0..19, epsilon=3)', 2.1)]
     """
+    return fit_check_of(OneStep(evidence, start), level, aware)
+
+
+@one_blas_thread
+def fit_check_of(
+    fit: OneStep, level: float = 0.95, aware: ChoiceAwareEstimate | None = None
+) -> FitCheck:
+    """Return the test of all laws (`check_fit`) of a fit."""
+    evidence = fit.evidence
     several_people(evidence, "check_fit")
     level = checked_level(level)
     size = evidence.alphabet.size
@@ -203,7 +212,7 @@ def check_fit(
             f"{_LARGEST:,}. Ask check_choice, which takes more."
         )
     names = names_of(evidence)
-    crowd = Crowd.of(evidence, None, start) if aware is None else _choosing(evidence, aware)
+    crowd = Crowd.free(fit) if aware is None else _choosing(evidence, aware)
     skipped = [place for place, one in enumerate(evidence.groups) if too_small(one)]
     first = Departures.of(evidence, crowd, skipped)
     untested = _untested(evidence, first)

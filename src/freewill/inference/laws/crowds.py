@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from freewill.estimators.estimate import Start, default_tolerance, theta_of
-from freewill.estimators.gibu import gibu
 from freewill.evidence import Evidence
 from freewill.inference.choice.aware import ChoiceAwareEstimate
 from freewill.inference.choice.model import ChoiceModel
 from freewill.inference.covariance import inverse_on_simplex
-from freewill.inference.information import information_of, pulled
-from freewill.inference.one_step import slope_at
+from freewill.inference.information import pulled
+from freewill.inference.one_step import OneStep, slope_at
 from freewill.types import FloatArray
 
 _RAREST = 1e-9
@@ -80,18 +79,17 @@ class Crowd:
         `start` is what that is looked for from.
         """
         if law is None:
-            return cls._free(evidence, gibu(evidence, start=start).theta)
+            return cls.free(OneStep(evidence, start))
         model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
         uniform = np.full(model.size, 1 / model.size)
         theta = uniform if start is None else theta_of(start, evidence.alphabet)
         return cls._choosing(evidence, law, model.solve(law.choice, theta).theta)
 
     @classmethod
-    def _free(cls, evidence: Evidence, theta: FloatArray) -> "Crowd":
-        inside, count = pulled(theta, evidence.people), len(evidence.groups)
-        parts = [(one.mechanism, one.people / evidence.people, one.name) for one in evidence.groups]
-        told = information_of(evidence.alphabet, parts, inside, evidence.people)
-        return cls(inside, (inside,) * count, (None,) * count, told.covariance, None)
+    def free(cls, fit: OneStep) -> "Crowd":
+        """Return the people of a fit, whose choice is free."""
+        inside, count = fit.information.theta, len(fit.evidence.groups)
+        return cls(inside, (inside,) * count, (None,) * count, fit.information.covariance, None)
 
     @classmethod
     def _choosing(cls, evidence: Evidence, law: ChoiceLaw, theta: FloatArray) -> "Crowd":
