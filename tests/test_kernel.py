@@ -35,6 +35,7 @@ def test_kernel_is_the_dense_sum(size, epsilon, monkeypatch):
     assert sums.value == pytest.approx(expected.value, rel=1e-12)
     np.testing.assert_allclose(sums.slope, expected.slope, rtol=1e-12)
     np.testing.assert_allclose(sums.hessian, expected.hessian, rtol=3e-6)
+    np.testing.assert_array_equal(sums.hessian, sums.hessian.T)
     flat = operator.sums(theta, weights)
     assert flat.hessian is None
     assert flat.value == sums.value

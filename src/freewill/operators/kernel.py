@@ -102,10 +102,10 @@ def _hessian(
     for rows, bits in unpacked_blocks(packed, size, np.float32, _MATRIX_ENTRIES):
         scaled = np.multiply(bits, roots[rows, None], out=bits)
         both += np.matmul(scaled.T, scaled, out=product)
-    own = base * gain * both.diagonal()
+    half = base * gain * both.diagonal() + base**2 * curvature.sum() / 2
     both *= gain**2
-    both += own
-    both += own[:, None] + base**2 * curvature.sum()
+    # One sum for both halves of the matrix: symmetric to the last bit, it travels as one of them.
+    both += np.add.outer(half, half)
     return both
 
 
