@@ -52,7 +52,7 @@ UNCALLED = {
     "HonestReports": "a warning",
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "ExactAudit": "a result",
-    "Estimate": "a result", "Step": "a result",
+    "Estimate": "a result", "Step": "a result", "Fit": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
     "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result",
@@ -186,6 +186,17 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"evidence": EITHER, "level": 0.95, "start": None, "aware": None},
     ),
     "one_step": (fw.one_step, {"evidence": EITHER, "start": None, "on_step": None}),
+    "fit": (fw.fit, {"evidence": EITHER, "method": "gibu", "start": None, "on_step": None}),
+    "fit.intervals": (
+        Drawn(lambda case: fw.fit(two()).intervals),
+        {"of": None, "level": 0.95, "joint": False, "on_step": None},
+    ),
+    "fit.checks": (Drawn(lambda case: fw.fit(two()).checks), {"level": 0.95}),
+    "fit.compare": (Drawn(lambda case: fw.fit(two()).compare), {"other": EITHER, "of": None}),
+    "fit.plan": (
+        Drawn(lambda case: fw.fit(two()).plan),
+        {"people": 1000, "target": None, "of": None},
+    ),
     "smooth": (
         fw.smooth,
         {"evidence": EITHER, "tol": 1e-6, "max_steps": 50, "on_step": None},
