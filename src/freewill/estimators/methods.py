@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from freewill.errors import ParameterError
+from freewill.errors import ParameterError, shown
 from freewill.estimators.combine import combine_mechanisms, combine_results
 from freewill.estimators.debias import debias
 from freewill.estimators.em import em
@@ -87,7 +87,9 @@ class Method:
         >>> Method.parse("[INV]M") == Method.parse("inversion-m") == Method("inversion", "M")
         True
         """
-        plain = str(text).lower().replace("_", "-")
+        if not isinstance(text, str):
+            raise ParameterError(f"method={shown(text)}: expected the name of one, as 'gibu'.")
+        plain = text.lower().replace("_", "-")
         found = _NAME.fullmatch(plain)
         if plain in cls.table or found is None:
             return cls(plain if plain in cls.table else text, **options)

@@ -47,6 +47,8 @@ def audit(
     """
     if isinstance(mechanism, type) or not hasattr(mechanism, "guarantee"):
         raise ParameterError(f"{shown(mechanism)} is no mechanism: there is nothing to audit.")
+    if not isinstance(exact, bool):
+        raise ParameterError(f"exact={shown(exact)}: expected True or False.")
     held: Any = mechanism.guarantee() if claim is None else claim
     if not isinstance(held, Guarantee | AdversaryLoss):
         raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
