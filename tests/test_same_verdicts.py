@@ -8,7 +8,8 @@ import pytest
 
 import freewill as fw
 from cli_cases import run, run_json
-from freewill.inference.checks import CHECKS, FEW, check_assumptions
+from freewill.inference.checks import CHECKS, check_assumptions
+from freewill.inference.few import FEW
 from freewill.reports import save_evidence
 from freewill.service import sureness
 from freewill.service.answers import json_bytes

@@ -11,6 +11,7 @@ from freewill.estimators.estimate import Start
 from freewill.estimators.identifiability import in_words
 from freewill.evidence import Evidence
 from freewill.inference.choice.check import ChoiceCheck, choice_check_of
+from freewill.inference.few import FEW
 from freewill.inference.functionals import checked_level
 from freewill.inference.groups import names_of
 from freewill.inference.information import several_people
@@ -18,8 +19,6 @@ from freewill.inference.laws.beside_choice import beside_choice_of
 from freewill.inference.laws.check import FitCheck, fit_check_of
 from freewill.inference.one_step import OneStep
 
-FEW = 300
-"""People below whom shares are unsure, and tests find little."""
 _NAMED = 5
 """Groups that a text names; details have all of them."""
 _ALONE = 0.9

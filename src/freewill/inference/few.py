@@ -15,7 +15,7 @@ from freewill.errors import printable, several
 from freewill.types import BoolArray, FloatArray
 
 FEW = 300
-"""People from whom on what they tell is normal enough."""
+"""People from whom on what they tell is normal enough; below, shares are unsure, and tests weak."""
 SHARE = 0.05
 """Of all people: where the few are more than that, pulling theta inside makes up for it."""
 

@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from freewill.alphabets.groups import Groups
 from freewill.errors import several
 from freewill.inference import Intervals
-from freewill.inference.checks import FEW
+from freewill.inference.few import FEW
 from freewill.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
