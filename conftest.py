@@ -18,7 +18,7 @@ settings.register_profile(
 )
 # The doctests of the collector need the packages of `freewill[serve]`.
 if any(importlib.util.find_spec(name) is None for name in ("msgspec", "starlette", "uvicorn")):
-    collect_ignore = ["src/freewill/service"]
+    collect_ignore = ["src/freewill/collector"]
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "freewill"))
 
 

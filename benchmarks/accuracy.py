@@ -10,9 +10,9 @@ import freewill as fw
 from benchmarks import instances
 from benchmarks.harness import Figure, Row
 from benchmarks.instances import Instance
-from freewill.estimators.methods import Method
-from freewill.experiments import parameters as paper
-from freewill.experiments.methods import GIBU, IBU_M, INV_M, INV_R, RAP_M, RAP_R
+from freewill.paper import parameters as paper
+from freewill.paper.methods import GIBU, IBU_M, INV_M, INV_R, RAP_M, RAP_R
+from freewill.stats.estimators.methods import Method
 
 _SEEDS = 20
 _STANDARD_ERRORS = 3

@@ -23,9 +23,9 @@ from time import process_time
 import numpy as np
 
 import freewill as fw
-from freewill.experiments import parameters as paper
-from freewill.experiments.places import load, synthetic_city
-from freewill.types import FloatArray
+from freewill.core.types import FloatArray
+from freewill.paper import parameters as paper
+from freewill.paper.places import load, synthetic_city
 
 _PLACES = (np.arange(100) - 50) / 50
 """The line from -1 to 1."""

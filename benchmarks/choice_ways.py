@@ -22,10 +22,10 @@ import freewill as fw
 from benchmarks.free_choice import LEVEL, shifts
 from benchmarks.intervals import Case, setting_of
 from benchmarks.simulated import options, tabulate
-from freewill.inference.choice.check import _Scores, _unweighted
-from freewill.inference.information import information_of
-from freewill.inference.tails import combined, weighted_chi_square_tail
-from freewill.types import FloatArray
+from freewill.core.types import FloatArray
+from freewill.stats.choice.check import _Scores, _unweighted
+from freewill.stats.information import information_of
+from freewill.stats.tails import combined, weighted_chi_square_tail
 
 KINDS = ("free", "displaced", "slope", "distance")
 ROUNDS = 8

@@ -27,8 +27,8 @@ import numpy as np
 
 import freewill as fw
 from benchmarks.load import Load, quantile, request
-from freewill.service.surveys import survey_id
-from freewill.survey import Survey
+from freewill.collector.surveys import survey_id
+from freewill.domain.survey import Survey
 
 LINE = fw.Linear(0, 99)
 SYMBOLS = {"careful": fw.Geometric(LINE, 0.1), "relaxed": fw.KRR(LINE, 3.0)}

@@ -20,7 +20,7 @@ import numpy as np
 import freewill as fw
 from benchmarks.intervals import Case, drawn, setting_of
 from benchmarks.simulated import options, tabulate
-from freewill.types import FloatArray
+from freewill.core.types import FloatArray
 
 CASES = ("line-krr", "line-geometric", "line-mixed", "rappor-low", "city-geometric")
 SHIFTS = (0.0, 0.5)

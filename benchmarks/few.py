@@ -20,10 +20,10 @@ import numpy as np
 
 import freewill as fw
 from benchmarks.simulated import options, tabulate
-from freewill.inference.few import rests_on_few
-from freewill.inference.functionals import weights_of
-from freewill.inference.planning.predicted import Design
-from freewill.types import BoolArray, FloatArray
+from freewill.core.types import BoolArray, FloatArray
+from freewill.stats.few import rests_on_few
+from freewill.stats.functionals import weights_of
+from freewill.stats.planning.predicted import Design
 
 LINE = fw.Linear(0, 99)
 TRUTH = 1 / np.arange(1.0, 101) / (1 / np.arange(1.0, 101)).sum()

@@ -22,7 +22,7 @@ from scipy.stats import binom
 
 import freewill as fw
 from benchmarks.intervals import Case, evidence_of, setting_of
-from freewill.progress import progress
+from freewill.core.progress import progress
 
 CASES = ("line-krr", "line-geometric", "line-mixed", "rappor-low", "city-geometric")
 LEVEL = 0.95

@@ -19,8 +19,8 @@ import numpy as np
 import freewill as fw
 from benchmarks.fit import FOUR, LINE, SYMBOL
 from benchmarks.simulated import options, tabulate
-from freewill.inference.choice.model import softmax
-from freewill.inference.laws.beside_choice import fit_beside_choice
+from freewill.stats.choice.model import softmax
+from freewill.stats.laws.beside_choice import fit_beside_choice
 
 BROKEN = 2
 POSITIONS = np.linspace(-1, 1, 100)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 import freewill as fw
-from freewill.types import FloatArray, IntArray, PackedBits
+from freewill.core.types import FloatArray, IntArray, PackedBits
 
 _LONG, _SHORT = 24.0, 2.0**-24
 Sampler = Callable[[IntArray, np.random.Generator], IntArray | PackedBits]

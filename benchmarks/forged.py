@@ -18,7 +18,7 @@ import numpy as np
 import freewill as fw
 from benchmarks.choice_aware import bells
 from benchmarks.instances import binomial
-from freewill.types import FloatArray
+from freewill.core.types import FloatArray
 
 _LINE = fw.Linear(0, 99)
 MECHANISMS: tuple[fw.Mechanism, ...] = (

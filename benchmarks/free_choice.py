@@ -24,8 +24,8 @@ import freewill as fw
 from benchmarks.comparison import moved
 from benchmarks.intervals import Case, evidence_of, setting_of
 from benchmarks.simulated import options, tabulate
-from freewill.inference.information import information_of
-from freewill.types import FloatArray
+from freewill.core.types import FloatArray
+from freewill.stats.information import information_of
 
 CASES = ("line-krr", "line-geometric", "line-mixed", "rappor-low", "city-geometric")
 LEVEL, SHIFT = 0.95, 3.0

@@ -19,7 +19,7 @@ import numpy as np
 
 import freewill as fw
 from benchmarks.simulated import options, tabulate
-from freewill.types import FloatArray, IntArray
+from freewill.core.types import FloatArray, IntArray
 
 LINE = fw.Linear(0, 99)
 _AGES = np.arange(100)

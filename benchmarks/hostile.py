@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.collector import LINE, SYMBOLS, Server, serving
 from benchmarks.load import quantile
-from freewill.survey import Survey
+from freewill.domain.survey import Survey
 
 SECONDS, CONNECTIONS = 8.0, 64
 _MOST_BYTES = 64 << 20

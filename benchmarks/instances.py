@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import freewill as fw
-from freewill.experiments import parameters as paper
+from freewill.paper import parameters as paper
 
 GOWALLA = "FREEWILL_GOWALLA_COUNTS"
 """Environment variable: a csv file `col,row,count` of check-ins on the city's 24 x 16 cells."""

@@ -20,11 +20,11 @@ import numpy as np
 
 import freewill as fw
 from benchmarks.simulated import options, tabulate
-from freewill.experiments.mixtures import MIXTURES, Setting, settings
-from freewill.experiments.places import load
-from freewill.inference.functionals import weights_of
-from freewill.inference.information import information_of
-from freewill.types import BoolArray, FloatArray
+from freewill.core.types import BoolArray, FloatArray
+from freewill.paper.mixtures import MIXTURES, Setting, settings
+from freewill.paper.places import load
+from freewill.stats.functionals import weights_of
+from freewill.stats.information import information_of
 
 CASES = ("line-krr", "line-geometric", "line-mixed", "rappor-low", "city-geometric", "city-krr")
 INSIDE = 2.0

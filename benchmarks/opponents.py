@@ -16,7 +16,8 @@ import numpy as np
 import freewill as fw
 from benchmarks.environments import NotInstalledError
 from benchmarks.harness import ROOT
-from freewill.operators import DenseOperator, probabilities
+from freewill.numeric.operators.base import probabilities
+from freewill.numeric.operators.dense import DenseOperator
 
 STOP = 60.0
 _DENSE_ENTRIES = 5e7

@@ -21,9 +21,9 @@ import numpy as np
 import freewill as fw
 from benchmarks.intervals import Case, evidence_of, setting_of
 from benchmarks.simulated import options, tabulate
-from freewill.inference.distance import norm_on
-from freewill.inference.planning.predicted import Design
-from freewill.types import FloatArray
+from freewill.core.types import FloatArray
+from freewill.stats.distance import norm_on
+from freewill.stats.planning.predicted import Design
 
 CASES = (
     "line-krr",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, TypeVar
 
-from freewill.progress import progress
+from freewill.core.progress import progress
 
 Case = TypeVar("Case")
 Result = TypeVar("Result")

@@ -11,7 +11,7 @@ import freewill as fw
 from benchmarks import instances
 from benchmarks.harness import Figure, Row, clock, limited
 from benchmarks.instances import Instance
-from freewill.experiments import parameters as paper
+from freewill.paper import parameters as paper
 
 ADULT = "FREEWILL_ADULT_COUNTS"
 """Environment variable: a csv file with a column `age` and columns of counts."""

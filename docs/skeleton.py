@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.alphabets import Alphabet, distances
-from freewill.draws import Source
-from freewill.guarantees import Guarantee
-from freewill.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon
-from freewill.mechanisms.matrix import Matrix
-from freewill.operators import DenseOperator
-from freewill.types import IntArray, Reports
+from freewill.core.types import IntArray, Reports
+from freewill.domain.alphabets.base import Alphabet, distances
+from freewill.domain.draws.sources import Source
+from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon
+from freewill.domain.mechanisms.matrix import Matrix
+from freewill.numeric.operators.dense import DenseOperator
 
 _LARGEST_EXPONENT = 700.0
 """Where e^-x is still a double with all its digits."""

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 import freewill as fw
-from freewill import plots
-from freewill.reports import read, write_reports
-from freewill.survey import Survey
+from freewill.domain.survey import Survey
+from freewill.io import read, write_reports
+from freewill.present import plots
 
 PEOPLE = 200_000
 OUT = Path("out")

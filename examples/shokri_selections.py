@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import binom
 
 import freewill as fw
-from freewill import plots
+from freewill.present import plots
 
 LINE = fw.Linear(0, 99)
 THRESHOLD = 10.0

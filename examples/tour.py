@@ -24,7 +24,7 @@ import numpy as np
 from demo import age_pyramid, print_table
 
 import freewill as fw
-from freewill.progress import progress
+from freewill.core.progress import progress
 
 LOOKS = (100, 300, 1_000, 3_000, 10_000)
 """After how many people the estimate is looked at; the last is how many there are."""

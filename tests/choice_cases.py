@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
-from freewill.inference.choice.bases import Basis
-from freewill.inference.choice.model import ChoiceModel, softmax
+from freewill.stats.choice.bases import Basis
+from freewill.stats.choice.model import ChoiceModel, softmax
 
 LINE = fw.Linear(0, 11)
 FIVE = fw.Linear(0, 4)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from freewill.operators import DenseOperator
-from freewill.solvers import Status, column_pool
+from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.solvers import column_pool
+from freewill.numeric.solvers.solution import Status
 
 
 def assert_certified(solution, likelihood, tolerance=1e-9):

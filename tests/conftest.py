@@ -8,8 +8,8 @@ import pytest
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, OFFERED, run
-from freewill import plots
-from freewill.survey import Survey
+from freewill.domain.survey import Survey
+from freewill.present import plots
 from problems import uniform_evidence
 from report_cases import QUICK_JAVA, spark_missing
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import freewill as fw
-from freewill.reports import read, save_evidence
-from freewill.reports.engines import engine_for
+from freewill.io import read, save_evidence
+from freewill.io.engines import engine_for
 from report_cases import drawn, expected, faulty_table, menu_survey, stored, wide_survey
 
 

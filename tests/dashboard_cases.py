@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from freewill.service.serving import Settings, collector, listening
-from freewill.service.stores import open_store
-from freewill.service.surveys import survey_id
-from freewill.service.token import new_token
+from freewill.collector.serving import Settings, collector, listening
+from freewill.collector.stores import open_store
+from freewill.collector.surveys import survey_id
+from freewill.collector.token import new_token
 from pages_cases import browsing
 from service_cases import sent
 
@@ -63,7 +63,7 @@ def serving(folder, *surveys, **settings):
     """Serve surveys by uvicorn, in a thread of its own."""
     import uvicorn  # noqa: PLC0415
 
-    from freewill.service.app import application  # noqa: PLC0415
+    from freewill.collector.app import application  # noqa: PLC0415
 
     store = open_store(str(folder / "store.db"))
     token = new_token(store)

@@ -9,7 +9,7 @@ import numpy as np
 
 import freewill as fw
 from dashboard_cases import drawn, entered, looking, serving, waiting
-from freewill.survey import Survey
+from freewill.domain.survey import Survey
 from pages_cases import browsing
 
 AGES = fw.Linear(18, 97, unit="year")

@@ -11,7 +11,7 @@ from tools.javascript.cases import written
 
 import freewill as fw
 from contract import ENTRIES, Entry, count_reports, g_test
-from freewill.draws import GivenBytes
+from freewill.domain.draws.sources import GivenBytes
 
 VECTORS = Path(__file__).parent / "device_vectors.json"
 COUNT = {"default": 1200, "planar-geometric": 150, "k-rr": 5000, "rappor": 150, "identity": 10}

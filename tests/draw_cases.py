@@ -6,7 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 import freewill as fw
-from freewill.draws import HALF, Chance, GivenBytes, TwoSided
+from freewill.domain.draws.chance import HALF, Chance
+from freewill.domain.draws.geometric import TwoSided
+from freewill.domain.draws.sources import GivenBytes
 
 
 def fraction(chance: Any) -> Fraction:

@@ -13,11 +13,11 @@ import numpy as np
 
 import freewill as fw
 from freewill.errors import ReportError
-from freewill.reports.batches import Decoder
-from freewill.reports.cluster import source as cluster
-from freewill.reports.cluster.parcels import packed
-from freewill.reports.cluster.session import told
-from freewill.streams import Block, Held, Pass, summing
+from freewill.io.batches import Decoder
+from freewill.io.cluster import source as cluster
+from freewill.io.cluster.parcels import packed
+from freewill.io.cluster.session import told
+from freewill.stats.streams import Block, Held, Pass, summing
 
 
 def passed(session: Any, folder: str, size: int, partitions: int) -> tuple[str, str]:

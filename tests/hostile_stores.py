@@ -7,9 +7,9 @@ from contextlib import closing
 import numpy as np
 
 import freewill as fw
-from freewill.service.sqlite import Sqlite
-from freewill.service.store import Store, Upload
-from freewill.service.surveys import survey_id, to_bytes
+from freewill.collector.sqlite import Sqlite
+from freewill.collector.store import Store, Upload
+from freewill.collector.surveys import survey_id, to_bytes
 
 LINE = fw.Linear(0, 99)
 SURVEY = fw.Survey(

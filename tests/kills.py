@@ -24,7 +24,7 @@ import pyarrow.dataset  # noqa: F401
 import freewill as fw
 from freewill.cli import collect, merge, obfuscate  # noqa: F401
 from freewill.cli.application import main
-from freewill.survey import Survey
+from freewill.domain.survey import Survey
 
 with contextlib.suppress(ImportError):
     import pandas as pd  # noqa: F401

@@ -18,10 +18,10 @@ from tools.javascript import _QUIET, chromium
 
 import freewill as fw
 from device_cases import skipped
-from freewill.outputs import unmarked
-from freewill.service.kept import kept_survey, people_of
-from freewill.service.stores import read_store, view_store
-from freewill.service.surveys import survey_id
+from freewill.collector.kept import kept_survey, people_of
+from freewill.collector.stores import read_store, view_store
+from freewill.collector.surveys import survey_id
+from freewill.domain.outputs.values import unmarked
 from service_cases import needs_serve
 
 _THERE = importlib.util.find_spec("playwright") is not None

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.estimators.estimate import likelihood_of
-from freewill.operators import Sums
-from freewill.operators.kernel import kernel
-from freewill.solvers import Status, passes
-from freewill.solvers.parts import OperatorPart
+from freewill.numeric.operators.kernel import Sums, kernel
+from freewill.numeric.solvers import passes
+from freewill.numeric.solvers.parts import OperatorPart
+from freewill.numeric.solvers.solution import Status
+from freewill.stats.estimators.estimate import likelihood_of
 from problems import simulated
 
 

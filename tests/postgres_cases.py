@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import freewill as fw
-from freewill.service.surveys import to_bytes
+from freewill.collector.surveys import to_bytes
 from service_cases import SURVEY
 
 

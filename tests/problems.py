@@ -7,8 +7,8 @@ import cvxpy
 import numpy as np
 
 import freewill as fw
-from freewill.estimators.estimate import likelihood_of
-from freewill.operators import probabilities
+from freewill.numeric.operators.base import probabilities
+from freewill.stats.estimators.estimate import likelihood_of
 
 LINE = fw.Linear(0, 11)
 CITY = fw.Grid(4, 3, cell=0.5)

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.service import ids
-from freewill.service.serving import Settings, collector
-from freewill.service.stores import open_store
-from freewill.service.surveys import survey_id
-from freewill.service.token import new_token
-from freewill.survey import Survey
+from freewill.collector import ids
+from freewill.collector.serving import Settings, collector
+from freewill.collector.stores import open_store
+from freewill.collector.surveys import survey_id
+from freewill.collector.token import new_token
+from freewill.domain.survey import Survey
 
 NEEDED = ("msgspec", "starlette", "uvicorn")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
@@ -176,7 +176,7 @@ class Client:
 @asynccontextmanager
 async def collecting(path, *surveys, **settings):
     """Serve surveys from a store, in this process."""
-    from freewill.service.app import application  # noqa: PLC0415
+    from freewill.collector.app import application  # noqa: PLC0415
 
     offered = surveys or (SURVEY,)
     store = open_store(str(path))

@@ -23,14 +23,14 @@ import numpy as np
 import uvicorn  # noqa: F401 (loaded once, not in every fork)
 
 import freewill as fw
-from freewill.service import app, ids  # noqa: F401
-from freewill.service.kept import evidence_of, kept_survey, people_of
-from freewill.service.postgres import PREFIXES
-from freewill.service.refusals import StoreBusyError
-from freewill.service.serving import Settings, serve
-from freewill.service.stores import read_store, view_store
-from freewill.service.surveys import survey_id
-from freewill.survey import Survey
+from freewill.collector import app, ids  # noqa: F401
+from freewill.collector.kept import evidence_of, kept_survey, people_of
+from freewill.collector.postgres import PREFIXES
+from freewill.collector.refusals import StoreBusyError
+from freewill.collector.serving import Settings, serve
+from freewill.collector.stores import read_store, view_store
+from freewill.collector.surveys import survey_id
+from freewill.domain.survey import Survey
 from service_cases import stored_ids
 
 LINE = fw.Linear(0, 99)

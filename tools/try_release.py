@@ -26,15 +26,15 @@ IN_SOURCE = ("tests/contract.py", "conftest.py", "docs/skeleton.py", "LICENSE", 
 IN_WHEEL = (
     "freewill/device/js/freewill.js",
     "freewill/device/js/package.json",
-    "freewill/service/web/answer.html",
-    "freewill/service/web/answer.js",
-    "freewill/service/web/style.css",
+    "freewill/collector/web/answer.html",
+    "freewill/collector/web/answer.js",
+    "freewill/collector/web/style.css",
 )
 DOCTESTS = (
     "freewill",
-    "freewill.simplex",
-    "freewill.guarantees.promises",
-    "freewill.mechanisms.krr",
+    "freewill.numeric.simplex",
+    "freewill.domain.guarantees.promises",
+    "freewill.domain.mechanisms.krr",
 )
 
 

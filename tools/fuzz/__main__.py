@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from freewill.progress import progress
+from freewill.core.progress import progress
 from tools.fuzz.crew import PATIENCE, outcomes
 from tools.fuzz.summary import faults, table
 from tools.fuzz.trials import BAD, KINDS, Outcome, kind_of, tried

@@ -12,7 +12,9 @@ from unittest.mock import patch
 import numpy as np
 
 import freewill as fw
-from freewill.draws import Chance, GivenBytes, Table
+from freewill.domain.draws.chance import Chance
+from freewill.domain.draws.sources import GivenBytes
+from freewill.domain.draws.tables import Table
 
 _FEW_ZEROS = 200
 

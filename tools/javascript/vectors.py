@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.draws import GivenBytes
+from freewill.domain.draws.sources import GivenBytes
 from tools.javascript.cases import surveys, tied_cases, written
 
 _LONGEST_SURVEY = 20_000

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import freewill as fw
+from freewill.domain.survey import parsed
 from freewill.errors import FreewillError
-from freewill.survey import parsed
 from tools.fuzz.case import Case
 from tools.fuzz.hostile import mutated, text, thing
 from tools.fuzz.surveys import ALPHABETS, DOCUMENTS, written

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from freewill.progress import progress
+from freewill.core.progress import progress
 from tools.stress.mixtures import LARGEST, mixture
 from tools.stress.summary import faults, table
 from tools.stress.trials import BAD, Run, attempt, tried

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
-from freewill.types import FloatArray
+from freewill.core.types import FloatArray
 from tools.stress.laws import Part, log_rows
 
 LARGEST = 2000

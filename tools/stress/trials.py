@@ -12,9 +12,9 @@ from typing import Any, get_args
 import numpy as np
 
 import freewill as fw
+from freewill.core.types import FloatArray
 from freewill.errors import ParameterError
-from freewill.estimators.choice import SolverName
-from freewill.types import FloatArray
+from freewill.stats.estimators.choice import SolverName
 from tools.stress.mixtures import Mixture, mixture
 from tools.stress.oracle import Oracle
 

@@ -8,11 +8,11 @@ import typer
 
 from freewill.cli.options import AsJson, load_mechanisms, option
 from freewill.cli.show import FAILED, say, say_json, table
+from freewill.core.numerals import number
+from freewill.core.progress import progress
+from freewill.domain.guarantees.auditing import audit as recompute
+from freewill.domain.guarantees.promises import Guarantee
 from freewill.errors import ParameterError, printable
-from freewill.guarantees import Guarantee
-from freewill.guarantees import audit as recompute
-from freewill.numerals import number
-from freewill.progress import progress
 
 _CLAIM = re.compile(
     r"([0-9.][^-]*(?:e-[0-9]+)?)-(?:(ldp)|(geo)(?:-[^ ]*)?(?: per (.+))?)", re.IGNORECASE

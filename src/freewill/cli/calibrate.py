@@ -6,15 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from freewill.alphabets.units import behind
-from freewill.calibration import calibrate as find
 from freewill.cli.options import AsJson, load_json, numeric, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import called
+from freewill.core.progress import progress
+from freewill.core.types import FloatArray, distribution
+from freewill.domain.alphabets.units import behind
+from freewill.domain.calibration import calibrate as find
+from freewill.domain.mechanisms.registry import REGISTRY
 from freewill.errors import SpecError, several
-from freewill.mechanisms import REGISTRY
-from freewill.progress import progress
-from freewill.types import FloatArray, distribution
 
 
 class Kind(StrEnum):

@@ -10,10 +10,10 @@ from freewill.cli.methods import AnyMethod
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, numeric, option
 from freewill.cli.show import FAILED, say, say_json
 from freewill.cli.standard import standard_input
+from freewill.core.progress import progress
 from freewill.errors import ParameterError, printable
-from freewill.inference.checks import Verdict, check_assumptions, some
-from freewill.inference.information import several_people
-from freewill.progress import progress
+from freewill.stats.checks import Verdict, check_assumptions, some
+from freewill.stats.information import several_people
 
 _LONGEST = 2000
 """Characters of a line."""

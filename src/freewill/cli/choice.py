@@ -4,18 +4,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from freewill import plots
 from freewill.cli.methods import AnyMethod
 from freewill.cli.show import remark
+from freewill.core.progress import progress
 from freewill.errors import EvidenceError, ParameterError, printable, several
-from freewill.estimators import Estimate
-from freewill.evidence import Evidence
-from freewill.inference import ChoiceAwareEstimate, RobustEstimate, check_choice
-from freewill.inference.choice.preferences import preference
-from freewill.inference.groups import names_of as group_names
-from freewill.plots.choices import names_of, refuse_crowd
-from freewill.progress import progress
-from freewill.readable.page import quick
+from freewill.present import plots
+from freewill.present.plots.choices import names_of, refuse_crowd
+from freewill.present.readable.page import quick
+from freewill.stats.choice.aware import ChoiceAwareEstimate
+from freewill.stats.choice.check import check_choice
+from freewill.stats.choice.preferences import preference
+from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.evidence import Evidence
+from freewill.stats.forged.robust import RobustEstimate
+from freewill.stats.groups import names_of as group_names
 
 _LONGEST = 2000
 """Characters of a verdict, in which mechanisms are named."""

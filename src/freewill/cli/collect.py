@@ -21,12 +21,12 @@ from freewill.cli.options import (
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
+from freewill.collector.stores import is_store, read_store, shown_store
+from freewill.core.progress import progress
+from freewill.domain.survey import Survey
 from freewill.errors import ReportError, several
-from freewill.progress import progress
-from freewill.reports import Reading, read, save_evidence
-from freewill.reports.copies import refuse_copies
-from freewill.service.stores import is_store, read_store, shown_store
-from freewill.survey import Survey
+from freewill.io import Reading, read, save_evidence
+from freewill.io.copies import refuse_copies
 
 
 def collect(

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from freewill import plots
 from freewill.cli.differences import Differences, Of
 from freewill.cli.estimate import check_targets, load
 from freewill.cli.methods import watching
@@ -13,12 +12,13 @@ from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, n
 from freewill.cli.same_people import refuse_shared_files
 from freewill.cli.show import remark, say_json, say_raw
 from freewill.cli.standard import called, standard_input
+from freewill.core.progress import progress
 from freewill.errors import ParameterError
-from freewill.estimators.estimate import default_tolerance
-from freewill.inference import compare as compared
-from freewill.inference.information import several_people
-from freewill.inference.same_people import Body, refuse_shared
-from freewill.progress import progress
+from freewill.present import plots
+from freewill.stats.compare import compare as compared
+from freewill.stats.estimators.estimate import default_tolerance
+from freewill.stats.information import several_people
+from freewill.stats.same_people import Body, refuse_shared
 
 
 def compare(

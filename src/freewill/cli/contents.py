@@ -3,9 +3,9 @@
 from typing import Any
 
 from freewill.cli.show import say, table
+from freewill.domain.mechanisms.base import brief
 from freewill.errors import several
-from freewill.evidence import Evidence
-from freewill.mechanisms.base import brief
+from freewill.stats.evidence import Evidence
 
 
 def describe(evidence: Evidence) -> dict[str, Any]:

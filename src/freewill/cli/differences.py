@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from freewill.alphabets import Alphabet
-from freewill.alphabets.groups import Groups
 from freewill.cli.shares import Asked, check_bands
 from freewill.cli.show import room_beside, say, table
+from freewill.core.frames import csv_text
+from freewill.core.types import FloatArray, IntArray
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.groups import Groups
 from freewill.errors import ParameterError, several
-from freewill.frames import csv_text
-from freewill.inference import Comparison, functionals
-from freewill.inference.functionals import refuse_many
-from freewill.types import FloatArray, IntArray
+from freewill.stats import functionals
+from freewill.stats.compare import Comparison
+from freewill.stats.functionals import refuse_many
 
 Of = StrEnum("Of", ["CELLS", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
 """What may be compared."""

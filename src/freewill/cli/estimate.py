@@ -7,9 +7,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from freewill import geojson as geojson_file
-from freewill import plots
-from freewill.alphabets.groups import Values
 from freewill.cli import choice
 from freewill.cli.collect import losses, read_with_progress, show_losses
 from freewill.cli.merge import merged
@@ -29,18 +26,23 @@ from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.shares import Asked, described
 from freewill.cli.show import FAILED, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, standard_input
+from freewill.core.frames import csv_text
+from freewill.core.progress import progress
+from freewill.core.types import FloatArray
+from freewill.domain.alphabets.groups import Values
 from freewill.errors import ParameterError, several
-from freewill.estimators import Estimate, Status
-from freewill.estimators.estimate import default_tolerance
-from freewill.estimators.identifiability import in_words
-from freewill.evidence import Evidence
-from freewill.frames import csv_text
-from freewill.geojson import check_place, features
-from freewill.inference import Intervals, RobustEstimate
-from freewill.progress import progress
-from freewill.readable import Shares, advice, heading
-from freewill.reports import is_evidence
-from freewill.types import FloatArray
+from freewill.io import is_evidence
+from freewill.numeric.solvers.solution import Status
+from freewill.present import geojson as geojson_file
+from freewill.present import plots
+from freewill.present.geojson import check_place, features
+from freewill.present.readable.doubt import advice, heading
+from freewill.present.readable.shares import Shares
+from freewill.stats.estimators.estimate import Estimate, default_tolerance
+from freewill.stats.estimators.identifiability import in_words
+from freewill.stats.evidence import Evidence
+from freewill.stats.forged.robust import RobustEstimate
+from freewill.stats.intervals import Intervals
 
 _BAR = 30  # characters of the likeliest value's bar
 

@@ -5,16 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from freewill.atomic import whole_file
 from freewill.cli.options import AsJson, check_target, load_choices, option
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import remark, say, say_json
 from freewill.cli.standard import DASH
-from freewill.device import Explanation, SurveyExplanation
-from freewill.device import explain as in_words
+from freewill.core.atomic import whole_file
+from freewill.core.progress import progress
+from freewill.device.explain import Explanation, SurveyExplanation
+from freewill.device.explain import explain as in_words
+from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
-from freewill.progress import progress
-from freewill.survey import Survey
 
 
 def explain(

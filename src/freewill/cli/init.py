@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from freewill.alphabets import Alphabet, Grid, Linear
 from freewill.cli.options import (
     AsJson,
     as_number,
@@ -16,13 +15,15 @@ from freewill.cli.options import (
     parse_list,
 )
 from freewill.cli.show import say, say_json, table
+from freewill.core.wording import LONGEST_TITLE, checked_text
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.grid import Grid
+from freewill.domain.alphabets.linear import Linear
+from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, SurveyError, printable
-from freewill.inference.distance import diameter
-from freewill.inference.planning.menus import Promise, candidates
-from freewill.mechanisms import Mechanism
-from freewill.mechanisms.base import brief
-from freewill.survey import Survey
-from freewill.wording import LONGEST_TITLE, checked_text
+from freewill.stats.distance import diameter
+from freewill.stats.planning.menus import Promise, candidates
 
 _NAMES = ("careful", "balanced", "relaxed")
 _EPSILONS = (0.5, 1.0, 2.0)

@@ -11,12 +11,12 @@ from freewill.cli.options import AsJson, EvidencePath, check_target, is_standard
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import say, say_json
 from freewill.cli.standard import standard_input, standard_output
+from freewill.core.progress import progress
 from freewill.errors import EvidenceError, several
-from freewill.evidence import Evidence, refuse_nobody
-from freewill.evidence import merge as added
-from freewill.inference.same_people import Body, shared_people
-from freewill.progress import progress
-from freewill.reports import load_evidence, save_evidence
+from freewill.io import load_evidence, save_evidence
+from freewill.stats.evidence import Evidence, refuse_nobody
+from freewill.stats.evidence import merge as added
+from freewill.stats.same_people import Body, shared_people
 
 
 def merge(

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from freewill.estimators import Estimate
-from freewill.estimators.estimate import default_tolerance
-from freewill.estimators.methods import Entry, Method
-from freewill.evidence import Evidence
-from freewill.inference import HonestReports, choice_aware, one_step, robust, smooth
-from freewill.progress import Show, progress, towards
-from freewill.solvers import OnStep, Step
+from freewill.core.progress import Show, progress, towards
+from freewill.numeric.solvers.solution import OnStep, Step
+from freewill.stats.choice.aware import choice_aware
+from freewill.stats.estimators.estimate import Estimate, default_tolerance
+from freewill.stats.estimators.methods import Entry, Method
+from freewill.stats.evidence import Evidence
+from freewill.stats.forged.beside_choice import HonestReports
+from freewill.stats.forged.robust import robust
+from freewill.stats.one_step import one_step
+from freewill.stats.smoothing.smooth import smooth
 
 
 @dataclass(frozen=True)

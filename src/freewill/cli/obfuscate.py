@@ -21,15 +21,15 @@ from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
 from freewill.cli.values import encode, read_columns
-from freewill.draws import Table, whole_weights
-from freewill.entropy import SystemGenerator
+from freewill.core.numerals import number
+from freewill.core.progress import progress
+from freewill.core.types import IntArray
+from freewill.domain.draws.entropy import SystemGenerator
+from freewill.domain.draws.tables import Table, whole_weights
+from freewill.domain.mechanisms.base import brief
+from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable, several, shown
-from freewill.mechanisms.base import brief
-from freewill.numerals import number
-from freewill.progress import progress
-from freewill.reports import write_reports
-from freewill.survey import Survey
-from freewill.types import IntArray
+from freewill.io import write_reports
 
 
 def obfuscate(

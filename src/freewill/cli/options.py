@@ -9,8 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from freewill.alphabets import Alphabet, Categorical, Grid, Linear, refuse_vast
 from freewill.cli.standard import DASH, INPUT, called
+from freewill.core.limits import SURVEY_FILE_BYTES, refuse_beyond
+from freewill.core.numerals import number, whole
+from freewill.domain.alphabets.base import Alphabet, refuse_vast
+from freewill.domain.alphabets.categorical import Categorical
+from freewill.domain.alphabets.grid import Grid
+from freewill.domain.alphabets.linear import Linear
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.registry import from_spec
+from freewill.domain.survey import Survey, parsed
 from freewill.errors import (
     FreewillError,
     ParameterError,
@@ -19,10 +27,6 @@ from freewill.errors import (
     printable,
     shown,
 )
-from freewill.limits import SURVEY_FILE_BYTES, refuse_beyond
-from freewill.mechanisms import Mechanism, from_spec
-from freewill.numerals import number, whole
-from freewill.survey import Survey, parsed
 
 Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
 """What counts the reports."""

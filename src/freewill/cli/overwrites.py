@@ -7,7 +7,7 @@ from pathlib import Path
 
 from freewill.cli.standard import DASH
 from freewill.errors import ParameterError
-from freewill.reports.sources import local_path
+from freewill.io.sources import local_path
 
 
 def refuse_overwriting(out: Path, inputs: Iterable[str | Path], option: str = "--out") -> None:

@@ -6,18 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from freewill import plots
-from freewill.alphabets.groups import checked_plane
 from freewill.cli.calibrate import load_prior
 from freewill.cli.options import AsJson, as_number, check_target, integral, numeric, option
 from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import FAILED, remark, say, say_json, table
 from freewill.cli.standard import DASH
+from freewill.core.progress import progress
+from freewill.domain.alphabets.groups import checked_plane
+from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several, shown
-from freewill.inference import Plan, functionals
-from freewill.inference import plan as predict
-from freewill.progress import progress
-from freewill.survey import Survey
+from freewill.present import plots
+from freewill.stats import functionals
+from freewill.stats.planning.plan import Plan
+from freewill.stats.planning.plan import plan as predict
 
 
 def plan(

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from freewill import experiments, plots
+from freewill import paper
 from freewill.cli.options import integral, option
 from freewill.cli.show import remark, say, table
 from freewill.errors import ParameterError
+from freewill.present import plots
 
 
 def reproduce(
@@ -56,11 +57,11 @@ def reproduce(
     if out.exists() and not out.is_dir():
         raise ParameterError(f"--out {out} is a file: expected a folder, for several files.")
     plots.require_matplotlib()  # which draws at the very end, after all the work
-    plan = experiments.plan(figures or (), experiments.QUICK if quick else experiments.FULL)
-    paths = [*(data or ()), *([experiments.download()] if download else ())]
+    plan = paper.plan(figures or (), paper.QUICK if quick else paper.FULL)
+    paths = [*(data or ()), *([paper.download()] if download else ())]
     city, line = _places(paths)
     command = shlex.join(["freewill", *sys.argv[1:]])
-    outcome = experiments.reproduce(plan, out, city, line, command, workers)
+    outcome = paper.reproduce(plan, out, city, line, command, workers)
     if outcome.judgements:
         _verdicts(outcome.judgements)
     say(f"report: {outcome.page}\ntables: {outcome.summary}\nresults: {outcome.table}")
@@ -69,17 +70,17 @@ def reproduce(
 def _list() -> None:
     rows = [
         [panel.figure, panel.mixture.title, ", ".join(method.label for method in panel.methods)]
-        for panel in experiments.PANELS
+        for panel in paper.PANELS
     ]
-    rows += [[name, text, ""] for name, text in experiments.STUDIES.items()]
+    rows += [[name, text, ""] for name, text in paper.STUDIES.items()]
     table(["figure", "shows", "methods"], rows)
 
 
-def _places(paths: list[Path]) -> tuple[experiments.Crowd | None, experiments.Crowd | None]:
+def _places(paths: list[Path]) -> tuple[paper.Crowd | None, paper.Crowd | None]:
     """Read the data files: at most one of points, and one of values."""
-    found: dict[str, experiments.Crowd] = {}
+    found: dict[str, paper.Crowd] = {}
     for path in paths:
-        crowd = experiments.load(path)
+        crowd = paper.load(path)
         if crowd.kind in found:
             raise ParameterError(
                 f"{path}: a second file of {crowd.kind} was given. Take one of them."
@@ -87,11 +88,11 @@ def _places(paths: list[Path]) -> tuple[experiments.Crowd | None, experiments.Cr
         remark("; ".join((str(crowd), *crowd.notes)))
         found[crowd.kind] = crowd
     if "points" not in found:
-        remark(f"{experiments.synthetic_city()}; give real points with --data or --download")
+        remark(f"{paper.synthetic_city()}; give real points with --data or --download")
     return found.get("points"), found.get("values")
 
 
-def _verdicts(judgements: tuple[experiments.Judgement, ...]) -> None:
+def _verdicts(judgements: tuple[paper.Judgement, ...]) -> None:
     marks = {True: "yes", False: "NO", None: "open"}
     rows = [
         [

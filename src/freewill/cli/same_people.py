@@ -4,8 +4,8 @@ from pathlib import Path
 
 from freewill.cli.standard import DASH
 from freewill.errors import EvidenceError
-from freewill.reports.copies import copied
-from freewill.reports.sources import files_of, is_remote
+from freewill.io.copies import copied
+from freewill.io.sources import files_of, is_remote
 
 _APART = "and a comparison is of different people"
 

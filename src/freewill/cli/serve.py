@@ -7,9 +7,9 @@ import typer
 
 from freewill.cli.options import integral, load_survey, option
 from freewill.cli.show import say
+from freewill.collector.serving import Settings, Started
+from freewill.collector.serving import serve as run
 from freewill.errors import ParameterError
-from freewill.service.serving import Settings, Started
-from freewill.service.serving import serve as run
 
 _MOST_PORTS = 65535
 

@@ -5,18 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from freewill.alphabets import Alphabet
-from freewill.alphabets.coarser import coarser
-from freewill.alphabets.groups import Groups, Values
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.coarser import coarser
+from freewill.domain.alphabets.groups import Groups, Values
 from freewill.errors import ParameterError, several
-from freewill.estimators import Estimate
-from freewill.evidence import Evidence
-from freewill.inference import ChoiceAwareEstimate, Intervals
-from freewill.inference.functionals import refuse_many
-from freewill.inference.information import several_people
-from freewill.readable import Shares, warning
-from freewill.readable.page import quick
-from freewill.solvers import OnStep
+from freewill.numeric.solvers.solution import OnStep
+from freewill.present.readable.doubt import warning
+from freewill.present.readable.page import quick
+from freewill.present.readable.shares import Shares
+from freewill.stats.choice.aware import ChoiceAwareEstimate
+from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.evidence import Evidence
+from freewill.stats.functionals import refuse_many
+from freewill.stats.information import several_people
+from freewill.stats.intervals import Intervals
 
 _LEVEL = 0.95
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from freewill.core.leftovers import held, sweep
 from freewill.errors import FreewillError, ParameterError, printable
-from freewill.leftovers import held, sweep
 
 DASH = "-"
 INPUT, OUTPUT = "standard input", "standard output"

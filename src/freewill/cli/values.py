@@ -10,8 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
-from freewill.alphabets import Alphabet, Inside
-from freewill.atomic import checked_path
+from freewill.core.atomic import checked_path
+from freewill.core.numerals import whole
+from freewill.domain.alphabets.base import Alphabet, Inside
 from freewill.errors import (
     AlphabetError,
     FreewillError,
@@ -21,9 +22,8 @@ from freewill.errors import (
     several,
     shown,
 )
-from freewill.numerals import whole
-from freewill.reports.row_ends import csv_rows
-from freewill.reports.separators import SEPARATORS, first_row, head_of, separator_of
+from freewill.io.row_ends import csv_rows
+from freewill.io.separators import SEPARATORS, first_row, head_of, separator_of
 
 _SUFFIXES = (".csv", ".parquet", ".ndjson", ".jsonl")
 _FAR_BETTER = 2

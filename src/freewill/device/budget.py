@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from freewill.alphabets import Alphabet, distances
-from freewill.alphabets.base import LARGEST
 from freewill.device.memory import Memory, as_memory
 from freewill.device.sent import Amount
+from freewill.domain.alphabets.base import LARGEST, Alphabet, distances
+from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.matrix import Matrix
 from freewill.errors import BudgetError, DeviceError, LawError, ParameterError, shown
-from freewill.guarantees import Guarantee
-from freewill.mechanisms import Mechanism
-from freewill.mechanisms.matrix import Matrix
 
 _ROUNDING = 1 + Fraction(1, 1 << 48)
 """Factor by which a distance that is no whole number is at most too small."""

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from freewill.core.wording import LONGEST_ID, SHORTEST_ID, checked_text, same_words
 from freewill.device.budget import Budget, cost
 from freewill.device.drawing import as_report, drawn_text, index_of
 from freewill.device.memory import Memory, as_memory
 from freewill.device.sent import Amount, Content, Sent
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.survey import Survey, listed
 from freewill.errors import DeviceError, printable, shown
-from freewill.mechanisms import Mechanism
-from freewill.mechanisms.base import is_mechanism
-from freewill.survey import Survey, listed
-from freewill.wording import LONGEST_ID, SHORTEST_ID, checked_text, same_words
 
 
 @dataclass(frozen=True, eq=False, init=False)

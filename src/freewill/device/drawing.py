@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from freewill.alphabets import encode_texts, encode_values, readable, texts
+from freewill.domain.alphabets.texts import encode_texts, encode_values, readable, texts
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import AlphabetError, DeviceError, shown
-from freewill.mechanisms import Mechanism
 
 
 def index_of(value: Any, mechanism: Mechanism) -> int:

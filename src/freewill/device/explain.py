@@ -8,10 +8,9 @@ from typing import Any, overload
 from freewill.device.facts import Facts, facts
 from freewill.device.picture import as_svg, as_text
 from freewill.device.sentences import sentences, warnings
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable, shown
-from freewill.mechanisms import Mechanism
-from freewill.mechanisms.base import is_mechanism
-from freewill.survey import Survey
 
 _WIDTH = 78
 _LONGEST = 2000

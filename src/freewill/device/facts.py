@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from freewill.alphabets import Alphabet, refuse_vast
+from freewill.core.types import FloatArray
 from freewill.device.spread import Spread, chances_from, spread, typical_value
-from freewill.guarantees import Guarantee, audit_epsilon
-from freewill.guarantees.emptiness import MOST_EXPONENT, MOST_TRUTH, typical_distance
-from freewill.mechanisms import RAPPOR, Mechanism, Shokri
-from freewill.types import FloatArray
+from freewill.domain.alphabets.base import Alphabet, refuse_vast
+from freewill.domain.guarantees.emptiness import MOST_EXPONENT, MOST_TRUTH, typical_distance
+from freewill.domain.guarantees.promises import Guarantee, audit_epsilon
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.rappor import RAPPOR
+from freewill.domain.mechanisms.shokri import Shokri
 
 _TINY, _SURE = 5e-324, 1 - 2.0**-53
 

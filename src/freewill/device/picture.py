@@ -10,12 +10,13 @@ from html import escape
 
 import numpy as np
 
-from freewill.alphabets import Alphabet, texts
+from freewill.core.types import FloatArray
 from freewill.device.facts import Facts
 from freewill.device.figures import in_digits, percent, shortened
 from freewill.device.sentences import say
 from freewill.device.words import WORDS
-from freewill.types import FloatArray
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.texts import texts
 
 _BARS, _THIN_BARS, _SIDE, _LABELS = 60, 150, 36, 12
 """At most so many bars on a line, in letters and in SVG; squares along a map; labels."""

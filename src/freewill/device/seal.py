@@ -8,9 +8,9 @@ import hashlib
 import json
 import re
 
+from freewill.core.json_text import read_json
 from freewill.device.sent import Content
 from freewill.errors import DeviceError
-from freewill.json_text import read_json
 
 MEMORY_VERSION = 1
 LARGEST_MEMORY = 1 << 24

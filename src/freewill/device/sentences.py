@@ -6,10 +6,10 @@ Odds are rounded up and errors down, so that no figure promises more than the la
 
 import math
 
-from freewill.alphabets.grid import Grid
 from freewill.device.facts import Facts
 from freewill.device.figures import distance, in_digits, odds, percent
 from freewill.device.words import WORDS
+from freewill.domain.alphabets.grid import Grid
 
 _TWICE = math.log(2)
 

@@ -9,9 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from freewill.alphabets import Alphabet, Grid, distances
-from freewill.mechanisms import KRR, RAPPOR, Geometric, Identity, Mechanism, PlanarGeometric
-from freewill.types import FloatArray
+from freewill.core.types import FloatArray
+from freewill.domain.alphabets.base import Alphabet, distances
+from freewill.domain.alphabets.grid import Grid
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.geometric import Geometric
+from freewill.domain.mechanisms.identity import Identity
+from freewill.domain.mechanisms.krr import KRR
+from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
+from freewill.domain.mechanisms.rappor import RAPPOR
 
 _ENTRIES = 1 << 24
 """Of a law without a formula, up to which it is looked at."""

@@ -8,7 +8,7 @@ import { awayIn, offsets } from "./spread.js";
 
 const SELECTIONS = ["max-entropy", "centre", "vertex", "coin"];
 const LEAST_LOSS = 1e-290;
-/** How far, relative, a law may go beyond Q and stay below the optimum, as in mechanisms/shokri.py. */
+/** How far, relative, a law may go beyond Q and stay below the optimum, as in domain/mechanisms/shokri.py. */
 const ROUNDING = 1e-12;
 const REACHED = 1e-7;
 

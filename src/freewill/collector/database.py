@@ -1,0 +1,85 @@
+"""What a store asks of a database: transactions kept or undone whole, and a few queries."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeAlias
+
+from freewill.collector.refusals import StoreError
+
+Rows: TypeAlias = Sequence[tuple[Any, ...]]
+
+SCHEMA_VERSION = 2
+TABLES = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, fact {bytes} NOT NULL){keyed};
+CREATE TABLE surveys (id TEXT PRIMARY KEY, spec TEXT NOT NULL, closed TEXT){keyed};
+CREATE TABLE mechanisms (
+    number {integer} PRIMARY KEY, survey TEXT NOT NULL, mechanism TEXT NOT NULL,
+    UNIQUE (survey, mechanism)
+);
+CREATE TABLE reports (id {integer} PRIMARY KEY, mark {integer} NOT NULL);
+CREATE TABLE runs (run {integer} PRIMARY KEY, content {bytes} NOT NULL);
+CREATE TABLE settled (bucket {integer} PRIMARY KEY, content {bytes} NOT NULL);
+CREATE TABLE counts (
+    mechanism {integer}, output {bytes}, people {integer} NOT NULL,
+    PRIMARY KEY (mechanism, output)
+){keyed};
+CREATE TABLE pages (
+    mechanism {integer}, page {integer}, content {bytes} NOT NULL, PRIMARY KEY (mechanism, page)
+){keyed};
+CREATE TABLE days (
+    mechanism {integer}, day TEXT, people {integer} NOT NULL, PRIMARY KEY (mechanism, day)
+){keyed}
+"""
+"""The tables, with the words that databases differ in left out.
+
+No table tells when, from where or in which order a report came: `reports`, `runs` and `settled`
+have keys of ids and marks (`marks.py`, `ids.py`), in the order of the keys; `counts` how many
+people sent an output; `pages` the reports that do not repeat (`pages.py`); `days` how many people
+chose a mechanism on a day.
+"""
+
+NAMES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
+"""Those of the tables."""
+
+
+def refuse_version(name: str, version: int) -> None:
+    """Refuse a store of another release."""
+    if version != SCHEMA_VERSION:
+        advice = "Update freewill" if version > SCHEMA_VERSION else "Use the release that made it"
+        raise StoreError(
+            f"{name} is a store of version {version}; this release reads version "
+            f"{SCHEMA_VERSION}. {advice}: the store was left as it is."
+        )
+
+
+class Reader(Protocol):
+    """A view of the store as it was at one moment."""
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield what a query finds; `?` stands for values."""
+
+
+class Database(Reader, Protocol):
+    """A database with one writer at a time."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Keep all that is done meanwhile, durably, or none of it; no other writer is let in."""
+
+    def trial(self, statement: str, rows: Rows) -> bool:
+        """Insert rows, and say whether all of them were new; if any was not, insert none."""
+
+    def run(self, statement: str, rows: Rows) -> None:
+        """Run a statement for each row of values."""
+
+    def among(self, query: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Yield what a query that ends in `IN` finds for any number of values."""
+
+    def snapshot(self) -> AbstractContextManager[Reader]:
+        """View the store as it is now; what is written meanwhile is not seen."""
+
+    def rewrite(self) -> None:
+        """Write the tables anew in the order of their keys: nothing of how they grew remains."""
+
+    def close(self) -> None:
+        """Let go of the database."""

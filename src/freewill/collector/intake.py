@@ -1,0 +1,260 @@
+"""What comes in: bodies of JSON into checked reports, by msgspec and by the library's own rules."""
+
+import io
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from freewill.collector.marks import ID_BYTES
+from freewill.collector.refusals import MOST_FAULTS, RefusedError, refused
+from freewill.collector.store import Row, Upload
+from freewill.collector.surveys import given_out, survey_id, to_bytes
+from freewill.core.json_text import read_json
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.outputs.base import VALUE, Reason
+from freewill.domain.survey import Survey, listed
+from freewill.errors import shown
+from freewill.io.batches import longest_report
+from freewill.io.sent import SentReader
+
+MOST_REPORTS = 50_000
+"""Reports of one batch."""
+_REMEMBERED = 1 << 16
+"""Spellings of reports, of all mechanisms of a survey, that are decoded once."""
+
+
+class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A report as it is sent."""
+
+    mechanism: str
+    report: int | str
+    report_id: str
+
+
+class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A report as it is sent, or the row that a device gives: `value` in place of `report`."""
+
+    mechanism: str
+    report_id: str
+    report: int | str | msgspec.UnsetType = msgspec.UNSET
+    value: str | msgspec.UnsetType = msgspec.UNSET
+
+    def sent(self) -> Sent:
+        """Return what is read of it: behind `value:` stands a value, also where it is digits."""
+        if (self.report is msgspec.UNSET) == (self.value is msgspec.UNSET):
+            neither = self.report is msgspec.UNSET
+            raise msgspec.ValidationError(
+                f"{'neither' if neither else 'both'} `report` {'nor' if neither else 'and'} "
+                "`value`: expected one of them"
+            )
+        report = f"{VALUE}{self.value}" if self.report is msgspec.UNSET else self.report
+        return Sent(self.mechanism, report, self.report_id)
+
+
+_ESCAPED_LETTER = re.compile(rb"\\u00[5-7]")
+_SENT = msgspec.json.Decoder(Sent | list[Sent]), msgspec.json.Decoder(Sent)
+_ROWS = msgspec.json.Decoder(_Row | list[_Row]), msgspec.json.Decoder(_Row)
+
+
+def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
+    """Read a body: one object, an array of them, or (`lines`) one a line.
+
+    >>> decoded(b'{"mechanism": "coin", "report": 1, "report_id": "00"}', lines=False)
+    [Sent(mechanism='coin', report=1, report_id='00')]
+    >>> decoded(b'{"mechanism": "coin", "value": "no", "report_id": "00"}', lines=False)
+    [Sent(mechanism='coin', report='value:no', report_id='00')]
+    """
+    advice = (
+        'Send {"mechanism": name, "report": index or text, "report_id": 32 hexadecimal digits}, '
+        'or "value", a text, in place of "report"; or an array of such objects, or one a line as '
+        "application/x-ndjson. See /v1/openapi.json."
+    )
+    try:
+        sent = _read(body, lines)
+    except msgspec.ValidationError as error:
+        raise refused(422, f"not a report: {error}", advice) from None
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise refused(400, f"not JSON: {error}", advice) from None
+    if not sent:
+        raise refused(422, "a batch without reports", advice)
+    if len(sent) > MOST_REPORTS:
+        raise refused(
+            413,
+            f"a batch of more than {MOST_REPORTS:,} reports",
+            f"Send at most {MOST_REPORTS:,} at a time.",
+        )
+    return sent
+
+
+def _read(body: bytes | bytearray, lines: bool) -> list[Sent]:
+    """Read reports; only where there are others, all of them as rows, which takes longer."""
+    try:
+        sent: list[Sent] = _objects(_SENT, body, lines)
+    except msgspec.ValidationError:
+        sent = [row.sent() for row in _objects(_ROWS, body, lines)]
+    if len(sent) <= MOST_REPORTS and not _named_once(body, len(sent)):
+        # Slower, and it says which name stands twice, if any does.
+        for part in filter(None, map(bytes.strip, io.BytesIO(body))) if lines else (bytes(body),):
+            read_json(part)
+    return sent
+
+
+def _named_once(body: bytes | bytearray, many: int) -> bool:
+    """Say whether it is plain that no field stands twice in any of so many objects.
+
+    Of a name that does, msgspec keeps the last. Each object has all three fields and no other: as
+    many names as objects are one a field, unless some are written with escapes. Where a value looks
+    like a name, there are more.
+    """
+    names = sum(map(body.count, (b'"report"', b'"value"')))
+    return (
+        body.count(b'"mechanism"') == body.count(b'"report_id"') == names == many
+        and _ESCAPED_LETTER.search(body) is None
+    )
+
+
+def _objects(decoders: tuple[Any, Any], body: bytes | bytearray, lines: bool) -> list[Any]:
+    one_or_many, line = decoders
+    if lines:
+        # Line by line: by itself msgspec also takes an object that goes on in the next line.
+        # And one after the other: a list of all would take many times the memory of the body.
+        rows = filter(None, map(bytes.strip, io.BytesIO(body)))
+        return list(map(line.decode, islice(rows, MOST_REPORTS + 1)))
+    found = one_or_many.decode(body)
+    return found if isinstance(found, list) else [found]
+
+
+class _Offer:
+    """A mechanism on offer, and what its reports are in a store."""
+
+    def __init__(self, mechanism: Mechanism, number: int, longest: int, room: int) -> None:
+        self.mechanism, self.number = mechanism, number
+        self._reader, self._room = SentReader(mechanism, longest), room
+        self._space = mechanism.output_space
+        wide = self._space.packed and not self._space.repeats
+        self._width = self._space.empty().shape[1] if wide else 0
+        self._remembered: dict[int | str, bytes] = {}
+
+    def output(self, report: int | str) -> bytes | None:
+        """Return a report as it is stored, if it was seen before."""
+        return self._remembered.get(report)
+
+    def _bits(self, reports: Sequence[int | str]) -> list[bytes] | None:
+        """Return wide reports at once, if all are digits in order: the usual ones."""
+        length = 2 * self._width
+        if not all(isinstance(one, str) and len(one) == length for one in reports):
+            return None
+        try:
+            packed = bytes.fromhex("".join(map(str, reports)))
+            # Blanks are skipped: with any, the bytes are too few.
+            rows = np.frombuffer(packed, dtype=np.uint8).reshape(len(reports), self._width)
+            return to_bytes(self._space.checked(rows, self.mechanism.name))
+        except ValueError:
+            return None
+
+    def outputs(self, reports: Sequence[int | str]) -> Sequence[bytes | Reason]:
+        """Return reports as they are stored, or why they cannot be, by the library's own rules."""
+        if self._width:
+            packed = self._bits(reports)
+            if packed is not None:
+                return packed
+        outputs, places, wrong = self._reader.read(reports)
+        found: dict[int, bytes | Reason] = dict(wrong)
+        for place, output in zip(places.tolist(), to_bytes(outputs), strict=True):
+            found[place] = output
+            if self._space.repeats and len(self._remembered) < self._room:
+                self._remembered[reports[place]] = output
+        return [found[place] for place in range(len(reports))]
+
+
+class Intake:
+    """Checks what is sent for one survey: of an upload with a wrong report, nothing is taken."""
+
+    def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
+        self.survey, self.id = survey, survey_id(survey)
+        self.spec = given_out(survey)
+        """The survey as it is given out; that of a large law is not written anew for everyone."""
+        longest = longest_report(survey)
+        room = _REMEMBERED // len(survey.mechanisms)
+        mechanisms = survey.mechanisms.values()
+        offers = {m.id: _Offer(m, numbers[m.id], longest, room) for m in mechanisms}
+        self._offers = {
+            name: offers[survey.mechanisms[own].id] for name, own in survey.names.items()
+        }
+
+    def upload(self, sent: Sequence[Sent]) -> Upload:
+        """Return what is stored of reports that are all right."""
+        rows: list[Row] = []
+        faults: list[tuple[int, str]] = []
+        later: dict[str, list[int]] = {}
+        for place, one in enumerate(sent):
+            report_id = _id(one.report_id)
+            offer = self._offers.get(one.mechanism)
+            if report_id is None:
+                faults.append((place, _wrong_id(one.report_id)))
+            elif offer is None:
+                faults.append((place, self._unknown(one.mechanism)))
+            else:
+                output = offer.output(one.report)
+                if output is None:
+                    later.setdefault(one.mechanism, []).append(place)
+                rows.append((offer.number, output or b"", report_id))
+                continue
+            if len(faults) >= MOST_FAULTS:
+                break
+        if not faults:
+            faults = self._decode_later(sent, later, rows)
+        if faults:
+            raise _complaint(faults, len(sent))
+        return Upload(self.id, rows)
+
+    def _decode_later(
+        self, sent: Sequence[Sent], later: dict[str, list[int]], rows: list[Row]
+    ) -> list[tuple[int, str]]:
+        """Fill in the outputs that were not known at once; return what is wrong."""
+        wrong: list[tuple[int, Reason]] = []
+        for name, places in later.items():
+            outputs = self._offers[name].outputs([sent[place].report for place in places])
+            for place, output in zip(places, outputs, strict=True):
+                if isinstance(output, Reason):
+                    wrong.append((place, output))
+                else:
+                    number, _, report_id = rows[place]
+                    rows[place] = (number, output, report_id)
+        return [
+            (place, f"{why}: report {shown(sent[place].report)} of {shown(sent[place].mechanism)}")
+            for place, why in sorted(wrong)[:MOST_FAULTS]
+        ]
+
+    def _unknown(self, name: str) -> str:
+        return (
+            f"{Reason.UNKNOWN_MECHANISM} {shown(name)}: expected {listed(self.survey.mechanisms)}"
+        )
+
+
+def _id(digits: str) -> bytes | None:
+    if len(digits) != 2 * ID_BYTES:
+        return None
+    try:
+        report_id = bytes.fromhex(digits)
+    except ValueError:
+        return None
+    return report_id if len(report_id) == ID_BYTES else None
+
+
+def _wrong_id(digits: str) -> str:
+    return f"report_id {shown(digits)}: expected 128 random bits, as 32 hexadecimal digits"
+
+
+def _complaint(faults: list[tuple[int, str]], of: int) -> RefusedError:
+    place, first = faults[0]
+    what = first if of == 1 else f"report {place} of {of:,}: {first}"
+    advice = (
+        "Nothing was stored. Mend or leave out what is wrong: GET the survey for its mechanisms, "
+        "and see docs/reports.md for what a report may be."
+    )
+    return refused(422, what, advice, faults=tuple(faults) if of > 1 else ())

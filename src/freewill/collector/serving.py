@@ -1,0 +1,229 @@
+"""One command: surveys in, a server on an address, and an end that loses nothing."""
+
+import gc
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from freewill.collector.estimates import MIN_PEOPLE
+from freewill.collector.refusals import StoreError
+from freewill.collector.store import Store
+from freewill.collector.stores import open_store
+from freewill.collector.surveys import survey_id
+from freewill.collector.token import first_token, new_token
+from freewill.domain.survey import Survey
+from freewill.errors import ParameterError, why
+
+_BACKLOG = 2048
+_GRACE_SECONDS = 20
+_TURN_SECONDS = 0.001
+_FILES = 256
+"""Files that may be open beside connections: the store, its readers, evidence that is sent."""
+_GARBAGE = 50_000
+"""New objects after which garbage is looked for."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a collector is served."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    store: str = "collector.db"
+    min_people: int = MIN_PEOPLE
+    public: bool = False
+    new_token: bool = False
+
+
+@dataclass(frozen=True)
+class Started:
+    """What there is to say at the start."""
+
+    root: str
+    """The address of the server."""
+    surveys: dict[str, str]
+    """The ids of the surveys, by their files."""
+    token: str | None
+    """Where it is new: this is the one time that it can be shown."""
+
+    def page(self, name: str) -> str:
+        """Return where people answer a survey; `/dashboard` behind it is for the collector."""
+        return f"{self.root}/surveys/{self.surveys[name]}"
+
+
+def require_serve() -> None:
+    """Refuse to serve without the libraries that it needs."""
+    needed = ("msgspec", "plotly", "starlette", "uvicorn")
+    missing = [name for name in needed if find_spec(name) is None]
+    if missing:
+        raise ParameterError(
+            f"{missing[0]} is not installed, which `freewill serve` needs: pip install "
+            f"'freewill[serve]'."
+        )
+
+
+def collector(store: Store, surveys: Sequence[Survey], settings: Settings) -> Any:
+    """Return a collector of surveys, ready to answer."""
+    from freewill.collector.app import Collector  # noqa: PLC0415
+    from freewill.collector.bodies import Bodies  # noqa: PLC0415
+    from freewill.collector.estimates import Estimates  # noqa: PLC0415
+    from freewill.collector.intake import Intake  # noqa: PLC0415
+    from freewill.collector.writer import Writer  # noqa: PLC0415
+
+    intakes = {survey_id(survey): Intake(survey, store.add(survey)) for survey in surveys}
+    estimates = Estimates(store, settings.min_people)
+    return Collector(
+        store, intakes, Writer(store), estimates, Bodies(), store.token_hash, settings.public
+    )
+
+
+def serve(
+    surveys: dict[str, Survey], settings: Settings, started: Callable[[Started], None]
+) -> None:
+    """Serve surveys, by the names of their files, until the process is told to end.
+
+    At the end no more is taken in, what waits is written and answered, and the store is written
+    anew, in an order that tells nothing. A signal that comes while all is made ready waits until
+    then: the token that is made meanwhile can be shown once alone.
+    """
+    require_serve()
+    import uvicorn  # noqa: PLC0415
+
+    from freewill.collector.app import application  # noqa: PLC0415
+    from freewill.collector.patience import Server  # noqa: PLC0415
+
+    _refuse_twice(surveys)
+    listener = listening(settings.host, settings.port)
+    with listener:
+        store = open_store(settings.store)
+        try:
+            with _undisturbed() as ended_by_signals:
+                token = new_token(store) if settings.new_token else first_token(store)
+                made = collector(store, list(surveys.values()), settings)
+                config = uvicorn.Config(
+                    application(made),
+                    access_log=False,
+                    # Warnings are of what others send: they would fill whatever keeps them.
+                    log_level="error",
+                    server_header=False,
+                    proxy_headers=False,
+                    ws="none",
+                    lifespan="on",
+                    backlog=_BACKLOG,
+                    timeout_graceful_shutdown=_GRACE_SECONDS,
+                )
+                server = Server(config, most_connections=most_connections())
+                _unhurried()
+                host, port = listener.getsockname()[:2]
+                root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+                ids = {name: survey_id(one) for name, one in surveys.items()}
+                try:
+                    ended_by_signals(server)
+                    started(Started(root, ids, token))
+                    server.run(sockets=[listener])
+                finally:
+                    made.stop()
+            _put_in_order(store)
+        finally:
+            store.close()
+
+
+def _unhurried() -> None:
+    """Let the process do less that nobody asked for."""
+    # What is there now stays, and rows of reports hold no cycles: the collector of garbage need not
+    # look at them again and again.
+    gc.freeze()
+    gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
+    # A thread that works through a batch lets the others have their turn sooner than usual.
+    sys.setswitchinterval(_TURN_SECONDS)
+
+
+def _put_in_order(store: Store) -> None:
+    """Write a store anew at the end; where that fails, say what holds all the same."""
+    try:
+        store.tidy()
+    except (StoreError, KeyboardInterrupt) as error:
+        why_not = str(error) or "it was interrupted."
+        raise StoreError(
+            f"{store} was not put in order at the end: {why_not} Everything that was acknowledged "
+            f"is in it, in an order that may tell when reports came. Leave any files beside it "
+            f"(-wal, -shm) where they are, mend what is wrong, and start and stop `freewill serve` "
+            f"once more."
+        ) from None
+
+
+def most_connections() -> int:
+    """Return how many connections there may be, for which more files may be open if need be."""
+    from freewill.collector.heads import MOST_CONNECTIONS  # noqa: PLC0415
+
+    try:
+        import resource  # noqa: PLC0415
+    except ImportError:  # Windows, which has no such limit
+        return MOST_CONNECTIONS
+    needed = MOST_CONNECTIONS + _FILES
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files != resource.RLIM_INFINITY and files < needed:
+        files = needed if most == resource.RLIM_INFINITY else min(needed, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+    if files == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return min(MOST_CONNECTIONS, max(files // 2, files - _FILES))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[Callable[[Any], None]]:
+    """Let signals end a server, once it is named, and not the process before all is put away.
+
+    The server has handlers of its own while it runs; one that comes before that must not be lost.
+    """
+    servers: list[Any] = []
+    signals: list[int] = []
+
+    def end(number: int, _: Any) -> None:
+        signals.append(number)
+        for server in servers:
+            server.should_exit = True
+
+    def ended(server: Any) -> None:
+        servers.append(server)
+        if signals:
+            server.should_exit = True
+
+    before = {one: signal.signal(one, end) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield ended
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, before anything else is done: a port in use is told at once."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        with ExitStack() as undo:
+            listener = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(_BACKLOG)
+            undo.pop_all()
+    except (OSError, OverflowError, UnicodeError) as error:
+        told = why(error) if isinstance(error, OSError) else str(error)
+        raise ParameterError(
+            f"--host {host} --port {port}: {told}. Choose another port, or end what listens there."
+        ) from None
+    return listener
+
+
+def _refuse_twice(surveys: dict[str, Survey]) -> None:
+    known: dict[str, str] = {}
+    for name, survey in surveys.items():
+        own = survey_id(survey)
+        if own in known:
+            raise StoreError(f"{known[own]} and {name} are one survey: name it once.")
+        known[own] = name

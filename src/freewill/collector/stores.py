@@ -1,0 +1,72 @@
+"""Where a store lies: a file of SQLite, or a database of PostgreSQL by its address."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from freewill.collector import connections, postgres, sqlite
+from freewill.collector.database import Reader
+from freewill.collector.kept import evidence_of, holdings, kept_survey
+from freewill.collector.refusals import StoreError
+from freewill.collector.store import Store
+from freewill.collector.surveys import survey_id
+from freewill.domain.survey import Survey
+from freewill.stats.evidence import Evidence
+
+SUFFIX = ".db"
+"""What the name of a store's file ends in, where it stands among other sources."""
+
+
+def is_store(source: str) -> bool:
+    """Say whether a source of reports is the store of a server, by its name.
+
+    >>> is_store("people.db"), is_store("postgresql://host/people"), is_store("people.csv")
+    (True, True, False)
+    """
+    return Path(source).suffix == SUFFIX or source.startswith(postgres.PREFIXES)
+
+
+def open_store(where: str) -> Store:
+    """Open a store, or make it."""
+    if where.startswith(postgres.PREFIXES):
+        return Store(postgres.Postgres(where))
+    return Store(sqlite.Sqlite(where))
+
+
+def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidence:
+    """Return the evidence of one survey of a store, which stays open as long as the stack.
+
+    A server may be writing to it meanwhile. A survey that is not in the store, or that nobody has
+    answered yet, is refused: what is counted of it would be nobody.
+    """
+    view = view_store(str(where), holding)
+    kept = kept_survey(view, survey)
+    evidence = None if kept is None else evidence_of(view, kept)
+    if evidence is None or not evidence.people:
+        own, name = survey_id(survey), shown_store(str(where))
+        fault = "is not in" if evidence is None else "has no people yet in"
+        raise StoreError(
+            f"survey {own} {fault} the store {name}: {holdings(view)}. Expected the survey that "
+            f"was served and answered, unchanged to the letter, for its id is made of all of it: "
+            f"take the file that was served, or GET /v1/surveys/ID of the collector, under "
+            f'"survey". Nothing was written.'
+        )
+    return evidence
+
+
+def shown_store(where: str) -> str:
+    """Return where a store lies, without a password.
+
+    >>> shown_store("people.db"), shown_store("postgresql:///people?password=secret")
+    ('people.db', 'postgresql:///people')
+    """
+    return connections.shown_url(where) if where.startswith(postgres.PREFIXES) else where
+
+
+def view_store(where: str, holding: ExitStack) -> Reader:
+    """View a store as it is now, for as long as the stack."""
+    if where.startswith(postgres.PREFIXES):
+        return holding.enter_context(postgres.reading(where))
+    path = Path(where)
+    if not path.exists():
+        raise StoreError(f"{path}: there is no such store.")
+    return holding.enter_context(sqlite.reading(path))

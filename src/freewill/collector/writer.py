@@ -1,0 +1,165 @@
+"""One thread writes: uploads wait in a bounded queue, a group is committed, all are answered."""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from freewill.collector.refusals import RefusedError, StoreBusyError, StoreFullError, busy, refused
+from freewill.collector.store import Outcome, Store, Stored, Upload
+from freewill.errors import several
+
+MOST_WAITING = 400_000
+"""Reports that wait to be written, or are being written; more are told to come again."""
+_GROUP_ROWS = 100_000
+"""Reports after which a group is committed, whatever else waits."""
+
+
+def today() -> str:
+    """Return the day, in UTC: all that is ever kept of when a report came.
+
+    >>> len(today())
+    10
+    """
+    return datetime.now(UTC).date().isoformat()
+
+
+@dataclass
+class Tally:
+    """What the writer did since it was started, for the metrics."""
+
+    stored: int = 0
+    known: int = 0
+    refused: int = 0
+    commits: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class _Waiting:
+    upload: Upload
+    answer: "asyncio.Future[Outcome]"
+    loop: asyncio.AbstractEventLoop
+
+
+@dataclass(eq=False)
+class Writer:
+    """Takes uploads from an event loop and answers each after the commit that holds it.
+
+    The queue is bounded by the number of reports in it: who comes when it is full is refused, with
+    a time to come again, and nothing is kept for later.
+    """
+
+    store: Store
+    most_waiting: int = MOST_WAITING
+    day: Callable[[], str] = today
+    tally: Tally = field(default_factory=Tally)
+    waiting: int = 0
+    """Reports that wait, or are being written."""
+    failing: bool = False
+    """Whether the last commit failed."""
+
+    def __post_init__(self) -> None:
+        self._queue: deque[_Waiting] = deque()
+        self._work = threading.Condition()
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._thread.start()
+
+    async def write(self, upload: Upload) -> Stored:
+        """Return after the commit that holds the upload, or raise why there is none."""
+        loop = asyncio.get_running_loop()
+        item = _Waiting(upload, loop.create_future(), loop)
+        rows = len(upload.rows)
+        with self._work:
+            if self._ending:
+                raise busy("the collector is stopping")
+            if self.waiting and self.waiting + rows > self.most_waiting:
+                raise busy(f"{several(self.waiting, 'report')} wait to be stored already")
+            self.waiting += rows
+            self._queue.append(item)
+            self._work.notify()
+        # Once it waits it will be written: who hangs up meanwhile does not change that.
+        outcome = await item.answer
+        if isinstance(outcome, Stored):
+            return outcome
+        raise RefusedError(outcome)
+
+    def _run(self) -> None:
+        while group := self._next():
+            self._commit(group)
+
+    def _next(self) -> list[_Waiting]:
+        """Return what waits, up to a group; nothing when all is written and no more will come."""
+        with self._work:
+            while not self._queue and not self._ending:
+                self._work.wait()
+            group: list[_Waiting] = []
+            rows = 0
+            while self._queue and rows < _GROUP_ROWS:
+                group.append(self._queue.popleft())
+                rows += len(group[-1].upload.rows)
+            return group
+
+    def _commit(self, group: list[_Waiting]) -> None:
+        started = time.perf_counter()
+        outcomes: list[Outcome]
+        try:
+            outcomes = self.store.write([item.upload for item in group], self.day())
+            self.tally.commits += 1
+            self.failing = False
+        except Exception as error:
+            self.tally.failures += 1
+            self.failing = True
+            outcomes = [_failure(error).refusal] * len(group)
+        self.tally.seconds += time.perf_counter() - started
+        for outcome in outcomes:
+            if isinstance(outcome, Stored):
+                self.tally.stored += outcome.stored
+                self.tally.known += outcome.known
+            else:
+                self.tally.refused += 1
+        with self._work:
+            self.waiting -= sum(len(item.upload.rows) for item in group)
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Waiting, Outcome]]] = {}
+        for item, outcome in zip(group, outcomes, strict=True):
+            by_loop.setdefault(item.loop, []).append((item, outcome))
+        for loop, answers in by_loop.items():
+            # A loop that has ended has nobody who waits for an answer.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(_answer, answers)
+
+    def stop(self) -> None:
+        """Write what waits, then end."""
+        with self._work:
+            self._ending = True
+            self._work.notify()
+        self._thread.join()
+
+
+def _answer(answers: list[tuple[_Waiting, Outcome]]) -> None:
+    for item, outcome in answers:
+        if not item.answer.done():
+            item.answer.set_result(outcome)
+
+
+def _failure(error: Exception) -> RefusedError:
+    """Return what is answered where a commit failed.
+
+    Nearly always nothing was stored. But a disk that failed, or a line that broke, while the end
+    of the commit was written may bring it to light later: only 200 and 409 say what is so.
+    """
+    again = (
+        "Take it as not stored: send the same reports again later, with the same ids. Each of them "
+        "counts once, also if it was stored after all."
+    )
+    if isinstance(error, StoreFullError):
+        return refused(507, "the collector's disk is full, or cannot be written to", again)
+    if isinstance(error, StoreBusyError):
+        return busy("the collector's store is held by another process, or is away")
+    return refused(500, f"the collector could not store this ({type(error).__name__})", again)

@@ -1,0 +1,1 @@
+"""What every room needs: types, files, texts, limits, progress."""

@@ -1,0 +1,1 @@
+"""Alphabets: the values a person may have, their numbering and their distances."""

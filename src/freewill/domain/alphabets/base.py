@@ -1,0 +1,175 @@
+"""What an alphabet is, and the checks that all alphabets share."""
+
+from numbers import Real
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from freewill.core.limits import MATRIX_BYTES, VECTOR_BYTES, refuse_beyond
+from freewill.core.types import BoolArray, FloatArray, IntArray, Spec
+from freewill.errors import AlphabetError, FreewillError, several, shown
+
+LARGEST = 2**53
+"""Up to which doubles tell all integers apart."""
+
+
+class Inside(NamedTuple):
+    """Values that are in an alphabet: their indices, and which of those given they were."""
+
+    indices: IntArray
+    kept: BoolArray
+
+    @property
+    def dropped(self) -> int:
+        """How many values were outside."""
+        return int((~self.kept).sum())
+
+
+@runtime_checkable
+class Alphabet(Protocol):
+    """The finite set of values that a person may have, with a distance.
+
+    What others need to know of its geometry they ask for here, never for the class.
+    """
+
+    @property
+    def size(self) -> int:
+        """How many values there are, k."""
+
+    @property
+    def plane(self) -> tuple[int, int] | None:
+        """(rows, columns) in which neighbours lie side by side: (1, k) on a line, None without."""
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the columns in which values stand in a table."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The texts that the values are, by index; empty where values are numbers."""
+
+    @property
+    def unit(self) -> str:
+        """What distances count, in the singular: km, a year; nothing where it has no name."""
+
+    @property
+    def extent(self) -> tuple[tuple[float, float], ...]:
+        """From where to where the values reach on each axis, in units of distance."""
+
+    @property
+    def reach(self) -> tuple[tuple[float, float], ...]:
+        """From where to where the values reach on each of the `axes`, in the units of these."""
+
+    def encode(self, values: Any) -> IntArray:
+        """Turn values into indices; a value outside the alphabet is an error."""
+
+    def encode_inside(self, values: Any) -> Inside:
+        """Turn values into indices and leave out those outside, telling which and how many."""
+
+    def decode(self, indices: ArrayLike) -> NDArray[Any]:
+        """Turn indices back into values."""
+
+    def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Distance between the values at two (broadcast) arrays of indices."""
+
+    def total_distance(self) -> FloatArray:
+        """Sum of the distances from each value to all values, in O(k)."""
+
+    def transport(self, difference: FloatArray) -> float | None:
+        """Least mass times distance that evens out theta - other, where a formula gives it."""
+
+    def spec(self) -> Spec:
+        """Portable description; `alphabet_from_spec` reads it back."""
+
+
+def distances(alphabet: Alphabet) -> FloatArray:
+    """Return the k x k matrix of distances: for small alphabets.
+
+    >>> import freewill as fw
+    >>> distances(fw.Linear(0, 2))
+    array([[0., 1., 2.],
+           [1., 0., 1.],
+           [2., 1., 0.]])
+    """
+    size = checked_kind(alphabet).size
+    what, advice = f"a matrix of {size:,} x {size:,} distances", "Take larger steps or fewer cells."
+    refuse_beyond(MATRIX_BYTES, 8 * size * size, what, advice, AlphabetError)
+    indices = np.arange(size)
+    return alphabet.distance(indices[:, None], indices[None, :])
+
+
+def checked_kind(alphabet: Any) -> Alphabet:
+    """Return an alphabet after checking that it is one."""
+    # A class has the attributes, too.
+    if isinstance(alphabet, type) or not isinstance(alphabet, Alphabet):
+        raise AlphabetError(f"alphabet={shown(alphabet)}: expected Linear, Grid or Categorical.")
+    return alphabet
+
+
+def refuse_vast(alphabet: Alphabet, error: type[FreewillError] = AlphabetError) -> None:
+    """Refuse an alphabet of which a single vector is more than memory should hold.
+
+    >>> import freewill as fw
+    >>> refuse_vast(fw.Linear(0, 10**6))
+    """
+    what = f"a number for each of the {several(alphabet.size, 'value')} of {alphabet}"
+    advice = "Take larger steps or fewer cells."
+    refuse_beyond(VECTOR_BYTES, 8 * alphabet.size, what, advice, error)
+
+
+def is_line(alphabet: Alphabet) -> bool:
+    """Tell whether the values lie in a row, so that distances add up along the way."""
+    return alphabet.plane is not None and 1 in alphabet.plane
+
+
+def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntArray:
+    """Return indices as integers after checking that they lie in 0 .. size-1.
+
+    >>> checked_indices([0, 2], 3)
+    array([0, 2])
+    """
+    try:
+        array = np.asarray(indices)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        array = np.asarray(None)
+    if array.dtype.kind not in "iu":
+        if array.size:
+            raise AlphabetError(
+                f"{what}: got {shown(indices)}, {kind_of(array)}; expected integers from 0 to "
+                f"{size - 1}, indices. For values, call report, or the alphabet's encode first."
+            )
+        return np.zeros(array.shape, dtype=np.int64)
+    if array.size and (array.min() < 0 or array.max() >= size):
+        wrong = array[(array < 0) | (array >= size)].flat[0]
+        raise AlphabetError(
+            f"{what} {wrong} is outside the alphabet: expected 0 to {size - 1}, an index. "
+            f"Does it belong to another alphabet? For values, call report, or encode first."
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def kind_of(array: NDArray[Any]) -> str:
+    """Say what an array holds, in a word that people know.
+
+    >>> kind_of(np.array(["a"])), kind_of(np.array([0.5]))
+    ('texts', 'float64')
+    """
+    return {"U": "texts", "S": "bytes", "O": "objects"}.get(array.dtype.kind, str(array.dtype))
+
+
+def checked_integer(name: str, value: Any, least: int | None = None) -> int:
+    """Return a parameter as an integer after checking that it is one, and not too small.
+
+    >>> checked_integer("columns", 24.0)
+    24
+    """
+    try:
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        whole = number and int(value) == value
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole or (least is not None and value < least):
+        wanted = "an integer" if least is None else f"an integer >= {least}"
+        raise AlphabetError(f"{name}={shown(value)}: must be {wanted}.")
+    return int(value)

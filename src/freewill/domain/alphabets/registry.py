@@ -1,0 +1,41 @@
+"""The kinds of alphabets by name, and how one is read from its description."""
+
+from typing import Any
+
+from freewill.core.types import check_fields
+from freewill.domain.alphabets.base import (
+    Alphabet,
+)
+from freewill.domain.alphabets.categorical import Categorical
+from freewill.domain.alphabets.grid import Grid
+from freewill.domain.alphabets.linear import Linear
+from freewill.errors import FreewillError, SpecError, closest, shown
+
+_NOTES = {
+    "labels": "a list of texts",
+    "unit": "what the integers count, such as year",
+    "cell": "km, or [width, height]; with bounds it follows from them",
+    "bounds": "[south, north, west, east] in degrees",
+}
+_KINDS: dict[str, type[Any]] = {"categorical": Categorical, "linear": Linear, "grid": Grid}
+
+
+def alphabet_from_spec(spec: Any) -> Alphabet:
+    """Rebuild an alphabet from its portable description.
+
+    >>> alphabet_from_spec(Linear(0, 9).spec()) == Linear(0, 9)
+    True
+    """
+    kind = spec.get("kind") if isinstance(spec, dict) else spec
+    if not (isinstance(spec, dict) and isinstance(kind, str) and kind in _KINDS):
+        raise SpecError(
+            f"alphabet kind {shown(kind)}: expected one of {', '.join(_KINDS)}."
+            f"{closest(kind, _KINDS)}"
+        )
+    fields = {name: value for name, value in spec.items() if name != "kind"}
+    check_fields(fields, _KINDS[kind], f"a {kind} alphabet", _NOTES)
+    try:
+        alphabet: Alphabet = _KINDS[kind](**fields)
+    except FreewillError as error:
+        raise SpecError(f"{kind} alphabet: {error}") from None
+    return alphabet

@@ -1,0 +1,302 @@
+"""The exact audit: what a sampler's own whole numbers promise, proved and not measured.
+
+The sampler's numbers are written out, P(y | x) = weight / sum of its row, and their logarithms
+taken to a hundred digits and more, with a bound on their rounding: an epsilon that comes out below
+the claimed one is below it. The law that estimators use is then held against the same numbers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from freewill.core.types import FloatArray
+from freewill.domain.alphabets.base import Alphabet, is_line
+from freewill.domain.alphabets.grid import Grid
+from freewill.domain.guarantees.lattices import BEYOND, Lattice
+from freewill.domain.guarantees.literal import float_up
+from freewill.domain.guarantees.logarithms import Logarithms, exact_distance, logarithms
+from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee, Promise, warned
+from freewill.errors import LawError, ParameterError, several
+
+_AGREEMENT = 1e-12
+"""How closely the law of the estimators must follow the sampler's, relative in logarithms."""
+_LOSS_ROUNDING = 1e-9
+"""By how much, relative, an adversary's loss may fall short of the claim, a rounded sum."""
+_ENTRIES = 1 << 18
+_COMPARISONS = 1 << 22
+"""Numbers, and pairs of them, that are looked at within a minute."""
+
+
+@dataclass(frozen=True)
+class ExactAudit:
+    """What the sampler's own numbers prove.
+
+    `realised` is the epsilon that they give, rounded up (for an adversary's loss: the loss, rounded
+    down). `full` says that every output can be drawn from every value, `same_support` that it can
+    exactly where the estimators' law says so; `difference` is how far that law is off, relative in
+    logarithms. `entries` numbers of up to `bits` binary digits were looked at; `argued` says what
+    was not. `warnings` say where the promise is empty in human terms.
+    """
+
+    claim: Promise
+    realised: Decimal
+    full: bool
+    same_support: bool
+    difference: float
+    entries: int
+    bits: int
+    argued: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def epsilon(self) -> float:
+        """The realised epsilon (or loss) as a double, rounded up."""
+        return float_up(self.realised)
+
+    @property
+    def margin(self) -> Decimal:
+        """By what share of itself the claim is kept with room to spare."""
+        claimed = self._claimed
+        if not claimed.is_finite() or not claimed:
+            return Decimal(0)
+        spare = (claimed - self.realised) / claimed
+        return -spare if isinstance(self.claim, AdversaryLoss) else spare
+
+    @property
+    def _claimed(self) -> Decimal:
+        if isinstance(self.claim, AdversaryLoss):
+            return Decimal(float(self.claim.adversary_loss))
+        return Decimal(float(self.claim.epsilon))
+
+    @property
+    def kept(self) -> bool:
+        """Whether the sampler keeps the promise."""
+        if isinstance(self.claim, AdversaryLoss):
+            return self.realised >= self._claimed * (1 - Decimal(_LOSS_ROUNDING))
+        return self.realised <= self._claimed
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is kept and the estimators use the sampler's law."""
+        return self.kept and self.same_support and self.difference <= _AGREEMENT
+
+    @property
+    def refuted(self) -> bool:
+        """Whether it does not hold; there is nothing in between."""
+        return not self.holds
+
+    def __str__(self) -> str:
+        claimed = self.claim.short
+        reach = "every output can be drawn from every value" if self.full else self._reach
+        argued = f" {self.argued}" if self.argued else ""
+        return (
+            f"claimed {claimed}: {self._verdict}. The sampler's own numbers give "
+            f"{self.epsilon:.9g}, {self._room}; {reach}; the estimators' law is theirs within "
+            f"{self.difference:.2g} ({self._looked_at}).{argued}{warned(self)}"
+        )
+
+    @property
+    def _verdict(self) -> str:
+        return "PROVED" if self.holds else "REFUTED"
+
+    @property
+    def _reach(self) -> str:
+        same = "exactly the outputs that the law allows" if self.same_support else "OTHER outputs"
+        return f"{same} can be drawn"
+
+    @property
+    def _room(self) -> str:
+        if not self._claimed.is_finite():
+            return "and nothing was promised"
+        if isinstance(self.claim, AdversaryLoss):
+            return f"the claim within {abs(self.margin):.2e} of it"
+        if self.margin < 0:
+            return f"MORE than claimed by {-self.margin:.2e} of it"
+        return f"within the claim by {self.margin:.2e} of it"
+
+    @property
+    def _looked_at(self) -> str:
+        return f"{several(self.entries, 'number')} of up to {several(self.bits, 'bit')}"
+
+    def row(self) -> list[str]:
+        """Return the claim, what the sampler gives, the verdict and what was looked at."""
+        support = "full support" if self.full else self._reach
+        given = f"{self.epsilon:.6g}, {self._room}"
+        return [self.claim.short, given, self._verdict, f"{support}; {self._looked_at}"]
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the outcome for JSON; the margin is a text, for it is too small a number."""
+        return {
+            "claim": self.claim.describe(),
+            "holds": self.holds,
+            "exact": True,
+            "epsilon": self.epsilon,
+            "margin": f"{self.margin:.3e}",
+            "full_support": self.full,
+            "same_support": self.same_support,
+            "difference": self.difference,
+            "entries": self.entries,
+            "bits": self.bits,
+            "argued": self.argued,
+            "warnings": list(self.warnings),
+        }
+
+
+class _Table(NamedTuple):
+    """The weights, [value][output], and log P(y | x), None where it is 0."""
+
+    weights: list[list[int]]
+    sums: list[int]
+    logs: list[list[Decimal | None]]
+    rounding: Decimal
+    spare: Decimal
+
+    @classmethod
+    def of(cls, weights: list[list[int]], exact: Logarithms) -> "_Table":
+        sums = [sum(row) for row in weights]
+        logs = [
+            [exact.of(weight) - exact.of(total) if weight else None for weight in row]
+            for row, total in zip(weights, sums, strict=True)
+        ]
+        return cls(weights, sums, logs, exact.rounding(exact.of(max(sums))), exact.spare)
+
+    def apart(self, output: int, first: int, second: int) -> Decimal:
+        """Return |log P(y | x) - log P(y | x')|, rounded up; 0 where they are equal."""
+        one, other = self.logs[first][output], self.logs[second][output]
+        if one is None or other is None:
+            return Decimal(0 if one is other else "Infinity")
+        spread = abs(one - other)
+        if spread <= self.rounding:
+            left = self.weights[first][output] * self.sums[second]
+            if left == self.weights[second][output] * self.sums[first]:
+                return Decimal(0)
+        return spread + self.rounding
+
+
+def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
+    """Write out the sampler's own numbers and prove what they promise."""
+    alphabet: Alphabet = mechanism.alphabet
+    if isinstance(claim, Guarantee) and claim.kind not in ("ldp", "geo"):
+        raise ParameterError(f"guarantee of kind {claim.kind!r}: the audit knows ldp and geo.")
+    epsilon = claim.epsilon if isinstance(claim, Guarantee) else 1.0
+    if isinstance(alphabet, Grid) and hasattr(mechanism, "lattice"):
+        _refuse(((alphabet.columns + 1) * (alphabet.rows + 1)) ** 2 // 2, mechanism)
+        with logarithms(epsilon, alphabet) as exact:
+            table = mechanism.lattice(alphabet.columns, alphabet.rows)
+            if table is not None:
+                return _lattice(mechanism, claim, Lattice.of(alphabet, table, exact))
+    _refuse(alphabet.size, mechanism, _ENTRIES)
+    if not mechanism.output_space.listable:
+        raise LawError(
+            f"the reports of {mechanism} are too many to be listed. Audit the same mechanism on an "
+            f"alphabet of few values, or its law without exact=True."
+        )
+    outputs = mechanism.outputs()
+    entries = len(outputs) * alphabet.size
+    _refuse(entries, mechanism, _ENTRIES)
+    weights = mechanism.weights() if hasattr(mechanism, "weights") else None
+    if weights is None:
+        raise LawError(
+            f"{mechanism} does not list the numbers that it draws from (weights()): there is "
+            f"nothing to enumerate. Audit its law, without exact=True."
+        )
+    with logarithms(epsilon, alphabet) as exact:
+        found = _Table.of(weights, exact)
+        possible = np.array(weights, dtype=object) > 0
+        logs = mechanism.operator(outputs).log_dense().T
+        return ExactAudit(
+            claim,
+            _realised(mechanism, claim, found),
+            full=bool(possible.all()),
+            same_support=bool(np.array_equal(possible, np.isfinite(logs))),
+            difference=_difference(found, logs),
+            entries=entries,
+            bits=max(found.sums).bit_length(),
+        )
+
+
+def _refuse(comparisons: int, mechanism: Any, limit: int = _COMPARISONS) -> None:
+    if comparisons > limit:
+        raise LawError(
+            f"an exact audit of {mechanism} looks at {several(comparisons, 'number')}, more than "
+            f"{limit:,}. "
+            f"Audit the same mechanism on a smaller alphabet, or its law without exact=True."
+        )
+
+
+def _realised(mechanism: Any, claim: Promise, table: _Table) -> Decimal:
+    """Return the epsilon, or the adversary's loss, that the numbers give."""
+    if isinstance(claim, AdversaryLoss):
+        _refuse(mechanism.alphabet.size**3, mechanism)
+        return _loss(mechanism.problem, table)
+    outputs, alphabet = range(len(table.weights[0])), mechanism.alphabet
+    if claim.kind == "ldp" or alphabet.size == 1:
+        return max(table.apart(*which) for which in _extremes(table))
+    pairs_of = _neighbours if is_line(alphabet) else _all_pairs
+    apart = list(pairs_of(alphabet.size))
+    _refuse(len(apart) * len(outputs), mechanism)
+    per_unit = (
+        max(table.apart(y, *pair) for y in outputs) / exact_distance(alphabet, *pair)
+        for pair in apart
+    )
+    return max(per_unit) * table.spare
+
+
+def _extremes(table: _Table) -> Iterator[tuple[int, int, int]]:
+    """For each output, the values from which it is likeliest and least likely."""
+    for output, column in enumerate(zip(*table.logs, strict=True)):
+        keys = [Decimal("-Infinity") if log is None else log for log in column]
+        yield output, keys.index(max(keys)), keys.index(min(keys))
+
+
+def _neighbours(size: int) -> Iterator[tuple[int, int]]:
+    return ((value, value + 1) for value in range(size - 1))
+
+
+def _all_pairs(size: int) -> Iterator[tuple[int, int]]:
+    return ((one, other) for other in range(size) for one in range(other))
+
+
+def _difference(table: _Table, logs: FloatArray) -> float:
+    """Return how far the estimators' logarithms are from the sampler's, where both are numbers."""
+    ours = np.array([[-np.inf if log is None else float(log) for log in row] for row in table.logs])
+    both = np.isfinite(ours) & np.isfinite(logs)
+    off = np.abs(ours[both] - logs[both]) / np.maximum(1.0, np.abs(ours[both]))
+    return float(off.max(initial=0.0))
+
+
+def _loss(problem: Any, table: _Table) -> Decimal:
+    """Return what the best guesses leave the adversary to lose, in fractions, rounded down."""
+    size = len(table.weights)
+    guess = [[Fraction(loss) for loss in row] for row in problem.guess_loss.tolist()]
+    priors = map(Fraction, problem.prior.tolist())
+    share = [prior / total for prior, total in zip(priors, table.sums, strict=True)]
+    total = Fraction(0)
+    for column in zip(*table.weights, strict=True):
+        joint = [one * weight for one, weight in zip(share, column, strict=True)]
+        total += min(
+            sum((joint[x] * guess[x][z] for x in range(size)), Fraction(0)) for z in range(size)
+        )
+    return Decimal(total.numerator) / Decimal(total.denominator)
+
+
+def _lattice(mechanism: Any, claim: Promise, lattice: Lattice) -> ExactAudit:
+    if not isinstance(claim, Guarantee) or claim.kind != "geo":
+        raise ParameterError(
+            f"claim {claim.short}: the noise of {mechanism.name} is endless, and its numbers are "
+            f"proved for geo-indistinguishability alone. Give a claim of that kind."
+        )
+    return ExactAudit(
+        claim,
+        lattice.epsilon(),
+        full=True,
+        same_support=bool(np.all(np.isfinite(mechanism.operator(mechanism.outputs()).log_dense()))),
+        difference=lattice.difference(mechanism),
+        entries=lattice.entries,
+        bits=lattice.bits,
+        argued=BEYOND.format(reach=lattice.reach) + lattice.unsummed(mechanism.epsilon),
+    )

@@ -1,0 +1,370 @@
+"""What a mechanism is: sampler, exact law, guarantee and portable description in one object."""
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import cached_property
+from numbers import Real
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.core.types import FloatArray, Reports, Spec, distribution
+from freewill.domain.alphabets.base import Alphabet, checked_indices, distances, refuse_vast
+from freewill.domain.alphabets.grid import Grid
+from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.texts import encode_values, readable
+from freewill.domain.draws.exponential import Dyadic
+from freewill.domain.draws.sources import Source
+from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
+from freewill.domain.outputs.base import OutputSpace
+from freewill.domain.outputs.symbols import Symbols
+from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError, shown
+from freewill.numeric.operators.base import Operator, probabilities
+from freewill.numeric.operators.moments import ListedMoments, Moments
+
+SPEC_VERSION = 1
+LARGEST_LDP_EPSILON = 700.0
+"""Where e^-epsilon is still a double."""
+LARGEST_EXPONENT = 1e290
+"""Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
+_FEW_ENTRIES = 1 << 20
+"""Entries of a law up to which its logarithms are worth having beside it."""
+_LAW_LIMIT = 1 << 28
+_BLIND = 1e-15
+"""An advantage of the truth that is lost in the rounding of probabilities."""
+
+
+class Mechanism(Protocol):
+    """What a person applies to their value before anything leaves the device.
+
+    A mechanism is a frozen dataclass. `obfuscate`, `operator` and `guarantee` speak of one and
+    the same law; the contract suite holds them to it.
+    """
+
+    name: ClassVar[str]
+    full_rank: ClassVar[bool] = False
+    """Whether every law of this kind is known to tell all distributions apart, given enough
+    reports; where it is not known, estimators look at the law."""
+    tabulated: ClassVar[bool] = False
+    """Whether the law is a table of numbers, to the last digit, and not a formula."""
+    alphabet: Any
+
+    @property
+    def output_space(self) -> OutputSpace:
+        """What a report may be: a value of the alphabet, unless the mechanism says otherwise."""
+        return Symbols(self.alphabet)
+
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> Reports:
+        """Draw one report for each index in `values`, in their order.
+
+        From the operating system's generator unless one is given, as simulations do: whoever
+        knows its seed, or works out its state, takes the noise off again.
+        """
+        ...
+
+    def draw(self, index: int, source: Source | None = None) -> Any:
+        """Draw the report of one index from random bytes, by the procedure of docs/devices.md.
+
+        The bytes are the operating system's unless a source is given. The law is that of
+        `obfuscate`, in the same exact numbers; a report of bits is a row of bytes.
+        """
+        ...
+
+    def weights(self) -> "list[list[int]] | None":
+        """Return the sampler's own numbers, [value][output of `outputs()`], for the exact audit.
+
+        P(y | x) is exactly the weight divided by the sum of its row. None where the numbers cannot
+        be listed.
+        """
+        return None
+
+    def lattice(self, columns: int, rows: int) -> "list[list[Dyadic]] | None":
+        """Return the sampler's own numbers on an infinite lattice, [row][column offset], if any.
+
+        P(offset) is exactly proportional to them, whichever the signs; reports are clipped.
+        """
+        return None
+
+    def report(self, values: Any, rng: np.random.Generator | None = None) -> Any:
+        """Draw a report of one value, or of each in a list, and return it in readable form.
+
+        For people: a value is a label, an integer or a point, as the alphabet's `encode` takes
+        it, and so is the report; where reports are bits, it is their hexadecimal digits.
+        `obfuscate` does the same with indices, for arrays. `received` leads back.
+
+        >>> import freewill as fw
+        >>> fw.Identity(fw.Linear(1, 100)).report(41)
+        41
+        >>> fw.Identity(fw.Categorical(["yes", "no"])).report(["no", "yes"])
+        ['no', 'yes']
+        """
+        indices, alone = encode_values(self.alphabet, values)
+        drawn = self.obfuscate(indices, rng)
+        reported = self.output_space.alphabet
+        found = _digits(drawn) if reported is None else readable(reported, drawn)
+        return found[0] if alone else found
+
+    def received(self, reports: Any) -> Reports:
+        """Turn readable reports, as `report` gives them, into what `collect` takes.
+
+        >>> import freewill as fw
+        >>> fw.Geometric(fw.Linear(1, 100), 2.0).received([41, 42])
+        array([40, 41])
+        """
+        reported = self.output_space.alphabet
+        if reported is not None:
+            return encode_values(reported, reports)[0]
+        return self.output_space.checked(_packed(reports, self), self.name)  # type: ignore[no-any-return]
+
+    def operator(self, outputs: Reports) -> Operator:
+        """Return the law of exactly these outputs."""
+        ...
+
+    def log_ratios(self, outputs: Reports) -> FloatArray | None:
+        """Return log P(y | x) up to a constant of each y, [output, value], where a formula can.
+
+        For the audit: the logarithms of the law have absolute errors, in which a small epsilon, or
+        a small distance, is lost. It takes these only if they agree with the operator.
+        """
+        return None
+
+    def outputs(self) -> Reports:
+        """Return all outputs, where they can be listed."""
+        return self.output_space.all()
+
+    def moments(self, theta: FloatArray) -> Moments:
+        """Return what a report tells at theta, from the law of all outputs."""
+        outputs = self.outputs()
+        few = len(outputs) * self.alphabet.size <= _FEW_ENTRIES
+        return ListedMoments(
+            self.operator(outputs), theta, self.log_ratios(outputs) if few else None
+        )
+
+    def witnesses(self) -> Reports:
+        """Return outputs among which the least private one is sure to be: all, by default."""
+        return self.outputs()
+
+    def guarantee(self) -> Guarantee | AdversaryLoss:
+        """Return what the mechanism promises, never understated."""
+        ...
+
+    def parameters(self) -> Spec:
+        """Return everything but the alphabet that the constructor takes, ready for JSON."""
+        own: Any = self
+        return {field.name: getattr(self, field.name) for field in fields(own)[1:]}
+
+    def spec(self) -> Spec:
+        """Return the portable description: `from_spec(m.spec()) == m`."""
+        head = {"mechanism": self.name, "version": SPEC_VERSION}
+        return {**head, "alphabet": self.alphabet.spec(), **self.parameters()}
+
+    @classmethod
+    def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:
+        """Rebuild a mechanism from its alphabet and `parameters()`."""
+        build: Any = cls
+        return build(alphabet, **parameters)  # type: ignore[no-any-return]
+
+    @classmethod
+    def current_names(cls, parameters: Spec) -> Spec:
+        """Return a description's fields under the names that they have today."""
+        return parameters
+
+    @cached_property
+    def id(self) -> str:
+        """A short name, the same on every machine: a hash of the canonical spec."""
+        canonical = json.dumps(self.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def law(self) -> FloatArray:
+        """Return the dense law, rows: alphabet, columns: outputs (the paper's A)."""
+        outputs = self.outputs()
+        entries = len(outputs) * self.alphabet.size
+        if entries > _LAW_LIMIT:
+            raise LawError(
+                f"the law of {self} has {entries:.2g} entries. "
+                f"Use operator(outputs), which never lists them."
+            )
+        return probabilities(self.operator(outputs)).T
+
+    def losses(self) -> FloatArray:
+        """Return the expected distance between value and report, for each value."""
+        if self.output_space.alphabet != self.alphabet:
+            raise LawError(
+                f"the reports of {self.name} are {self.output_space}, not values of its alphabet: "
+                f"there is no distance between them, hence no quality loss. Compare it with others "
+                f"by its guarantee, or by the error of an estimate."
+            )
+        return np.asarray((self.law() * distances(self.alphabet)).sum(axis=1))
+
+    def truths(self) -> FloatArray | None:
+        """Return the chance that the report is the true value, for each; None if it cannot be."""
+        if self.output_space.alphabet != self.alphabet:
+            return None
+        return self.law().diagonal()
+
+    def average(self, others: "Sequence[Self]", shares: FloatArray) -> Self | None:
+        """Return the mechanism of the same kind that people with these shares look like, if any.
+
+        `others` are all of this kind, this one among them; the shares sum to 1.
+        """
+        return None
+
+    def inverse(self, shares: FloatArray) -> FloatArray | None:
+        """Return theta from the shares of the outputs in closed form, where there is one."""
+        return None
+
+    def debiased(self, shares: FloatArray) -> FloatArray | None:
+        """Return theta from the share of reports that have each bit set, where reports are bits."""
+        return None
+
+    def quality_loss(self, prior: ArrayLike | None = None) -> float:
+        """Return the expected distance E d(x, z) under a prior, uniform by default."""
+        refuse_vast(self.alphabet)
+        size = self.alphabet.size
+        weights = np.full(size, 1 / size) if prior is None else distribution(prior, size, "prior")
+        return float(weights @ self.losses())
+
+    def __str__(self) -> str:
+        shown = (f", {key}={value:g}" for key, value in self.parameters().items())
+        return f"{self.name}({self.alphabet}{''.join(shown)})"
+
+
+def is_mechanism(given: Any) -> bool:
+    """Say whether something is a mechanism, of ours or of someone else's, and not its class."""
+    return hasattr(given, "output_space") and not isinstance(given, type)
+
+
+def brief(mechanism: Mechanism) -> str:
+    """Return a mechanism in a few words: without its alphabet, which all of a survey share.
+
+    >>> from freewill import KRR, Identity, Linear
+    >>> brief(KRR(Linear(0, 9), epsilon=1.5)), brief(Identity(Linear(0, 9)))
+    ('k-rr(epsilon=1.5)', 'identity')
+    """
+    alphabet = str(mechanism.alphabet)
+    return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
+
+
+def _digits(packed: Reports) -> list[str]:
+    """Return packed bits as hexadecimal digits, two a byte."""
+    return [row.tobytes().hex() for row in packed]
+
+
+def _packed(reports: Any, mechanism: Mechanism) -> FloatArray | Reports:
+    """Read one text of hexadecimal digits, or a list of them, into packed bits."""
+    given = [reports] if isinstance(reports, str) else reports
+    try:
+        rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in given]
+        return np.array(rows) if rows else mechanism.output_space.empty()
+    except (TypeError, ValueError):
+        raise AlphabetError(
+            f"reports {shown(reports)} of {mechanism.name}: expected hexadecimal digits, as many "
+            f"in each text, as report gives them."
+        ) from None
+
+
+def checked_index(index: Any, size: int) -> int:
+    """Return one index of the alphabet."""
+    found = checked_indices(index, size, "value")
+    if found.ndim:
+        raise AlphabetError(
+            f"index {shown(index)}: expected one index, 0 to {size - 1}. For many, use obfuscate."
+        )
+    return int(found)
+
+
+def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float:
+    """Return epsilon as a float after checking that it is positive, finite and not too large."""
+    value, given = _number(epsilon), f"epsilon={shown(epsilon)} for {name}"
+    if value == 0:
+        raise ParameterError(
+            f"{given}: must be > 0. At 0 a report would be full privacy and "
+            f"tell the collector nothing: choose a small positive epsilon, or send no report."
+        )
+    if not 0 < value < math.inf:
+        # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
+        advice = (
+            "For no privacy at all, use Identity."
+            if value > 0
+            else "For full privacy, send no report."
+        )
+        raise ParameterError(
+            f"{given}: must be a number > 0 and finite (the larger, the less private). {advice}"
+        )
+    if value > largest:
+        raise ParameterError(
+            f"{given}: must be <= {largest:g}, beyond which no number holds "
+            f"what the noise would need and the promise is empty. For no privacy, use Identity."
+        )
+    return value
+
+
+def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
+    """Return an expected loss as a float after checking that it is positive and finite."""
+    value, given = _number(quality_loss), f"quality_loss={shown(quality_loss)}"
+    if 0 <= value <= least:
+        raise ParameterError(
+            f"{given}: must be > {least:g} and finite. At 0, and so close to it, every report "
+            f"would be the truth: for no privacy at all, use Identity."
+        )
+    if not 0 < value < math.inf:
+        raise ParameterError(
+            f"{given}: must be a number > 0 and finite, in units of distance "
+            f"(the larger, the more private)."
+        )
+    return value
+
+
+def _number(value: Any) -> float:
+    """Return a real number as a float, anything else (texts and truth values too) as NaN."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
+def checked_advantage(advantage: float, mechanism: Mechanism) -> float:
+    """Return how much likelier the truth is, e^epsilon - 1, unless doubles show no trace of it."""
+    if advantage < _BLIND:
+        raise IdentifiabilityError(
+            f"{mechanism} cannot be inverted: the truth is likelier than the rest by a factor of "
+            f"1 + {advantage:.3g} only, less than the rounding of shares. Use gibu, or a larger "
+            f"epsilon."
+        )
+    return advantage
+
+
+def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
+    """Check that an alphabet is of the kind a mechanism works on and has enough values."""
+    # A class has what a protocol asks for, too.
+    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
+        wanted = {Linear: "a Linear alphabet", Grid: "a Grid"}.get(kind, "an alphabet")
+        raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
+    if alphabet.size < least:
+        raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
+
+
+def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> float:
+    """Return epsilon[n] with 1/(k-1+e^epsilon[n]) = the mean of 1/(k-1+e^epsilon_i) (eq. 8).
+
+    With size 2 and halved epsilons it is eq. 13. Written with the mean m of 1/(k-1+e^epsilon)
+    and the mean t of (e^epsilon - 1)/(k-1+e^epsilon), e^epsilon[n] - 1 = t / m: nothing cancels
+    for small epsilons and nothing overflows for large ones.
+
+    >>> average_epsilon(np.array([2.0, 2.0]), np.array([0.5, 0.5]), 10)
+    2.0
+    """
+    rare = np.exp(-epsilons)
+    other = rare / (1 + (size - 1) * rare)
+    # In units of the largest, so that epsilons near the least of all doubles keep their digits.
+    unit = float(epsilons.max()) or 1.0
+    advantage = -np.expm1(-epsilons) / unit / (1 + (size - 1) * rare)
+    mean = np.log1p(unit * ((weights @ advantage) / (weights @ other)))
+    # Rounding may lead past the least and the largest, which no mean does.
+    return float(np.clip(mean, epsilons.min(), epsilons.max()))

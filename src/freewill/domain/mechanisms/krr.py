@@ -1,0 +1,126 @@
+"""k-ary randomised response."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.core.types import FloatArray, IntArray, Reports
+from freewill.domain.alphabets.base import Alphabet, checked_indices
+from freewill.domain.draws.chance import Chance, share
+from freewill.domain.draws.entropy import generator
+from freewill.domain.draws.exponential import Dyadic, exponential, precision
+from freewill.domain.draws.geometric import drawn
+from freewill.domain.draws.sources import Source, below, checked_source
+from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.base import (
+    LARGEST_LDP_EPSILON,
+    Mechanism,
+    average_epsilon,
+    checked_advantage,
+    checked_alphabet,
+    checked_epsilon,
+    checked_index,
+)
+from freewill.numeric.operators.support import SymbolOperator
+
+
+@dataclass(frozen=True)
+class KRR(Mechanism):
+    """Report the true value most of the time, any other value otherwise (k-RR, eq. 1).
+
+    P(z | x) = (e^epsilon if z = x else 1) / (k - 1 + e^epsilon).
+    Promises epsilon-LDP, tightly. Products cost O(k + outputs).
+
+    >>> import freewill as fw
+    >>> menu = fw.KRR(fw.Categorical(["a", "b"]), epsilon=np.log(3))
+    >>> menu.law().round(12)
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    name: ClassVar[str] = "k-rr"
+    full_rank: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked_alphabet(self.alphabet, Alphabet, self.name)
+        epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_LDP_EPSILON)
+        object.__setattr__(self, "epsilon", epsilon)
+
+    @cached_property
+    def replaced(self) -> Chance:
+        """The chance r = k / (k - 1 + e^epsilon) of a blind answer, rounded up, to privacy."""
+        size, exponent = self.alphabet.size, Dyadic.of(self.epsilon)
+        bits = precision(exponent, size.bit_length())
+        return Chance.up(*share(exponential(exponent, bits), size, size - 1), bits)
+
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+        """Keep each value, or replace it by one drawn from the whole alphabet."""
+        rng, size = generator(rng), self.alphabet.size
+        truth = checked_indices(values, size, "value")
+        blind = rng.integers(0, size, size=truth.shape)
+        replaced = drawn(self.replaced, truth.size, rng).reshape(truth.shape)
+        return np.where(replaced, blind, truth)
+
+    def draw(self, index: int, source: Source | None = None) -> int:
+        """Toss the coin; replaced, the report is any value."""
+        value, source = checked_index(index, self.alphabet.size), checked_source(source)
+        return below(self.alphabet.size, source) if self.replaced.coin(source) else value
+
+    def weights(self) -> list[list[int]]:
+        """Return r / k where z is not x, 1 - r + r / k where it is, over k 2^shift."""
+        blind, kept = self.replaced.weights
+        places = range(self.alphabet.size)
+        return [[blind + len(places) * kept * (z == x) for z in places] for x in places]
+
+    def operator(self, outputs: Reports) -> SymbolOperator:
+        """Return the law of these outputs, scaled so that P(x | x) is 1."""
+        size = self.alphabet.size
+        symbols = self.output_space.checked(outputs, self.name)
+        log_scale = -np.log1p((size - 1) * np.exp(-self.epsilon))
+        return SymbolOperator(
+            symbols,
+            size,
+            base=float(np.exp(-self.epsilon)),
+            gain=float(-np.expm1(-self.epsilon)),
+            log_scale=np.full(symbols.size, log_scale),
+        )
+
+    def log_ratios(self, outputs: Reports) -> FloatArray:
+        """Return -epsilon where z is not x."""
+        values = np.arange(self.alphabet.size)
+        return -self.epsilon * np.not_equal.outer(outputs, values)
+
+    def witnesses(self) -> IntArray:
+        """One output: renaming the values carries it into any other."""
+        return np.zeros(1, dtype=np.int64)
+
+    def average(self, others: "Sequence[KRR]", shares: FloatArray) -> "KRR":
+        """Return the k-RR of eq. 8, whose law is exactly the average."""
+        epsilons = np.array([other.epsilon for other in others])
+        return KRR(self.alphabet, average_epsilon(epsilons, shares, self.alphabet.size))
+
+    def inverse(self, shares: FloatArray) -> FloatArray:
+        """Return ((e^epsilon - 1 + k) q - 1) / (e^epsilon - 1) (eq. 9)."""
+        advantage = checked_advantage(float(np.expm1(self.epsilon)), self)
+        return np.asarray(((advantage + shares.size) * shares - 1) / advantage)
+
+    def guarantee(self) -> Guarantee:
+        """epsilon-LDP."""
+        return Guarantee("ldp", self.epsilon)
+
+    def truths(self) -> FloatArray:
+        """1 / (1 + (k - 1) e^-epsilon)."""
+        size = self.alphabet.size
+        return np.full(size, 1 / (1 + (size - 1) * np.exp(-self.epsilon)))
+
+    def losses(self) -> FloatArray:
+        """Each other value is reported with probability 1 / (k - 1 + e^epsilon)."""
+        rare = np.exp(-self.epsilon)
+        other = rare / (1 + (self.alphabet.size - 1) * rare)
+        return np.asarray(other * self.alphabet.total_distance())

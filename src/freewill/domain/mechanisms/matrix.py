@@ -1,0 +1,189 @@
+"""Any law at all, given as a matrix."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.core.types import FloatArray, IntArray, Reports, Spec, numbers
+from freewill.domain.alphabets.base import Alphabet, checked_indices
+from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.draws.entropy import generator
+from freewill.domain.draws.sources import Source, checked_source
+from freewill.domain.draws.tables import Table, whole_weights
+from freewill.domain.guarantees.literal import literal_epsilon
+from freewill.domain.guarantees.promises import Guarantee, audit_epsilon
+from freewill.domain.mechanisms.base import Mechanism, checked_alphabet, checked_index
+from freewill.domain.outputs.symbols import Symbols
+from freewill.errors import LawError, several
+from freewill.numeric.operators.dense import DenseOperator
+
+_ROW_TOLERANCE = 1e-9
+_ROW_ROUNDING = 2.0**-48
+"""How far from 1 the sum of a row may be that is left as it is: what dividing it would leave."""
+_TINY = 2.0**-256
+"""Outputs whose probability is below that for every value are held with a factor of their own."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Matrix(Mechanism):
+    """The law that a row-stochastic matrix gives: P(z | x) = law[x, z].
+
+    Rows that sum to 1 within 1e-9 are divided by their sums: sampler, operator and guarantee all
+    speak of the law so made. The output alphabet is the alphabet itself for a square law,
+    0 .. m-1 for a rectangular one, unless `outputs` names another. Promises the LDP epsilon that
+    the law turns out to have, which is infinite when some output excludes some value. Entries
+    are taken as they are, down to the smallest double, 5e-324: an output that is next to impossible
+    tells as much as another.
+
+    >>> import freewill as fw
+    >>> answer = fw.Matrix(fw.Categorical(["yes", "no"]), [[0.8, 0.2], [0.5, 0.5]])
+    >>> str(answer.guarantee())
+    '0.9163-LDP'
+    """
+
+    alphabet: Alphabet
+    matrix: FloatArray
+    output_alphabet: Alphabet
+    name: ClassVar[str] = "matrix"
+    tabulated: ClassVar[bool] = True
+
+    def __init__(self, alphabet: Alphabet, law: ArrayLike, outputs: Alphabet | None = None) -> None:
+        checked_alphabet(alphabet, Alphabet, self.name, least=1)
+        matrix = _checked_law(law, alphabet.size)
+        if outputs is None:
+            square = matrix.shape[1] == alphabet.size
+            outputs = alphabet if square else Linear(0, matrix.shape[1] - 1)
+        checked_alphabet(outputs, Alphabet, f"the outputs of {self.name}", least=1)
+        if outputs.size != matrix.shape[1]:
+            raise LawError(
+                f"the law has {several(matrix.shape[1], 'column')} and the output alphabet "
+                f"{several(outputs.size, 'value')}: expected one column a value."
+            )
+        object.__setattr__(self, "alphabet", alphabet)
+        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "output_alphabet", outputs)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Matrix)
+            and self.alphabet == other.alphabet
+            and self.output_alphabet == other.output_alphabet
+            and np.array_equal(self.matrix, other.matrix)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.alphabet, self.output_alphabet, self.matrix.tobytes()))
+
+    @property
+    def output_space(self) -> Symbols:
+        """A column of the law."""
+        return Symbols(self.output_alphabet)
+
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+        """Draw from the table of each value, value by value."""
+        rng = generator(rng)
+        truth = checked_indices(values, self.alphabet.size, "value")
+        drawn = np.empty(truth.size, dtype=np.int64)
+        order = np.argsort(truth, axis=None, kind="stable")
+        present, starts = np.unique(truth.ravel()[order], return_index=True)
+        for value, people in zip(present.tolist(), np.split(order, starts)[1:], strict=True):
+            drawn[people] = self._table(value).many(people.size, rng)
+        return drawn.reshape(truth.shape)
+
+    def draw(self, index: int, source: Source | None = None) -> int:
+        """Draw from the table of the value."""
+        value = checked_index(index, self.alphabet.size)
+        return self._table(value).draw(checked_source(source))
+
+    def weights(self) -> list[list[int]]:
+        """Return the rows, in whole numbers."""
+        return [whole_weights(row) for row in self.matrix]
+
+    def _table(self, value: int) -> Table:
+        """Return the row of a value, made when first drawn from."""
+        if value not in self._tables:
+            self._tables[value] = Table.of(whole_weights(self.matrix[value]))
+        return self._tables[value]
+
+    @cached_property
+    def _tables(self) -> dict[int, Table]:
+        return {}
+
+    def operator(self, outputs: Reports) -> DenseOperator:
+        """Return the law of these outputs, as an array."""
+        symbols = self.output_space.checked(outputs, self.name)
+        return _scaled(np.ascontiguousarray(self.matrix.T[symbols]))
+
+    def law(self) -> FloatArray:
+        """Return the matrix, to the last digit."""
+        return self.matrix
+
+    def guarantee(self) -> Guarantee:
+        """Return the epsilon-LDP that the law itself gives, exactly, rounded up.
+
+        The sums of the rows, which the draws divide by, count too. The law that estimators use is
+        not divided again: its epsilon may be larger by as much as the sums are off 1, and is kept
+        as well.
+        """
+        found = audit_epsilon(self, Guarantee("ldp", np.inf))
+        return Guarantee("ldp", max(literal_epsilon(self.matrix), found.epsilon))
+
+    def parameters(self) -> Spec:
+        """Return the law and, where it is not the alphabet, the output alphabet."""
+        outputs = None if self.output_alphabet == self.alphabet else self.output_alphabet.spec()
+        return {"law": self.matrix.tolist(), "outputs": outputs}
+
+    @classmethod
+    def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:
+        """Rebuild from the law and the description of the output alphabet."""
+        fields: dict[str, Any] = dict(parameters)
+        outputs = fields.pop("outputs", None)
+        return cls(
+            alphabet, **fields, outputs=None if outputs is None else alphabet_from_spec(outputs)
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.alphabet}, {several(self.matrix.shape[1], 'output')})"
+
+
+def _scaled(rows: FloatArray) -> DenseOperator:
+    """Return the law of some outputs; one that is next to impossible for all values is scaled.
+
+    Products and squares of such rows would underflow. A power of two changes no digit, not even of
+    a denormal entry: the ratios between values, which are all that an estimate uses, stay exact.
+    """
+    largest = rows.max(axis=1, initial=0.0)
+    if np.all((largest >= _TINY) | (largest == 0)):
+        return DenseOperator(rows)
+    exponents = np.where(largest < _TINY, np.frexp(largest)[1], 0)
+    return DenseOperator(np.ldexp(rows, -exponents[:, None]), exponents * np.log(2))
+
+
+def _checked_law(law: ArrayLike, size: int) -> FloatArray:
+    """Check that a law is row-stochastic, make its rows sum to 1 and the whole read-only."""
+    wanted = "a matrix of numbers, rows of equal length"
+    matrix = numbers(law, "law", wanted, LawError)
+    if matrix.ndim != 2 or matrix.shape[0] != size or matrix.shape[1] == 0:
+        raise LawError(f"law of shape {matrix.shape}: expected ({size}, outputs), one row a value.")
+    if not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
+        bad = ~np.isfinite(matrix) | (matrix < 0)
+        row, column = np.argwhere(bad)[0]
+        raise LawError(
+            f"law[{row}, {column}]={matrix[row, column]}: probabilities must be finite and >= 0."
+        )
+    with np.errstate(over="ignore"):
+        excess = matrix.sum(axis=1) - 1
+    if np.any(np.abs(excess) > _ROW_TOLERANCE):
+        row = int(np.argmax(np.abs(excess)))
+        raise LawError(
+            f"row {row} of the law sums to {float(1 + excess[row])!r}, off by {excess[row]:+.3g}: "
+            f"each row must sum to 1."
+        )
+    off = np.abs(excess) > _ROW_ROUNDING
+    matrix[off] /= 1 + excess[off, None]
+    matrix.flags.writeable = False
+    return matrix

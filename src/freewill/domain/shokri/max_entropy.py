@@ -1,0 +1,72 @@
+"""The optimal law that tells least: the rate-distortion law."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from freewill.core.types import FloatArray
+from freewill.domain.shokri.problem import Problem
+from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.solvers import interior
+from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.systems import DenseSystem
+
+_TOLERANCE = 1e-13
+"""Gap of the output distribution: its square root is what E l may be off by."""
+_UNUSED = 1e-11
+"""Weight below which an output only holds what the interior point left there."""
+
+
+def solve(problem: Problem, quality_loss: float) -> FloatArray:
+    """Return A_xy = q_y e^(-beta l(x,y)) / normaliser, with beta such that E l = Q.
+
+    Among all laws with E l <= Q it has the least mutual information, that is the largest
+    conditional entropy of the value given the output. It is optimal for the adversary's loss too:
+    were some guess z better than y on seeing y, sending z instead of y would lower E l at no more
+    information.
+
+    For a given beta the output distribution q maximises sum_x pi_x log sum_y q_y e^(-beta l(x,y)):
+    a mixture likelihood, so that our own interior point finds it with a certificate, where the
+    usual Blahut-Arimoto iteration (EM) crawls. Symmetries shrink the problem to orbits.
+    """
+    loss = problem.report_loss[problem.representatives]
+    weights = np.bincount(problem.orbits, problem.prior).astype(np.float64)
+    seen = weights > 0
+
+    def output(beta: float) -> FloatArray:
+        rows = (np.exp(-beta * loss) @ problem.averaging)[seen]
+        likelihood = Likelihood(DenseOperator(rows), weights[seen])
+        found = interior.solve(likelihood, DenseSystem(rows), _TOLERANCE, 100).theta
+        # What the interior point leaves on outputs that the optimum does not use.
+        found = np.where(found < _UNUSED, 0.0, found)
+        return np.asarray(found[problem.orbits] / problem.multiplicity[problem.orbits])
+
+    def excess(log_beta: float) -> float:
+        beta = float(np.exp(log_beta))
+        law = _channel(output(beta), beta, loss)
+        return float(np.log(weights @ (law * loss).sum(axis=1) / quality_loss))
+
+    beta = float(np.exp(_root(excess, -np.log(quality_loss))))
+    return _channel(output(beta), beta, problem.report_loss)
+
+
+def _root(excess: Callable[[float], float], guess: float) -> float:
+    """Find the root of a falling function whose slope is about -1 in most places."""
+    last, here = guess, guess
+    off = excess(guess)
+    direction = np.sign(off)
+    while off * direction > 0:
+        # A little beyond where the slope points, so that the root is soon between two points.
+        last, here = here, here + direction * min(1.0, 1.3 * abs(off) + 1e-3)
+        off = excess(here)
+    if last == here:
+        return here
+    from scipy.optimize import brentq  # noqa: PLC0415
+
+    return float(brentq(excess, last, here, xtol=1e-15, rtol=1e-15))
+
+
+def _channel(output: FloatArray, beta: float, loss: FloatArray) -> FloatArray:
+    # Subtracting each row's least loss keeps a row from underflowing as a whole.
+    law = output * np.exp(-beta * (loss - loss.min(axis=1, keepdims=True)))
+    return np.asarray(law / law.sum(axis=1, keepdims=True))

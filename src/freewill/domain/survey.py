@@ -1,0 +1,391 @@
+"""A survey: an alphabet and the mechanisms on offer, by name; in a file, JSON or TOML."""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from freewill.core.atomic import checked_path, whole_file
+from freewill.core.json_text import read_json
+from freewill.core.limits import SURVEY_FILE_BYTES, refuse_beyond
+from freewill.core.types import Spec, is_number, is_whole_text
+from freewill.core.wording import LONGEST_ID, LONGEST_TEXT, LONGEST_TITLE, SHORTEST_ID, checked_text
+from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
+from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, is_mechanism
+from freewill.domain.mechanisms.registry import from_spec
+from freewill.domain.mechanisms.shokri import Shokri
+from freewill.domain.portable import portable_alphabet, portable_spec
+from freewill.errors import FreewillError, SurveyError, first_line, shown, why
+
+SURVEY_VERSION = 1
+WORDED_VERSION = 2
+"""Of files with texts for people or tables for devices, which earlier releases cannot read."""
+_HEAD = "freewill survey"
+_NEEDED = (_HEAD, "alphabet", "mechanisms")
+_TEXTS = ("title", "question", "question_id")
+_TABLES = "tables"
+_OPTIONAL = (*_TEXTS, _TABLES)
+"""Fields of version 2, beside the `description` of a mechanism."""
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Survey:
+    """An alphabet and the mechanisms that people choose from, each under a name.
+
+    A report names its mechanism by this name or by the mechanism's `id`. For people there may be a
+    title, the question and a description of each choice. A `question_id` stays when the wording of
+    the question is mended: by it, or by the question itself, a device knows what it has answered
+    (docs/one-report.md). No text changes the id of a mechanism.
+
+    >>> import freewill as fw
+    >>> ages = fw.Linear(0, 99)
+    >>> survey = fw.Survey(ages, {"careful": fw.Geometric(ages, 0.05), "relaxed": fw.KRR(ages, 5)})
+    >>> print(survey.find("careful"))
+    geometric(0..99, epsilon=0.05)
+    >>> survey.find(survey.mechanisms["relaxed"].id) == survey.mechanisms["relaxed"]
+    True
+    """
+
+    alphabet: Alphabet
+    mechanisms: Mapping[str, Mechanism]
+    title: str | None = None
+    question: str | None = None
+    question_id: str | None = None
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        try:
+            checked_kind(self.alphabet)
+        except FreewillError as error:
+            raise SurveyError(str(error)) from None
+        try:
+            offered = dict(self.mechanisms)
+        except (TypeError, ValueError):
+            raise SurveyError(
+                f"mechanisms={shown(self.mechanisms)}: expected mechanisms by their names, such as "
+                f"{{'careful': mechanism}}."
+            ) from None
+        if not offered:
+            raise SurveyError("mechanisms={}: a survey offers at least one mechanism.")
+        refuse_vast(self.alphabet, SurveyError)
+        by_id: dict[str, str] = {}
+        for name, mechanism in offered.items():
+            check_name(name)
+            if not is_mechanism(mechanism):
+                raise SurveyError(
+                    f"mechanism {name!r} is {shown(mechanism)}: expected a mechanism, such as KRR."
+                )
+            if mechanism.alphabet != self.alphabet:
+                raise SurveyError(
+                    f"mechanism {name!r} is over {mechanism.alphabet} and the survey over "
+                    f"{self.alphabet}: one survey has one alphabet."
+                )
+            if mechanism.id in by_id:
+                raise SurveyError(
+                    f"{name!r} and {by_id[mechanism.id]!r} name the same mechanism, {mechanism}: "
+                    f"list it once."
+                )
+            by_id[mechanism.id] = name
+        for name in offered:
+            if by_id.get(name, name) != name:
+                raise SurveyError(
+                    f"{name!r} is the name of one mechanism and the id of another: rename it."
+                )
+        object.__setattr__(self, "mechanisms", MappingProxyType(offered))
+        self._check_texts()
+
+    def _check_texts(self) -> None:
+        for name, longest, shortest in (
+            ("title", LONGEST_TITLE, 1),
+            ("question", LONGEST_TEXT, 1),
+            ("question_id", LONGEST_ID, SHORTEST_ID),
+        ):
+            if getattr(self, name) is not None:
+                checked_text(getattr(self, name), name, longest, SurveyError, shortest)
+        try:
+            described = dict(self.descriptions)
+        except (TypeError, ValueError):
+            raise SurveyError(
+                f"descriptions={shown(self.descriptions)}: expected texts by the names of "
+                f"mechanisms, such as {{'careful': 'Within ten years.'}}."
+            ) from None
+        for name, text in described.items():
+            if name not in self.mechanisms:
+                raise SurveyError(
+                    f"a description of {shown(name)}, which is not on offer: expected "
+                    f"{listed(self.mechanisms)}."
+                )
+            checked_text(text, f"description of {name!r}:", LONGEST_TEXT, SurveyError)
+        object.__setattr__(self, "descriptions", MappingProxyType(described))
+
+    def __hash__(self) -> int:
+        return hash(tuple((name, mechanism.id) for name, mechanism in self.mechanisms.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        texts = (self.title, self.question, self.question_id, dict(self.descriptions))
+        return Survey, (self.alphabet, dict(self.mechanisms), *texts)
+
+    def find(self, name: str) -> Mechanism:
+        """Return the mechanism of this name or id."""
+        if not isinstance(name, str) or name not in self.names:
+            raise SurveyError(
+                f"mechanism {shown(name)} is not on offer: expected {listed(self.mechanisms)} "
+                f"(or an id)."
+            )
+        return self.mechanisms[self.names[name]]
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """The name of each mechanism, by its name and by its id."""
+        by_id = {mechanism.id: name for name, mechanism in self.mechanisms.items()}
+        return MappingProxyType({**by_id, **{name: name for name in self.mechanisms}})
+
+    def spec(self) -> Spec:
+        """Return the portable description, ready for JSON; of version 2 if it needs that.
+
+        What could not be read again as it is, such as a mechanism of a class of one's own, is
+        refused: a survey is described for files, devices and collectors alone.
+        """
+        try:
+            alphabet = portable_alphabet(self.alphabet)
+            mechanisms = {name: portable_spec(one) for name, one in self.mechanisms.items()}
+        except FreewillError as error:
+            raise SurveyError(str(error)) from None
+        for name, spec in mechanisms.items():
+            del spec["alphabet"]
+            if name in self.descriptions:
+                spec["description"] = self.descriptions[name]
+        given = {name: getattr(self, name) for name in _TEXTS if getattr(self, name) is not None}
+        version = WORDED_VERSION if given or self.descriptions else SURVEY_VERSION
+        return {_HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
+
+    def for_devices(self) -> Spec:
+        """Return the description with the solved law of every Shokri mechanism, whole.
+
+        No device solves for it, and one that asked for the row of its value would tell the value.
+
+        >>> import freewill as fw
+        >>> pair = fw.Categorical(["yes", "no"])
+        >>> survey = fw.Survey(pair, {"shy": fw.Shokri(pair, 0.25, selection="coin")})
+        >>> survey.for_devices()["tables"]
+        {'shy': [[0.75, 0.25], [0.25, 0.75]]}
+        """
+        offered = self.mechanisms.items()
+        tables = {name: one.matrix.tolist() for name, one in offered if isinstance(one, Shokri)}
+        spec = self.spec()
+        return {**spec, _HEAD: WORDED_VERSION, _TABLES: tables} if tables else spec
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> "Survey":
+        """Rebuild a survey from its portable description.
+
+        A mechanism may leave out its `version` and its `alphabet`, which are the survey's.
+        Mechanisms in a list are named by their field `name` or, without one, by their id.
+
+        >>> import freewill as fw
+        >>> survey = fw.Survey(fw.Linear(0, 9), {"all": fw.KRR(fw.Linear(0, 9), epsilon=1.0)})
+        >>> Survey.from_spec(survey.spec()) == survey
+        True
+        """
+        _check_version(spec)
+        fault = _fault(spec)
+        if fault:
+            raise SurveyError(
+                f'{fault}: expected {{"{_HEAD}": {SURVEY_VERSION}, "alphabet": ..., '
+                f'"mechanisms": ...}} and, in version {WORDED_VERSION}, if you like, '
+                f"{', '.join(_OPTIONAL)}. See docs/surveys.md."
+            )
+        try:
+            alphabet = alphabet_from_spec(spec["alphabet"])
+            # Before any mechanism is built on it.
+            refuse_vast(alphabet, SurveyError)
+            texts = {name: spec[name] for name in _TEXTS if name in spec}
+            mechanisms, descriptions = _named(spec)
+            mechanisms |= _tabulated(mechanisms, spec.get(_TABLES, {}))
+            return cls(alphabet, mechanisms, **texts, descriptions=descriptions)
+        except SurveyError:
+            raise
+        except FreewillError as error:
+            raise SurveyError(str(error)) from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Survey":
+        """Read a survey from a .json or .toml file."""
+        path = checked_path(path, SurveyError)
+        try:
+            size = path.stat().st_size
+            advice = "Is it a survey?"
+            refuse_beyond(SURVEY_FILE_BYTES, size, f"survey {path}", advice, SurveyError)
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise SurveyError(f"{path}: there is no such survey file.") from None
+        except OSError as error:
+            raise SurveyError(f"{path} cannot be read: {why(error)}.") from None
+        try:
+            return cls.from_spec(parsed(content, path.suffix))
+        except FreewillError as error:
+            raise SurveyError(f"survey {path}: {error}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write the survey to a .json file, as devices and collectors read it."""
+        path = checked_path(path, SurveyError)
+        if path.suffix != ".json":
+            raise SurveyError(f"{path}: surveys are written as .json.")
+        content = json.dumps(self.for_devices(), indent=2, allow_nan=False).encode() + b"\n"
+        advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
+        refuse_beyond(SURVEY_FILE_BYTES, len(content), f"survey {path}", advice, SurveyError)
+        try:
+            with whole_file(path) as part:
+                part.write_bytes(content)
+        except OSError as error:
+            raise SurveyError(f"{path} cannot be written: {why(error)}.") from None
+
+
+def check_name(name: Any) -> None:
+    r"""Refuse the name of a mechanism that is none, or that no file can hold.
+
+    >>> check_name("\ud83d")
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: mechanism name '\ud83d': expected a text that is not empty, ...
+    """
+    if not (is_whole_text(name) and name):
+        raise SurveyError(
+            f"mechanism name {shown(name)}: expected a text that is not empty, without halves of "
+            f"characters."
+        )
+
+
+def _check_version(spec: Any) -> None:
+    """Refuse a survey of another version, before any field that it alone may have."""
+    version = spec.get(_HEAD) if isinstance(spec, dict) else None
+    if is_number(version) and version not in (SURVEY_VERSION, WORDED_VERSION):
+        raise SurveyError(
+            f"survey version {shown(version)}: this release reads versions {SURVEY_VERSION} and "
+            f"{WORDED_VERSION}. Update freewill, or write the survey again."
+        )
+
+
+def _fault(spec: Any) -> str:
+    """Say what is wrong with the outer form of a survey, if anything is."""
+    if not isinstance(spec, dict):
+        return f"a survey of type {type(spec).__name__}"
+    for name in _NEEDED:
+        if name not in spec:
+            return f"no field {name!r}"
+    unknown = sorted(map(str, spec.keys() - {*_NEEDED, *_OPTIONAL}))
+    if unknown:
+        return f"unknown field {shown(unknown[0])}"
+    if not is_number(spec[_HEAD]) or not isinstance(spec["alphabet"], dict):
+        return f"version {spec[_HEAD]!r} or alphabet {spec['alphabet']!r}"
+    entries = spec["mechanisms"]
+    if not isinstance(entries, dict | list):
+        return f"mechanisms of type {type(entries).__name__}"
+    listed = entries.values() if isinstance(entries, dict) else entries
+    wrong = [f"mechanism {entry!r}" for entry in listed if not isinstance(entry, dict)]
+    if not isinstance(spec.get(_TABLES, {}), dict):
+        wrong.append(f"tables {shown(spec[_TABLES])}")
+    return wrong[0] if wrong else _too_new(spec, listed)
+
+
+def _too_new(spec: Spec, entries: Iterable[Spec]) -> str:
+    """Say which field of version 2 stands in a file of version 1, if any does."""
+    newer = [name for name in _OPTIONAL if name in spec]
+    newer += ["description"] * any("description" in entry for entry in entries)
+    if not newer or spec[_HEAD] != SURVEY_VERSION:
+        return ""
+    return f'{newer[0]!r}, a field of "{_HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
+
+
+def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
+    """Rebuild the mechanisms, each with the survey's alphabet unless it brings its own.
+
+    Beside them stand their descriptions, which are no part of a mechanism.
+    """
+    entries = survey["mechanisms"]
+    pairs = entries.items() if isinstance(entries, dict) else ((None, entry) for entry in entries)
+    named: dict[str, Mechanism] = {}
+    described: dict[str, str] = {}
+    for key, entry in pairs:
+        spec = {"version": SPEC_VERSION, "alphabet": survey["alphabet"], **entry}
+        given = spec.pop("name", None) if key is None else key
+        text = spec.pop("description", None)
+        try:
+            if spec["alphabet"] != survey["alphabet"]:
+                refuse_vast(alphabet_from_spec(spec["alphabet"]), SurveyError)
+            mechanism = from_spec(spec)
+        except FreewillError as error:
+            raise SurveyError(f"mechanism {given or len(named) + 1!r}: {error}") from None
+        name = mechanism.id if given is None or given == "" else given
+        check_name(name)
+        if name in named:
+            raise SurveyError(f"mechanism {name!r} is named twice: names must differ.")
+        named[name] = mechanism
+        if text is not None:
+            described[name] = text
+    return named, described
+
+
+def _tabulated(
+    mechanisms: Mapping[str, Mechanism], tables: Mapping[str, Any]
+) -> dict[str, Mechanism]:
+    """Return the mechanisms that bring a solved law, with it."""
+    found: dict[str, Mechanism] = {}
+    for name, table in tables.items():
+        mechanism = mechanisms.get(name)
+        if not isinstance(mechanism, Shokri):
+            raise SurveyError(
+                f"a table for {shown(name)}: expected the name of a Shokri mechanism of this "
+                f"survey, for all others have a formula or bring their law. Leave it out."
+            )
+        try:
+            found[name] = mechanism.with_law(table)
+        except FreewillError as error:
+            raise SurveyError(f"mechanism {name!r}: {error}") from None
+    return found
+
+
+def parsed(content: bytes, suffix: str) -> Any:
+    """Return what a .json or .toml file holds, with or without the mark that says UTF-8.
+
+    >>> parsed(b'{"mechanism": "k-rr", "mechanism": "rappor"}', ".json")
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: not valid JSON: 'mechanism' is named twice in one object: ...
+    """
+    if suffix.lower() not in {".json", ".toml"}:
+        raise SurveyError(f"suffix {suffix!r}: expected .json or .toml.")
+    if not content.strip():
+        raise SurveyError("the file is empty. See docs/surveys.md for what a survey holds.")
+    try:
+        text = content.decode("utf-8-sig")
+        return (read_json if suffix.lower() == ".json" else _toml)(text)
+    except UnicodeDecodeError as error:
+        raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
+    except ValueError as error:
+        raise SurveyError(f"not valid {suffix[1:].upper()}: {error}.") from None
+
+
+def _toml(text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(first_line(error)) from None
+    except RecursionError:
+        raise ValueError("lists or tables are nested too deep") from None
+    except ValueError:
+        raise ValueError("an integer of too many digits") from None
+
+
+def listed(names: Iterable[str]) -> str:
+    """Show a few of the names.
+
+    >>> listed(["a", "b"])
+    "one of 'a', 'b'"
+    """
+    some = list(names)
+    return f"one of {', '.join(map(repr, some[:_SHOWN]))}{', ...' if len(some) > _SHOWN else ''}"

@@ -1,0 +1,122 @@
+"""Files of reports that are copies of each other: everyone in them would count twice."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from freewill.errors import ReportError
+from freewill.io.rows import REPORT_ID
+from freewill.io.separators import head_of
+from freewill.io.sources import files_of, format_of, is_remote
+from freewill.stats.provenance import MOST_PARTS, Parts, digest
+
+_SMALL, _PIECE, _PIECES = 1 << 12, 1 << 16, 64
+"""Bytes of a file that is large enough to be known again, and of a piece of it; how many pieces."""
+
+
+def refuse_copies(source: Any) -> None:
+    r"""Refuse files of the same bytes, if their rows are not told apart by a `report_id`.
+
+    Only files of one size are read for it, once. Files without rows are no matter, nor are files
+    in folders such as `mechanism=careful` and `mechanism=relaxed`, which say different things.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a.csv", "b.csv"):
+    ...         _ = Path(folder, name).write_text("mechanism,report\ncareful,1\n")
+    ...     refuse_copies(folder)
+    Traceback (most recent call last):
+    freewill.errors.ReportError: ... hold the same reports, of people who would count twice: ...
+    """
+    for first, second in _pairs(files_of(source).paths):
+        if not (_is_empty(first) or _has_ids(first)):
+            raise ReportError(
+                f"{first} and {second} hold the same reports, of people who would count twice: is "
+                f"one a copy? If not, give --equal to `freewill collect`."
+            )
+
+
+def copied(one: Any, other: Any) -> tuple[str, str] | None:
+    r"""Return a file of reports of one source and one of the other with the same rows, if any are.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a.csv", "b.csv"):
+    ...         _ = Path(folder, name).write_text("mechanism,report\ncareful,1\n")
+    ...     [Path(path).name for path in copied(f"{folder}/a.csv", f"{folder}/b.csv")]
+    ['a.csv', 'b.csv']
+    """
+    first, second = (files_of(source).paths for source in (one, other))
+    mine = set(first)
+    for pair in _pairs([*first, *second]):
+        if pair[0] in mine and pair[1] not in mine and not _is_empty(pair[0]):
+            return pair
+    return None
+
+
+def parts_in(paths: Iterable[str]) -> Parts:
+    """Return digests of files of reports, by which evidence of one of them is known again.
+
+    Not of addresses, nor of small files, which others may have by chance. Of a large file, size and
+    pieces from all over it are enough: no two files have so many rows in common.
+    """
+    found = set()
+    for path in paths:
+        size = 0 if is_remote(path) else Path(path).stat().st_size
+        if size >= _SMALL:
+            told = [part.encode() for part in Path(path).parent.parts if "=" in part]
+            found.add(digest(b"%d" % size, *told, *_pieces(path, size)))
+    return frozenset(sorted(found)[:MOST_PARTS])
+
+
+def _pieces(path: str, size: int) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        for start in range(0, size, max(_PIECE, size // _PIECES)):
+            file.seek(start)
+            yield file.read(_PIECE)
+
+
+def _pairs(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield files of the same bytes."""
+    sizes: dict[tuple[Any, ...], list[str]] = {}
+    for path in paths:
+        if not is_remote(path):
+            told = [part for part in Path(path).parent.parts if "=" in part]
+            sizes.setdefault((Path(path).stat().st_size, *told), []).append(path)
+    for alike in sizes.values():
+        known: dict[bytes, str] = {}
+        for path in alike if len(alike) > 1 else ():
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").digest()
+            if digest in known:
+                yield known[digest], path
+            known[digest] = path
+
+
+def _is_empty(path: str) -> bool:
+    """Say whether a file has no rows, so that a second copy changes nothing."""
+    kind = format_of(path)
+    if kind == "parquet":
+        found = _metadata(path)
+        return found is not None and found.num_rows == 0
+    return kind == "csv" and len(head_of(path).splitlines()) < 2
+
+
+def _has_ids(path: str) -> bool:
+    """Say whether rows are known by their ids, so that those of a second copy do not count."""
+    if format_of(path) == "parquet":
+        found = _metadata(path)
+        return found is not None and REPORT_ID in found.schema.to_arrow_schema().names
+    # Of a text, the first line has the names; of an Arrow file, its first bytes.
+    return REPORT_ID in head_of(path)
+
+
+def _metadata(path: str) -> parquet.FileMetaData | None:
+    try:
+        return parquet.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return None

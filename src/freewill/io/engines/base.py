@@ -1,0 +1,290 @@
+"""What an engine is: something that holds rows of reports and answers queries on them."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+import narwhals as nw
+import pyarrow as pa
+
+from freewill.errors import ReportError, first_line
+from freewill.io import rows
+from freewill.io.batches import DecodedBlocks, Decoder
+from freewill.io.ids import Spelling, distinct
+from freewill.io.layout import ADVICE, Part, parts_of, total
+from freewill.io.sources import TEXTS, Files, files_of
+from freewill.stats.streams import Block, Source, Work
+
+
+class Session(Protocol):
+    """A running engine: it turns files and Arrow tables into frames that Narwhals knows."""
+
+    groups_bits: ClassVar[bool]
+    """Whether bits with few patterns are best counted where the rows lie."""
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What it raises where a source is at fault, or it is itself."""
+
+    def blamed(self, error: BaseException) -> tuple[str, str]:
+        """Return what happened and, where no source is at fault, what helps."""
+
+    def scan(self, part: Part, kind: str) -> Any:
+        """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
+
+    def table(self, arrow: Any) -> Any:
+        """Return the rows of an Arrow table or dataset."""
+
+    def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
+        """Return a frame of the engine's own without texts that are longer than any can be.
+
+        Those of the columns in `limits` are cut off behind one byte more than so many; a longer
+        report_id than ids may have is an error. A file that holds a text once may repeat it in
+        every row: whatever sorts or compares the rows would take forever.
+        """
+
+    def as_bytes(self, frame: Any) -> Any:
+        """Return a frame whose reports are the bytes of their texts."""
+
+    def peek(self, path: str) -> Any:
+        """Return the Arrow schema of a file that lies elsewhere."""
+
+    def batches(self, query: Any, longest: int) -> Iterator[Any]:
+        """Run a query and yield the record batches of its answer.
+
+        No report that can be right has more than `longest` bytes: a batch is to be small enough
+        for reports so long, and what is longer may be cut off behind one byte more.
+        """
+
+    def progress(self) -> float:
+        """Return the share done of the running query, 0 to 1; 0 if nobody knows."""
+
+    def interrupt(self) -> None:
+        """Stop the running query."""
+
+
+class Engine(Protocol):
+    """A kind of engine, by the name that people type."""
+
+    def owns(self, source: Any) -> bool:
+        """Say whether a source is a frame of this engine's own."""
+
+    def session(self, streaming: bool, source: Any = None) -> AbstractContextManager[Session]:
+        """Start, or join what runs already or has a source; for streaming, with little memory."""
+
+    def keep(self, source: Any, table: "Table", decoder: Decoder) -> "Kept":
+        """Return the rows that the decoder reads as a source of passes."""
+
+
+class Kept(Source, Protocol):
+    """A source of passes over rows of a table, while that is open and afterwards."""
+
+    def at_rest(self) -> Source:
+        """Return the source as it is once the table is closed."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of reports with the columns that count, in the types that count."""
+
+    frame: Any
+    what: str
+    session: Session
+    paths: tuple[str, ...] = ()
+    """The files that they are read from, if they are."""
+    rows: int | None = None
+    """How many rows the source says it holds, against which those that are read are held."""
+
+    def once(self, spelling: Spelling) -> list[Any]:
+        """Return frames that together hold each report once."""
+        return distinct(self.frame, spelling)
+
+    def batches(self, *queries: Any, longest: int = 0) -> Iterator[Any]:
+        """Run queries one after the other and yield the record batches of their answers."""
+        for query in queries:
+            yield from self.session.batches(query, longest)
+
+
+@contextmanager
+def opened(
+    engine: Engine, source: Any, limits: Mapping[str, int], streaming: bool = False
+) -> Iterator[Table]:
+    """Open files, a frame in memory or one of the engine's own.
+
+    `limits` are the bytes of the longest text that can be right, by column.
+    """
+    with engine.session(streaming, source) as session:
+        if engine.owns(source) or is_frame(source):
+            what = f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
+            with explained(what, "Does it have the columns mechanism and report?", session):
+                own = engine.owns(source)
+                given = source if own else as_arrow(source, what)
+                # What a query of one's own repeats, nobody knows without running it.
+                native = session.bounded(
+                    given if own else session.table(given), {} if own else limits
+                )
+                frame = rows.checked_columns(nw.from_native(native), what)
+                count = None if own else getattr(given, "num_rows", None)
+                yield Table(frame, what, session, rows=count)
+            return
+        files = files_of(source)
+        with explained(str(files), ADVICE[files.format], session), files.unchanged():
+            parts = parts_of(files, session.peek)
+            count = total(part.rows for part in parts)
+            frame = _united(parts, files, session, limits)
+            yield Table(frame, str(files), session, files.paths, count)
+
+
+def _united(
+    parts: Iterable[Part], files: Files, session: Session, limits: Mapping[str, int]
+) -> Any:
+    """Return the rows of all files, part by part."""
+    # In a text nothing repeats without being there again.
+    limits = {} if files.format in TEXTS else limits
+    frames = []
+    for part in parts:
+        frame = nw.from_native(session.bounded(session.scan(part, files.format), limits))
+        if files.format == "ndjson":
+            frame = _keys_in_use(frame, session, part.folders, str(files))
+        frames.append(rows.checked_columns(frame, str(files), part.folders))
+    return rows.united(frames, session.as_bytes)
+
+
+def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what: str) -> Any:
+    """Leave out a key that is in no row, to be missed like a column of any other file."""
+    names = frame.collect_schema().names()
+    found = frame.select(*(nw.col(name).count().alias(name) for name in names))
+    present = next(row for batch in session.batches(found, 0) for row in batch.to_pylist())
+    twice = [name for name in folders if present.get(name)]
+    if twice:
+        raise ReportError(
+            f"{what}: lines have a key {twice[0]!r} and so has their folder: take one of them "
+            f"away, or move the files."
+        )
+    kept = [name for name in names if present[name]]
+    if rows.REPORT in kept and rows.VALUE in kept:
+        # Lines of several files may differ, as long as each has one of the two.
+        frame = _one_of_two(frame, session, what)
+        kept.remove(rows.VALUE)
+    rows.check_names([*kept, *folders], what)
+    return frame.select(*kept)
+
+
+def _one_of_two(frame: Any, session: Session, what: str) -> Any:
+    """Return lines of which some have a report and some a value, as reports."""
+    report, value = nw.col(rows.REPORT), nw.col(rows.VALUE)
+    both = frame.filter(~report.is_null() & ~value.is_null()).head(1)
+    for batch in session.batches(both, 0):
+        if batch.num_rows:
+            rows.check_names(frame.collect_schema(), what)
+    return frame.with_columns(
+        nw.when(value.is_null()).then(report).otherwise(rows.valued(value)).alias(rows.REPORT)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """Rows that are read anew for each pass, where they lie."""
+
+    engine: Engine
+    given: Any
+    what: str
+    decoder: Decoder
+    table: Table | None = None
+    """The table, while it is open."""
+    held: ClassVar[bool] = False
+
+    @contextmanager
+    def _open_blocks(self) -> Iterator[DecodedBlocks]:
+        opening = (
+            opened(self.engine, self.given, self.decoder.limits, streaming=True)
+            if self.table is None
+            else nullcontext(self.table)
+        )
+        with opening as table:
+            queries = wide_rows(table, self.decoder)
+            yield DecodedBlocks(self.decoder, table.batches(*queries, longest=self.decoder.longest))
+
+    def map(self, work: Work) -> Iterator[Any]:
+        """Do the work here, while the rows stream by."""
+        with self._open_blocks() as blocks:
+            yield work(blocks)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the reports as they stream by."""
+        with self._open_blocks() as blocks:
+            yield from blocks
+
+    def at_rest(self) -> "TableSource":
+        """Return a source that opens the table for each pass."""
+        return replace(self, table=None)
+
+    def close(self) -> None:
+        """Nothing is kept between passes."""
+
+    def __str__(self) -> str:
+        return self.what
+
+
+def wide_rows(table: Table, decoder: Decoder) -> list[Any]:
+    """Return the queries for the rows that a decoder reads, each report once."""
+    return [rows.naming(frame, list(decoder.mechanisms)) for frame in table.once(decoder.spelling)]
+
+
+def is_frame(source: Any) -> bool:
+    """Say whether a source is a frame or table in memory, rather than paths."""
+    if is_dataset(source) or isinstance(source, pa.RecordBatch):
+        return True
+    return nw.dependencies.is_into_dataframe(source) or hasattr(source, "collect_schema")
+
+
+def is_dataset(source: Any) -> bool:
+    """Say whether a source is a dataset of PyArrow, without loading what it drags in."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(source, module.Dataset)
+
+
+def _taken_as_they_are(source: Any) -> Iterator[Any]:
+    """Yield the batches of a dataset that nobody has checked: Parquet is, when it is decoded."""
+    if getattr(getattr(source, "format", None), "default_extname", "") != "parquet":
+        yield from source.to_batches()
+
+
+def as_arrow(source: Any, what: str) -> Any:
+    """Return a frame of pandas, Polars or PyArrow as Arrow, only with the columns that count."""
+    if is_dataset(source):
+        for batch in _taken_as_they_are(source):
+            batch.validate(full=True)
+        return source
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        source.validate(full=True)
+    try:
+        frame: Any = nw.from_native(source)
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+        wanted = [name for name in frame.columns if name in rows.NAMES]
+        found = {rows.REPORT, rows.VALUE} & {*wanted}
+        return (frame.select(wanted) if found else frame).to_arrow()
+    except nw.exceptions.DuplicateError as error:
+        raise ReportError(
+            f"{what} has two columns of one name ({first_line(error)}): rename one."
+        ) from None
+    except (pa.ArrowException, TypeError) as error:
+        raise ReportError(
+            f"{what} has a column of mixed types ({first_line(error)}): make all reports "
+            f"integers, all texts or all bytes."
+        ) from None
+
+
+@contextmanager
+def explained(what: str, advice: str, session: Session) -> Iterator[None]:
+    """Turn what an engine says of a source, or of itself, into an error that says what to do."""
+    try:
+        yield
+    except (*session.failures, pa.ArrowException, OSError, MemoryError) as error:
+        cause, other = session.blamed(error)
+        raise ReportError(f"{what} cannot be read: {cause}. {other or advice}") from None

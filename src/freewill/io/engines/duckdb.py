@@ -1,0 +1,204 @@
+"""DuckDB: reports on one machine, streamed and out of core."""
+
+import glob
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import duckdb
+
+from freewill.errors import ReportError, first_line
+from freewill.io import rows
+from freewill.io.batches import Decoder
+from freewill.io.engines.base import Table, TableSource
+from freewill.io.faults import LONG_ID, MACHINE, Fault, blamed
+from freewill.io.ids import LONGEST_ID
+from freewill.io.layout import Part, by_place
+from freewill.io.sources import is_remote
+
+_MEMORY = "2GB"
+_FAULTS = (
+    Fault(
+        r"(?i)out of memory|failed to (allocate|pin block|offload)|could not allocate",
+        f"The reports are fine; the {_MEMORY} that DuckDB may take do not suffice: write Parquet "
+        f"in smaller row groups, read fewer files at once and merge their evidence with +, or use "
+        f"engine='spark'.",
+    ),
+    LONG_ID,
+    *MACHINE,
+)
+_BATCH_ROWS, _FEWEST_ROWS = 1 << 16, 1 << 11
+_BATCH_BYTES = 1 << 27
+# All told: what DuckDB finds out by itself may skip the lines that do not fit.
+_CSV = (
+    "auto_detect=false, header=true, quote='\"', escape='\"', comment='', skip=0, "
+    "null_padding=false, ignore_errors=false, allow_quoted_nulls=false, hive_partitioning=false"
+)
+# All as texts, so that 5 and "5" are the same.
+_NDJSON = (
+    "format='newline_delimited', hive_partitioning=false, "
+    f"columns={{{', '.join(f'{name}: VARCHAR' for name in rows.NAMES)}}}"
+)
+_LENGTH = {"VARCHAR": "strlen", "BLOB": "octet_length"}
+_ID = (
+    f"CASE WHEN strlen(report_id) > {LONGEST_ID} THEN error('a report_id of ' || strlen(report_id) "
+    f"|| ' bytes: ids have at most {LONGEST_ID}') ELSE report_id END AS report_id"
+)
+_READERS = {
+    "csv": ("read_csv", _CSV),
+    "ndjson": ("read_json", _NDJSON),
+    "parquet": ("read_parquet", "hive_partitioning=false, union_by_name=true"),
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    """A database in memory, with a limit and a folder of its own for what exceeds it."""
+
+    connection: Any
+    groups_bits: ClassVar[bool] = False
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What DuckDB raises where a source is at fault, or it is itself."""
+        return (duckdb.Error,)
+
+    def blamed(self, error: BaseException) -> tuple[str, str]:
+        """Return what happened and, where no source is at fault, what helps."""
+        return blamed(error, [first_line(error)], _FAULTS)
+
+    def scan(self, part: Part, kind: str) -> Any:
+        """Return the rows of files that are alike."""
+        paths = part.paths
+        if kind == "arrow":
+            from pyarrow import dataset  # noqa: PLC0415
+
+            return self.table(dataset.dataset(list(paths), format="ipc"))
+        listed = [path if is_remote(path) else glob.escape(path) for path in paths]
+        quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in listed)
+        reader, options = _READERS[kind]
+        if kind == "csv":
+            names = ", ".join(f"'{name}': VARCHAR" for name in by_place(part))
+            options = f"{options}, delim='{part.separator}', columns={{{names}}}"
+        try:
+            found = self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
+            if kind == "csv" and len(part.columns) == 1:
+                # An empty line is no row, where one column would make it one; "" is.
+                (name,) = by_place(part)
+                return found.filter(f"{name} IS NOT NULL")
+            return found
+        except duckdb.Error as error:
+            if is_remote(paths[0]) and "extension" in str(error):
+                raise ReportError(
+                    f"{paths[0]} lies elsewhere, and DuckDB needs an extension to reach it, which "
+                    f"is never downloaded on its own. Copy the files here, install it by `INSTALL "
+                    f"httpfs` in DuckDB, or use engine='spark'."
+                ) from None
+            raise
+
+    def table(self, arrow: Any) -> Any:
+        """Return the rows of an Arrow table or dataset."""
+        return self.connection.from_arrow(arrow)
+
+    def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
+        """Return a relation in which no text is longer than any can be."""
+        kinds = _kinds(frame)
+        long = {
+            name: limit + 1
+            for name, limit in limits.items()
+            if kinds.get(name) in _LENGTH
+            and _exceeds(frame, f"{_LENGTH[kinds[name]]}({name})", limit)
+        }
+        frame = _cut(frame, long)
+        return (
+            frame.project(f"* REPLACE ({_ID})") if kinds.get(rows.REPORT_ID) == "VARCHAR" else frame
+        )
+
+    def as_bytes(self, frame: Any) -> Any:
+        """Return a frame whose reports are the bytes of their texts: a cast would read escapes."""
+        return frame.project("* REPLACE (encode(report) AS report)")
+
+    def peek(self, path: str) -> Any:
+        """Return the Arrow schema of a Parquet file that lies elsewhere."""
+        return self.scan(Part((path,), {}), "parquet").limit(0).to_arrow_table().schema
+
+    def batches(self, query: Any, longest: int) -> Iterator[Any]:
+        """Run a query and yield its rows, a batch at a time."""
+        relation = _cut(query.to_native(), {rows.REPORT: longest + 1})
+        size = max(_FEWEST_ROWS, min(_BATCH_ROWS, _BATCH_BYTES // (longest + 1)))
+        try:
+            # Before DuckDB 1.4 the reader had another name.
+            reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+            yield from reader(size)
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+
+    def progress(self) -> float:
+        """Return the share done of the running query."""
+        return max(0.0, float(self.connection.query_progress()) / 100)
+
+    def interrupt(self) -> None:
+        """Stop the running query."""
+        self.connection.interrupt()
+
+
+def _kinds(relation: Any) -> dict[str, str]:
+    return dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+
+def _exceeds(relation: Any, length: str, limit: int) -> bool:
+    """Say whether a length exceeds a limit in any row."""
+    return bool(relation.filter(f"{length} > {limit}").limit(1).fetchall())
+
+
+def _cut(relation: Any, lengths: Mapping[str, int]) -> Any:
+    """Cut texts and bytes off behind so many: a file may hold a long one once, and repeat it."""
+    kinds = _kinds(relation)
+    short = {"VARCHAR": "left({0}, {1}) AS {0}", "BLOB": "{0}[1:{1}] AS {0}"}
+    cut = [
+        short[kinds[name]].format(name, length)
+        for name, length in lengths.items()
+        if kinds.get(name) in short
+    ]
+    return relation.project(f"* REPLACE ({', '.join(cut)})") if cut else relation
+
+
+def _measure_progress(connection: Any) -> None:
+    """Let a connection measure its progress for `show`, and never print it."""
+    # In a notebook DuckDB refuses both settings, and prints no progress, without ipywidgets.
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar_print = false")
+        connection.execute("SET enable_progress_bar = true")
+
+
+class DuckDB:
+    """The engine that is always there."""
+
+    def owns(self, source: Any) -> bool:
+        """Say whether a source is a relation of DuckDB."""
+        return isinstance(source, duckdb.DuckDBPyRelation)
+
+    @contextmanager
+    def session(self, streaming: bool, source: Any = None) -> Iterator[Running]:
+        """Start a database of our own; one thread is enough for a stream, and needs less memory."""
+        with tempfile.TemporaryDirectory(prefix="freewill-") as folder:
+            config: dict[str, Any] = {
+                "temp_directory": folder,
+                "memory_limit": _MEMORY,
+                "preserve_insertion_order": False,
+                # Nothing is ever downloaded; what the user has installed may be loaded.
+                "autoinstall_known_extensions": False,
+                **({"threads": 1} if streaming else {}),
+            }
+            with duckdb.connect(config=config) as connection:
+                _measure_progress(connection)
+                yield Running(connection)
+
+    def keep(self, source: Any, table: Table, decoder: Decoder) -> TableSource:
+        """Return a source that reads the rows anew for each pass."""
+        return TableSource(self, source, table.what, decoder, table)
+
+
+ENGINE = DuckDB()

@@ -1,0 +1,197 @@
+"""Spark: the same queries on one machine or on a cluster, where wide reports stay."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import narwhals as nw
+import pyarrow as pa
+
+from freewill.io import rows
+from freewill.io.batches import Decoder
+from freewill.io.cluster.causes import blamed_on_spark
+from freewill.io.cluster.csv_lines import spans_lines
+from freewill.io.cluster.json_lines import lines_of_json
+from freewill.io.cluster.session import quiet, spark_failures, spark_session
+from freewill.io.cluster.source import SparkSource, pieces_of
+from freewill.io.engines.base import Table, is_dataset, wide_rows
+from freewill.io.ids import LONGEST_ID
+from freewill.io.layout import Part, by_place
+from freewill.io.sources import is_remote
+
+_CSV = {
+    "header": True,
+    "quote": '"',
+    "escape": '"',
+    # Names are given by place, and every row is to have them all.
+    "enforceSchema": True,
+    "columnPruning": False,
+    # Where nothing stands there is nothing; "" is an empty text, which Spark takes for the same.
+    "nullValue": "\0 nothing \0",
+}
+_KINDS = {
+    "string": "string",
+    "large_string": "string",
+    "binary": "binary",
+    "large_binary": "binary",
+    "dictionary<values=string, indices=int32, ordered=0>": "string",
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint8": "smallint",
+    "uint16": "int",
+    "uint32": "bigint",
+    "uint64": "decimal(20, 0)",
+    "float": "float",
+    "double": "double",
+}
+"""What Spark calls the types of columns in Parquet."""
+_LONG = ("string", "binary")
+_ID = (
+    f"CASE WHEN octet_length(report_id) > {LONGEST_ID} THEN raise_error(concat('a report_id of ', "
+    f"octet_length(report_id), ' bytes: ids have at most {LONGEST_ID}')) ELSE report_id END "
+    f"AS report_id"
+)
+_MAGIC = str.maketrans({sign: f"\\{sign}" for sign in "\\*?[]{}"})
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A session of Spark."""
+
+    spark: Any
+    groups_bits: ClassVar[bool] = True
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What Spark raises where a source is at fault, or it is itself."""
+        return spark_failures()
+
+    def blamed(self, error: BaseException) -> tuple[str, str]:
+        """Return what happened and, where no source is at fault, what helps."""
+        return blamed_on_spark(error)
+
+    def scan(self, part: Part, kind: str) -> Any:
+        """Return the rows of files that are alike."""
+        paths = part.paths
+        if kind == "arrow":
+            from pyarrow import dataset  # noqa: PLC0415
+
+            return self.table(dataset.dataset(list(paths), format="ipc"))
+        # Spark takes every path for a pattern.
+        listed = [path if is_remote(path) else path.translate(_MAGIC) for path in paths]
+        if kind == "parquet":
+            # Told which columns there are, Spark minds no others.
+            known = all(column in _KINDS for _, column in part.columns)
+            wanted = ", ".join(f"{name} {_KINDS[column]}" for name, column in part.columns if known)
+            return (self.spark.read.schema(wanted) if wanted else self.spark.read).parquet(*listed)
+        reader = self.spark.read.option("mode", "FAILFAST")
+        if kind == "csv":
+            wanted = ", ".join(f"{name} string" for name in by_place(part))
+            whole = spans_lines(self.spark, listed, part.separator)
+            reader = reader.options(**_CSV, multiLine=whole, sep=part.separator)
+            return reader.schema(wanted).csv(listed)
+        return lines_of_json(self.spark, listed)
+
+    def table(self, arrow: Any) -> Any:
+        """Send an Arrow table to Spark."""
+        with quiet():
+            whole = arrow.to_table() if is_dataset(arrow) else arrow
+            return self.spark.createDataFrame(_known_types(whole))
+
+    def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
+        """Return a frame in which no text is longer than any can be."""
+        kinds = dict(frame.dtypes)
+        known = [name for name in limits if kinds.get(name) in _LONG]
+        if known:
+            longest = [f"max(octet_length({name})) AS {name}" for name in known]
+            with quiet():
+                (found,) = frame.selectExpr(*longest).collect()
+            long = {name: limits[name] + 1 for name in known if (found[name] or 0) > limits[name]}
+            frame = _cut(frame, long)
+        if kinds.get(rows.REPORT_ID) != "string":
+            return frame
+        return frame.selectExpr(*(_ID if name == rows.REPORT_ID else f"`{name}`" for name in kinds))
+
+    def as_bytes(self, frame: Any) -> Any:
+        """Return a frame whose reports are the bytes of their texts."""
+        bytes_of = f"CAST({rows.REPORT} AS BINARY) AS {rows.REPORT}"
+        return frame.selectExpr(
+            *(bytes_of if name == rows.REPORT else name for name in frame.columns)
+        )
+
+    def peek(self, path: str) -> Any:
+        """Return the Arrow schema of a Parquet file that lies elsewhere."""
+        with quiet():
+            return self.spark.read.parquet(path).limit(0).toArrow().schema
+
+    def batches(self, query: Any, longest: int) -> Iterator[Any]:
+        """Run a query and yield its rows, of reports no more at a time than the driver can take."""
+        answer = query.to_native()
+        with quiet():
+            if not longest:
+                yield from answer.toArrow().to_batches()
+                return
+            kept = _cut(answer, {rows.REPORT: longest + 1}).persist()
+            try:
+                pieces = pieces_of(kept, rows.MECHANISM, rows.REPORT)
+                for number in range(pieces):
+                    some = f"pmod(xxhash64({rows.MECHANISM}, {rows.REPORT}), {pieces}) = {number}"
+                    yield from (kept.filter(some) if pieces > 1 else kept).toArrow().to_batches()
+            finally:
+                kept.unpersist()
+
+    def progress(self) -> float:
+        """Nobody knows."""
+        return 0.0
+
+    def interrupt(self) -> None:
+        """Stop all that this session runs."""
+        self.spark.interruptAll()
+
+
+def _known_types(table: Any) -> Any:
+    """Return the columns that count, in types that Spark has."""
+    table = table.select([name for name in table.column_names if name in rows.NAMES])
+    for place, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_unsigned_integer(kind):
+            kind = pa.decimal128(20) if kind == pa.uint64() else pa.int64()
+        table = table.set_column(place, field.name, table.column(place).cast(kind))
+    return table
+
+
+def _cut(frame: Any, lengths: Mapping[str, int]) -> Any:
+    """Cut texts and bytes off behind so many letters or bytes."""
+    short = {
+        name: f"substring({name}, 1, {lengths[name]}) AS {name}"
+        for name, kind in frame.dtypes
+        if name in lengths and kind in _LONG
+    }
+    return frame.selectExpr(*(short.get(name, f"`{name}`") for name in frame.columns))
+
+
+class Spark:
+    """The engine for what does not fit one machine."""
+
+    def owns(self, source: Any) -> bool:
+        """Say whether a source is a frame of Spark."""
+        known = nw.dependencies
+        return bool(
+            known.is_pyspark_dataframe(source) or known.is_pyspark_connect_dataframe(source)
+        )
+
+    @contextmanager
+    def session(self, streaming: bool, source: Any = None) -> Iterator[Joined]:
+        """Join the session that a frame has or that runs, or start one."""
+        yield Joined(source.sparkSession if self.owns(source) else spark_session())
+
+    def keep(self, source: Any, table: Table, decoder: Decoder) -> SparkSource:
+        """Return the rows as a frame that Spark holds between passes."""
+        frame = nw.concat(wide_rows(table, decoder)).to_native()
+        return SparkSource(frame.persist(), decoder, table.what)
+
+
+ENGINE = Spark()

@@ -1,0 +1,348 @@
+"""Evidence in a Parquet file: mergeable, with the specs that it needs in the file itself."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from freewill.core.atomic import checked_path, whole_file
+from freewill.core.json_text import read_json
+from freewill.core.limits import SURVEY_FILE_BYTES, checked_hold, refuse_beyond
+from freewill.core.types import is_whole_text
+from freewill.domain.alphabets.base import Alphabet, refuse_vast
+from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.registry import from_spec
+from freewill.domain.outputs.counts import MOST_PEOPLE, checked_people
+from freewill.domain.portable import portable_alphabet, portable_spec
+from freewill.errors import EvidenceError, FreewillError, SpecError, first_line, several, shown, why
+from freewill.io.bombs import refuse_bombs
+from freewill.stats.evidence import (
+    Evidence,
+    Group,
+    assemble,
+    grouped,
+    refuse_impossible,
+    refuse_nobody,
+)
+from freewill.stats.provenance import Parts, checked_parts
+from freewill.stats.streams import HELD_BYTES, Block, Look, Stream, Work, ahead, gathered, looking
+
+EVIDENCE_VERSION = 2
+_KEY = b"freewill evidence"
+_BATCH_ROWS = 1 << 17
+_HEAD_BYTES = SURVEY_FILE_BYTES
+"""The head of a file, as long as a survey with the same laws may be."""
+_OPENING: Any = {"thrift_string_size_limit": 2 * _HEAD_BYTES}
+"""Arrow keeps the head a second time, four thirds as long, and takes 100 MB unless told."""
+
+
+def save_evidence(evidence: Evidence, path: str | Path) -> None:
+    """Write evidence to a Parquet file: a row for each mechanism (its id) and output, with a count.
+
+    Reports that do not repeat are appended as they are, in any order, and pass through memory
+    block by block. The file appears under its name only when it is complete.
+
+    >>> import freewill as fw, tempfile
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> evidence = fw.collect([(coin, [0, 0, 1])])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_evidence(evidence, f"{folder}/monday.parquet")
+    ...     load_evidence(f"{folder}/monday.parquet") == evidence
+    True
+    """
+    path = checked_path(path, EvidenceError)
+    refuse_nobody(evidence, "a file of evidence")
+    head = json.dumps(_described(evidence), allow_nan=False).encode()
+    advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
+    refuse_beyond(_HEAD_BYTES, len(head), f"the laws in {path}", advice, EvidenceError)
+    mechanisms = {mechanism.id: mechanism for mechanism in evidence.mechanisms}
+    spaces = [mechanism.output_space for mechanism in evidence.mechanisms]
+    kinds = {space.column: space.encode(space.empty()).type for space in spaces}
+    fields = [("mechanism", pa.string()), *kinds.items(), ("count", pa.int64())]
+    schema = pa.schema(fields, metadata={_KEY: head})
+    try:
+        with (
+            whole_file(path) as part,
+            parquet.ParquetWriter(
+                part,
+                schema,
+                compression="zstd",
+                write_page_checksum=True,
+                # Wide bits hardly repeat; and of values as they are, their bytes are known.
+                use_dictionary=["mechanism"],
+            ) as file,
+        ):
+            for block in gathered(evidence.blocks()):
+                file.write_batch(_batch(block, mechanisms[block.mechanism], schema))
+    except OSError as error:
+        raise EvidenceError(f"{path} cannot be written: {why(error)}.") from None
+
+
+def _described(evidence: Evidence) -> dict[str, Any]:
+    """Return the head of a file, of which all that is read again is proven to be the same."""
+    refuse_vast(evidence.alphabet, EvidenceError)
+    try:
+        alphabet = portable_alphabet(evidence.alphabet)
+        specs = [portable_spec(mechanism) for mechanism in evidence.mechanisms]
+    except SpecError as error:
+        raise EvidenceError(str(error)) from None
+    mechanisms = [
+        {"name": group.name, "spec": spec, "outputs": group.rows, "people": group.people}
+        for group, spec in zip(evidence.groups, specs, strict=True)
+    ]
+    parts = sorted(evidence.parts)
+    own = {"alphabet": alphabet, "parts": parts, "mechanisms": mechanisms}
+    return {"version": EVIDENCE_VERSION, **own}
+
+
+def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:
+    rows, space = len(block.outputs), mechanism.output_space
+    filled = {
+        "mechanism": pa.repeat(pa.scalar(mechanism.id), rows),
+        space.column: space.encode(block.outputs),
+        "count": pa.array(block.numbers),
+    }
+    columns = [filled.get(field.name, pa.nulls(rows, field.type)) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
+    """Read evidence written by `save_evidence`, checking all of it again.
+
+    Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
+    reads them anew for each pass, and an error tells if they are not the same any more.
+    """
+    path = checked_path(path, EvidenceError)
+    checked_hold(hold, EvidenceError)
+    with _explained(path):
+        with parquet.ParquetFile(path, **_OPENING) as file:
+            alphabet, entries, parts = _head(path, file.schema_arrow)
+            _check_types(file.schema_arrow, entries)
+            refuse_bombs(path)
+            _check_rows(file.metadata.num_rows, entries)
+        mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
+        wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
+        size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
+        left = EvidenceFile(str(path), wide if size > hold else {})
+        look: Look = reduce(add, left.map(looking(wide))) if left.mechanisms else Look({})
+        here = {key: m for key, m in mechanisms.items() if key not in look.summaries}
+        brought: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
+        coming = {entry.mechanism.id: entry.outputs for entry in entries}
+        for block in EvidenceFile(str(path), here):
+            coming[block.mechanism] -= len(block.outputs)
+            if coming[block.mechanism] < 0:
+                raise ValueError(f"more outputs of {mechanisms[block.mechanism]} than told")
+            brought[block.mechanism].append((block.outputs, block.counts))
+        groups = []
+        for entry in entries:
+            found = look.summaries.get(entry.mechanism.id)
+            group = grouped(entry.mechanism, brought[entry.mechanism.id], entry.name)
+            if found is not None:
+                stream = Stream(left, entry.mechanism, found.seen.people, found.rows, found)
+                group = Group(entry.mechanism, None, (stream,), entry.name)
+            if (group.rows, group.people) != (entry.outputs, entry.people):
+                raise ValueError(
+                    f"{several(group.rows, 'output')} of {group.mechanism}, not as told"
+                )
+            refuse_impossible(group)
+            groups.append(group)
+    return assemble(alphabet, groups, parts)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What the head of a file tells of a mechanism."""
+
+    mechanism: Mechanism
+    name: str
+    outputs: int
+    people: int
+
+    @property
+    def bytes(self) -> int:
+        row = self.mechanism.output_space.empty()
+        return self.outputs * row.itemsize * int(np.prod(row.shape[1:]))
+
+
+def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry], Parts]:
+    if not is_evidence_schema(schema):
+        raise EvidenceError(
+            f"{path} is a Parquet file but not evidence: it has the columns "
+            f"{', '.join(schema.names)}. To read reports, use read_reports or "
+            f"`freewill collect`."
+        )
+    head = read_json(schema.metadata[_KEY])
+    version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
+    refuse_vast(alphabet, EvidenceError)
+    if version == 1:
+        told = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
+        entries = [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in told]
+        return alphabet, entries, frozenset()
+    if version != EVIDENCE_VERSION:
+        raise EvidenceError(
+            f"{path} is evidence of version {version}; this release reads versions up to "
+            f"{EVIDENCE_VERSION}. Update freewill, or collect the reports again."
+        )
+    entries = [
+        _Entry(from_spec(told["spec"]), told["name"], told["outputs"], told["people"])
+        for told in head["mechanisms"]
+    ]
+    return alphabet, entries, checked_parts(head.get("parts"))
+
+
+def _check_types(schema: Any, entries: list[_Entry]) -> None:
+    """Check the columns that are read: texts in the place of numbers might unfold to any size."""
+    spaces = [entry.mechanism.output_space for entry in entries]
+    written = {space.column: space.encode(space.empty()).type for space in spaces}
+    for name, wanted in {"mechanism": pa.string(), **written, "count": pa.int64()}.items():
+        kind = schema.field(name).type if schema.names.count(name) == 1 else None
+        kind = kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind
+        if kind is None or not (kind == wanted or _is_like(kind, wanted)):
+            raise ValueError(f"a column {name!r} of type {kind}")
+
+
+def _is_like(kind: Any, wanted: Any) -> bool:
+    """Say whether two types hold the same in another width."""
+    families = (
+        (pa.types.is_integer,),
+        (pa.types.is_string, pa.types.is_large_string),
+        (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
+    )
+    return any(
+        any(fits(kind) for fits in family) and any(fits(wanted) for fits in family)
+        for family in families
+    )
+
+
+def _check_rows(rows: int, entries: list[_Entry]) -> None:
+    """Check what the head tells of numbers, before anything is read by them."""
+    for entry in entries:
+        for number in (entry.outputs, entry.people):
+            if type(number) is not int:
+                raise ValueError(f"{number!r:.40} outputs or people of {entry.mechanism}")
+            checked_people(number, "the head of the file")
+        if not is_whole_text(entry.name):
+            raise ValueError(f"{shown(entry.name)}, which is no name, of {entry.mechanism}")
+        space = entry.mechanism.output_space
+        # Only where outputs repeat: of all other bits there are more patterns than a number holds.
+        if space.repeats and entry.outputs > (1 << space.size if space.packed else space.size):
+            raise ValueError(f"{several(entry.outputs, 'distinct output')} of {entry.mechanism}")
+    if rows != sum(entry.outputs for entry in entries):
+        raise ValueError(f"{several(rows, 'row')}, not as many as told")
+
+
+def _encoded(column: Any) -> Any:
+    """Return ids as a dictionary, one of which may be long: it is not unfolded."""
+    if column.null_count:
+        raise ValueError("a row without a mechanism")
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+
+
+@dataclass(frozen=True)
+class EvidenceFile:
+    """Rows of evidence in a file, of some of its mechanisms, read anew for each pass."""
+
+    path: str
+    mechanisms: Mapping[str, Mechanism]
+    held: ClassVar[bool] = False
+
+    def map(self, work: Work) -> Iterator[Any]:
+        """Do the work here, while the rows stream by."""
+        yield work(self)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows as they stream by."""
+        return iter(self)
+
+    def __iter__(self) -> Iterator[Block]:
+        return ahead(gathered(self._blocks()))
+
+    def _blocks(self) -> Iterator[Block]:
+        used = {mechanism.output_space.column for mechanism in self.mechanisms.values()}
+        columns = ["mechanism", *used, "count"]
+        with (
+            _explained(self.path),
+            # Without a buffer of whole row groups, memory does not grow with the file.
+            parquet.ParquetFile(
+                self.path,
+                page_checksum_verification=True,
+                pre_buffer=False,
+                # Few ids, one of which may be long: as often as it stands there, it would not fit.
+                read_dictionary=["mechanism"],
+                **_OPENING,
+            ) as file,
+        ):
+            for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
+                ids = _encoded(batch.column("mechanism"))
+                codes = np.asarray(ids.indices)
+                for code, key in enumerate(ids.dictionary.to_pylist()):
+                    if key in self.mechanisms:
+                        some = batch if len(ids.dictionary) == 1 else batch.filter(codes == code)
+                        yield _block(some, self.mechanisms[key])
+
+    def refused(self) -> list[Any]:
+        """Nothing: a row that cannot be is an error."""
+        return []
+
+    def close(self) -> None:
+        """Nothing is kept between passes."""
+
+    def __str__(self) -> str:
+        return self.path
+
+
+def _block(batch: Any, mechanism: Mechanism) -> Block:
+    """Read rows of one mechanism."""
+    space = mechanism.output_space
+    column, numbers = batch.column(space.column), batch.column("count")
+    if column.null_count or numbers.null_count:
+        raise ValueError(f"a row of {mechanism} without an output or a count")
+    outputs, good, _ = space.decode(column)
+    counts = np.asarray(numbers)
+    if not good.all() or counts.dtype != np.int64 or not _all_people(counts):
+        raise ValueError(f"an output or a count that {mechanism} cannot have")
+    return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
+
+
+def _all_people(counts: Any) -> bool:
+    return bool(counts.min() >= 1 and counts.max() <= MOST_PEOPLE)
+
+
+@contextmanager
+def _explained(path: str | Path) -> Iterator[None]:
+    """Turn what is wrong with a file into an error that says what to do."""
+    try:
+        yield
+    except FreewillError:
+        raise
+    except FileNotFoundError:
+        raise EvidenceError(f"{path}: there is no such file.") from None
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise EvidenceError(
+            f"{path} is not evidence, or it is damaged ({first_line(error)}): expected a Parquet "
+            f"file written by save_evidence or `freewill collect`. Collect the reports again."
+        ) from None
+
+
+def is_evidence_schema(schema: Any) -> bool:
+    """Say whether a file with this Arrow schema is evidence."""
+    return _KEY in (schema.metadata or {})
+
+
+def is_evidence(path: str | Path) -> bool:
+    """Say whether a file is evidence, by what its footer tells."""
+    path = checked_path(path, EvidenceError)
+    try:
+        with parquet.ParquetFile(path, **_OPENING) as file:
+            return is_evidence_schema(file.schema_arrow)
+    except (pa.ArrowException, OSError):
+        return False

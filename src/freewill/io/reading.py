@@ -1,0 +1,241 @@
+"""From reports to evidence: one call, whatever the format and the engine."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from freewill.core.limits import checked_hold
+from freewill.domain.survey import Survey
+from freewill.errors import ReportError, several, shown
+from freewill.io import ids, rows
+from freewill.io.batches import Decoder
+from freewill.io.copies import parts_in
+from freewill.io.engines import Kept, Table, engine_for, opened
+from freewill.io.refusals import Invalid
+from freewill.io.tally import Tally
+from freewill.stats.evidence import Evidence, Group, assemble
+from freewill.stats.provenance import own_part
+from freewill.stats.streams import HELD_BYTES, Block, Held, Look, Source, Stream, looking
+
+Show: TypeAlias = Callable[[float], None]
+T = TypeVar("T")
+_POLL_SECONDS = 0.1
+
+
+class InvalidReports(UserWarning):
+    """Some rows were invalid and were left out of the evidence."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read: rows = people in the evidence + duplicates + invalid rows."""
+
+    evidence: Evidence
+    rows: int
+    duplicates: int
+    invalid: tuple[Invalid, ...]
+
+    @property
+    def refused(self) -> int:
+        """How many rows were invalid."""
+        return sum(part.count for part in self.invalid)
+
+    def __str__(self) -> str:
+        many = several(self.rows, "row"), several(self.duplicates, "duplicate")
+        lines = [f"{', '.join(many)}, {self.refused:,} invalid"]
+        return "\n".join([*lines, *(f"  {part}" for part in self.invalid), str(self.evidence)])
+
+
+def read(
+    source: Any,
+    survey: Survey | str | Path,
+    *,
+    engine: str = "duckdb",
+    strict: bool = False,
+    show: Show | None = None,
+    hold: int = HELD_BYTES,
+) -> Reading:
+    """Read reports into evidence, and tell how many rows were duplicates or invalid.
+
+    `source` is a path, a glob, a folder (also partitioned) or a list of those: Parquet, CSV,
+    NDJSON or Arrow files; or a frame of pandas, Polars, PyArrow, DuckDB or Spark. Rows that are
+    invalid are counted by reason; with `strict` they are an error. Rows with the same `report_id`
+    count once if they are the same, and are invalid if they differ. `show` is called with the
+    share done, 0 to 1. Counting is left to the engine; memory grows with the distinct outputs, not
+    with the rows. Reports that do not repeat (wide bits) are brought into memory up to `hold`
+    bytes; more stay where they lie, and each pass of a solver reads them there.
+
+    >>> import freewill as fw, pyarrow as pa
+    >>> ages = fw.Linear(0, 99)
+    >>> survey = fw.Survey(ages, {"careful": fw.KRR(ages, 1.0)})
+    >>> rows = pa.table({"mechanism": ["careful", "careful", "other"], "report": [7, 120, 7]})
+    >>> for left_out in read(rows, survey).invalid:
+    ...     print(left_out)
+    1 row: unknown mechanism (mechanism 'other', report 7)
+    1 row: report out of range (mechanism 'careful', report 120)
+    """
+    survey = survey if isinstance(survey, Survey) else Survey.load(survey)
+    if show is not None and not callable(show):
+        raise ReportError(f"show={shown(show)}: expected a function of the share done.")
+    if not isinstance(strict, bool):
+        raise ReportError(f"strict={shown(strict)}: expected True or False.")
+    checked_hold(hold, ReportError)
+    chosen = engine_for(engine, source)
+    tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
+    with opened(chosen, source, wide.limits) as table:
+        numbered = ids.is_numbered(table.frame)
+        duplicates = 0
+        queries = list(_queries(table, survey, wide))
+        works = [partial(_count, table, query, tally, wide.longest) for query in queries]
+        works += [partial(_count_duplicates, table, wide.spelling, tally)] if numbered else []
+        steps = len(works) + bool(wide.by_id)
+        for number, work in enumerate(works):
+            duplicates += _watched(table, work, _part_of(show, number, steps))
+        groups = list(tally.groups())
+        if wide.by_id:
+            kept = chosen.keep(source, table, wide)
+            look = _watched(table, partial(_look, kept, wide), _part_of(show, steps - 1, steps))
+            tally.refusals.merge(look.refused)
+            groups += _streamed(kept, look, wide, survey, hold)
+        files = parts_in(table.paths)
+    evidence = assemble(survey.alphabet, groups)
+    evidence = replace(evidence, parts=own_part(evidence) | files)
+    if show is not None:
+        show(1.0)
+    invalid = tally.refusals.invalid()
+    total = evidence.people + duplicates + sum(part.count for part in invalid)
+    _refuse_lost_rows(table, total)
+    reading = Reading(evidence, total, duplicates, invalid)
+    if strict and reading.invalid:
+        raise ReportError(_complaint(reading, table.what))
+    return reading
+
+
+def read_reports(
+    source: Any,
+    survey: Survey | str | Path,
+    *,
+    engine: str = "duckdb",
+    strict: bool = False,
+    show: Show | None = None,
+    hold: int = HELD_BYTES,
+) -> Evidence:
+    """Read reports into evidence, as `read` does; warn if rows were invalid.
+
+    >>> import freewill as fw, pyarrow as pa
+    >>> survey = fw.Survey(fw.Linear(0, 9), {"mine": fw.KRR(fw.Linear(0, 9), epsilon=1.0)})
+    >>> print(fw.read_reports(pa.table({"mechanism": ["mine"] * 3, "report": [7, 7, 2]}), survey))
+    3 people, 1 mechanism, alphabet 0..9
+                 3 people           2 distinct outputs  mine: k-rr(0..9, epsilon=1)
+    """
+    reading = read(source, survey, engine=engine, strict=strict, show=show, hold=hold)
+    if reading.invalid:
+        what = source if isinstance(source, str | Path) else "the reports"
+        warnings.warn(_complaint(reading, str(what)), InvalidReports, stacklevel=2)
+    return reading.evidence
+
+
+def _complaint(reading: Reading, what: str) -> str:
+    reasons = "; ".join(map(str, reading.invalid))
+    verb = "is" if reading.refused == 1 else "are"
+    many = several(reading.rows, "row")
+    return f"{reading.refused:,} of {many} of {what} {verb} invalid: {reasons}."
+
+
+def _queries(table: Table, survey: Survey, wide: Decoder) -> Iterator[Any]:
+    """Yield the queries for what is counted, which also find what names no mechanism.
+
+    Rows of bits are read as they are and counted beside the stream, unless the engine is better
+    at that.
+    """
+    narrow = [
+        name
+        for name in survey.names
+        if survey.find(name).output_space.packed and name not in wide.mechanisms
+    ]
+    singly = [] if table.session.groups_bits else narrow
+    for frame in table.once(wide.spelling):
+        yield rows.counted(rows.not_naming(frame, [*wide.mechanisms, *singly]))
+        if singly:
+            yield rows.naming(frame, singly)
+
+
+def _count(table: Table, query: Any, tally: Tally, longest: int) -> int:
+    """Count reports, each once: there are no duplicates among them."""
+    for batch in table.batches(query, longest=longest):
+        tally.add(batch)
+    return 0
+
+
+def _count_duplicates(table: Table, spelling: ids.Spelling, tally: Tally) -> int:
+    """Count rows that were sent before; refuse those that share a report_id and differ."""
+    (found,) = _answer(table, ids.totals(table.frame, spelling))
+    differing = int(found[ids.CONFLICTS] or 0)
+    examples = _answer(table, ids.conflicts(table.frame, spelling)) if differing else []
+    tally.refusals.merge(ids.told(differing, examples))
+    return int(found[ids.DUPLICATES] or 0)
+
+
+def _refuse_lost_rows(table: Table, total: int) -> None:
+    """Hold the rows that an engine has read against those that the source says it holds."""
+    if table.rows is not None and table.rows != total:
+        raise ReportError(
+            f"{table.what} holds {several(table.rows, 'row')} by its own account, and {total:,} "
+            f"were read. Is a line too long, does a quote stand alone, or is the end of a file "
+            f"missing or overwritten? Write it again."
+        )
+
+
+def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
+    return [row for batch in table.batches(query) for row in batch.to_pylist()]
+
+
+def _look(source: Source, wide: Decoder) -> Look:
+    return reduce(add, source.map(looking(wide.by_id)), Look({}))
+
+
+def _streamed(
+    source: Kept, look: Look, wide: Decoder, survey: Survey, hold: int
+) -> Iterator[Group]:
+    """Yield the groups of reports that do not repeat; bring few ones here, leave many there."""
+    if sum(summary.bytes for summary in look.summaries.values()) > hold:
+        rest: dict[str, Source] = dict.fromkeys(look.summaries, source.at_rest())
+    else:
+        # At rest it is read in order, so that estimates are the same to the last digit every time.
+        rest = _brought(source.at_rest())
+        source.close()
+    for key, summary in look.summaries.items():
+        stream = Stream(rest[key], wide.by_id[key], summary.seen.people, summary.rows, summary)
+        yield Group(wide.by_id[key], None, (stream,), survey.names[key])
+
+
+def _brought(source: Source) -> dict[str, Source]:
+    """Bring all reports into memory, by mechanism."""
+    blocks: dict[str, list[Block]] = {}
+    for block in source.blocks():
+        blocks.setdefault(block.mechanism, []).append(block)
+    return {key: Held(tuple(some)) for key, some in blocks.items()}
+
+
+def _watched(table: Table, work: Callable[[], T], show: Show | None) -> T:
+    """Do some work on a table; the caller's thread shows how far it got meanwhile."""
+    if show is None:
+        return work()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(work)
+        try:
+            while wait([running], timeout=_POLL_SECONDS).not_done:
+                show(table.session.progress())
+        except KeyboardInterrupt:
+            table.session.interrupt()
+            raise
+        return running.result()
+
+
+def _part_of(show: Show | None, number: int, of: int) -> Show | None:
+    return None if show is None else lambda share: show((number + min(share, 1.0)) / of)

@@ -1,0 +1,164 @@
+"""Reports into files: Parquet, CSV or NDJSON by suffix, a piece at a time."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, parquet
+
+from freewill.core.atomic import checked_path, whole_file
+from freewill.core.slices import slices
+from freewill.core.types import Reports, is_whole_text
+from freewill.domain.alphabets.linear import Linear
+from freewill.domain.outputs.base import OutputSpace
+from freewill.domain.outputs.bits import Bits
+from freewill.domain.outputs.symbols import Symbols
+from freewill.domain.outputs.values import values
+from freewill.domain.survey import Survey
+from freewill.errors import FreewillError, ReportError, shown, why
+from freewill.io.rows import REPORT, VALUE
+from freewill.io.sources import format_of
+
+WIRE_VERSION = 1
+_PIECE_ROWS = 1 << 17
+Write: TypeAlias = Callable[[str, OutputSpace, Reports], None]
+
+
+def write_reports(
+    path: str | Path,
+    parts: Iterable[tuple[str, Any]],
+    *,
+    survey: Survey | None = None,
+) -> None:
+    """Write pairs (name of the mechanism, its reports) to a .parquet, .csv or .ndjson file.
+
+    Symbols are written as integers and packed bits as bytes, in texts as hexadecimal digits; a
+    Parquet file with both holds bytes, symbols as their digits. With a survey, names and reports
+    are checked, `parts` may be a generator, which is not held in memory, and a CSV, which people
+    read, has values in place of indices, in a column `value`. The file appears
+    under its name only when it is complete.
+
+    >>> import freewill as fw, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_reports(f"{folder}/reports.csv", [("mine", [7, 2])])
+    ...     print(Path(f"{folder}/reports.csv").read_text())
+    "mechanism","report"
+    "mine","7"
+    "mine","2"
+    <BLANKLINE>
+    """
+    path = checked_path(path, ReportError)
+    kind = format_of(str(path))
+    writers = {"parquet": _parquet, "csv": _csv, "ndjson": _ndjson}
+    if kind not in writers or path.suffix in {".gz", ".zst"}:
+        raise ReportError(f"{path}: reports are written as .parquet, .csv or .ndjson.")
+    if survey is not None and not isinstance(survey, Survey):
+        raise ReportError(f"survey={shown(survey)}: expected a Survey; Survey.load reads a file.")
+    checked: Iterable[tuple[str, OutputSpace, Reports]]
+    if survey is None:
+        checked = [_guessed(name, _array(name, reports)) for name, reports in _pairs(parts)]
+        spaces = [space for _, space, reports in checked if len(reports)]
+    else:
+        checked = (_checked(survey, name, reports) for name, reports in _pairs(parts))
+        spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
+    try:
+        head = REPORT if survey is None else VALUE
+        with whole_file(path) as part, writers[kind](part, spaces, head) as write:
+            for name, space, reports in checked:
+                for some in slices(len(reports), _PIECE_ROWS):
+                    write(name, space, reports[some])
+    except OSError as error:
+        raise ReportError(f"{path} cannot be written: {why(error)}.") from None
+
+
+def _pairs(parts: Any) -> Iterator[tuple[str, Any]]:
+    """Yield pairs after checking that they are a name and something."""
+    try:
+        given = iter(parts)
+    except TypeError:
+        told = f"parts={shown(parts)}: expected pairs (name of a mechanism, reports)."
+        raise ReportError(told) from None
+    for part in given:
+        pair = part if isinstance(part, tuple | list) else ()
+        if len(pair) != 2 or not is_whole_text(pair[0]):
+            raise ReportError(f"{shown(part)}: expected a pair (name of a mechanism, reports).")
+        yield pair[0], pair[1]
+
+
+def _array(name: str, reports: Any) -> Reports:
+    try:
+        array = np.asarray(reports)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        array = np.asarray(None)
+    if array.ndim not in (1, 2) or (array.size and array.dtype.kind not in "iu"):
+        raise ReportError(
+            f"reports of {shown(name)}: got {shown(reports)}; expected what obfuscate gives, "
+            f"indices or rows of packed bits."
+        )
+    return array
+
+
+def _guessed(name: str, reports: Reports) -> tuple[str, OutputSpace, Reports]:
+    """Tell what reports are by their shape, where no survey does."""
+    if reports.ndim == 2:
+        return name, Bits(8 * reports.shape[1]), reports
+    return name, Symbols(Linear(0, max(0, int(reports.max(initial=0))))), reports
+
+
+def _checked(survey: Survey, name: str, reports: Any) -> tuple[str, OutputSpace, Reports]:
+    mechanism = survey.find(name)
+    space, array = mechanism.output_space, _array(name, reports)
+    try:
+        return name, space, space.checked(array, mechanism.name) if len(array) else space.empty()
+    except (FreewillError, TypeError) as error:
+        raise ReportError(f"reports of {mechanism}: {error}") from None
+
+
+@contextmanager
+def _parquet(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
+    kinds = {space.encode(space.empty()).type for space in spaces} or {pa.int64()}
+    # Reports of several kinds stand together as bytes, what are no bytes as their texts.
+    kind = kinds.pop() if len(kinds) == 1 else pa.binary()
+    mark = {b"freewill reports": str(WIRE_VERSION).encode()}
+    schema = pa.schema([("mechanism", pa.string()), ("report", kind)], metadata=mark)
+    with parquet.ParquetWriter(path, schema, compression="zstd") as file:
+
+        def write(name: str, space: OutputSpace, reports: Reports) -> None:
+            column = space.encode(reports)
+            column = column if column.type == kind else space.texts(reports).cast(kind)
+            names = pa.repeat(pa.scalar(name), len(reports))
+            file.write_table(pa.Table.from_arrays([names, column], schema=schema))
+
+        yield write
+
+
+@contextmanager
+def _csv(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
+    schema = pa.schema([("mechanism", pa.string()), (head, pa.string())])
+    with csv.CSVWriter(path, schema) as file:
+
+        def write(name: str, space: OutputSpace, reports: Reports) -> None:
+            column = values(space, reports) if head == VALUE else space.texts(reports)
+            columns = [pa.repeat(pa.scalar(name), len(reports)), column]
+            file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+        yield write
+
+
+@contextmanager
+def _ndjson(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
+    with path.open("wb") as file:
+
+        def write(name: str, space: OutputSpace, reports: Reports) -> None:
+            quote = "" if pa.types.is_integer(space.encode(space.empty()).type) else '"'
+            start = f'{{"mechanism":{json.dumps(name)},"report":{quote}'
+            lines = pc.binary_join_element_wise(start, space.texts(reports), f"{quote}}}\n", "")
+            together = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
+            file.write(pc.binary_join(together, "")[0].as_buffer())
+
+        yield write

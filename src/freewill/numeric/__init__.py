@@ -1,0 +1,1 @@
+"""Products of laws and certified optima; knows neither people nor reports."""

@@ -1,0 +1,1 @@
+"""P(y | x) on observed outputs, as products: one structure a file."""

@@ -1,0 +1,1 @@
+"""Solvers: the most likely mixture, with a certificate; they know operators, not evidence."""

@@ -1,0 +1,268 @@
+"""Certified maximum likelihood by column generation, for large alphabets with a sparse optimum."""
+
+import numpy as np
+
+from freewill.core.types import FloatArray, IntArray
+from freewill.numeric.solvers.column_pool import ColumnPool
+from freewill.numeric.solvers.iteration import accelerated_em, after_em
+from freewill.numeric.solvers.likelihood import Certificate, Likelihood
+from freewill.numeric.solvers.quadratic import pivoted_quadratic
+from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
+from freewill.numeric.solvers.threads import one_blas_thread
+
+_WARM_UP = 5
+"""Steps of EM on the first lattice: cheap, and the first Newton step is then a good one."""
+_AT_A_TIME = 300
+"""Columns taken in at a step: more would be dropped again by the next one."""
+_PATIENCE = 4
+"""Steps in which neither L rises nor a column comes, after which rounding is blamed."""
+_CYCLES = 3
+"""Cycles of accelerated EM after columns came: together a fraction of one Hessian."""
+_SHARE = 0.5
+"""Weight given to new columns, relative to an even share."""
+_MANY = 20
+"""One new column in so many, or more, call for EM: a Hessian of these would not last."""
+_UNEXPLAINED = 0.7
+"""Gap (log 2) from which on some outputs are so improbable that Newton steps only double them."""
+_FAR, _FAR_IF_SINGLE = 0.03, 0.3
+"""Gap to leave EM at; the sooner where a needless column costs more than a look at all of g."""
+_CROSS: IntArray = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]])
+_SQUARE: IntArray = np.ones((3, 3), dtype=np.int64)
+"""Neighbours that a peak must exceed: four let more columns in at a time, eight fewer needless."""
+_FAINT = 1e-12
+"""Share of its usual probability below which an output counts as impossible."""
+_NEAR = 1e-6
+"""Gap from which on float32 entries are not exact enough for a certificate."""
+
+
+@one_blas_thread
+def solve(
+    likelihood: Likelihood,
+    tolerance: float,
+    max_steps: int,
+    start: FloatArray | None = None,
+    plane: tuple[int, int] | None = None,
+    on_step: OnStep | None = None,
+) -> Solution:
+    """Maximise sum_j w_j log (P theta)_j over the simplex, holding few columns of P at a time.
+
+    Each step looks at g = P'(w / p) over *all* values, takes in the peaks of g above 1, and
+    moves: by a few steps of EM while many columns are missing, else by a constrained Newton step
+    on the m columns in use: minimise y'Hy/2 + c'y over y >= 0 with H = A' diag(w / p^2) A and
+    c = 1 - g - H theta, then backtrack, normalise and drop the zeros. About ten steps of
+    O(outputs * m^2) with one product by P' each, in memory for outputs * m numbers. Wang,
+    J. R. Statist. Soc. B 69 (2007), 185-198, has it on a line.
+
+    `plane` is the (rows, columns) of a grid, (1, k) for a line; peaks are then values with no
+    better neighbour. Without it they are the largest g. `start` is a theta to begin from.
+    CERTIFIED means that the gap over all values, in float64, is within the tolerance; STALLED
+    that rounding ended all progress, or that the optimum is not sparse (sharp mechanisms on many
+    cells) and its columns outgrow their room.
+
+    >>> from freewill.numeric.operators.dense import DenseOperator
+    >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
+    >>> solve(Likelihood(law, np.array([0.6, 0.4])), 1e-9, 20).theta.round(6)
+    array([0.7, 0.3])
+    """
+    columns, trace = ColumnPool(likelihood.operator), Trace(on_step)
+    theta, fitted = _start(likelihood, columns, start, plane)
+    if not np.all(fitted > 0):
+        uniform = np.full(likelihood.size, 1 / likelihood.size)
+        certificate = likelihood.certify(uniform, tolerance)
+        status = Status.CERTIFIED if certificate.gap <= tolerance else Status.STALLED
+        return Solution(uniform, certificate, 0, status)
+    best = Solution(theta, Certificate(-np.inf, theta, np.inf), 0, Status.MAX_STEPS)
+    value, waiting = -np.inf, 0
+    for step in range(max_steps + 1):
+        fitted, certificate = _certify(likelihood, columns, theta, fitted, tolerance)
+        if step:
+            trace.add(step, certificate.gap, certificate.value)
+        if certificate.gap < best.certificate.gap:
+            best = Solution(columns.spread(theta), certificate, step, Status.MAX_STEPS)
+        if certificate.gap <= tolerance:
+            return best._replace(status=Status.CERTIFIED, trace=trace.gaps)
+        if step == max_steps:
+            break
+        added = _take_in(columns, certificate, tolerance, plane)
+        theta = np.concatenate([theta, np.zeros(added)])
+        rising = certificate.value > value + 1e-14 * abs(value)
+        waiting = 0 if added or rising else waiting + 1
+        value = certificate.value
+        if columns.crowded or waiting > _PATIENCE:
+            best = best._replace(status=Status.STALLED)
+            break
+        refitted = _refit(likelihood, columns, theta, added, certificate)
+        theta, fitted = refitted or _newton(likelihood, columns, theta, fitted, certificate.slope)
+    certificate = likelihood.certify(best.theta, tolerance)
+    status = Status.CERTIFIED if certificate.gap <= tolerance else best.status
+    return Solution(best.theta, certificate, step, status, trace.gaps)
+
+
+def _certify(
+    likelihood: Likelihood,
+    columns: ColumnPool,
+    theta: FloatArray,
+    fitted: FloatArray,
+    tolerance: float,
+) -> tuple[FloatArray, Certificate]:
+    """Certify; near the end from exact entries, for float32 leaves p with 7 digits."""
+    full = columns.spread(theta)
+    slope = likelihood.operator.adjoint(likelihood.weights / fitted)
+    certificate = Certificate(likelihood.value(fitted), slope, likelihood.gap(full, slope))
+    if certificate.gap <= (max(tolerance, _NEAR) if columns.single else tolerance):
+        certificate = likelihood.certify(full, tolerance)
+        if certificate.gap > tolerance:
+            fitted = likelihood.operator.forward_within(full, tolerance / 20)
+    return fitted, certificate
+
+
+def _start(
+    likelihood: Likelihood,
+    columns: ColumnPool,
+    start: FloatArray | None,
+    plane: tuple[int, int] | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Begin on a sparse lattice that makes every output possible, with a few steps of EM."""
+    if start is None:
+        columns.add(_lattice(likelihood.size, plane, max(1, columns.room // 2)))
+        theta = np.full(columns.cells.size, 1 / columns.cells.size)
+    else:
+        heaviest = np.argsort(-start, kind="stable")[: columns.room]
+        columns.add(heaviest[start[heaviest] > 0])
+        theta = start[columns.cells] / start[columns.cells].sum()
+    theta, fitted = _cover(likelihood, columns, theta, plane)
+    if start is not None or not np.all(fitted > 0):
+        return theta, fitted
+    theta, fitted, _ = after_em(columns, likelihood.weights, theta, _WARM_UP)
+    # The columns may be float32, whose products do not keep the sum.
+    return theta / theta.sum(), fitted / theta.sum()
+
+
+def _cover(
+    likelihood: Likelihood,
+    columns: ColumnPool,
+    theta: FloatArray,
+    plane: tuple[int, int] | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Add columns until every output is possible; return p = 0 when they do not fit."""
+    fitted = columns.forward(theta)
+    usual = np.maximum(likelihood.operator.forward(np.ones(likelihood.size)), 1e-300)
+    while np.any(faint := fitted <= _FAINT * usual):
+        # The values that explain most of the outputs far from all columns.
+        reach = likelihood.operator.adjoint(faint / usual)
+        wanted = _peaks(reach, plane, 1e-3 * float(reach.max()), columns)
+        if not wanted.size:
+            return theta, np.where(faint, 0.0, fitted)
+        columns.add(wanted)
+        theta = np.concatenate([theta, np.full(wanted.size, theta.mean())])
+        theta /= theta.sum()
+        fitted = columns.forward(theta)
+    return theta, fitted
+
+
+def _lattice(size: int, plane: tuple[int, int] | None, most: int) -> IntArray:
+    """Return about 1.5 sqrt(k) values, evenly spread."""
+    rows, wide = plane or (1, size)
+    count = max(1.0, min(1.5 * np.sqrt(size), most))
+    pitch = max(1, int(np.sqrt(size / count)) if rows > 1 else int(size / count))
+    row = np.arange((rows - 1) % pitch // 2, rows, pitch)
+    column = np.arange((wide - 1) % pitch // 2, wide, pitch)
+    return np.asarray((row[:, None] * wide + column).ravel()[:most])
+
+
+def _take_in(
+    columns: ColumnPool,
+    certificate: Certificate,
+    tolerance: float,
+    plane: tuple[int, int] | None,
+) -> int:
+    """Add the columns at the peaks of g; return how many."""
+    share = 0.1 if plane is None else 0.01
+    level = 1 + max(0.01 * tolerance, share * certificate.gap)
+    wanted = _peaks(certificate.slope, plane, level, columns)[:_AT_A_TIME]
+    columns.add(wanted)
+    return wanted.size
+
+
+def _refit(
+    likelihood: Likelihood,
+    columns: ColumnPool,
+    theta: FloatArray,
+    added: int,
+    certificate: Certificate,
+) -> tuple[FloatArray, FloatArray] | None:
+    """Give new columns weight and all a few steps of EM; None near the end or if L would fall.
+
+    Where an output has next to no explanation but a new column, a Newton step doubles its p at
+    most, while EM gives the column its share at once. And EM needs no Hessian.
+    """
+    far = _FAR_IF_SINGLE if columns.single else _FAR
+    if not added or certificate.gap < (far if _MANY * added > theta.size else _UNEXPLAINED):
+        return None
+    share = _SHARE * added / theta.size
+    theta = (1 - share) * theta
+    theta[-added:] = share / added
+    # A weight may underflow and take an output's p along: L is then no number, and does not rise.
+    with np.errstate(all="ignore"):
+        theta, fitted, _ = accelerated_em(columns, likelihood.weights, theta, _CYCLES)
+    theta, fitted = theta / theta.sum(), fitted / theta.sum()
+    return (theta, fitted) if likelihood.value(fitted) > certificate.value else None
+
+
+def _peaks(
+    slope: FloatArray, plane: tuple[int, int] | None, level: float, columns: ColumnPool
+) -> IntArray:
+    """Return the values above the level that no neighbour exceeds, the highest first.
+
+    Those in use are left out, and so are those for which there is no room.
+    """
+    peak = slope > level
+    if plane is not None:
+        from scipy.ndimage import maximum_filter  # noqa: PLC0415
+
+        neighbours = _SQUARE if columns.single else _CROSS
+        around = maximum_filter(slope.reshape(plane), footprint=neighbours, mode="nearest")
+        peak &= slope >= around.ravel()
+    peak[columns.cells] = False
+    found = np.flatnonzero(peak)
+    return found[np.argsort(-slope[found], kind="stable")][: columns.room]
+
+
+def _newton(
+    likelihood: Likelihood,
+    columns: ColumnPool,
+    theta: FloatArray,
+    fitted: FloatArray,
+    slope: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Take one constrained Newton step for -sum_j w_j log p_j + sum(theta), then normalise."""
+    weights = likelihood.weights
+    hessian = columns.hessian_at(np.sqrt(weights) / fitted)
+    if not np.all(np.isfinite(hessian)):
+        return theta, fitted
+    # Columns may depend on each other: a ridge about theta picks one of the steps, and vanishes
+    # from the optimum. The actual product H theta, for it differs from g by rounding, which
+    # would stay in the gap.
+    hessian[np.diag_indices_from(hessian)] *= 1 + columns.ridge
+    linear = 1 - slope[columns.cells] - hessian @ theta
+    goal = pivoted_quadratic(hessian, linear, np.ones(theta.size, dtype=np.bool_))
+    target = columns.forward(goal)
+    move = target - fitted
+    growth = float(goal.sum() - theta.sum())
+    descent = growth - float(weights @ (move / fitted))
+    floor = np.minimum(_FAINT, 1e-3 * fitted)
+    noise = 1e-8 if columns.single else 1e-15
+    length = 1.0
+    while length > 1e-9:
+        ahead = target if length == 1.0 else fitted + length * move
+        if np.all(ahead > floor):
+            change = length * growth - float(weights @ np.log(ahead / fitted))
+            if change <= 1e-4 * length * descent + noise:
+                break
+        length /= 2
+    else:
+        columns.forget()
+        return theta, fitted
+    theta = goal if length == 1.0 else theta + length * (goal - theta)
+    total = float(theta.sum())
+    return theta[columns.keep(theta > 0)] / total, ahead / total

@@ -1,0 +1,215 @@
+"""The Newton systems (P' diag(d) P + diag(q)) x = r of the interior point, by structure."""
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dgbtrf, dgbtrs
+
+from freewill.core.types import FloatArray, IntArray
+from freewill.numeric.operators.base import LineTerms, Operator
+from freewill.numeric.operators.stack import parts_of
+from freewill.numeric.solvers.newton import Factor, cholesky
+
+_REPRESENTABLE = 300.0
+"""Exponents up to which e^(2 x) and its inverse are ordinary doubles."""
+
+
+class System(Protocol):
+    """Factors the system for given diagonals."""
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+        """Factor P' diag(inner) P + diag(outer)."""
+
+
+class DenseSystem:
+    """The system as a k x k matrix and its Cholesky factor: O(outputs * k^2 + k^3)."""
+
+    def __init__(self, rows: FloatArray) -> None:
+        self.rows = rows
+        # One buffer for all steps: fresh memory costs more than the products.
+        self._weighted = np.empty_like(rows)
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+        """Factor the matrix P' diag(inner) P + diag(outer)."""
+        np.multiply(self.rows, np.sqrt(inner)[:, None], out=self._weighted)
+        return cholesky(dsyrk(1.0, self._weighted.T, lower=1), outer)
+
+
+class Line:
+    """Geometric mechanisms, k-RR and Identity on one line: what they add to the system.
+
+    k-RR and Identity add diag(own) + 1 cross' + cross 1' + constant 1 1'.
+    """
+
+    def __init__(self, terms: Sequence[LineTerms], size: int) -> None:
+        self.size = size
+        self.decays = np.array([term.decay for term in terms if term.decay < np.inf])
+        flat = [term for term in terms if term.decay == np.inf]
+        self._bases = np.array([term.base for term in flat])
+        self._gains = np.array([term.gain for term in flat])
+        self._shape = (len(terms), size)
+        # Where each output's weight is added up: by part, geometric ones first, and by symbol.
+        ranks = np.argsort(np.argsort([term.decay == np.inf for term in terms], kind="stable"))
+        places = [rank * size + term.outputs for rank, term in zip(ranks, terms, strict=True)]
+        self._places = np.concatenate(places)
+
+    @classmethod
+    def of(cls, operator: Operator) -> "Line | None":
+        """Return the line that all parts of an operator are laws on, None if one is not."""
+        terms = [part.line_terms() for part in parts_of(operator)]
+        known = [term for term in terms if term is not None]
+        return cls(known, operator.shape[1]) if len(known) == len(terms) else None
+
+    @property
+    def band_bytes(self) -> int:
+        """Memory of the banded matrix of all geometric parts."""
+        block = 1 + 2 * self.decays.size
+        return 8 * (3 * block + 1) * block * self.size if self.decays.size else 0
+
+    def merged(self, count: int) -> "Line":
+        """Return a line of at most so many geometric parts, close to this one.
+
+        Neighbours in sharpness become one part of their mean decay d; each brings its weights
+        times (d / its own)^2, for K, the matrix of e^(-decay |i - j|), has row sums of about
+        2 / decay and enters twice.
+        """
+        groups = np.array_split(np.argsort(self.decays), count)
+        return _MergedLine(self, [group for group in groups if group.size])
+
+    @property
+    def short(self) -> bool:
+        """Whether a^(2k) is far from underflow for all geometric parts."""
+        return bool(np.all(self.decays * self.size < _REPRESENTABLE))
+
+    def masses(self, inner: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Return the weights [geometric part, z], then own, cross and constant."""
+        flat = np.bincount(self._places, inner, minlength=math.prod(self._shape))
+        by_part = flat.reshape(self._shape).astype(np.float64, copy=False)
+        smooth, symbols = by_part[: self.decays.size], by_part[self.decays.size :]
+        own = self._gains**2 @ symbols
+        cross = (self._bases * self._gains) @ symbols
+        return smooth, own, cross, float(self._bases**2 @ symbols.sum(axis=1))
+
+
+class _MergedLine(Line):
+    """A line whose geometric parts stand for several of another one."""
+
+    def __init__(self, line: Line, groups: Sequence[IntArray]) -> None:
+        self._line = line
+        self.size = line.size
+        logs = np.log(line.decays)
+        self.decays = np.exp([logs[group].mean() for group in groups])
+        self._shares = np.zeros((len(groups), line.decays.size))
+        for row, (decay, group) in enumerate(zip(self.decays, groups, strict=True)):
+            self._shares[row, group] = (decay / line.decays[group]) ** 2
+
+    def masses(self, inner: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Return those of the line, those of merged parts added up."""
+        smooth, own, cross, constant = self._line.masses(inner)
+        return self._shares @ smooth, own, cross, constant
+
+
+class ToeplitzSystem:
+    """The dense matrix of geometric mechanisms and k-RR on a short line, by formula: O(M k^2).
+
+    For x <= x' a geometric mechanism adds a^(x'-x) (u[x] + v[x']), with u from the outputs left
+    of x' and v from those right of x (see `GeometricOperator.gram`). As a^(x'-x) is a^x' / a^x,
+    that is a product of two vectors twice, and over all mechanisms one product of k x 2M with
+    2M x k. The line must be `short`, for a^-x to be an ordinary number.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        exponents = np.outer(line.decays, np.arange(line.size))
+        self.powers, self.inverse = np.exp(-exponents), np.exp(exponents)
+        self.falling, self.rising = self.powers**2, self.inverse**2
+        # Half of each is the same for every system.
+        self._low = np.concatenate([self.inverse, self.inverse])
+        self._high = np.concatenate([self.powers, self.powers])
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+        """Factor the matrix P' diag(inner) P + diag(outer)."""
+        smooth, own, cross, constant = self.line.masses(inner)
+        until = np.cumsum(smooth, axis=1)
+        left = np.cumsum(self.rising * smooth, axis=1)
+        right = np.cumsum((self.falling * smooth)[:, ::-1], axis=1)[:, ::-1]
+        low, high = self._low, self._high
+        low[: len(smooth)] = left * self.powers - until * self.inverse
+        high[len(smooth) :] = right * self.inverse + (until - smooth) * self.powers
+        # Right where x <= x'; below the diagonal it means nothing, and is not read.
+        upper = low.T @ high
+        if constant:
+            upper += cross + (cross[:, None] + constant)
+        return cholesky(upper.T, outer + own)
+
+
+class LinearSystem:
+    """The system of geometric mechanisms and k-RR on a long line, in O(k M^2) for M geometric ones.
+
+    The matrix K = a^|i-j| of a geometric mechanism has a tridiagonal inverse T. With y = K x and
+    z = K diag(d) y as further unknowns, K diag(d) K x + diag(q) x = r turns into T y = x,
+    T z = diag(d) y, z + diag(q) x = r: a banded system when the unknowns of each position stand
+    together. k-RR adds a diagonal and a matrix of rank two (Woodbury).
+    """
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+        """Factor the banded matrix and the correction of rank two."""
+        smooth, own, cross, constant = self.line.masses(inner)
+        banded = self._banded(outer + own, smooth)
+        if constant == 0:
+            return banded
+        # H = B + U C U' with U = [1, cross] and C = [[constant, 1], [1, 0]].
+        low, solved = np.empty((2, 2, self.line.size))
+        low[0], low[1] = 1.0, cross
+        solved[0], solved[1] = banded(low[0]), banded(cross)
+        (first, second), (third, fourth) = (low @ solved.T).tolist()
+        # The inverse of C^-1 + U' B^-1 U, where C^-1 = [[0, 1], [1, -constant]].
+        second, third, fourth = second + 1, third + 1, fourth - constant
+        small = np.array([[fourth, -second], [-third, first]])
+        small /= first * fourth - second * third
+
+        def solve(right: FloatArray) -> FloatArray:
+            first = banded(right)
+            return np.asarray(first - (small @ (low @ first)) @ solved)
+
+        return solve
+
+    def _banded(self, diagonal: FloatArray, masses: FloatArray) -> Factor:
+        size, count = self.line.size, len(masses)
+        if count == 0:
+            return lambda right: np.asarray(right / diagonal)
+        block = 1 + 2 * count
+        # LAPACK's layout: entry (row, column) stands in band[2 * block + row - column, column];
+        # what stands outside of the matrix is not read.
+        band = np.zeros((size, block, 3 * block + 1)).transpose(2, 0, 1)
+        centre = 2 * block
+        band[centre, :, 0] = diagonal
+        for number, (decay, mass) in enumerate(zip(self.line.decays, masses, strict=True)):
+            ratio, smooth, spread = np.exp(-decay), 1 + number, 1 + count + number
+            drop = np.expm1(-2 * decay)
+            for slot in (smooth, spread):
+                band[centre, :, slot] = 1 + ratio**2
+                band[centre, [0, -1], slot] = 1.0
+                band[[centre - block, centre + block], :, slot] = -ratio
+            band[centre + smooth, :, 0] = drop
+            band[centre + spread - smooth, :, smooth] = drop * mass
+            band[centre - spread, :, spread] = 1.0
+        flat = band.reshape(3 * block + 1, -1)
+        factors, pivots, info = dgbtrf(flat, block, block, overwrite_ab=1)
+        if info:
+            raise LinAlgError(f"the banded Newton system is singular at pivot {info}")
+
+        def solve(right: FloatArray) -> FloatArray:
+            spread_out = np.zeros((size, block))
+            spread_out[:, 0] = right
+            found, _ = dgbtrs(factors, block, block, spread_out.reshape(-1, 1), pivots)
+            return np.asarray(found).reshape(size, block)[:, 0].copy()
+
+        return solve

@@ -1,0 +1,190 @@
+"""The plotter: errors against people on logarithmic axes, and the pictures of the studies."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from freewill.paper.methods import EM, GIBU
+from freewill.paper.mixtures import Mixture, Setting
+from freewill.paper.results import Results
+from freewill.paper.theory import error_without_privacy
+from freewill.present import plots
+from freewill.stats.estimators.methods import Method
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_Pen = tuple[str, str]
+_PENS: dict[tuple[str, str | None], _Pen] = {
+    ("gibu", None): (plots.BLUE, "o"),
+    ("inversion", "project"): (plots.VERMILION, "s"),
+    ("inversion", "normalise"): (plots.ORANGE, "D"),
+    ("ibu", None): (plots.GREEN, "^"),
+    ("debias", "project"): (plots.PURPLE, "s"),
+    ("debias", "normalise"): (plots.SKY, "D"),
+}
+"""One colour and marker for an estimator and its post-processing, in all pictures."""
+_KINDS: dict[str, _Pen] = {
+    "krr": (plots.ORANGE, "s"),
+    "geometric": (plots.BLUE, "o"),
+    "mixed": (plots.GREEN, "^"),
+    "shokri": (plots.PURPLE, "D"),
+    "high": (plots.VERMILION, "v"),
+    "low": (plots.SKY, "P"),
+}
+_WIDTH, _HEIGHT = 4.7, 3.7  # inches a panel: two are as wide as the page
+
+
+def errors(
+    panels: Sequence[tuple[str, Mixture, Sequence[Method]]],
+    results: Results,
+    city: str,
+    *,
+    same_scale: bool = False,
+) -> "Figure":
+    """Draw the mean EMD of methods against the number of people, a panel a mixture, two a row.
+
+    The band is one standard deviation over seeds to each side of the mean.
+    """
+    columns = min(len(panels), 2)
+    rows = -(-len(panels) // columns)
+    figure = plots.blank_figure(_WIDTH * columns + 0.3, _HEIGHT * rows)
+    figure.get_layout_engine().set(wspace=0.08)  # type: ignore[union-attr, call-arg]
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=same_scale)
+    for axes, (title, mixture, methods) in zip(grid.flat, panels, strict=True):
+        for method in methods:
+            _curve(axes, method, results, mixture.name)
+        in_city = mixture.place == "city"
+        plots.finish(axes, title, "people", "EMD (km)" if in_city else "EMD (steps of the line)")
+        _log(axes)
+        if in_city:
+            # Which city it is, so that no picture can pass for another.
+            place = {"x": 0.985, "y": 0.97, "transform": axes.transAxes, "ha": "right", "va": "top"}
+            axes.text(s=city, fontsize=8.5, color=plots.SOFT, **place)
+        axes.legend(fontsize=9, frameon=False, loc="lower left", labelcolor=plots.INK)
+    return figure
+
+
+def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None:
+    curve = results.curve(mixture, method.name)
+    people = np.array([*curve])
+    mean, spread = np.array([*curve.values()]).reshape(-1, 2).T
+    colour, marker = _PENS[method.estimator, method.post]
+    axes.plot(
+        people,
+        mean,
+        # [IBU]R shares a panel with [IBU]M.
+        marker="v" if (method.estimator, method.way) == ("ibu", "R") else marker,
+        markersize=5.5,
+        markerfacecolor="white" if method.post == "normalise" else colour,
+        # Dashed for combined results, which never are the better ones.
+        linestyle="--" if method.way == "R" else "-",
+        linewidth=2.2 if method == GIBU else 1.6,
+        color=colour,
+        label=method.label,
+        zorder=3 if method == GIBU else 2,
+    )
+    # A logarithmic axis has no place for a band that reaches 0.
+    low = np.maximum(mean - spread, mean / 5)
+    axes.fill_between(people, low, mean + spread, color=colour, alpha=0.15, linewidth=0)
+
+
+def _log(axes: "Axes") -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
+
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    low, high = axes.get_ylim()
+    steps = (1.0,) if high / low > 200 else (1.0, 2.0, 5.0)
+    axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=20))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.grid(color=plots.FAINT, linewidth=0.8)
+
+
+def _pen(mixture: Mixture) -> dict[str, Any]:
+    colour, marker = _KINDS[mixture.name.split("-")[1]]
+    city = mixture.place == "city"
+    return {
+        "color": colour,
+        "marker": marker,
+        "markerfacecolor": "white" if city else colour,
+        "markersize": 5.5,
+        "linestyle": "--" if city else "-",
+        "linewidth": 1.6,
+        "label": mixture.title,
+    }
+
+
+def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> "Figure":
+    """Draw what algorithm 1 leaves at each delta: the gap, and the EMD beside the optimum's."""
+    figure = plots.blank_figure(11.6, 4.2)
+    left, right = figure.subplots(1, 2)
+    shown: set[float] = set()
+    for mixture in mixtures:
+        gaps, ratios = stopped(mixture.name, results, people)
+        shown.update(gaps)
+        if gaps:
+            left.plot([*gaps], [*gaps.values()], **_pen(mixture))
+            right.plot([*ratios], [*ratios.values()], **_pen(mixture))
+    right.axhline(1.0, color=plots.INK, linewidth=1.0, zorder=1)
+    plots.finish(left, "How far from the optimum", "delta", "gap (log-likelihood a person)")
+    plots.finish(right, "What that does to the error", "delta", "EMD / EMD of the optimum")
+    for axes in (left, right):
+        _log(axes)
+        axes.xaxis.set_major_formatter("{x:.0e}")
+        axes.set_xticks(sorted(shown))
+        axes.tick_params(axis="x", labelrotation=40)
+        axes.invert_xaxis()
+    left.yaxis.set_major_formatter("{x:.0e}")
+    right.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def stopped(
+    mixture: str, results: Results, people: int
+) -> tuple[dict[float, float], dict[float, float]]:
+    """Return, by delta, the mean gap of algorithm 1 and the ratio of its mean EMD to GIBU's.
+
+    All means are over the same seeds, those that every delta was tried on.
+    """
+    gaps, ratios = {}, {}
+    by_delta = {m: results.by_seed(mixture, m.name, people) for m in EM}
+    tried = {method: own for method, own in by_delta.items() if own}
+    best = results.by_seed(mixture, GIBU.name, people)
+    seeds = best.keys() & set.intersection(*map(set, tried.values())) if tried else ()
+    for method, own in tried.items():
+        gap = results.by_seed(mixture, method.name, people, "gap")
+        if seeds and method.delta is not None:
+            gaps[method.delta] = float(np.mean([gap[seed] for seed in seeds]))
+            ratios[method.delta] = sum(own[seed] for seed in seeds) / sum(best[s] for s in seeds)
+    return gaps, ratios
+
+
+def prices(settings: Iterable[Setting], results: Results) -> "Figure":
+    """Draw GIBU's mean squared l2 error over (1 - sum theta^2) / n, the error without privacy."""
+    figure = plots.blank_figure(9.4, 4.2)
+    axes = figure.add_subplot()
+    for setting in settings:
+        factors = price(setting, results)
+        axes.plot([*factors], [*factors.values()], **_pen(setting.mixture))
+    axes.axhline(1.0, color=plots.INK, linewidth=1.2, zorder=1)
+    up = "squared l2 error / error without privacy"
+    plots.finish(axes, "What privacy costs: GIBU over the error without privacy", "people", up)
+    _log(axes)
+    axes.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def price(setting: Setting, results: Results) -> dict[int, float]:
+    """Return, by the number of people, GIBU's mean squared l2 error over that without privacy."""
+    name = setting.mixture.name
+    found = {}
+    for people in results.curve(name, GIBU.name):
+        squares = [x**2 for x in results.by_seed(name, GIBU.name, people, "l2").values()]
+        found[people] = float(np.mean(squares)) / error_without_privacy(setting.truth, people)
+    return found

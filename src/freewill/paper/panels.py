@@ -1,0 +1,192 @@
+"""The paper's figures 2 to 14 and tables I and II, panel by panel, and the studies beyond them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import product
+
+from freewill.errors import ParameterError
+from freewill.paper.methods import (
+    EARLY,
+    EM,
+    GIBU,
+    IBU_M,
+    IBU_M_EARLY,
+    IBU_M_STOPPED,
+    IBU_R,
+    INV_M,
+    INV_R,
+    RAP_M,
+    RAP_R,
+    Race,
+)
+from freewill.paper.mixtures import MIXTURES, SELECTIONS, Mixture, shokri
+from freewill.stats.estimators.methods import Method
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of the paper: a mixture and the methods that are compared on it."""
+
+    figure: str
+    mixture: Mixture
+    methods: tuple[Method, ...]
+
+    @property
+    def number(self) -> int:
+        """The number of the figure."""
+        return int(self.figure.rstrip("ab"))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper: its number, what it shows, and its panels."""
+
+    number: int
+    title: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is run: sizes and seeds of the panels, and of the studies of algorithm 1.
+
+    A verdict that `seeds` leave undecided gets more of them, up to `most_seeds`.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    seeds: int
+    most_seeds: int
+    em_seeds: int
+    em_deltas: int
+    limit_seconds: float
+    city_selections: bool = True
+
+    @property
+    def people(self) -> int:
+        """The largest size."""
+        return self.sizes[-1]
+
+
+FULL = Scale("full", (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000), 20, 2_560, 5, 7, 60.0)
+QUICK = Scale("quick", (1_000, 10_000, 100_000), 5, 20, 1, 5, 5.0, city_selections=False)
+"""Our own choice: the text of the paper names no number of people, of repetitions, and no delta."""
+
+
+def _figure(number: int, title: str, mixtures: tuple[str, ...], *methods: Method) -> Figure:
+    letters = "ab" if len(mixtures) > 1 else ("",)
+    panels = tuple(
+        Panel(f"{number}{letter}", MIXTURES[name], (*methods, GIBU))
+        for letter, name in zip(letters, mixtures, strict=True)
+    )
+    return Figure(number, title, panels)
+
+
+FIGURES = (
+    _figure(2, "[RAP]R on ten RAPPOR mechanisms", ("rappor-high", "rappor-low"), *RAP_R),
+    _figure(3, "[INV]R and [IBU]R on ten k-RR", ("line-krr",), *INV_R, IBU_R),
+    _figure(4, "[INV]R and [IBU]R on geometric and k-RR", ("line-mixed",), *INV_R, IBU_R),
+    _figure(5, "[INV]R and [IBU]R on ten geometric", ("line-geometric",), *INV_R, IBU_R),
+    _figure(6, "[IBU]R on ten mechanisms of Shokri et al.", ("line-shokri",), IBU_R),
+    _figure(7, "[INV]M on ten k-RR", ("line-krr", "city-krr"), *INV_M),
+    _figure(8, "[INV]M on ten geometric", ("line-geometric", "city-geometric"), *INV_M),
+    _figure(9, "[INV]M on geometric and k-RR", ("line-mixed", "city-mixed"), *INV_M),
+    _figure(10, "[IBU]M on ten k-RR", ("line-krr", "city-krr"), IBU_M),
+    _figure(11, "[IBU]M on ten geometric", ("line-geometric", "city-geometric"), IBU_M),
+    _figure(12, "[IBU]M on geometric and k-RR", ("line-mixed", "city-mixed"), IBU_M),
+    _figure(13, "[IBU]M on ten mechanisms of Shokri et al.", ("line-shokri", "city-shokri"), IBU_M),
+    _figure(14, "[RAP]M on ten RAPPOR mechanisms", ("rappor-high", "rappor-low"), *RAP_M),
+)
+PANELS = tuple(panel for figure in FIGURES for panel in figure.panels)
+PAPER = {panel.mixture.name: panel.mixture for panel in PANELS}
+"""The mixtures of the paper, by name: without the other selections of Shokri's."""
+
+STUDIES = {
+    "em": "how far algorithm 1 stops from the optimum, and what that does to the EMD",
+    "selections": "ten mechanisms of Shokri et al. under each selection rule",
+    "flips": "table II if RAPPOR flipped each bit with probability 1 / (1 + e^eps)",
+}
+TABLES = {"table1": tuple(range(3, 14)), "table2": (2, 14)}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run: for each mixture its methods, sizes and seeds."""
+
+    scale: Scale
+    panels: tuple[Panel, ...]
+    studies: tuple[str, ...]
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures that have a panel here, each with these panels."""
+        cut = (
+            replace(figure, panels=tuple(panel for panel in figure.panels if panel in self.panels))
+            for figure in FIGURES
+        )
+        return tuple(figure for figure in cut if figure.panels)
+
+    def cells(self) -> dict[tuple[str, int, int], list[Method]]:
+        """Return the methods to run on each (mixture, people, seed), each method once."""
+        found: dict[tuple[str, int, int], list[Method]] = {}
+
+        def add(mixture: str, sizes: Iterable[int], seeds: int, methods: Iterable[Method]) -> None:
+            for people, seed in product(sizes, range(seeds)):
+                listed = found.setdefault((mixture, people, seed), [])
+                listed.extend(method for method in methods if method not in listed)
+
+        scale, most = self.scale, (self.scale.people,)
+        for panel in self.panels:
+            add(panel.mixture.name, scale.sizes, scale.seeds, panel.methods)
+            if panel.mixture.parts[0].kind == "shokri":
+                # Table I says NA: is it?
+                add(panel.mixture.name, most, scale.seeds, INV_R if panel.number == 6 else INV_M)
+        if "selections" in self.studies:
+            for selection in SELECTIONS:
+                line, city = shokri("line", selection).name, shokri("city", selection).name
+                add(line, scale.sizes, scale.seeds, (IBU_R, IBU_M, GIBU))
+                add(line, most, scale.seeds, INV_M)
+                if scale.city_selections:
+                    add(city, most, scale.seeds, (IBU_M, *INV_M, GIBU))
+        if "flips" in self.studies:
+            for mixture in MIXTURES.values():
+                if mixture.name.endswith("-flips"):
+                    add(mixture.name, most, scale.seeds, (*RAP_R, *RAP_M, GIBU))
+        if "em" in self.studies:
+            stopped = IBU_M_STOPPED[: scale.em_deltas]
+            for name, mixture in PAPER.items():
+                add(name, most, scale.em_seeds, (GIBU, *EM[: scale.em_deltas]))
+                # What if the paper stopped there? Asked of the seeds that the verdicts have.
+                add(name, most, scale.seeds, (GIBU, EARLY))
+                if mixture.place != "short line":
+                    add(name, most, scale.em_seeds, (IBU_M, *stopped))
+                    add(name, most, scale.seeds, (IBU_M, IBU_M_EARLY))
+                add(name, most, 1, (Race(seconds=scale.limit_seconds),))
+        return found
+
+
+def plan(names: Iterable[str] = (), scale: Scale = FULL) -> Plan:
+    """Read what a user asks for: 7, fig7, 7a, table1, em, selections, flips; nothing means all.
+
+    >>> [panel.figure for panel in plan(["fig7", "2a"]).panels]
+    ['2a', '7a', '7b']
+    """
+    asked = [name.lower().removeprefix("figure").removeprefix("fig") for name in names]
+    if not asked:
+        return Plan(scale, PANELS, tuple(STUDIES))
+    chosen: set[str] = set()
+    for name in asked:
+        numbers = TABLES.get(name, ())
+        fitting = {
+            panel.figure
+            for panel in PANELS
+            if panel.number in numbers or name in (panel.figure, str(panel.number))
+        }
+        if not fitting and name not in STUDIES:
+            raise ParameterError(
+                f"{name!r} is not a figure of the paper: expected 2 to 14, with a or b for one "
+                f"panel, {', '.join((*TABLES, *STUDIES))}."
+            )
+        chosen.update(fitting)
+    panels = tuple(panel for panel in PANELS if panel.figure in chosen)
+    return Plan(scale, panels, tuple(study for study in STUDIES if study in asked))

@@ -1,0 +1,221 @@
+"""Tables I and II: the paper's verdicts as data, and the rule by which ours are found."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.special import stdtrit
+
+from freewill.paper.methods import IBU_M, IBU_R, INV_M, INV_R, RAP_M, RAP_R
+from freewill.paper.results import Results
+from freewill.stats.estimators.methods import Method
+
+Word = Literal["Excellent", "Good", "Bad", "NA", "undecided"]
+
+EXCELLENT, GOOD = 1.25, 2.0
+"""A method is Excellent up to 1.25 times the EMD of GIBU, Good up to twice, and Bad beyond."""
+_ORDER: tuple[Word, ...] = ("Excellent", "Good", "Bad", "NA")
+SURE = 0.9973
+"""The level of a ratio's interval, three standard errors of many seeds; a word that is not the same
+on all of it is undecided."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell of table I or II: the paper's word, and the panels that it speaks of."""
+
+    table: str
+    row: str
+    column: str
+    paper: Word
+    mixtures: tuple[str, ...]
+    methods: tuple[Method, ...]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A method's mean EMD over GIBU's on one mixture: the better post-processing, at one size.
+
+    Both means are over the same seeds. `error` is the jackknife standard error over these pairs,
+    and `wins` counts the seeds on which GIBU was nearer to the truth. `refused` says why the method
+    has no estimate.
+    """
+
+    mixture: str
+    method: str
+    people: int
+    value: float
+    error: float
+    wins: int
+    seeds: int
+    refused: str = ""
+
+    def __str__(self) -> str:
+        if self.refused:
+            return "refused"
+        # As many digits as the error has to say.
+        known = self.error > 0
+        digits = min(max(1 - math.floor(math.log10(self.error)), 0), 4) if known else 2
+        return f"{self.value:.{digits}f} ± {self.error:.{digits}f}"
+
+    @property
+    def reach(self) -> float:
+        """Half the width of the interval, by Student's t: a few seeds are not sure of their error.
+
+        Without bounds where one seed says nothing of it.
+        """
+        if self.seeds < 2:
+            return math.inf
+        return float(stdtrit(self.seeds - 1, (1 + SURE) / 2)) * self.error
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The verdicts on the interval, the best first: one where it is decided."""
+        if self.refused:
+            return ("NA",)
+        return _between(verdict(self.value - self.reach), verdict(self.value + self.reach))
+
+    @property
+    def word(self) -> Word:
+        """The verdict, if it is decided."""
+        return _decided(self.words)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """An entry beside what was measured: a ratio for each panel, and the word for the cell."""
+
+    entry: Entry
+    ratios: tuple[Ratio, ...]
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """What the worst of the panels may be: a method is to be trusted as far as that."""
+        best, worst = (
+            max((ratio.words[end] for ratio in self.ratios), key=_ORDER.index) for end in (0, -1)
+        )
+        return _between(best, worst)
+
+    @property
+    def word(self) -> Word:
+        """The verdict, if it is decided."""
+        return _decided(self.words)
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the cell has the paper's word; None while that is undecided."""
+        return _agrees(self.words, self.entry.paper)
+
+    @property
+    def differing(self) -> tuple[Ratio, ...]:
+        """The panels whose own word is not the paper's, or not for certain."""
+        return tuple(ratio for ratio in self.ratios if not self.agrees_on(ratio))
+
+    def agrees_on(self, ratio: Ratio) -> bool | None:
+        """Whether one panel, taken alone, has the paper's word; None while that is undecided."""
+        return _agrees(ratio.words, self.entry.paper)
+
+
+def verdict(ratio: float) -> Word:
+    """Return the word for a ratio of mean EMDs.
+
+    >>> [verdict(ratio) for ratio in (1.0, 1.25, 1.6, 2.0, 2.1)]
+    ['Excellent', 'Excellent', 'Good', 'Good', 'Bad']
+    """
+    if ratio <= EXCELLENT:
+        return "Excellent"
+    return "Good" if ratio <= GOOD else "Bad"
+
+
+def _between(best: Word, worst: Word) -> tuple[Word, ...]:
+    return _ORDER[_ORDER.index(best) : _ORDER.index(worst) + 1]
+
+
+def _decided(words: tuple[Word, ...]) -> Word:
+    return words[0] if len(words) == 1 else "undecided"
+
+
+def _agrees(words: tuple[Word, ...], paper: Word) -> bool | None:
+    return None if paper in words and len(words) > 1 else paper in words
+
+
+_COLUMNS: dict[str, dict[str, tuple[Method, ...]]] = {
+    "I": {"[INV]R": INV_R, "[IBU]R": (IBU_R,), "[INV]M": INV_M, "[IBU]M": (IBU_M,)},
+    "II": {"[RAP]R": RAP_R, "[RAP]M": RAP_M},
+}
+_ROWS: tuple[tuple[str, str, tuple[str, ...], tuple[Word, ...]], ...] = (
+    ("I", "k-RR + k-RR", ("line-krr", "city-krr"), ("Bad", "Bad", "Excellent", "Good")),
+    ("I", "Geometric + Geometric", ("line-geometric", "city-geometric"), ("Bad",) * 4),
+    ("I", "k-RR + Geometric", ("line-mixed", "city-mixed"), ("Bad",) * 4),
+    ("I", "Shokri + Shokri", ("line-shokri", "city-shokri"), ("NA", "Bad", "NA", "Bad")),
+    ("II", "High privacy", ("rappor-high",), ("Bad", "Excellent")),
+    ("II", "Low privacy", ("rappor-low",), ("Bad", "Good")),
+)
+"""Table, row, mixtures, and the paper's word in each column."""
+ENTRIES = tuple(
+    # On combined results the paper has panels on the line alone, the first of the mixtures.
+    Entry(table, row, column, word, mixtures[:1] if column.endswith("R") else mixtures, methods)
+    for table, row, mixtures, words in _ROWS
+    for (column, methods), word in zip(_COLUMNS[table].items(), words, strict=True)
+)
+FLIPPED = tuple(
+    replace(entry, mixtures=tuple(f"{name}-flips" for name in entry.mixtures))
+    for entry in ENTRIES
+    if entry.table == "II"
+)
+"""Table II again, as it would be if RAPPOR flipped each bit with probability 1 / (1 + e^eps)."""
+
+
+def judge(results: Results, entries: Sequence[Entry] = ENTRIES) -> list[Judgement]:
+    """Judge every entry whose panels were all run, at the largest size."""
+    found = []
+    for entry in entries:
+        ratios = [ratio_of(results, name, entry.methods) for name in entry.mixtures]
+        if all(ratio is not None for ratio in ratios):
+            found.append(Judgement(entry, tuple(ratio for ratio in ratios if ratio is not None)))
+    return found
+
+
+def ratio_of(
+    results: Results,
+    mixture: str,
+    methods: tuple[Method, ...],
+    people: int | None = None,
+    field: str = "emd",
+    reference: str = "gibu",
+    seeds: float = math.inf,
+) -> Ratio | None:
+    """Return the ratio to GIBU of the better of `methods`, or None where there are no results.
+
+    Each is compared on the seeds that it shares with the reference, among the first so many.
+    """
+    sizes = results.sizes(mixture, reference)
+    if not sizes:
+        return None
+    people = max(sizes) if people is None else people
+    base = results.by_seed(mixture, reference, people, field, seeds)
+    ratios, refused = [], None
+    for method in methods:
+        own = results.by_seed(mixture, method.name, people, field, seeds)
+        shared = sorted(base.keys() & own.keys())
+        if shared:
+            above, below = (np.array([c[seed] for seed in shared]) for c in (own, base))
+            wins, number = int((below < above).sum()), len(shared)
+            value, error = _jackknife(above, below)
+            ratios.append(Ratio(mixture, method.name, people, value, error, wins, number))
+        else:
+            why = results.failure(mixture, method.name)
+            if why:
+                refused = Ratio(mixture, method.name, people, np.nan, np.nan, 0, 0, why)
+    return min(ratios, key=lambda ratio: ratio.value) if ratios else refused
+
+
+def _jackknife(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
+    """Return the ratio of means and its standard error, leaving out one seed at a time."""
+    value, count = float(above.mean() / below.mean()), len(above)
+    if count < 2:
+        return value, float("nan")
+    without = (above.sum() - above) / (below.sum() - below)
+    return value, float(np.sqrt((count - 1) * np.var(without)))

@@ -1,0 +1,1 @@
+"""Words, tables, pictures and JSON: how results show themselves."""

@@ -1,0 +1,115 @@
+"""A map for other programs: cells or districts of a latitude/longitude box, as GeoJSON."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.core.atomic import whole_file
+from freewill.core.types import IntArray, numbers
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.coarser import as_groups
+from freewill.domain.alphabets.groups import Blocks, Groups, Sets, checked_plane, merged_weights
+from freewill.errors import AlphabetError, ParameterError, several
+from freewill.stats.intervals import Intervals, check_intervals
+
+_DIGITS = 9
+"""Of a degree: a tenth of a millimetre."""
+
+
+def features(
+    alphabet: Alphabet,
+    theta: ArrayLike,
+    merged: int | Groups = 1,
+    intervals: Intervals | None = None,
+) -> dict[str, Any]:
+    """Return a FeatureCollection (RFC 7946): one rectangle a cell, with its share of the people.
+
+    Positions are (longitude, latitude) on WGS 84, rings run anticlockwise, neighbours share their
+    edges to the last digit. Each feature has `index`, `column`, `row` and `share`. `merged` makes
+    districts of so many columns and rows of cells (or of `domain.alphabets.groups`); they have
+    the column and the row of their south-west cell, and how many `columns` and `rows` they are of.
+    With `intervals` of what is drawn each has `point`, `low`, `high` and `standard_error`, which is
+    null where nothing is known.
+
+    >>> import freewill as fw
+    >>> box = fw.Grid.box(37.0, 38.0, -123.0, -121.0, columns=2, rows=1)
+    >>> features(box, [0.25, 0.75])["features"][1]["geometry"]["coordinates"]
+    [[[-122.0, 37.0], [-121.0, 37.0], [-121.0, 38.0], [-122.0, 38.0], [-122.0, 37.0]]]
+    >>> features(box, [0.25, 0.75], merged=2)["features"][0]["properties"]
+    {'index': 0, 'column': 0, 'row': 0, 'columns': 2, 'rows': 1, 'share': 1.0}
+    """
+    check_place(alphabet)
+    weights = numbers(theta, "theta", several(alphabet.size, "share"))
+    if weights.shape != (alphabet.size,) or not np.all(np.isfinite(weights)):
+        raise ParameterError(
+            f"theta has shape {weights.shape}: expected a finite share for each of the "
+            f"{several(alphabet.size, 'cell')}."
+        )
+    groups = as_groups(alphabet, merged)
+    if isinstance(groups, Sets):
+        raise ParameterError("sets of cells are no rectangles: expected districts, or every cell.")
+    whole = groups if isinstance(groups, Blocks) else Blocks(alphabet, 1, 1)
+    (first_rows, first_columns), (end_rows, end_columns) = whole.spans(np.arange(whole.count))
+    told: dict[str, Any] = {"index": range(whole.count), "column": first_columns, "row": first_rows}
+    if isinstance(groups, Blocks):
+        told |= {"columns": end_columns - first_columns, "rows": end_rows - first_rows}
+    told["share"] = merged_weights(groups, weights)
+    if intervals is not None:
+        check_intervals(intervals, alphabet, whole.count)
+        told |= intervals.columns()
+    lists = [[_plain(one) for one in np.asarray(column).tolist()] for column in told.values()]
+    rings = _rings(alphabet, (first_columns, end_columns), (first_rows, end_rows))
+    found = [
+        {
+            "type": "Feature",
+            "geometry": {"type": "Polygon", "coordinates": [ring]},
+            "properties": dict(zip(told, row, strict=True)),
+        }
+        for ring, row in zip(rings, zip(*lists, strict=True), strict=True)
+    ]
+    return {"type": "FeatureCollection", "features": found}
+
+
+def check_place(alphabet: Alphabet) -> None:
+    """Refuse an alphabet that is nowhere on the earth."""
+    if alphabet.axes != ("lat", "lon") or alphabet.plane is None:
+        raise AlphabetError(
+            f"{alphabet} has no place on the earth: GeoJSON is for a grid with bounds in degrees "
+            f"(Grid.box, or the field bounds of a survey)."
+        )
+
+
+def _rings(
+    alphabet: Alphabet, columns: tuple[IntArray, IntArray], rows: tuple[IntArray, IntArray]
+) -> Iterator[list[list[float]]]:
+    """Yield the corners of rectangles, each from its first column and row to their ends."""
+    (south, north), (west, east) = alphabet.reach
+    high, wide = checked_plane(alphabet)
+    x = np.linspace(west, east, wide + 1).round(_DIGITS)
+    y = np.linspace(south, north, high + 1).round(_DIGITS)
+    sides = (x[columns[0]], x[columns[1]], y[rows[0]], y[rows[1]])
+    for left, right, low, up in zip(*(side.tolist() for side in sides), strict=True):
+        yield [[left, low], [right, low], [right, up], [left, up], [left, low]]
+
+
+def _plain(number: float) -> float | None:
+    """Return a number as JSON has it, which knows no infinity."""
+    return number if math.isfinite(number) else None
+
+
+def write(
+    alphabet: Alphabet,
+    theta: ArrayLike,
+    path: str | Path,
+    merged: int | Groups = 1,
+    intervals: Intervals | None = None,
+) -> None:
+    """Write the features to a file, which appears when it is complete."""
+    text = json.dumps(features(alphabet, theta, merged, intervals), allow_nan=False)
+    with whole_file(path) as part:
+        part.write_text(text + "\n", encoding="utf-8")

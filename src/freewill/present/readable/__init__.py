@@ -1,0 +1,1 @@
+"""Estimates for people: shares with labels and intervals, as tables, texts and pages."""

@@ -1,0 +1,206 @@
+"""What every estimate assumes, tested: one verdict an assumption, the same wherever it is shown."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from freewill.errors import FreewillError, printable, several
+from freewill.stats.choice.check import ChoiceCheck, choice_check_of
+from freewill.stats.estimators.estimate import Start
+from freewill.stats.estimators.identifiability import in_words
+from freewill.stats.evidence import Evidence
+from freewill.stats.few import FEW
+from freewill.stats.functionals import checked_level
+from freewill.stats.groups import names_of
+from freewill.stats.information import several_people
+from freewill.stats.laws.beside_choice import beside_choice_of
+from freewill.stats.laws.check import FitCheck, fit_check_of
+from freewill.stats.one_step import OneStep
+
+_NAMED = 5
+"""Groups that a text names; details have all of them."""
+_ALONE = 0.9
+"""Share of the information from which on a group is hardly contradicted by all others."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check says: that something holds, that it does not, or None where it cannot tell."""
+
+    holds: bool | None
+    text: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def described(self) -> dict[str, Any]:
+        """Describe the verdict for JSON."""
+        return {"holds": self.holds, "verdict": self.text, **self.details}
+
+
+def check_assumptions(
+    evidence: Evidence,
+    level: float = 0.95,
+    start: Start | None = None,
+    names: Collection[str] | None = None,
+    on_check: Callable[[float, str], None] | None = None,
+) -> dict[str, Verdict]:
+    """Check all that an estimate of evidence assumes, as `verdicts_of` does for a fit.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> for name, one in check_assumptions(fw.collect([(coin, [0, 1], [600, 400])])).items():
+    ...     print(f"{name}: {one.holds}")
+    people: True
+    identified: True
+    free choice: None
+    laws: None
+    information: None
+    """
+    return verdicts_of(OneStep(evidence, start), level, names, on_check)
+
+
+def verdicts_of(
+    fit: OneStep,
+    level: float = 0.95,
+    names: Collection[str] | None = None,
+    on_check: Callable[[float, str], None] | None = None,
+) -> dict[str, Verdict]:
+    """Check all that an estimate assumes, or what is named of `CHECKS`: a verdict for each.
+
+    "free choice" is the verdict of `fw.check_choice`, "laws" that of `fw.check_fit` (where the
+    choice is not free, given who chooses what). `on_check` is called before each check with the
+    share of them that is done and its name.
+    """
+    several_people(fit.evidence, "check_assumptions")
+    level = checked_level(level)
+    names = list(CHECKS if names is None else names)
+    verdicts = {}
+    for number, name in enumerate(names):
+        if on_check is not None:
+            on_check(number / len(names), name)
+        verdicts[name] = verdict_of(fit, name, level)
+    return verdicts
+
+
+def verdict_of(fit: OneStep, name: str, level: float = 0.95) -> Verdict:
+    """Make one of `CHECKS`; one that cannot be made says why."""
+    try:
+        return CHECKS[name](fit, level)
+    except FreewillError as error:
+        return Verdict(None, str(error).rstrip("."))
+
+
+def is_free(fit: OneStep, level: float = 0.95) -> bool:
+    """Say whether nothing speaks against free choice, or nothing can."""
+    return verdict_of(fit, "free choice", level).holds is not False
+
+
+def people(fit: OneStep, _: float) -> Verdict:
+    """Say whether there are enough people for shares to mean something."""
+    many = fit.evidence.people
+    said = several(many, "person")
+    enough = many >= FEW
+    few = f"{said}: below {FEW} shares are unsure, and tests find little. Look at intervals"
+    return Verdict(enough, said if enough else few, {"people": many})
+
+
+def identified(fit: OneStep, _: float) -> Verdict:
+    """Say whether reports tell all of the distribution, were there enough of them."""
+    lost, sets = fit.maximum.unresolved, fit.maximum.confounded
+    among = f" among {in_words(sets, fit.evidence.alphabet)}" if sets else ""
+    text = (
+        f"{several(lost, 'direction')} of the distribution{among} without a trace in the reports: "
+        f"other distributions explain them as well"
+        if lost
+        else "no other distribution explains the reports as well"
+    )
+    return Verdict(not lost, text, {"unresolved": lost})
+
+
+def free_choice(fit: OneStep, level: float) -> Verdict:
+    """Say whether people chose their mechanism without regard to their value."""
+    return tested(choice_check_of(fit, level))
+
+
+def laws(fit: OneStep, level: float) -> Verdict:
+    """Say whether reports fit their laws; where the choice is not free, given who chooses what.
+
+    For then theta is the distribution of no group, and laws that are right seem to be wrong.
+    """
+    if is_free(fit, level):
+        return tested(fit_check_of(fit, level))
+    try:
+        found = beside_choice_of(fit, level)
+    except FreewillError as error:
+        why = str(error).rstrip(".")
+        text = f"cannot be told apart from a choice that depends on the value: {why}"
+        return Verdict(None, text)
+    details = {} if found.check is None else _details(found.check)
+    details |= {"p_value": found.p_value, "given_choice": True}
+    return Verdict(found.holds, found.verdict, details)
+
+
+def held(fit: OneStep, _: float) -> Verdict:
+    """Say how much of the information each group holds; it is told, and no failure.
+
+    A group that alone determines the distribution cannot be contradicted: a wrong law or forged
+    reports of it would not be noticed.
+    """
+    evidence, information = fit.evidence, fit.information
+    shares = np.array([information.share(one.mechanism) for one in evidence.groups])
+    if not shares.any():
+        return Verdict(None, "the reports tell nothing, of which groups could hold a share")
+    shares = np.clip(shares, 0.0, 1.0)
+    names = names_of(evidence, short=True)
+    order = np.argsort(-shares, kind="stable")
+    text = some([f"{printable(names[place])} holds {shares[place]:.1%}" for place in order])
+    if len(names) == 1:
+        text += "; nothing else would contradict it, were its reports wrong"
+    elif shares[order[0]] >= _ALONE:
+        text += "; hardly anything would contradict the first, were its reports wrong"
+    rows = zip(names, shares.tolist(), strict=True)
+    return Verdict(None, text, {"groups": [{"name": name, "share": one} for name, one in rows]})
+
+
+CHECKS: dict[str, Callable[[OneStep, float], Verdict]] = {
+    "people": people,
+    "identified": identified,
+    "free choice": free_choice,
+    "laws": laws,
+    "information": held,
+}
+"""All that is checked, in this order, by the name of what should hold."""
+
+
+def tested(check: ChoiceCheck | FitCheck) -> Verdict:
+    """Return the verdict of a test."""
+    return Verdict(check.holds, check.verdict, _details(check))
+
+
+def _details(check: ChoiceCheck | FitCheck) -> dict[str, Any]:
+    blamed = check.deviating if isinstance(check, ChoiceCheck) else check.suspects
+    return {
+        "p_value": check.p_value,
+        "groups": [
+            {**_plain(asdict(one)), "p_value": one.p_value, "words": one.words}
+            for one in check.groups
+        ],
+        "blamed": [one.name for one in blamed],
+        "left_out": dict(check.left_out),
+    }
+
+
+def _plain(given: Any) -> Any:
+    """Return what JSON has a word for: lists and numbers in the place of arrays and tuples."""
+    if isinstance(given, dict):
+        return {name: _plain(one) for name, one in given.items()}
+    if isinstance(given, list | tuple):
+        return [_plain(one) for one in given]
+    return given.tolist() if isinstance(given, np.ndarray | np.generic) else given
+
+
+def some(texts: list[str]) -> str:
+    """Return texts in a row, the first of them where they are many."""
+    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return ", ".join(texts[:_NAMED]) + more

@@ -1,0 +1,308 @@
+"""An estimate that lets people choose their mechanism by their value, and tells how they do."""
+
+import math
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from freewill.core.types import FloatArray
+from freewill.errors import EvidenceError, ParameterError, several
+from freewill.numeric.solvers.likelihood import Certificate
+from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
+from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
+from freewill.stats.choice.fit import ChoiceFit, Free, corrected, fit, narrowed
+from freewill.stats.choice.intervals import Together
+from freewill.stats.choice.model import ChoiceModel, beside_constants, projected
+from freewill.stats.estimators.estimate import (
+    Estimate,
+    default_tolerance,
+    positive,
+    whole,
+)
+from freewill.stats.estimators.gibu import gibu
+from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.groups import name_of
+from freewill.stats.intervals import Intervals
+from freewill.stats.work import Work
+
+_MOST_PARAMETERS = 1000
+"""Coefficients of one basis: a matrix of that size is factored at each step."""
+_BENDS = 5
+"""Functions that intervals allow for at least: six splines on a line, a parabola on a grid."""
+_TINY = 1e-300
+"""Least probability of a choice: it has a logarithm."""
+_VAGUE = 3.0
+"""Spread of the logits that intervals allow for at least: odds of 20 to 1 either way."""
+_LOST = 1e-7
+"""Share of the information about a coefficient that is left when theta is unknown, below which
+rounding is all there is."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChoiceAwareEstimate(Estimate):
+    """The most likely theta given a choice law, and that law.
+
+    `choice` has a row for each value and a column for each of `mechanisms`: the probability that
+    people with that value choose it. `basis` is the name of the functions by which the choice was
+    found to depend on the value, "none" where it is free. `fits` are all bases that were tried,
+    free choice first. `log_likelihood` is of what the collector sees, pairs of a mechanism and an
+    output; `gap` bounds what another theta could gain with this choice law, and nothing bounds what
+    another choice law could. `likelihood_ratio` is twice the gain of all people's log-likelihood
+    over free choice. `blind` names what no number of reports would tell of the choice law.
+    """
+
+    choice: FloatArray = field(repr=False)
+    basis: str
+    fits: tuple[ChoiceFit, ...] = field(repr=False)
+    likelihood_ratio: float
+    blind: tuple[str, ...] = ()
+    together: Together | None = field(default=None, repr=False)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the reports gave no reason to doubt that the choice is free of the value."""
+        return self.best.spread == 0
+
+    @property
+    def best(self) -> ChoiceFit:
+        """The fit of the chosen basis, before it was corrected for the border of the simplex."""
+        return next(one for one in self.fits if one.basis == self.basis)
+
+    @property
+    def criterion(self) -> float:
+        """How much better the chosen basis explains the reports than free choice; 0 for that."""
+        return self.best.criterion - self.fits[0].criterion
+
+    def intervals(
+        self,
+        of: Any = None,
+        level: float = 0.95,
+        joint: bool = False,
+        on_step: OnStep | None = None,
+    ) -> Intervals:
+        """Return intervals for functionals of theta, the choice law being unknown as well.
+
+        Wider than `fw.intervals`, which takes the choice to be free. They allow for a choice law
+        of some bends even where a simpler one was found: that reports give no reason to doubt a
+        free choice does not make it sure. The first that are asked for take a solve, of which
+        `on_step` is told; the others and `choice_intervals` are then at hand.
+        """
+        work = Work(on_step)
+        work.expect(1)
+        found = self.made_from.estimate
+        work.solved()
+        return found.intervals(of, level, joint)
+
+    def choice_intervals(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and the upper ends of intervals for `choice`, [value, mechanism]."""
+        _, low, high = self.made_from.estimate.choice(level)
+        return low, high
+
+    @property
+    def made_from(self) -> Together:
+        """The model, and all bends of the choice law that intervals allow for."""
+        if self.together is None:
+            raise EvidenceError(
+                "this estimate has no reports by which one could tell how sure its choice law is: "
+                "it was made by hand. Ask fw.choice_aware(evidence) for one that has."
+            )
+        return self.together
+
+    @property
+    def certificate(self) -> str:
+        """What the gap says, in words."""
+        law = "free choice" if self.is_free else "this choice law"
+        return f"With {law}: {super().certificate[0].lower()}{super().certificate[1:]}"
+
+    @property
+    def advice(self) -> str:
+        """What happened and what to do, where the method did not arrive; empty where it did."""
+        told = super().advice
+        if not self.blind:
+            return told
+        lost = f"What no reports would tell: {'; '.join(self.blind)}."
+        return f"{told} {lost}" if told else lost
+
+
+@one_blas_thread
+def choice_aware(
+    evidence: Evidence,
+    basis: BasisName | None = None,
+    tol: float | None = None,
+    max_steps: int = 100,
+    on_step: OnStep | None = None,
+) -> ChoiceAwareEstimate:
+    """Return the most likely theta where people may choose their mechanism by their value.
+
+    All other estimators assume that they do not. Here c_m(x) = P(choose m | x) is a part of the
+    model: the pair (m, z) is the report, its law c_m(x) a_m(z|x), and given c the most likely theta
+    is the same concave problem as that of `gibu`, with the same certificate. The law is
+
+        c_m(x) = softmax_m (b_m + sum_j f_j(x) b_jm),
+
+    with few functions f_j of the value: a slope, a parabola, splines on lines and grids, one
+    parameter a label where there is no order (`choice_bases`). The coefficients are the most
+    likely ones, shrunk towards free choice as much as the reports ask for; the criterion of
+    `ChoiceFit`, a finer BIC, chooses among the bases, of which the first is none. With more than
+    two mechanisms, all logits may be multiples of one function: some want more protection than
+    others, by the same reason. Last, the efficient score takes out what theta's bias at the border
+    of the simplex did to the coefficients.
+
+    `basis` names one basis instead: "none", "linear", "quadratic", "categories", a number of
+    splines along a line or the longer side of a grid, a pair of them for the two sides, or an
+    array of functions, a row for each value. `on_step` is called with a
+    `Step` after each basis. Cost: some ten solves a basis, .2 s for two mechanisms on 100 values
+    and .5 s for ten. docs/choice-aware.md has the derivation and the errors.
+
+    >>> import numpy as np, freewill as fw
+    >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(0)
+    >>> open_one, shy = fw.KRR(ages, 4.0), fw.Geometric(ages, 0.5)
+    >>> values = rng.integers(20, size=4000)
+    >>> old = rng.random(4000) < np.where(values >= 12, 0.9, 0.1)
+    >>> evidence = fw.collect([(open_one, open_one.obfuscate(values[~old], rng)),
+    ...                        (shy, shy.obfuscate(values[old], rng))])
+    >>> truth = np.bincount(values, minlength=20) / 4000
+    >>> aware, free = fw.choice_aware(evidence), fw.gibu(evidence)
+    >>> fw.emd(aware.theta, truth, ages) < 0.5 * fw.emd(free.theta, truth, ages)
+    True
+    >>> [m.name for m in aware.mechanisms], aware.choice[[2, 17], 0].round(1)
+    (['geometric', 'k-rr'], array([0.1, 0.9]))
+    """
+    started = perf_counter()
+    checked_evidence(evidence, "choice_aware")
+    trace = Trace(on_step)
+    tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
+    model = ChoiceModel(evidence, tolerance, whole("max_steps", max_steps))
+    bases = _bases(evidence, basis)
+    exact = gibu(evidence, tolerance, max_steps)
+    free = _free(model, exact)
+    # A basis that was asked for needs no more than a reason; one of many, that of the criterion.
+    doubt = math.log(evidence.people) / 2 if basis is None else 0.0
+    # Solvers look for what is not finite where it may arise, and end there.
+    with np.errstate(all="ignore"):
+        tried = _tried(model, bases, free, doubt, trace)
+        wide = best = max(tried if basis is None else tried[-1:], key=_criterion)
+        common = narrowed(model, *wide, free, doubt) if basis is None else None
+        if common is not None:
+            tried.append(common)
+            trace.add(len(tried), common[1].gap, common[1].log_likelihood, 1.0)
+            best = max(wide, common, key=_criterion)
+        last = corrected(model, *best)
+        blind = _blind(model, bases, free)
+    fits = tuple(one for _, one in tried)
+    return ChoiceAwareEstimate(
+        theta=exact.theta if not last.spread else last.theta,
+        alphabet=evidence.alphabet,
+        people=evidence.people,
+        mechanisms=evidence.mechanisms,
+        method="choice-aware",
+        status=exact.status if not last.spread else _status(last.gap, tolerance),
+        gap=last.gap,
+        log_likelihood=last.log_likelihood,
+        steps=len(fits),
+        seconds=perf_counter() - started,
+        unresolved=exact.unresolved,
+        trace=trace.gaps,
+        choice=last.choice,
+        basis=last.basis,
+        fits=fits,
+        likelihood_ratio=2 * evidence.people * (last.log_likelihood - fits[0].log_likelihood),
+        blind=blind,
+        together=_together_of(model, bases, *wide),
+        evidence=evidence,
+    )
+
+
+def _tried(
+    model: ChoiceModel, bases: list[Basis], free: Free, doubt: float, trace: Trace
+) -> list[tuple[Basis, ChoiceFit]]:
+    """Fit one basis after the other, each from free choice or from the law before."""
+    tried: list[tuple[Basis, ChoiceFit]] = []
+    near: FloatArray | None = None
+    for basis in bases:
+        found = fit(model, basis, free, near, doubt)
+        if found.spread:
+            near = model.logits(basis, found.coefficients)
+        tried.append((basis, found))
+        # What is left is to narrow and to correct the best: about one basis more.
+        share = len(tried) / (len(bases) + 1)
+        trace.add(len(tried), found.gap, found.log_likelihood, share)
+    return tried
+
+
+def _criterion(one: tuple[Basis, ChoiceFit]) -> float:
+    return one[1].criterion
+
+
+def _bases(evidence: Evidence, given: BasisName | None) -> list[Basis]:
+    """Return free choice and the bases to try beside it."""
+    alphabet, others = evidence.alphabet, len(evidence.groups) - 1
+    bases = ladder(alphabet)
+    if given is not None:
+        wanted = basis_of(given, alphabet)
+        bases = bases[:1] if wanted.size == 0 else [bases[0], wanted]
+    kept = [one for one in bases if one.size * others <= _MOST_PARAMETERS]
+    if len(kept) == len(bases) or (given is None and len(kept) > 1):
+        return kept
+    size, most = bases[1].size, _MOST_PARAMETERS // max(bases[1].size, 1) + 1
+    fewer = f"Keep at most {several(most, 'mechanism')} (evidence.only)" if most > 1 else ""
+    shared = "give basis an array of functions, a row a value, that many values share"
+    advice = [one for one in (fewer, shared if size > 1 else "") if one]
+    raise ParameterError(
+        f"a choice among {several(others + 1, 'mechanism')} that depends on the value by "
+        f"{several(size, 'function')} has {several(size * others, 'coefficient')}: at most "
+        f"{_MOST_PARAMETERS:,} are fitted. {', or '.join(advice).capitalize()}."
+    )
+
+
+def _free(model: ChoiceModel, exact: Estimate) -> Free:
+    """Return the maximum under free choice, which is gibu's, as one of the pairs."""
+    value = exact.log_likelihood + float(model.shares @ np.log(model.shares))
+    certificate = Certificate(value, np.ones(model.size), exact.gap)
+    solution = Solution(exact.theta, certificate, exact.steps, exact.status)
+    return Free(solution, model.place(exact.theta, np.tile(model.shares, (model.size, 1))))
+
+
+def _together_of(
+    model: ChoiceModel, bases: list[Basis], basis: Basis, found: ChoiceFit
+) -> Together:
+    """Return what gives both with their errors, in the basis found or a larger one.
+
+    Reports that a slope explains do not rule out a bend: intervals allow for a few, and for a
+    spread that leaves the say to the reports. They do not take one direction for given, which
+    the reports have chosen, too.
+    """
+    enough = next((one for one in bases if one.size >= _BENDS), bases[-1])
+    larger = max(basis, enough, key=lambda one: one.size)
+    logits = np.log(np.maximum(found.choice, _TINY))
+    coefficients = projected(larger, logits @ model.contrasts)
+    return Together(model, larger, found.theta, coefficients, max(found.spread, _VAGUE))
+
+
+def _status(gap: float, tolerance: float) -> Status:
+    return Status.CERTIFIED if gap <= tolerance else Status.STALLED
+
+
+def _blind(model: ChoiceModel, bases: list[Basis], free: Free) -> tuple[str, ...]:
+    """Say which mechanisms' choice no reports could tell from theta, by the first basis.
+
+    Of what the reports would tell of a coefficient were theta known, some is left when it is not.
+    Where nothing is left, theta can explain all that the choice would.
+    """
+    if len(bases) == 1:
+        return ()
+    basis, count = bases[1], len(model.shares) - 1
+    score = free.place.score(basis)
+    nothing = np.zeros((basis.size + 1, count))
+    both = [beside_constants(one, nothing)[0] for one in (score.curvature, score.known)]
+    lost = []
+    for group, contrast in zip(model.evidence.groups, model.contrasts, strict=True):
+        # To raise one logit is to move along its row of the contrasts.
+        rows = np.kron(np.eye(basis.size), contrast)
+        left, known = (float(np.trace(rows @ one @ rows.T)) for one in both)
+        if not left > _LOST * known:
+            lost.append(f"how the choice of {name_of(group)} depends on the value")
+    return tuple(lost)

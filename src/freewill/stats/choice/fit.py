@@ -1,0 +1,290 @@
+"""The most likely choice law in a basis, shrunk as much as the reports ask for."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from freewill.core.types import FloatArray
+from freewill.numeric.solvers.solution import Solution
+from freewill.stats.choice.bases import Basis
+from freewill.stats.choice.model import ChoiceModel, Place, Score, beside_constants, projected
+
+_MOST_STEPS = 40
+"""Newton steps for one basis: ten are usual."""
+_DONE = 0.02
+"""What a Newton step must promise, in n L, and how far the spread must move, to be worth it."""
+_SLACK = 0.01
+"""What a step may lose, in n L, beside what the gaps leave open."""
+_LEAST_SPREAD, _MOST_SPREAD = 0.01, 10.0
+"""Spreads that differ from none, and from a choice that is all but certain."""
+_LEAST_DAMPING = 0.05
+_TRIES = 12
+_CORRECTIONS = 4
+"""Steps by the efficient score: the first does nearly all."""
+_WIDEST = 3.0
+"""How far a correction may move a logit: it is a small one, or no correction."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChoiceFit:
+    """The choice law that one basis makes most likely, and what it is worth.
+
+    `spread` is the standard deviation of the logits that the coefficients have a priori, chosen by
+    the reports; `parameters` the coefficients beyond free choice, and `df` how many of them the
+    reports decide. With b the coefficients, n S their information and L the log-likelihood of a
+    person,
+
+        criterion = n L - |b|^2 / 2 spread^2 - log det(1 + spread^2 n S) / 2 - [b] log(n) / 2,
+
+    the logarithm of how likely the reports are under this basis, whatever the coefficients
+    (Laplace), less half the logarithm of n for the spread: BIC, but that a coefficient costs what
+    the reports can tell of it, and not always log(n) / 2. Differences count alone.
+    """
+
+    basis: str
+    parameters: int
+    df: float
+    spread: float
+    log_likelihood: float
+    criterion: float
+    gap: float
+    converged: bool
+    choice: FloatArray = field(repr=False)
+    theta: FloatArray = field(repr=False)
+    coefficients: FloatArray = field(repr=False)
+
+
+class Free(NamedTuple):
+    """The maximum under free choice, where all bases begin, and what the reports tell there."""
+
+    solution: Solution
+    place: Place
+
+
+class _Point(NamedTuple):
+    """Coefficients, their choice law, and the most likely theta with it."""
+
+    coefficients: FloatArray
+    choice: FloatArray
+    solution: Solution
+
+    def value(self, people: int, spread: float) -> float:
+        """Return n L minus the penalty."""
+        own = float(np.sum(self.coefficients[1:] ** 2)) / (2 * spread**2)
+        return people * self.solution.certificate.value - own
+
+
+def fit(
+    model: ChoiceModel, basis: Basis, free: Free, near: FloatArray | None, doubt: float = 0.0
+) -> ChoiceFit:
+    """Maximise n L - |b|^2 / 2 spread^2 over the coefficients b, and the criterion over the spread.
+
+    Newton steps with the expected information, damped until they gain. Between them the spread
+    moves to where the criterion is stationary, |b|^2 / df (MacKay, Neural Computation 4 (1992),
+    415-447). The likelihood is not concave in b: the start is free choice or the logits of a basis
+    that was `near`, whichever is the likelier.
+
+    Where the efficient score at free choice promises no more than `doubt`, the choice stays free.
+    What n L gains is no measure of that: at the border of the simplex, theta's bias gains too.
+    """
+    first = _Point(model.free(basis.size), free.place.choice, free.solution)
+    if basis.size == 0:
+        return _told(model, basis, first, 0.0, None, converged=True)
+    score = free.place.score(basis)
+    spread, promised = _first_spread(score)
+    if spread < _LEAST_SPREAD or promised <= doubt:
+        return _told(model, basis, first, 0.0, score, converged=True)
+    here = _likelier(model, basis, first, near, spread)
+    damping, converged = 0.0, False
+    for _ in range(_MOST_STEPS):
+        theta = here.solution.theta
+        score = model.score(basis, theta, here.choice)
+        gradient = model.gradient(basis, theta, here.choice)
+        moved, promised, damping = _step(model, basis, here, spread, gradient, score, damping)
+        stuck = moved is here
+        here = moved
+        wanted = _spread(here.coefficients, score, spread)
+        settled = abs(math.log(max(wanted, _LEAST_SPREAD / 2) / spread)) < _DONE
+        spread = max(wanted, _LEAST_SPREAD)
+        if wanted < _LEAST_SPREAD:
+            return _told(model, basis, first, 0.0, score, converged=True)
+        if stuck or (promised < _DONE and settled):
+            converged = not stuck or promised < _DONE
+            break
+    return _told(model, basis, here, spread, score, converged)
+
+
+def corrected(model: ChoiceModel, basis: Basis, found: ChoiceFit) -> ChoiceFit:
+    """Move a fit to where the efficient score is 0: the border of the simplex then has no say.
+
+    The most likely theta keeps the positive part of the noise of every rare value, and a choice
+    law fitted beside it takes that bias for people. The efficient score (`ChoiceModel.score`) does
+    not. Steps end as soon as they do not shrink. The criterion stays that of the maximum.
+    """
+    last = math.inf
+    for _ in range(_CORRECTIONS if found.spread else 0):
+        score = model.score(basis, found.theta, found.choice)
+        step, promised = _newton(
+            found.coefficients, found.spread, score.slope, score.curvature, 0.0
+        )
+        if not _DONE / 2 < promised < last:
+            break
+        reach = float(np.abs(model.logits(basis, step)).max())
+        moved = found.coefficients + step * min(1.0, _WIDEST / max(reach, 1e-300))
+        there = _at(model, basis, moved, found.theta)
+        certificate = there.solution.certificate
+        if not math.isfinite(certificate.gap):
+            break
+        last = promised
+        found = replace(
+            found,
+            coefficients=moved,
+            choice=there.choice,
+            theta=there.solution.theta,
+            log_likelihood=certificate.value,
+            gap=certificate.gap,
+        )
+    return found
+
+
+def narrowed(
+    model: ChoiceModel, basis: Basis, found: ChoiceFit, free: Free, doubt: float
+) -> tuple[Basis, ChoiceFit] | None:
+    """Fit logits that are all multiples of one function, the one that a fit comes nearest to.
+
+    The function is that of the first left singular vector of the coefficients. To choose it costs
+    log(n) / 2 for each coefficient of it beyond the first that the reports decide. None where
+    there is one function, or one contrast, anyhow.
+    """
+    contrasts = found.coefficients.shape[1]
+    if not found.spread or min(basis.size, contrasts) < 2:
+        return None
+    axes = np.linalg.svd(found.coefficients[1:], full_matrices=False)[0]
+    function = basis.functions @ axes[:, :1]
+    one = Basis(f"{basis.name}, one direction", function / np.sqrt(np.mean(function**2)))
+    common = fit(model, one, free, model.logits(basis, found.coefficients), doubt)
+    chosen = max(1.0, found.df / contrasts - 1)
+    cost = chosen * math.log(model.people) / 2
+    return one, replace(common, criterion=common.criterion - cost)
+
+
+def _newton(
+    coefficients: FloatArray,
+    spread: float,
+    slope: FloatArray,
+    curvature: FloatArray,
+    damping: float,
+) -> tuple[FloatArray, float]:
+    """Return the Newton step of the penalised log-likelihood, and twice what it promises."""
+    precision = np.zeros_like(slope)
+    precision[1:] = spread**-2
+    matrix = curvature + np.diag(precision.ravel())
+    diagonal = np.diag_indices(len(matrix))
+    matrix[diagonal] += damping * matrix[diagonal] + 1e-12 * float(matrix[diagonal].max())
+    right = (slope - precision * coefficients).ravel()
+    step: FloatArray = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+    return step.reshape(slope.shape), float(step @ right)
+
+
+def _step(
+    model: ChoiceModel,
+    basis: Basis,
+    here: _Point,
+    spread: float,
+    gradient: FloatArray,
+    score: Score,
+    damping: float,
+) -> tuple[_Point, float, float]:
+    """Take the first step that does not lose; return where it leads, its promise and its damping.
+
+    If none does, stay.
+    """
+    value = here.value(model.people, spread)
+    promised = 0.0
+    for _ in range(_TRIES):
+        step, promised = _newton(here.coefficients, spread, gradient, score.curvature, damping)
+        there = _at(model, basis, here.coefficients + step, here.solution.theta)
+        open_still = here.solution.certificate.gap + there.solution.certificate.gap
+        if there.value(model.people, spread) > value - _SLACK - model.people * open_still:
+            return there, promised, damping / 4 if damping > _LEAST_DAMPING / 4 else 0.0
+        damping = max(4 * damping, _LEAST_DAMPING)
+    return here, promised, damping
+
+
+def _at(model: ChoiceModel, basis: Basis, coefficients: FloatArray, start: FloatArray) -> _Point:
+    choice = model.choice(basis, coefficients)
+    return _Point(coefficients, choice, model.solve(choice, start))
+
+
+def _likelier(
+    model: ChoiceModel, basis: Basis, first: _Point, near: FloatArray | None, spread: float
+) -> _Point:
+    """Return free choice, or what comes nearest to the logits of another basis."""
+    if near is None:
+        return first
+    other = _at(model, basis, projected(basis, near @ model.contrasts), first.solution.theta)
+    return max(first, other, key=lambda point: point.value(model.people, spread))
+
+
+def _first_spread(score: Score) -> tuple[float, float]:
+    """Return the spread of the largest criterion, and that, by the efficient score at free choice.
+
+    With e and u the eigenvalues of the information of the coefficients, constants projected out,
+    and the score along their axes, the criterion of a parabola is
+    sum(u^2 / (e + 1/s^2)) / 2 - sum(log(1 + s^2 e)) / 2 above that of free choice.
+    """
+    information, slope = beside_constants(score.curvature, score.slope)
+    values, axes = np.linalg.eigh(information)
+    values = np.maximum(values, 0.0)
+    along = (axes.T @ slope) ** 2
+    spreads = np.geomspace(_LEAST_SPREAD / 2, _MOST_SPREAD / 4, 32)
+    scaled = 1 + np.outer(spreads**2, values)
+    gains = (spreads**2 * (along / scaled).sum(axis=1) - np.log(scaled).sum(axis=1)) / 2
+    best = int(np.argmax(gains))
+    return float(spreads[best]), float(gains[best])
+
+
+def _spread(coefficients: FloatArray, score: Score, spread: float) -> float:
+    """Return the spread at which the criterion is stationary, if df stays as it is."""
+    df = _df(coefficients, score, spread)[0]
+    wanted = math.sqrt(float(np.sum(coefficients[1:] ** 2)) / max(df, 1e-9))
+    return min(wanted, _MOST_SPREAD)
+
+
+def _df(coefficients: FloatArray, score: Score, spread: float) -> tuple[float, float]:
+    """Return how many coefficients the reports decide, and log det(1 + spread^2 n S)."""
+    information, _ = beside_constants(score.curvature, coefficients)
+    values = spread**2 * np.maximum(np.linalg.eigvalsh(information), 0.0)
+    return float(np.sum(values / (1 + values))), float(np.sum(np.log1p(values)))
+
+
+def _told(
+    model: ChoiceModel,
+    basis: Basis,
+    point: _Point,
+    spread: float,
+    score: Score | None,
+    converged: bool,
+) -> ChoiceFit:
+    certificate = point.solution.certificate
+    df, criterion = 0.0, model.people * certificate.value
+    if spread and score is not None:
+        df, volume = _df(point.coefficients, score, spread)
+        criterion = point.value(model.people, spread) - volume / 2
+    if basis.size:
+        criterion -= math.log(model.people) / 2
+    return ChoiceFit(
+        basis=basis.name,
+        parameters=basis.size * (model.shares.size - 1),
+        df=df,
+        spread=spread,
+        log_likelihood=certificate.value,
+        criterion=criterion,
+        gap=certificate.gap,
+        converged=converged,
+        choice=point.choice,
+        theta=point.solution.theta,
+        coefficients=point.coefficients,
+    )

@@ -1,0 +1,276 @@
+"""Two bodies of evidence: what differs, by how much, and whether anything does."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from freewill.core.types import FloatArray
+from freewill.domain.alphabets.base import Alphabet
+from freewill.errors import EvidenceError, ParameterError, several, shown
+from freewill.numeric.solvers.solution import OnStep
+from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.stats.bands import band
+from freewill.stats.distance import distance_between, transports_on
+from freewill.stats.equality import equality, solves_of
+from freewill.stats.evidence import Evidence
+from freewill.stats.few import advice_on_few
+from freewill.stats.functionals import (
+    Quantiles,
+    Weights,
+    asked,
+    cdf,
+    checked_level,
+    weights_of,
+)
+from freewill.stats.information import several_people
+from freewill.stats.intervals import intervals_of, reach_of
+from freewill.stats.one_step import OneStep
+from freewill.stats.same_people import Body, refuse_shared
+from freewill.stats.tails import written
+from freewill.stats.work import Work
+
+_DRAWS = 2000
+_TRANSPORT = 10
+"""Solves that an exact transport counts for: where there are any, solves have a matrix."""
+_SIDES = "In the one", "In the other"
+_COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The difference other - one of each functional, their distance, and a test of equality.
+
+    `difference`, `low`, `high` and `standard_error` are arrays, or numbers of one functional.
+    `one` and `other` are what each body says by itself, kept within what it can be. `emd` is the
+    earth mover's distance (total variation where values have no neighbours) between `emd_low` and
+    `emd_high`, in `unit`; nan for more than 1,024 values. `p_value` is of the hypothesis that
+    both come from the same distribution.
+    """
+
+    of: tuple[str, ...]
+    one: FloatArray
+    other: FloatArray
+    difference: FloatArray
+    low: FloatArray
+    high: FloatArray
+    standard_error: FloatArray
+    emd: float
+    emd_low: float
+    emd_high: float
+    p_value: float
+    level: float
+    joint: bool
+    shares: bool
+    """Whether each functional is the share of some values, and no mean, quantile or other sum."""
+    people: tuple[int, int]
+    alphabet: Alphabet = field(repr=False)
+    advice: str = ""
+    """What of either body rests on too few people for its intervals to be believed."""
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    @property
+    def differ(self) -> bool:
+        """Whether equality is rejected: a p-value below 1 - level."""
+        return self.p_value < 1 - self.level
+
+    @property
+    def distance(self) -> str:
+        """What `emd` is called."""
+        return "total variation" if self.alphabet.plane is None else "earth mover's distance"
+
+    @property
+    def unit(self) -> str:
+        """What `emd` is measured in: km, the unit of the values, or shares of the people."""
+        return ("share", "value", "km")[len(self.alphabet.extent)]
+
+    @property
+    def verdict(self) -> str:
+        """What the test says, in words."""
+        said = "they differ" if self.differ else "no difference is shown"
+        return f"{said} ({written(self.p_value)})"
+
+    def __str__(self) -> str:
+        one, other = self.people
+        kind = "all together" if self.joint else "one by one"
+        apart = f"no {self.distance}: {several(self.alphabet.size, 'value')} are too many"
+        if math.isfinite(self.emd):
+            unit = " km" if self.unit == "km" else ""
+            ends = f"({self.emd_low:.4g} to {self.emd_high:.4g})"
+            apart = f"{self.distance} {self.emd:.4g}{unit} {ends}"
+        who = f"the other {several(other, 'person')} less the one {several(one, 'person')}"
+        head = f"{self.level:.0%} intervals, {kind}, of {who}"
+        columns = (np.atleast_1d(column) for column in (self.difference, self.low, self.high))
+        longest = max(map(len, self.of))
+        lines = [
+            f"  {name:<{longest}}  {point:+.4g}  ({low:+.4g} to {high:+.4g})"
+            for name, point, low, high in zip(self.of, *columns, strict=True)
+        ]
+        advice = [self.advice] if self.advice else []
+        return "\n".join([self.verdict, apart, head, *lines, *advice])
+
+
+def compare(
+    one: Evidence,
+    other: Evidence,
+    of: Any = None,
+    level: float = 0.95,
+    joint: bool = False,
+    on_step: OnStep | None = None,
+    equal: bool = False,
+) -> Comparison:
+    """Return how two bodies of evidence over one alphabet differ: days, districts, two groups.
+
+    People of the two must be different ones, their mechanisms need not be the same: evidence that
+    is equal, or that shows to be of the same people (`shared_people`), is refused unless `equal` is
+    True. `of`, `level` and `joint` are as in `intervals`: every value's share, unless told
+    otherwise.
+
+    For h'theta the difference of the two efficient estimates has the variance
+    h'C_1 h / n_1 + h'C_2 h / n_2, and third cumulants add as well, one with the other sign; from
+    these, intervals are made as `intervals` makes them. A quantile's two intervals are put together
+    by the squares of what they reach (with `joint`, by their sum, of bands that hold both). The
+    distance is told in `distance_between`, the test in `equality`. `on_step` is called with a
+    `Step` (number, gap, log_likelihood, share of the work done) after each one to the three maxima,
+    of one, of other and of both together, and after each solve of a functional or of a transport.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> monday = fw.collect([(coin, [0], [600]), (coin, [1], [400])])
+    >>> tuesday = fw.collect([(coin, [0], [540]), (coin, [1], [460])])
+    >>> print(fw.compare(monday, tuesday))
+    they differ (p = 0.0067)
+    total variation 0.128 (0.02497 to 0.2201)
+    95% intervals, one by one, of the other 1,000 people less the one 1,000 people
+      yes  -0.1298  (-0.2236 to -0.03592)
+      no   +0.1298  (+0.03592 to +0.2236)
+    """
+    return compare_of(OneStep(one, None), other, of, level, joint, on_step, equal)
+
+
+@one_blas_thread
+def compare_of(
+    first: OneStep,
+    other: OneStep | Evidence,
+    of: Any = None,
+    level: float = 0.95,
+    joint: bool = False,
+    on_step: OnStep | None = None,
+    equal: bool = False,
+) -> Comparison:
+    """Return how another fit, or other evidence, differs from the first fit, as `fw.compare` does.
+
+    What both have in common with other questions of either fit is not computed again.
+    """
+    second = other if isinstance(other, OneStep) else OneStep(other, None)
+    one, other = first.evidence, second.evidence
+    for name, evidence in (("one", one), ("other", other)):
+        several_people(evidence, f"compare, for {name},")
+    if one.alphabet != other.alphabet:
+        raise EvidenceError(
+            f"evidence over {one.alphabet} cannot be compared with evidence over "
+            f"{other.alphabet}: the alphabets must be the same."
+        )
+    level = checked_level(level)
+    for name, asked_for in (("joint", joint), ("equal", equal)):
+        if not isinstance(asked_for, bool | np.bool_):
+            raise ParameterError(f"{name}={shown(asked_for)}: expected True or False.")
+    wanted, work = asked(of), Work(on_step)
+    if isinstance(wanted, Quantiles):
+        many, shares = (1 + joint) * len(cdf().on(one.alphabet).rows), False
+    else:
+        wanted = weights_of(wanted, one.alphabet)
+        many, shares = len(wanted.rows), bool(np.all((wanted.rows == 0) | (wanted.rows == 1)))
+    if not equal:
+        refuse_shared(Body(one, "one"), Body(other, "other"), "equal=True")
+    rest = solves_of(one.alphabet) + _TRANSPORT * transports_on(one.alphabet)
+    # And the maximum of both together.
+    work.expect(2 * many + rest, first.maxima + second.maxima + 1)
+    for fit in (first, second):
+        fit.solved_by(work)
+    if isinstance(wanted, Quantiles):
+        told = work.part(many), work.part(many)
+        names, columns, few = _of_quantiles(first, second, wanted, level, bool(joint), told)
+    else:
+        names, columns, few = _of_weights(first, second, wanted, level, bool(joint), work)
+    if wanted.single and len(names) == 1:
+        columns = columns[:, 0]
+    emd, nearest, furthest = distance_between(
+        first, second, level, lambda many: work.solved(_TRANSPORT * many)
+    )
+    return Comparison(
+        of=names,
+        **dict(zip(_COLUMNS, columns, strict=True)),
+        emd=emd,
+        emd_low=nearest,
+        emd_high=furthest,
+        p_value=equality(one, other, work),
+        level=level,
+        joint=bool(joint),
+        shares=shares,
+        people=(one.people, other.people),
+        alphabet=one.alphabet,
+        advice=" ".join(f"{who}: {text}" for who, text in zip(_SIDES, few, strict=True) if text),
+    )
+
+
+def _of_weights(
+    one: OneStep, other: OneStep, weights: Weights, level: float, joint: bool, work: Work
+) -> tuple[tuple[str, ...], FloatArray, list[str]]:
+    """Return names, the columns of a comparison as rows, and the advice on each body."""
+    first, second = both = [fit.estimated(weights.rows, work.solved) for fit in (one, other)]
+    errors = np.hypot(first.errors, second.errors)
+    skewness = np.zeros_like(errors)
+    known = np.isfinite(errors) & (errors > 0)
+    ratios = [(some.errors[known] / errors[known]) ** 3 for some in both]
+    skewed = [some.shape.skewness[known] * ratio for some, ratio in zip(both, ratios, strict=True)]
+    skewness[known] = skewed[1] - skewed[0]
+    critical = float(ndtri((1 + level) / 2))
+    if joint and known.any():
+        matrices = [some.rows[known] @ some.influences[known].T / some.people for some in both]
+        critical = band(matrices[0] + matrices[1], skewness[known], level)
+    down, up = reach_of(critical, skewness)
+    most = weights.most - weights.least
+    difference = second.values - first.values
+    low, high = -most, most.copy()
+    finite = np.isfinite(errors)
+    low[finite] = np.clip(difference - down * errors, -most, most)[finite]
+    high[finite] = np.clip(difference + up * errors, -most, most)[finite]
+    own = [np.clip(some.values, weights.least, weights.most) for some in both]
+    few = [advice_on_few(weights.names, some.shape.effective_people, some.people) for some in both]
+    columns = np.stack([*own, np.clip(difference, -most, most), low, high, errors])
+    return weights.names, columns, few
+
+
+def _of_quantiles(
+    one: OneStep,
+    other: OneStep,
+    wanted: Quantiles,
+    level: float,
+    joint: bool,
+    on_steps: tuple[OnStep | None, OnStep | None],
+) -> tuple[tuple[str, ...], FloatArray, list[str]]:
+    """Return names, the columns of a comparison as rows, and the advice on each body.
+
+    One by one, the ends are sqrt(a^2 + b^2) away, a and b what the two intervals reach to the sides
+    in question. All together, both bands hold in `level` of all cases where each does in the root
+    of it, and then no difference is beyond what their ends leave.
+    """
+    each = math.sqrt(level) if joint else level
+
+    first, second = (
+        intervals_of(fit, wanted, each, joint, on_step)
+        for fit, on_step in zip((one, other), on_steps, strict=True)
+    )
+    add = np.add if joint else np.hypot
+    difference = np.atleast_1d(second.point - first.point)
+    low = difference - add(second.point - second.low, first.high - first.point)
+    high = difference + add(second.high - second.point, first.point - first.low)
+    errors = np.atleast_1d(np.hypot(first.standard_error, second.standard_error))
+    own = [np.atleast_1d(some.point) for some in (first, second)]
+    columns = np.stack([*own, difference, low, high, errors])
+    return first.of, columns, [first.advice, second.advice]

@@ -1,0 +1,1 @@
+"""Estimators: one method a file, each `f(evidence, ...) -> Estimate`."""

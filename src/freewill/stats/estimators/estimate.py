@@ -1,0 +1,310 @@
+"""What every estimator returns: theta, how it was found, and how far it is from the optimum."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from numbers import Integral, Real
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.core.types import FloatArray, distribution
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.errors import ParameterError, several, shown
+from freewill.numeric.simplex import normalise
+from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.parts import OperatorPart, Part
+from freewill.numeric.solvers.passes import Passes
+from freewill.numeric.solvers.solution import OnStep, Solution, Status
+from freewill.stats.estimators.identifiability import confounded_values, in_words
+from freewill.stats.evidence import Evidence, refuse_nobody
+from freewill.stats.streams import StreamPart
+
+if TYPE_CHECKING:
+    from freewill.present.readable.shares import Shares
+    from freewill.stats.intervals import Intervals
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate:
+    """A distribution on the alphabet with its certificate.
+
+    `gap` bounds L* - L(theta), the log-likelihood per person that the best theta could gain. It
+    is infinite where theta calls an observed output impossible, and where numbers overflow. `trace`
+    has the gap after each step. `unresolved` counts directions of theta that the mechanisms do not
+    tell apart, however many people report (None: not known), `confounded` the values that these
+    are about. `curvature` is the Hessian of -L at
+    theta where the solver holds it: a later run that starts here need not take it from the reports
+    again. `evidence` is what it was made from, by which `intervals` tell how sure it is.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> estimate = fw.gibu(fw.collect([(coin, [0], [600]), (coin, [1], [400])]))
+    >>> estimate.table(intervals=True).column_names
+    ['value', 'share', 'point', 'low', 'high', 'standard_error']
+    """
+
+    theta: FloatArray
+    alphabet: Alphabet
+    people: int
+    mechanisms: tuple[Mechanism, ...] = field(repr=False)
+    method: str
+    status: Status
+    gap: float
+    log_likelihood: float
+    steps: int
+    seconds: float
+    solver: str = ""
+    unresolved: int | None = None
+    trace: tuple[float, ...] = field(default=(), repr=False)
+    curvature: FloatArray | None = field(default=None, repr=False)
+    evidence: Evidence | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        by = f" by {self.solver}" if self.solver else ""
+        text = (
+            f"{self.method}{by}: {self.status}, gap {self.gap:.2g}, "
+            f"log-likelihood {self.log_likelihood:.9g}, {several(self.steps, 'step')}, "
+            f"{self.seconds:.3g} s"
+        )
+        if self.unresolved:
+            text += f"; not told apart: {several(self.unresolved, 'direction')} of theta"
+            if self.confounded:
+                text += f", among {in_words(self.confounded, self.alphabet)}"
+        return f"{text}. {self.advice}" if self.advice else text
+
+    @cached_property
+    def confounded(self) -> tuple[tuple[int, ...], ...]:
+        """Sets of values (their indices) whose shares the mechanisms do not tell apart.
+
+        Of each set the whole share is known, and nothing of how it is made up. Empty where all
+        directions of theta are resolved, or where it is not known which are.
+
+        >>> import freewill as fw
+        >>> tens = fw.Matrix(fw.Linear(0, 3), [[1, 0], [1, 0], [0, 1], [0, 1]])
+        >>> fw.gibu(fw.collect([(tens, [0, 0, 1])])).confounded
+        ((0, 1), (2, 3))
+        """
+        if not self.unresolved or self.evidence is None:
+            return ()
+        return confounded_values(self.evidence)
+
+    @property
+    def shares(self) -> "Shares":
+        """The share of every value, as `coarser` has those of groups."""
+        found: Shares = _readable().shares_of(self)
+        return found
+
+    def coarser(self, by: Any, rows: int | None = None) -> "Shares":
+        """Return the shares of groups of values: each is the sum of theta over its group.
+
+        `coarser(5)` takes bands of five values on a line, `coarser(4)` districts of 4 x 4 cells on
+        a grid and `coarser(columns, rows)` others. On any alphabet `by` may be sets of values that
+        have none in common, {"young": range(30), ...}, or a list of such sets; values that are in
+        none of them are "the rest". Nothing is estimated anew, and the certificate stays with the
+        estimate: it is about theta.
+
+        >>> import freewill as fw
+        >>> ages = fw.Identity(fw.Linear(0, 9))
+        >>> estimate = fw.inversion(fw.collect([(ages, [2, 3, 3, 7])]))
+        >>> estimate.coarser(5).shares, estimate.coarser({"three": [3]}).names
+        (array([0.75, 0.25]), ('three', 'the rest'))
+        """
+        found: Shares = _readable().coarser_shares(self, by, rows)
+        return found
+
+    def intervals(
+        self,
+        of: Any = None,
+        level: float = 0.95,
+        joint: bool = False,
+        on_step: OnStep | None = None,
+    ) -> "Intervals":
+        """Return `fw.intervals` from the evidence of this estimate, for every value by default.
+
+        They are about the one-step estimate, whatever method this one is of (docs/inference.md).
+        """
+        found: Intervals = _readable().intervals_of(self, of, level, joint, on_step)
+        return found
+
+    def table(
+        self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
+    ) -> Any:
+        """Return a table with one row a value: the value or its coordinates, and its share.
+
+        With `intervals`, True or a level, it has point, low, high and standard_error too. `backend`
+        names the library that it is a table of: pyarrow, pandas, polars (`freewill.core.frames`).
+        """
+        return self.shares.table(intervals, joint, backend)
+
+    def _repr_html_(self) -> str:
+        return self.shares._repr_html_()
+
+    def __copy__(self) -> Self:
+        return replace(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Evidence in files or on a cluster is this process's. What was worked out from counts, the
+        # laws above all, is larger than they are.
+        kept = self.evidence if self.evidence is not None and self.evidence.held else None
+        if kept is not None:
+            kept = Evidence(kept.alphabet, tuple(replace(group) for group in kept.groups))
+        return {**self.__dict__, "evidence": kept}
+
+    @property
+    def certificate(self) -> str:
+        """What the gap says, in words."""
+        if not np.isfinite(self.gap):
+            return "No bound is known on how much likelier another distribution is."
+        total = self.gap * self.people
+        more = f"{100 * np.expm1(total):.2g} %" if total < 0.7 else f"a factor of e^{total:.3g}"
+        return f"No distribution makes these reports likelier by more than {more}."
+
+    @property
+    def advice(self) -> str:
+        """What happened and what to do, where the method did not arrive; empty where it did."""
+        if self.status not in (Status.MAX_STEPS, Status.STALLED):
+            return ""
+        if not np.isfinite(self.gap):
+            return (
+                "No bound is known: theta calls a report next to impossible, or numbers overflowed."
+                " Look for reports that contradict their mechanism, at the largest epsilons first."
+            )
+        total = self.gap * self.people
+        lack = f"The log-likelihood of {several(self.people, 'person')} may lack {total:.2g}"
+        if self.status == Status.MAX_STEPS:
+            return f"{lack}: go on with start=estimate and more than {self.steps} max_steps."
+        return (
+            f"{lack}, and rounding, or more values than there is room for, allowed no more. "
+            f"If that is little beside 1, theta is as good as the best one: tol={self.gap:.1e} "
+            f"accepts it. If a solver was named, name none: others are then tried as well."
+        )
+
+
+def _readable() -> Any:
+    """Return the room that shows estimates. It lies above this one: entered when first asked."""
+    from freewill.present.readable import shares  # noqa: PLC0415
+
+    return shares
+
+
+Start: TypeAlias = Estimate | ArrayLike
+"""Where an iteration begins: any estimate over the alphabet, or a distribution on it. It saves
+steps, and what is found does not depend on it beyond the tolerance."""
+
+
+def theta_of(start: Start, alphabet: Alphabet) -> FloatArray:
+    """Return the distribution that a start stands for, after checking that it fits the alphabet."""
+    if not isinstance(start, Estimate):
+        return distribution(start, alphabet.size, "start")
+    if start.alphabet != alphabet:
+        raise ParameterError(
+            f"start is an estimate over {start.alphabet} and the evidence is over {alphabet}: "
+            f"start from an estimate over the same alphabet, or give no start."
+        )
+    # Negative shares, as those of an inversion, could seem to be certified: no bound holds there.
+    return start.theta if np.all(start.theta >= 0) else normalise(start.theta)
+
+
+def positive(name: str, value: Any) -> float:
+    """Return a tolerance as a float after checking that it is a number > 0 and finite.
+
+    >>> positive("tol", 1e-6)
+    1e-06
+    """
+    try:
+        number = np.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:
+        number = np.inf
+    if not 0 < number < np.inf:
+        raise ParameterError(
+            f"{name}={shown(value)}: must be a number > 0 and finite, such as 1e-6."
+        )
+    return number
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """Return a number of steps after checking that it is an integer and not too small.
+
+    >>> whole("max_steps", np.int64(100))
+    100
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name}={shown(value)}: must be an integer >= {least}.")
+    return int(value)
+
+
+def likelihood_of(evidence: Evidence) -> Likelihood:
+    """Return the likelihood of evidence, all of it in memory."""
+    refuse_nobody(evidence, "an estimate")
+    return Likelihood(evidence.operator, evidence.weights)
+
+
+def passes_of(evidence: Evidence) -> Passes:
+    """Return the passes over evidence: what was counted in memory, the rest where it lies."""
+    refuse_nobody(evidence, "an estimate")
+    everyone = evidence.people
+    counted = [group for group in evidence.groups if group.table is not None]
+    parts: list[Part] = [OperatorPart(group.operator, group.counts / everyone) for group in counted]
+    parts += [StreamPart(source, some, everyone) for source, some in evidence.sources()]
+    return Passes.of(parts, evidence.alphabet.size)
+
+
+def default_tolerance(evidence: Evidence) -> float:
+    """Return 0.01 / n: the likelihood of all n reports together is within 1 % of the best."""
+    return 0.01 / max(evidence.people, 1)
+
+
+def certified_estimate(
+    evidence: Evidence,
+    theta: FloatArray,
+    method: str,
+    status: Status,
+    started: float,
+    steps: int = 0,
+    unresolved: int | None = None,
+    trace: tuple[float, ...] = (),
+) -> Estimate:
+    """Wrap the answer of any method with its likelihood and gap; `started` by `perf_counter`."""
+    seconds = perf_counter() - started
+    passing = any(group.streams for group in evidence.groups)
+    likelihood = passes_of(evidence) if passing else likelihood_of(evidence)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        certificate = likelihood.certify(theta, default_tolerance(evidence))
+    # A vector with negative components is no distribution; no bound holds for it. None is known
+    # where numbers overflow.
+    bounded = np.all(theta >= 0) and np.isfinite(certificate.gap)
+    gap = certificate.gap if bounded else np.inf
+    solution = Solution(theta, certificate._replace(gap=gap), steps, status, trace)
+    return estimate_of(evidence, solution, method, seconds, unresolved=unresolved)
+
+
+def estimate_of(
+    evidence: Evidence,
+    solution: Solution,
+    method: str,
+    seconds: float,
+    solver: str = "",
+    unresolved: int | None = None,
+) -> Estimate:
+    """Say what a solution is a solution of."""
+    theta, certificate, steps, status, trace, hessian = solution
+    return Estimate(
+        theta=theta,
+        alphabet=evidence.alphabet,
+        people=evidence.people,
+        mechanisms=evidence.mechanisms,
+        method=method,
+        status=status,
+        gap=certificate.gap,
+        log_likelihood=certificate.value,
+        steps=steps,
+        seconds=seconds,
+        solver=solver,
+        unresolved=unresolved,
+        trace=trace,
+        curvature=hessian,
+        evidence=evidence,
+    )

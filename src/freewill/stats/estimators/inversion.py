@@ -1,0 +1,92 @@
+"""INV: matrix inversion, for one mechanism."""
+
+from time import perf_counter
+from typing import Literal
+
+import numpy as np
+from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
+
+from freewill.core.types import FloatArray
+from freewill.errors import IdentifiabilityError, LawError, ParameterError, several, shown
+from freewill.numeric.simplex import normalise, project
+from freewill.numeric.solvers.solution import Status
+from freewill.stats.estimators.estimate import Estimate, certified_estimate
+from freewill.stats.estimators.identifiability import SINGULAR, lost_directions
+from freewill.stats.evidence import Evidence, Group, checked_evidence
+
+Post = Literal["project", "normalise", "none"]
+
+
+def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
+    """Solve theta A = q for the only mechanism A of the evidence, then make it a distribution.
+
+    q is the empirical distribution of the outputs (INV; eqs. 6 and 7 with one mechanism). The
+    solution may have negative components: `post` projects onto the simplex ("project"), clips
+    and rescales ("normalise"), or leaves it ("none"). A law with more outputs than values is
+    inverted by least squares. A singular A is refused with the number of directions it loses.
+    For several mechanisms, see `combine_mechanisms` and `combine_results`.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> fw.inversion(fw.collect([(coin, [0, 1], [60, 40])])).theta.round(4)
+    array([0.7164, 0.2836])
+    """
+    started = perf_counter()
+    group = only_group(evidence, "inversion")
+    if group.mechanism.output_space.alphabet is None:
+        raise LawError(
+            f"the reports of {group.mechanism} are {group.mechanism.output_space}, not values of "
+            f"an alphabet, and its law is not inverted: use debias for bits, or gibu."
+        )
+    solved = _invert(group)
+    return certified_estimate(
+        evidence, make_distribution(solved, post), "inversion", Status.DIRECT, started
+    )
+
+
+def only_group(evidence: Evidence, method: str) -> Group:
+    """Return the group of the only mechanism, or say how to bring several together."""
+    if len(checked_evidence(evidence, method).groups) != 1:
+        raise ParameterError(
+            f"{method} takes one mechanism and the evidence has {len(evidence.groups)}. Use "
+            f"combine_results(evidence, {method}) or combine_mechanisms(evidence, {method})."
+        )
+    return evidence.groups[0]
+
+
+def make_distribution(solved: FloatArray, post: Post) -> FloatArray:
+    """Apply the post-processing of that name."""
+    if not (isinstance(post, str) and post in ("project", "normalise", "none")):
+        raise ParameterError(f"post={shown(post)}: expected project, normalise or none.")
+    if post == "none":
+        return solved
+    return project(solved) if post == "project" else normalise(solved)
+
+
+def _invert(group: Group) -> FloatArray:
+    mechanism = group.mechanism
+    shares = np.zeros(len(mechanism.outputs()))
+    shares[group.outputs] = group.counts / group.people
+    solved = mechanism.inverse(shares)
+    if solved is not None:
+        return solved
+    law = mechanism.law()
+    if law.shape[0] != law.shape[1]:
+        _refuse_singular(law, str(mechanism))
+        return np.asarray(np.linalg.lstsq(law.T, shares)[0])
+    factors, pivots, zero_pivot = dgetrf(law.T)
+    reciprocal_condition, _ = dgecon(factors, np.abs(law).sum(axis=1).max())
+    # The exact count of lost directions costs an SVD: only where the cheap test is alarmed.
+    if zero_pivot or reciprocal_condition < SINGULAR:
+        _refuse_singular(law, str(mechanism))
+    return np.asarray(dgetrs(factors, pivots, shares[:, None])[0]).ravel()
+
+
+def _refuse_singular(law: FloatArray, name: str) -> None:
+    lost = lost_directions(law)
+    if lost:
+        raise IdentifiabilityError(
+            f"the law of {name} cannot be inverted: its outputs hold no trace of {lost:,} of "
+            f"{several(len(law), 'direction')} of theta. Use gibu, which uses each mechanism's own "
+            f"law."
+        )

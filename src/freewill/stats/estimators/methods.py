@@ -1,0 +1,142 @@
+"""The paper's methods by name: an estimator, how it is brought to many mechanisms, its options."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from freewill.errors import ParameterError, shown
+from freewill.numeric.solvers.solution import OnStep
+from freewill.stats.estimators.combine import combine_mechanisms, combine_results
+from freewill.stats.estimators.debias import debias
+from freewill.stats.estimators.em import em
+from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.estimators.gibu import gibu
+from freewill.stats.estimators.ibu import ibu
+from freewill.stats.estimators.inversion import inversion
+from freewill.stats.evidence import Evidence
+
+Way = Literal["", "M", "R"]
+
+
+class Entry(NamedTuple):
+    """An estimator: the paper's name, the options it takes, whether it asks for one mechanism."""
+
+    paper: str
+    estimate: Callable[..., Estimate]
+    options: tuple[str, ...]
+    takes_one: bool = True
+    tells: bool = False
+    """Whether `on_step` is told how far the work has come."""
+
+
+_COMBINE = {"M": combine_mechanisms, "R": combine_results}
+_NAME = re.compile(r"\[?([a-z]+)\]?(?:-?([mr]))?")
+_POSTS = {"project": "projected", "normalise": "normalised", "none": "raw"}
+
+
+@dataclass(frozen=True)
+class Method:
+    """An estimator, how it is brought to many mechanisms, and its options where not the usual.
+
+    `way` is "M" for combining mechanisms, "R" for combining results, and empty where the estimator
+    looks at the evidence as it is. An option that the estimator does not take is an error.
+
+    >>> Method("inversion", "M", post="project").label
+    '[INV]M, projected'
+    """
+
+    table: ClassVar[Mapping[str, Entry]] = {
+        "gibu": Entry("GIBU", gibu, ("tol", "max_steps"), takes_one=False, tells=True),
+        "em": Entry("EM", em, ("delta", "max_steps"), takes_one=False, tells=True),
+        "inversion": Entry("INV", inversion, ("post",)),
+        "ibu": Entry("IBU", ibu, ("tol", "delta", "max_steps"), tells=True),
+        "debias": Entry("RAP", debias, ("post",)),
+    }
+    """The estimators by name; whoever knows more of them has a table of their own."""
+
+    estimator: str
+    way: Way = ""
+    post: str | None = None
+    tol: float | None = None
+    delta: float | None = None
+    max_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        entry = self.table.get(self.estimator)
+        if entry is None or (self.way and not (entry.takes_one and self.way in _COMBINE)):
+            whole = [name for name, other in self.table.items() if not other.takes_one]
+            single = [name for name, other in self.table.items() if other.takes_one]
+            raise ParameterError(
+                f"method {self.estimator}{self.way and '-'}{self.way.lower()}: expected "
+                f"{_listed([*whole, *single], 'or')}; or one of the last three over many "
+                f"mechanisms, such as inversion-m for [INV]M (the average mechanism) and "
+                f"inversion-r for [INV]R (the average of the results)."
+            )
+        for name in self.options:
+            if name not in entry.options:
+                takers = [key for key, other in self.table.items() if name in other.options]
+                raise ParameterError(
+                    f"{name} says nothing to {self.estimator}: it is for {_listed(takers, 'and')}."
+                )
+
+    @classmethod
+    def parse(cls, text: str, **options: Any) -> Self:
+        """Read a method's name as people type it, or as the paper prints it.
+
+        >>> Method.parse("[INV]M") == Method.parse("inversion-m") == Method("inversion", "M")
+        True
+        """
+        if not isinstance(text, str):
+            raise ParameterError(f"method={shown(text)}: expected the name of one, as 'gibu'.")
+        plain = text.lower().replace("_", "-")
+        found = _NAME.fullmatch(plain)
+        if plain in cls.table or found is None:
+            return cls(plain if plain in cls.table else text, **options)
+        way: Any = (found[2] or "").upper()
+        by_paper = {entry.paper.lower(): name for name, entry in cls.table.items()}
+        return cls(by_paper.get(found[1], found[1]), way, **options)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that were given."""
+        named = ("post", "tol", "delta", "max_steps")
+        return {name: value for name in named if (value := getattr(self, name)) is not None}
+
+    @property
+    def name(self) -> str:
+        """A name for tables and files: inv-m-project, em-1e-06."""
+        stop = "" if self.delta is None else f"{self.delta:.0e}"
+        paper = self.table[self.estimator].paper
+        return "-".join(word for word in (paper, self.way, self.post, stop) if word).lower()
+
+    @property
+    def label(self) -> str:
+        """The paper's name, and what was done afterwards."""
+        paper = self.table[self.estimator].paper
+        head = f"[{paper}]{self.way}" if self.way else paper
+        if self.delta is not None:
+            return f"{head}, delta {self.delta:.0e}"
+        return f"{head}, {_POSTS[self.post]}" if self.post else head
+
+    def run(self, evidence: Evidence, on_step: OnStep | None = None) -> Estimate:
+        """Estimate; what no option says is the estimator's own choice.
+
+        A method that iterates tells `on_step` after each step, of each result that is combined.
+        """
+        entry = self.table[self.estimator]
+        watched = {"on_step": on_step} if entry.tells else {}
+        if self.way:
+            return _COMBINE[self.way](evidence, entry.estimate, **self.options, **watched)
+        if entry.takes_one and len(evidence.groups) > 1:
+            raise ParameterError(
+                f"{self.estimator} takes one mechanism and the evidence has "
+                f"{len(evidence.groups)}. Use the method {self.estimator}-m or {self.estimator}-r, "
+                f"keep one mechanism only, or take gibu, which uses them all."
+            )
+        return entry.estimate(evidence, **self.options, **watched)
+
+
+def _listed(names: list[str], last: str) -> str:
+    """Return names in a row: a, b or c."""
+    return f" {last} ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

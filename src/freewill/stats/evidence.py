@@ -1,0 +1,400 @@
+"""Evidence: which outputs were observed of each mechanism, and how often."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.core.types import BoolArray, FloatArray, IntArray, Reports
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.outputs.counts import checked_counts, checked_people, people_in
+from freewill.errors import EvidenceError, FreewillError, closest, noun, printable, several, shown
+from freewill.numeric.operators.base import Operator, Structure
+from freewill.numeric.operators.stack import StackOperator
+from freewill.stats.provenance import Parts, picked, united
+from freewill.stats.streams import Block, Held, Source, Stream, Summary, joined, together, unchanged
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The reports of all people who chose one mechanism.
+
+    Outputs that repeat are counted: `table` holds the distinct ones, in a fixed order, and their
+    counts. Others stay as they came, in one or more `streams`. `name` is the mechanism's name in
+    the survey, where it came from one.
+    """
+
+    mechanism: Mechanism
+    table: tuple[Reports, IntArray] | None
+    streams: tuple[Stream, ...] = ()
+    name: str = ""
+
+    @cached_property
+    def people(self) -> int:
+        """How many people chose this mechanism, n^A."""
+        if self.table is not None:
+            return people_in(self.table[1])
+        return sum(stream.people for stream in self.streams)
+
+    @property
+    def rows(self) -> int:
+        """How many distinct outputs there are; where outputs do not repeat, how many reports."""
+        if self.table is not None:
+            return len(self.table[1])
+        return sum(stream.rows for stream in self.streams)
+
+    @property
+    def held(self) -> bool:
+        """Whether the reports lie in memory."""
+        return all(stream.source.held for stream in self.streams)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What one look at the reports gives."""
+        if self.table is not None:
+            return Summary.of(Block(self.mechanism.id, *self.table), self.mechanism)
+        return reduce(add, (stream.summary for stream in self.streams))
+
+    @cached_property
+    def _rows(self) -> tuple[Reports, IntArray]:
+        """All reports in memory, wherever they lie."""
+        if self.table is not None:
+            return self.table
+        own = self.mechanism.id
+        blocks = [b for s in self.streams for b in s.source.blocks() if b.mechanism == own]
+        block = together(blocks)
+        return block.outputs, block.numbers
+
+    @property
+    def outputs(self) -> Reports:
+        """The outputs; distinct ones, if they repeat."""
+        return self._rows[0]
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each output was reported."""
+        return self._rows[1]
+
+    @cached_property
+    def operator(self) -> Operator:
+        """The law of the observed outputs."""
+        return self.mechanism.operator(self.outputs)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What the law is made of, told without bringing reports into memory."""
+        if self.table is not None:
+            return self.operator.structure
+        return self.mechanism.operator(self.mechanism.output_space.empty()).structure
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Group) or self.mechanism != other.mechanism:
+            return False
+        if self.table is None or other.table is None:
+            return self.summary.seen == other.summary.seen
+        return all(map(np.array_equal, self.table, other.table))
+
+    def __hash__(self) -> int:
+        return hash((self.mechanism.id, self.people))
+
+    def __str__(self) -> str:
+        who = noun(self.people, "person")  # as long as people
+        what = noun(self.rows, "report" if self.table is None else "distinct output")
+        name = f"{printable(self.name)}: " if self.name else ""
+        return f"{self.people:>12,} {who}  {self.rows:>10,} {what:<16}  {name}{self.mechanism}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Groups of reports over one alphabet, in an order that does not depend on how they came.
+
+    `+` merges: counts of equal outputs of equal mechanisms add up, so that merging in any order
+    gives the same evidence.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> monday, tuesday = fw.collect([(coin, [0, 0, 1])]), fw.collect([(coin, [1])])
+    >>> (monday + tuesday).groups[0].counts
+    array([2, 2])
+    """
+
+    alphabet: Alphabet
+    groups: tuple[Group, ...]
+    parts: Parts = field(default=frozenset(), compare=False, repr=False)
+    """Digests of what it was put together from (`freewill.stats.provenance`)."""
+
+    @property
+    def people(self) -> int:
+        """How many people reported, n."""
+        return sum(group.people for group in self.groups)
+
+    @property
+    def held(self) -> bool:
+        """Whether all reports lie in memory; others are read anew for each pass of a solver."""
+        return all(group.held for group in self.groups)
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that people chose."""
+        return tuple(group.mechanism for group in self.groups)
+
+    @cached_property
+    def operator(self) -> StackOperator:
+        """The law of everything observed."""
+        return StackOperator([group.operator for group in self.groups])
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Share of people behind each observed output, in the operator's order; sums to 1."""
+        counts = np.concatenate([group.counts for group in self.groups])
+        return np.asarray(counts / self.people)
+
+    def __add__(self, other: "Evidence") -> "Evidence":
+        return merge([self, other])
+
+    def only(self, *names: str) -> "Evidence":
+        """Keep the mechanisms of these names in the survey, ids or kinds ("k-rr").
+
+        >>> import freewill as fw
+        >>> line = fw.Linear(0, 9)
+        >>> both = fw.collect([(fw.KRR(line, 1.0), [3]), (fw.Geometric(line, 0.5), [2])])
+        >>> both.only("k-rr").people
+        1
+        """
+        for name in names:
+            if not isinstance(name, str):
+                raise EvidenceError(f"only({shown(name)}): expected names in the survey, as texts.")
+        known = [{one.name, one.mechanism.id, one.mechanism.name} for one in self.groups]
+        missing = [name for name in names if not any(name in some for some in known)]
+        if missing or not names:
+            there = sorted({group.name or group.mechanism.name for group in self.groups})
+            raise EvidenceError(
+                f"no mechanism {', '.join(map(repr, missing))} in the evidence, which has "
+                f"{', '.join(there) or 'none'}: expected names in the survey, ids or kinds."
+                f"{closest(missing[0] if missing else '', there)}"
+            )
+        kept = [group for group, some in zip(self.groups, known, strict=True) if some & {*names}]
+        return Evidence(self.alphabet, tuple(kept), picked(self, kept))
+
+    def sources(self) -> list[tuple[Source, dict[str, Stream]]]:
+        """Return sources of reports that do not repeat, with their streams; merged twice, twice."""
+        found: dict[tuple[int, int], tuple[Source, dict[str, Stream]]] = {}
+        for group in self.groups:
+            times: dict[int, int] = {}
+            for stream in group.streams:
+                which = id(stream.source)
+                times[which] = times.get(which, 0) + 1
+                place = found.setdefault((which, times[which]), (stream.source, {}))
+                place[1][group.mechanism.id] = stream
+        return list(found.values())
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield everything observed: what was counted, then what was not, as it comes."""
+        for group in self.groups:
+            if group.table is not None:
+                yield Block(group.mechanism.id, *group.table)
+        for source, streams in self.sources():
+            yield from unchanged(source, streams)
+
+    def close(self) -> None:
+        """Let go of what an engine keeps of the reports between passes."""
+        for group in self.groups:
+            for stream in group.streams:
+                stream.source.close()
+
+    def __enter__(self) -> "Evidence":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        many = several(len(self.groups), "mechanism")
+        head = f"{several(self.people, 'person')}, {many}, alphabet {self.alphabet}"
+        return "\n".join([head, *(f"  {group}" for group in self.groups)])
+
+
+def collect(parts: Iterable[Sequence[Any]]) -> Evidence:
+    """Count reports: [(mechanism, reports), ...] or [(mechanism, outputs, counts), ...].
+
+    Every report is checked: one that its mechanism cannot produce is an error that names both.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 9)
+    >>> print(fw.collect([(fw.KRR(line, 1.0), [3, 3, 4]), (fw.Geometric(line, 0.5), [2])]))
+    4 people, 2 mechanisms, alphabet 0..9
+                 1 person           1 distinct output   geometric(0..9, epsilon=0.5)
+                 3 people           2 distinct outputs  k-rr(0..9, epsilon=1)
+    """
+    listed = [_checked_part(part) for part in _listed(parts, "parts", "pairs (mechanism, reports)")]
+    if not listed:
+        raise EvidenceError("nothing to collect: expected pairs of a mechanism and its reports.")
+    alphabet = listed[0][0].alphabet
+    by_id: dict[str, list[tuple[Any, ...]]] = {}
+    for mechanism, *reports in listed:
+        if mechanism.alphabet != alphabet:
+            raise EvidenceError(
+                f"{mechanism} is over another alphabet than {listed[0][0]}: "
+                f"one collection has one alphabet."
+            )
+        by_id.setdefault(mechanism.id, []).append((mechanism, *reports))
+    groups = []
+    for same in by_id.values():
+        mechanism = same[0][0]
+        checked = [_checked_reports(*part) for part in same]
+        groups.append(grouped(mechanism, checked))
+        refuse_impossible(groups[-1])
+    return assemble(alphabet, groups)
+
+
+def merge(several: Iterable[Evidence]) -> Evidence:
+    """Add the evidence of days or regions together, in one go: linear in what there is.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> merge(fw.collect([(coin, [0, 1])]) for day in range(7)).people
+    14
+    """
+    all_of_them = _listed(several, "several", "a list of evidence")
+    if not all_of_them:
+        raise EvidenceError("nothing to merge: expected evidence.")
+    for one in all_of_them:
+        checked_evidence(one, "merge")
+    alphabet = all_of_them[0].alphabet
+    by_id: dict[str, list[Group]] = {}
+    for evidence in all_of_them:
+        if evidence.alphabet != alphabet:
+            raise EvidenceError(
+                f"evidence over {alphabet} cannot be merged with evidence over "
+                f"{evidence.alphabet}: the alphabets must be the same."
+            )
+        for group in evidence.groups:
+            by_id.setdefault(group.mechanism.id, []).append(group)
+    return assemble(alphabet, [_joined(same) for same in by_id.values()], united(all_of_them))
+
+
+def checked_evidence(evidence: Any, what: str) -> Evidence:
+    """Return evidence after checking that it is."""
+    if not isinstance(evidence, Evidence):
+        raise EvidenceError(
+            f"{what} takes evidence, and not {type(evidence).__name__}: fw.collect makes it from "
+            f"reports in memory, fw.read_reports from files."
+        )
+    return evidence
+
+
+def refuse_nobody(evidence: Any, what: str) -> None:
+    """Refuse evidence of nobody, of which no answer and no file is made."""
+    if not checked_evidence(evidence, what).people:
+        raise EvidenceError(
+            f"the evidence has no people: {what} needs one at least. Are these the right survey "
+            f"and the right reports?"
+        )
+
+
+def _listed(given: Any, name: str, wanted: str) -> list[Any]:
+    try:
+        return list(given)
+    except (TypeError, RecursionError):
+        raise EvidenceError(f"{name}={shown(given)}: expected {wanted}.") from None
+
+
+def _checked_part(part: Any) -> tuple[Any, ...]:
+    """Return a part of `collect` after checking that it is a mechanism and what belongs to it."""
+    given = tuple(part) if isinstance(part, tuple | list) else ()
+    if len(given) not in (2, 3) or not is_mechanism(given[0]):
+        raise EvidenceError(
+            f"{shown(part)}: expected (mechanism, reports) or (mechanism, outputs, counts)."
+        )
+    return given
+
+
+def assemble(alphabet: Alphabet, groups: Iterable[Group], parts: Parts = frozenset()) -> Evidence:
+    """Return evidence of checked groups, one a mechanism, in a fixed order; empty ones are gone."""
+    some = [group for group in groups if group.people]
+    checked_people(sum(group.people for group in some), "the evidence")
+    some.sort(key=lambda group: (group.mechanism.name, str(group.mechanism), group.mechanism.id))
+    return Evidence(alphabet, tuple(some), parts)
+
+
+def possible(group: Group) -> BoolArray:
+    """Say which outputs of a group some value can lead to."""
+    return np.asarray(group.operator.forward(np.ones(group.mechanism.alphabet.size)) > 0)
+
+
+def _joined(same: list[Group]) -> Group:
+    """Return the groups of one mechanism as one."""
+    if len(same) == 1:
+        return same[0]
+    name = min((group.name for group in same if group.name), default="")
+    if same[0].table is None:
+        streams = [stream for group in same for stream in group.streams]
+        return replace(same[0], streams=joined(streams), name=name)
+    tables = [group.table for group in same if group.table is not None]
+    return grouped(same[0].mechanism, tables, name)
+
+
+def grouped(
+    mechanism: Mechanism, parts: Sequence[tuple[Reports, IntArray | None]], name: str = ""
+) -> Group:
+    """Count checked reports where they repeat, and keep them as they are where they do not."""
+    if mechanism.output_space.repeats:
+        counter = mechanism.output_space.counter()
+        for outputs, counts in parts:
+            counter.add(outputs, counts)
+        return Group(mechanism, counter.result(), name=name)
+    streams = [_held(mechanism, *part) for part in parts]
+    return Group(mechanism, None, joined(streams), name)
+
+
+def _held(mechanism: Mechanism, outputs: Reports, counts: IntArray | None) -> Stream:
+    if counts is not None and not counts.all():
+        outputs, counts = outputs[counts > 0], counts[counts > 0]
+    block = Block(mechanism.id, outputs, counts)
+    return Stream(Held((block,)), mechanism, block.people, len(outputs))
+
+
+def _checked_reports(
+    mechanism: Mechanism, reports: Any, counts: ArrayLike | None = None
+) -> tuple[Reports, IntArray | None]:
+    space = mechanism.output_space
+    try:
+        outputs = np.asarray(reports)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise EvidenceError(
+            f"reports {shown(reports)} of {mechanism}: expected an array, as obfuscate gives it."
+        ) from None
+    if outputs.size == 0 and outputs.ndim == 1:
+        outputs = space.empty()
+    try:
+        outputs = space.checked(outputs, mechanism.name)
+    except FreewillError as error:
+        raise EvidenceError(f"a report that {mechanism} cannot produce: {error}") from None
+    if counts is None:
+        return outputs, None
+    numbers = checked_counts(counts, str(mechanism))
+    if numbers.shape != (len(outputs),):
+        raise EvidenceError(
+            f"{several(len(outputs), 'output')} of {mechanism} with counts of shape "
+            f"{numbers.shape}: expected one count an output."
+        )
+    return outputs, numbers
+
+
+def refuse_impossible(group: Group) -> None:
+    """Refuse outputs that no value can lead to."""
+    if group.table is None:
+        return
+    outputs, counts = group.table
+    known = possible(group)
+    if not known.all():
+        where = int(np.argmin(known))
+        raise EvidenceError(
+            f"output {outputs[where].tolist()} of {group.mechanism} was reported "
+            f"{several(counts[where], 'time')}, but has probability 0 whatever the true value is."
+        )

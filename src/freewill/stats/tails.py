@@ -1,0 +1,84 @@
+"""Tails: the chance that a weighted sum of squares exceeds a value, and how it is written."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import chdtrc, ndtr
+
+from freewill.core.types import FloatArray
+
+_NEGLIGIBLE = 1e-9
+"""Weights, as shares of the largest, that change nothing."""
+_LEAST, _MOST = 1e-300, 0.99
+"""Between which p-values are combined."""
+_NEAR = 1e-3
+"""Distance to the mean, in standard deviations, within which the formula is 0 / 0."""
+
+
+def weighted_chi_square_tail(value: float, weights: FloatArray) -> float:
+    """Return P(sum_j w_j Z_j^2 > value) for independent standard normal Z.
+
+    By the saddlepoint formula of Lugannani and Rice: with K(t) = -1/2 sum log(1 - 2 t w_j), the t
+    with K'(t) = value, r = sign(t) sqrt(2 (t value - K(t))) and v = t sqrt(K''(t)), it is
+    Phi(-r - log(v / r) / r), good to some percent of itself however small it is.
+
+    >>> round(weighted_chi_square_tail(3.84, np.array([1.0])), 3)
+    0.05
+    >>> round(weighted_chi_square_tail(7.0, np.array([2.0, 1.0, 0.5])), 4)
+    0.1174
+    """
+    heavy = weights[weights > _NEGLIGIBLE * weights.max(initial=0.0)]
+    if not heavy.size or not value > 0:
+        return 1.0
+    largest = float(heavy.max())
+    heavy, value = heavy / largest, value / largest
+    if heavy.min() == 1:
+        return float(chdtrc(heavy.size, value))
+    mean, spread = float(heavy.sum()), math.sqrt(2 * float(heavy @ heavy))
+    if abs(value - mean) < _NEAR * spread:
+        # Straight across the point where the formula cannot be evaluated.
+        return (_tail(mean - _NEAR * spread, heavy) + _tail(mean + _NEAR * spread, heavy)) / 2
+    return _tail(value, heavy)
+
+
+def _tail(value: float, weights: FloatArray) -> float:
+    def slope(point: float) -> float:
+        return float(np.sum(weights / (1 - 2 * point * weights))) - value
+
+    # K' rises from 0 at minus infinity to infinity at 1/2.
+    low, high = -weights.size / value, 0.5 * (1 - 1 / (2 + 2 * value))
+    while slope(high) < 0:
+        high = (high + 0.5) / 2
+    from scipy.optimize import brentq  # noqa: PLC0415
+
+    point = float(brentq(slope, low, high, xtol=1e-15, rtol=1e-14))
+    kept = 1 - 2 * point * weights
+    root = math.copysign(math.sqrt(max(2 * point * value + float(np.log(kept).sum()), 0.0)), point)
+    curve = point * math.sqrt(2 * float(np.sum(np.square(weights / kept))))
+    return float(ndtr(-root - math.log(curve / root) / root))
+
+
+def combined(p_values: Sequence[float]) -> float:
+    """Return the p-value of several tests of one hypothesis, however they depend on each other.
+
+    If p is uniform, cot(pi p) is a Cauchy number, and so is the mean of several, exactly where they
+    are independent and in the tail whatever they are (Liu and Xie, 2020):
+
+        p = P(Cauchy > mean_i cot(pi p_i)).
+
+    >>> round(combined([0.03, 0.03]), 4), round(combined([0.001, 0.6]), 4)
+    (0.03, 0.002)
+    """
+    # A p-value of 1 would outweigh all others.
+    found = [1 / math.tan(math.pi * min(max(p, _LEAST), _MOST)) for p in p_values]
+    return math.atan2(1.0, math.fsum(found) / len(found)) / math.pi
+
+
+def written(p_value: float) -> str:
+    """Return a p-value as people write it.
+
+    >>> written(0.41234), written(0.0003), written(1e-9), written(1.0)
+    ('p = 0.41', 'p = 0.0003', 'p < 0.0001', 'p = 1')
+    """
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"

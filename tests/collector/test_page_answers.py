@@ -1,0 +1,386 @@
+"""The page for people, in a real Chromium: from a value to a receipt, and never a second draw."""
+
+import json
+import re
+from itertools import pairwise
+
+import pytest
+
+from freewill.collector.surveys import survey_id
+from pages_cases import (
+    FOREIGN,
+    SAME,
+    STORED,
+    SURVEYS,
+    browsing,
+    evidence_of_bodies,
+    needs_pages,
+    person,
+    serving,
+)
+
+pytestmark = needs_pages
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("served"), surveys={**SURVEYS, **SAME}) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsing() as found:
+        yield found
+
+
+VALUES = {"line": "41 years", "steps": "1950", "search": "Town 12 of Genève"}
+VALUES |= {"map": "37.", "plane": "10."}
+VALUES |= dict.fromkeys(["list", "never", "signs", "shokri"], "zebra")
+OPEN_TEXTS = """() => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let text = "";
+  while (walk.nextNode()) {
+    const { parentElement: around } = walk.currentNode;
+    if (!around.closest("[translate=no], figure")) text += walk.currentNode.data;
+  }
+  return text;
+}"""
+"""What a program that translates pages would send elsewhere, of what the page says by itself."""
+HONEST = {
+    "list": "hides nothing: the report is your true answer",
+    "never": "can give away for sure",
+    "signs": "can give away for sure",
+}
+"""What is said beside a report; of laws without a bound, no more than is true."""
+
+
+def test_what_is_shown_is_what_is_sent_and_counts_once(browser, served):
+    with person(browser, served) as one:
+        for name, survey in SURVEYS.items():
+            one.page.goto(served.page(name))
+            one.next("Next: choose a protection")  # nothing is chosen to begin with
+            alert = one.page.get_by_role("alert").filter(has_text="Nothing is chosen yet")
+            assert alert.count() == 1
+            one.choose(name)
+            one.heading("How shall it be protected?")
+            assert one.page.evaluate(OPEN_TEXTS).count(VALUES[name]) == 0
+            one.next("Draw my noisy report")
+            one.page.get_by_text("No protection is chosen yet").wait_for()
+            assert one.page.locator("input:checked").count() == 0
+            menu = one.page.locator(".option .choice label").all_inner_texts()
+            assert menu == list(survey.mechanisms), "in the order of the survey"
+            place = len(survey.mechanisms) - 1
+            sent = list(one.sent)
+            row = json.loads(body := one.draw(place))
+            assert list(row) == ["mechanism", "value", "report_id"]
+            assert row["mechanism"] == list(survey.mechanisms)[place]
+            check_words(name, row, one.page)
+            assert one.sent == sent, "nothing is sent before it is asked for"
+            one.receive()
+            assert one.sent == [*sent, body]
+            assert one.shown() == body
+            told = one.page.locator("dl").inner_text()
+            assert row["report_id"] in told
+            assert survey_id(survey) in told
+            assert served.evidence(name) == evidence_of_bodies(survey, [body])
+        one.check()
+
+
+def check_words(name, row, page):
+    """The report in words is the report, and what is said beside it is true."""
+    says = page.locator(".says").inner_text()
+    assert HONEST.get(name, "cannot be sure") in page.locator("#place").inner_text()
+    if name == "line":
+        assert says in (f"{row['value']} years", "1 year")
+    elif name == "map":
+        ones = int.from_bytes(bytes.fromhex(row["value"]), "little").bit_count()
+        assert says == f"yes to {ones} of 384 places:"
+        bits = int.from_bytes(bytes.fromhex(row["value"]), "little")
+        cells = {(place % 24, 15 - place // 24) for place in range(384) if bits >> place & 1}
+        corners = re.findall(
+            r"M(\d+) (\d+)h1v1h-1z", page.locator(".plane .mark").get_attribute("d")
+        )
+        assert {(int(x), int(y)) for x, y in corners} == cells
+    elif name == "signs":
+        assert says == f"sign {row['value']}, one of 2"
+    else:
+        assert says == (row["value"] or "(blank)")
+
+
+def test_a_question_is_answered_once_whatever_is_chosen_in_whatever_tab(browser, served):
+    with person(browser, served, "line") as one:
+        other = one.page.context.new_page()
+        other.goto(served.page("line"))
+        before = served.people("line")
+        one.choose("line")
+        body = one.draw()
+        one.page.reload()
+        one.page.get_by_text("perhaps it was not received").wait_for()
+        assert one.shown() == body
+        # The other tab has followed, though it stood at the first step.
+        other.get_by_text("perhaps it was not received").wait_for()
+        assert other.locator("pre code").first.inner_text() == body
+        other.get_by_role("button", name="Send").click()
+        other.get_by_role("heading", name="Received").wait_for()
+        one.heading("You have answered this question")
+        one.page.reload()
+        one.heading("You have answered this question")
+        assert one.shown() == body
+        assert "form" not in one.page.locator("#place").inner_html()
+        one.next("Send the same report again")
+        one.page.get_by_text("had this report already").wait_for()
+        assert one.sent == [body]
+        assert served.people("line") == before + 1
+        # A receipt that is lost, or damaged, is asked for again.
+        for text in (None, "{", '{"body":"other","answer":{}}'):
+            one.page.evaluate(
+                """([key, text]) => text === null ? localStorage.removeItem(key)
+                    : localStorage.setItem(key, text)""",
+                [f"freewill receipt {survey_id(SURVEYS['line'])}", text],
+            )
+            one.page.reload()
+            one.page.get_by_text("perhaps it was not received").wait_for()
+            one.receive()
+        assert set(one.sent) == {body}
+        assert served.people("line") == before + 1
+        one.check()
+
+
+RACE = """async ([id, value, choice]) => {
+  const { Way } = await import(new URL("../web/answer-way.js", location.href));
+  const { Survey } = await import(new URL("../device/survey.js", location.href));
+  const told = await (await fetch(`../v1/surveys/${id}`)).json();
+  const way = new Way(Survey.parse(told.survey), id);
+  const drawn = await Promise.all(value.map(async (one) => (await way.draw(one, choice)).fresh));
+  return [way.body, drawn];
+}"""
+
+
+def test_tabs_that_draw_at_once_draw_once(browser, served):
+    own = survey_id(SURVEYS["line"])
+    with person(browser, served, "line") as one:
+        pages = [one.page, *(one.page.context.new_page() for _ in range(2))]
+        for page in pages[1:]:
+            page.goto(served.page("line"))
+        # Started in all tabs before any is waited for.
+        for place, page in enumerate(pages):
+            values = [place, place + 10, place + 20, place + 30]
+            script = f"(given) => {{ window.raced = ({RACE})(given); }}"
+            page.evaluate(script, [own, values, ["careful", "relaxed"][place % 2]])
+        found = [page.evaluate("() => window.raced") for page in pages]
+        assert len({body for body, _ in found}) == 1
+        assert sum(fresh for _, drawn in found for fresh in drawn) == 1
+        one.check()
+
+
+def test_the_true_value_leaves_nothing_behind(browser, served):
+    """Under a law that never tells the truth, nothing that is asked, sent or kept has it."""
+    root, own = f"http://127.0.0.1:{served.port}", survey_id(SURVEYS["never"])
+    with person(browser, served, "never") as one:
+        one.choose("never")
+        body = one.draw()
+        assert "zebra" not in one.page.locator("#place").inner_html()
+        one.receive()
+        kept = one.page.evaluate(STORED)
+        assert "zebra" not in kept
+        assert json.loads(body)["report_id"] in kept
+        one.page.reload()
+        one.heading("You have answered this question")
+        assert "zebra" not in one.page.content()
+        expected = {("GET", f"/surveys/{own}"), ("GET", f"/v1/surveys/{own}")}
+        posts = []
+        for method, url, sent in one.requests:
+            assert url.startswith(root)
+            path = url.removeprefix(root)
+            if method == "POST":
+                posts.append((path, sent))
+            elif not path.startswith(("/web/", "/device/")):
+                expected.discard((method, path))
+                assert (method, path) in {("GET", f"/surveys/{own}"), ("GET", f"/v1/surveys/{own}")}
+            assert "?" not in url
+            assert "zebra" not in url + (sent or "")
+        assert not expected
+        assert posts == [(f"/v1/surveys/{own}/reports", body)]
+        one.check()
+
+
+def test_who_cannot_be_protected_is_told_and_nothing_is_drawn(browser, served):
+    """Without a generator, a store, locks or scripts: a reason, and no form."""
+    wounds = {
+        "generator of random numbers": "Object.defineProperty(globalThis, 'crypto', {value: {}})",
+        "keep anything": "Object.defineProperty(window, 'localStorage', {get() { throw new "
+        "DOMException('no', 'SecurityError'); }})",
+        "keep anything (": "indexedDB.open = () => { throw new DOMException('', 'NoError'); }",
+        "too old": "Object.defineProperty(navigator, 'locks', {value: undefined})",
+    }
+    for told, wound in wounds.items():
+        with person(browser, served) as one:
+            one.page.add_init_script(wound)
+            one.page.goto(served.page("line"))
+            one.heading("This page cannot protect your answer here")
+            assert told in one.page.locator("#place").inner_text()
+            assert "Nothing was drawn" in one.page.locator("#place").inner_text()
+            assert one.page.locator("form").count() == 0
+            one.check()
+    with person(browser, served, "line", host=FOREIGN) as one:
+        one.heading("This page cannot protect your answer here")
+        assert "https://" in one.page.locator("#place").inner_text()
+        one.check()
+    with person(browser, served) as one:
+        one.page.route("**/web/answer-page.js", lambda route: route.abort())
+        one.page.goto(served.page("line"))
+        one.page.get_by_text("your browser is too old for this page").wait_for()
+        one.check("Failed to load resource")
+    with person(browser, served, "line", java_script_enabled=False) as one:
+        assert "JavaScript, which is switched off" in one.page.locator("noscript").inner_text()
+
+
+def test_a_memory_that_is_damaged_stops_everything(browser, served):
+    with person(browser, served, "line") as one:
+        one.page.evaluate("localStorage.setItem('freewill memory', 'freewill memory 1 x')")
+        one.page.reload()
+        one.heading("This did not work")
+        told = one.page.locator("#place").inner_text()
+        assert "Bring back a copy of the memory" in told
+        assert one.page.locator("form").count() == 0
+        one.check()
+
+
+SPOIL = """() => new Promise((resolve) => {
+  localStorage.clear();
+  indexedDB.open("freewill").onsuccess = ({ target }) => {
+    const transaction = target.result.transaction("drawn", "readwrite");
+    const copy = { epsilon: "1", mechanism: "m", report_id: "7", value: "7", words: "w" };
+    transaction.objectStore("drawn").put(copy, "id our-town/age/2026");
+    transaction.oncomplete = () => resolve(target.result.close());
+  };
+})"""
+
+
+def test_a_memory_that_was_lost_is_put_back_from_the_disk(browser, served):
+    """As when a browser is killed before it has written its localStorage."""
+    with person(browser, served, "line") as one:
+        one.choose("line")
+        body = one.draw()
+        one.page.route("**/reports", lambda route: route.abort())
+        one.next("Send")
+        one.page.get_by_text("Trying again in 1 s (try 2 of 8)").wait_for()
+        one.page.evaluate("localStorage.clear()")
+        one.page.reload()
+        one.page.get_by_text("perhaps it was not received").wait_for()
+        assert one.shown() == body
+        # A copy that is damaged is no fresh start either.
+        one.page.evaluate(SPOIL)
+        one.page.reload()
+        one.page.get_by_text("the copy of a report that was sent").wait_for()
+        assert one.page.locator("form").count() == 0
+        one.check("Failed to load resource")
+
+
+def test_another_survey_of_the_same_question_gets_the_same_report(browser, served):
+    with person(browser, served, "first") as one:
+        one.choose("first")
+        first = json.loads(one.draw())
+        one.receive()
+        one.page.goto(served.page("more"))
+        one.page.get_by_text("perhaps it was not received").wait_for()
+        assert json.loads(one.shown()) == {**first, "mechanism": "other name"}
+        one.receive()
+        assert served.people("more") == 1
+        one.page.goto(served.page("less"))
+        one.heading("This did not work")
+        assert "not on offer here" in one.page.locator("#place").inner_text()
+        # A closed survey: no form for who comes late, and an answer for who came in time.
+        served.close("first")
+        one.page.goto(served.page("first"))
+        one.heading("You have answered this question")
+        receipt = f"freewill receipt {survey_id(SAME['first'])}"
+        one.page.evaluate("(key) => localStorage.removeItem(key)", receipt)
+        one.page.reload()
+        one.page.get_by_text("If your report arrived in time").wait_for()
+        one.receive()
+        one.check()
+        with person(browser, served, "first") as late:
+            late.heading("This survey is closed")
+            assert late.page.locator("form").count() == 0
+            late.check()
+        with person(browser, served) as lost:
+            lost.page.goto(served.page("line")[:-1] + "x")
+            lost.heading("This did not work")
+            assert "is not collected here" in lost.page.locator("#place").inner_text()
+            lost.check("404")
+
+
+ANSWERS = [
+    (409, "another report under this number"),
+    (410, "closed"),
+    (413, "too long"),
+    (422, "cannot read"),
+    (507, "no room"),
+    (418, "status 418"),
+]
+
+
+def answering(status, told):
+    return lambda route: route.fulfill(status=status, json=told)
+
+
+def test_refusals_are_told_in_words_and_the_report_stays(browser, served):
+    with person(browser, served, "line") as one:
+        one.choose("line")
+        body = one.draw()
+        for status, words in ANSWERS:
+            told = {"error": f"<b>fault {status}</b>", "what to do": "Do this."}
+            one.page.route("**/reports", answering(status, told))
+            one.page.locator(".row button").click()
+            card = one.page.locator(".sending .error")
+            card.filter(has_text=f"<b>fault {status}</b>").wait_for()
+            assert words in card.inner_text()
+            assert "Do this." in card.inner_text()
+            one.page.unroute("**/reports")
+        assert set(one.sent) == {body}
+        one.check("Failed to load resource")
+
+
+PATIENT = """async (body) => {
+  const { send } = await import(new URL("../web/answer-sending.js", location.href));
+  const told = [];
+  const tell = (words) => told.push([performance.now(), words]);
+  const patience = { tries: 7, limit: 300, pause: 10 };
+  return [await send("../v1/surveys/x/reports", body, tell, patience), told];
+}"""
+
+
+def test_sending_goes_on_until_there_is_an_answer(browser, served):
+    """No connection, no answer in time, busy, a page to log in: each is waited out."""
+    turns = [
+        lambda route: route.abort(),
+        lambda route: route.fulfill(status=503, headers={"retry-after": "1"}, json={}),
+        lambda route: route.fulfill(status=502, body="<html>"),
+        lambda route: None,  # held for longer than the limit
+        lambda route: route.fulfill(status=200, body="<html>Log in</html>"),
+        lambda route: route.fulfill(status=200, json={"stored": 0, "known": 1}),
+    ]
+    with person(browser, served, "line") as one:
+
+        def turn(route):
+            turns.pop(0)(route)
+
+        one.page.route("**/reports", turn)
+        outcome, told = one.page.evaluate(PATIENT, "the body")
+        assert outcome == {"answer": {"stored": 0, "known": 1}}
+        waits = [words for _, words in told if "Trying again" in words]
+        assert len(waits) == 5
+        assert "busy" in waits[1]
+        assert "log in" in waits[4]
+        lasted = [after - before for (before, _), (after, _) in pairwise(told)][::2]
+        assert lasted[1] > 990, "as long as Retry-After says"
+        assert all(wait >= 9 * 2**turn for turn, wait in enumerate(lasted))
+        assert one.sent == ["the body"] * 6
+        one.page.unroute("**/reports")
+        one.page.route("**/reports", lambda route: route.abort())
+        outcome, told = one.page.evaluate(PATIENT, "the body")
+        assert "open this page again" in outcome["failed"]
+        assert len([words for _, words in told if "Trying again" in words]) == 6
+        one.check("Failed to load resource")

@@ -1,0 +1,200 @@
+"""Mutated bodies: each is answered as a naive reader of the same bytes would, and none by a 5xx."""
+
+import importlib.util
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from freewill.collector.surveys import survey_id
+from freewill.domain.survey import Survey
+from service_cases import SHY, SURVEY, needs_serve, new_id, people, served
+
+pytestmark = needs_serve
+BODIES = 2000 * int(os.environ.get("FREEWILL_FUZZ", "1"))
+"""How many bodies are tried: `FREEWILL_FUZZ=50` makes it 100,000."""
+HOSTILE = [
+    None, True, False, 0, -1, 99, 100, 2**31, 2**63, -(2**63) - 1, 10**40, 0.5, 7.0, 1e999, "",
+    "0", "00", "007", "99", "100", "5.0", "-0", "+1", "1e1", "٣", "value:", "value:7", "value:100",
+    "value:1e1", "yes", "no", "won't say", "value:yes", "f" * 26, "0" * 26, "0" * 24 + "0f",
+    "0" * 24 + "1f", "0" * 32, "\u0000", "\ud800", "😀", "x" * 300, [], [7], {}, {"a": 7},
+]  # fmt: skip
+
+
+def mutated(draw, valid):
+    """Return the bytes of a body that may be wrong, in any way."""
+    content = json.loads(json.dumps(valid))
+    batch = content if isinstance(content, list) else [content]
+    for _ in range(draw.choice([0, 0, 1, 1, 2])):
+        one = draw.choice(batch)
+        what = draw.randrange(5)
+        if not isinstance(one, dict) or not one:
+            continue
+        if what == 0:
+            names = ["mechanism", "report", "value", "report_id", "x"]
+            one[draw.choice(names)] = draw.choice(HOSTILE)
+        elif what == 4 and "report" in one:
+            # As a device's row; a label or digits are a value here, an index may be another one.
+            one["value"] = draw.choice([str(one.pop("report")), *HOSTILE])
+        elif what == 1:
+            one["report"] = draw.choice(HOSTILE)
+        elif what == 2:
+            one.pop(draw.choice(list(one)))
+        else:
+            batch.append(draw.choice([one, draw.choice(HOSTILE)]))
+    kind = draw.choice(["application/json", "application/x-ndjson"])
+    if kind == "application/json":
+        body = json.dumps(content, ensure_ascii=draw.random() < 0.5)
+    else:
+        body = "\n".join(json.dumps(one, ensure_ascii=True) for one in batch)
+    return damaged(draw, bytearray(body.encode("utf-8", "surrogatepass"))), kind
+
+
+def damaged(draw, raw):
+    """Change, take out, put in or cut off a few bytes."""
+    for _ in range(draw.choice([0, 0, 0, 1, 1, 3])):
+        at, what = draw.randrange(len(raw) + 1), draw.randrange(4)
+        if what == 0:
+            raw[at : at + 1] = bytes([draw.randrange(256)])
+        elif what == 1:
+            del raw[at : at + draw.randrange(20)]
+        elif what == 2:
+            raw[at:at] = draw.choice([b'"', b"{", b"}", b",", b"\n", b" ", b"0", b"\\u0000", b"[]"])
+        else:
+            del raw[at:]
+    return bytes(raw)
+
+
+def is_right(body, kind, survey):
+    """Say whether bytes are reports of a survey, in the words of docs/reports.md."""
+    try:
+        text = body.decode()
+        lines = text.split("\n") if kind.endswith("ndjson") else [text]
+        parsed = [
+            json.loads(line, parse_constant=_none) for line in lines if line.strip(" \t\r\v\f")
+        ]
+    except (ValueError, RecursionError):
+        return False
+    if not kind.endswith("ndjson"):
+        parsed = parsed[0] if parsed and isinstance(parsed[0], list) else parsed
+    return bool(parsed) and all(_is_report(one, survey) for one in parsed)
+
+
+def _none(constant):
+    raise ValueError(constant)
+
+
+def _is_report(one, survey):
+    if not isinstance(one, dict):
+        return False
+    if set(one) == {"mechanism", "value", "report_id"} and isinstance(one["value"], str):
+        one = {"report": f"value:{one['value']}", **one}
+        del one["value"]
+    if set(one) != {"mechanism", "report", "report_id"}:
+        return False
+    name, report, own = one["mechanism"], one["report"], one["report_id"]
+    if not (isinstance(own, str) and re.fullmatch("[0-9a-fA-F]{32}", own)):
+        return False
+    ids = {m.id: m for m in survey.mechanisms.values()}
+    mechanism = {**ids, **survey.mechanisms}.get(name) if isinstance(name, str) else None
+    if mechanism is None or isinstance(report, bool) or not isinstance(report, int | str):
+        return False
+    if mechanism.name == "rappor":
+        return _is_bits(report, survey.alphabet.size)
+    return _is_symbol(report, survey.alphabet)
+
+
+def _is_bits(report, size):
+    if not isinstance(report, str):
+        return False
+    digits = report.removeprefix("value:")
+    if not re.fullmatch(f"[0-9a-fA-F]{{{2 * -(-size // 8)}}}", digits):
+        return False
+    return int.from_bytes(bytes.fromhex(digits), "little") < 1 << size
+
+
+def _is_symbol(report, alphabet):
+    if isinstance(report, int):
+        return 0 <= report < alphabet.size
+    labels = list(alphabet.labels)
+    if report.startswith("value:"):
+        value = report.removeprefix("value:")
+        if labels:
+            return value in labels
+        value = value.strip(" \t")  # of numbers alone
+        number = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value)
+        return bool(number) and float(value) in range(alphabet.size)
+    if re.fullmatch(r"(0|[1-9][0-9]{0,17})(\.0{1,20})?", report):
+        return int(report.split(".")[0]) < alphabet.size
+    return report in labels
+
+
+@pytest.mark.parametrize("survey", [SURVEY, Survey(SHY.alphabet, {
+    name: SHY.mechanisms[name] for name in ("coin", "narrow")})])  # fmt: skip
+def test_mutated_bodies_are_answered_as_a_naive_reader_would(tmp_path, survey):
+    draw, rng = random.Random(7), np.random.default_rng(7)
+
+    async def work(client):
+        rows = people(survey, 600, rng)
+        stored, right, wrong = 0, 0, 0
+        for number in range(BODIES // 2):
+            valid = draw.choice(rows) if draw.random() < 0.6 else draw.sample(rows, 3)
+            if draw.random() < 0.7:
+                fresh = valid if isinstance(valid, list) else [valid]
+                fresh = [{**one, "report_id": new_id()} for one in fresh]
+                valid = fresh if isinstance(valid, list) else fresh[0]
+            body, kind = mutated(draw, valid)
+            answer = await client.post(body, kind=kind)
+            fine = is_right(body, kind, survey)
+            if answer.status == 200:
+                stored += answer.json["stored"]
+            assert answer.status in ((200, 409) if fine else (400, 422)), (number, kind, body)
+            right, wrong = right + fine, wrong + (not fine)
+        assert min(right, wrong) > BODIES // 20  # both were tried
+        evidence = client.made.store.evidence(client.survey)  # in which every row is checked again
+        assert evidence.people == stored
+        assert client.survey == survey_id(survey)
+
+    served(work, tmp_path / "store.db", survey)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("schemathesis") is None, reason="schemathesis is not installed"
+)
+def test_schemathesis_finds_no_server_error(tmp_path):
+    SURVEY.save(tmp_path / "survey.json")
+    command = [sys.executable, "-m", "freewill", "serve", str(tmp_path / "survey.json")]
+    command += ["--port", "0", "--store", str(tmp_path / "store.db")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            root = process.stdout.readline().split(": ", 1)[1].split("/surveys")[0]
+            token = process.stdout.readline().split()[-1]
+            checks = "not_a_server_error,status_code_conformance,content_type_conformance,"
+            checks += "response_schema_conformance"
+            done = subprocess.run(
+                [
+                    *(sys.executable, "-m", "schemathesis.cli", "run", f"{root}/v1/openapi.json"),
+                    *("--checks", checks, "--max-examples", "25", "--seed", "1"),
+                    *(
+                        "--exclude-path-regex",
+                        "close$",
+                        "--header",
+                        f"Authorization: Bearer {token}",
+                    ),
+                ],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=600,
+                cwd=tmp_path,  # where it leaves its notes
+            )
+        finally:
+            process.send_signal(signal.SIGTERM)
+    assert done.returncode == 0, done.stdout[-4000:]

@@ -1,0 +1,181 @@
+"""The ids that a store knows: wherever they lie, whoever wrote them, and whatever was undone."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freewill.collector.ids import Ids
+from freewill.collector.marks import Marks, from_bytes, marks_from
+from freewill.collector.refusals import StoreError
+from freewill.collector.sieve import Sieve
+from freewill.collector.sqlite import Sqlite
+from freewill.collector.store import Store
+from service_cases import small_places, stored_ids
+
+ENDS = (-(2**63), 2**63 - 1, -1, 0, 1, 2**62, -(2**62))
+KEYS = st.one_of(
+    st.sampled_from(ENDS),
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-4, 4).map(lambda n: n << 60),
+)
+GROUPS = st.lists(
+    st.tuples(st.integers(0, 1), st.dictionaries(KEYS, st.integers(0, 2**32 - 1), max_size=9)),
+    max_size=12,
+)
+
+
+def add_and_undo(made, ids, group):
+    """Add ids in a transaction that fails."""
+    with made.writing():
+        ids.look()
+        ids.add(group)
+        raise sqlite3.OperationalError("undone")
+
+
+def database(folder):
+    """Return a new database with the facts that a store has."""
+    made = Sqlite(folder / "store.db")
+    Store(made)
+    return made
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(groups=GROUPS)
+@small_places()
+def test_ids_are_known_as_a_naive_dictionary_knows_them(tmp_path_factory, groups):
+    """Two processes take turns; each knows what the other wrote."""
+    made = database(tmp_path_factory.mktemp("ids"))
+    both, kept = (Ids(made), Ids(made)), {}
+    for who, group in groups:
+        ids = both[who]
+        with made.writing():
+            ids.look()
+            asked = np.array([*group, *ENDS], dtype=np.int64)
+            expected = {key: kept[key] for key in asked.tolist() if key in kept}
+            assert ids.known(asked) == expected
+            new = {key: mark for key, mark in group.items() if key not in kept}
+            if ids.add_all(marks_from(group)):
+                assert new == group
+            else:
+                assert new != group
+                ids.add(marks_from(new))
+            kept |= new
+        with made.snapshot() as view:
+            assert sorted(stored_ids(view)) == sorted(kept.items())
+    with made.writing():
+        both[0].look()
+        both[0].settle()
+        both[1].look()
+        assert both[1].known(np.array([*kept, *ENDS], dtype=np.int64)) == kept
+    with made.snapshot() as view:
+        assert not list(view.rows("SELECT * FROM reports UNION ALL SELECT * FROM runs"))
+        for bucket, content in view.rows("SELECT bucket, content FROM settled"):
+            keys = from_bytes(bytes(content)).keys
+            shift = 64 - max(1, (len(kept) // 2).bit_length())
+            assert (keys >> shift << shift == bucket).all()
+            assert (np.diff(keys.astype(object)) > 0).all()
+    made.close()
+
+
+@settings(max_examples=40)
+@given(
+    groups=st.lists(st.sets(st.integers(-(2**63), 2**63 - 1), max_size=9), max_size=10),
+    undone=st.sets(st.integers(0, 9)),
+)
+@small_places()
+def test_what_was_undone_is_forgotten(tmp_path_factory, groups, undone):
+    made = database(tmp_path_factory.mktemp("ids"))
+    ids, kept = Ids(made), {}
+    for number, group in enumerate(groups):
+        new = {key: number for key in group if key not in kept}
+        try:
+            with made.writing():
+                ids.look()
+                assert ids.add_all(marks_from(new))
+                if number in undone:
+                    raise sqlite3.OperationalError("undone")
+        except StoreError:
+            continue
+        kept |= new
+        with made.writing():
+            ids.look()
+            asked = np.array(list(set().union(*groups)), dtype=np.int64)
+            assert ids.known(asked) == kept
+    made.close()
+
+
+@small_places()
+def test_buckets_of_as_many_others_are_not_taken_for_those_that_were_undone(tmp_path):
+    """One process settles and fails; another one settles as many ids, but others."""
+    made = database(tmp_path)
+    one, other = Ids(made), Ids(made)
+    keys = np.random.default_rng(2).integers(-(2**63), 2**63, (2, 14))
+    ours, theirs = (dict.fromkeys(some, 7) for some in keys.tolist())
+    with pytest.raises(StoreError, match="undone"):
+        add_and_undo(made, one, marks_from(ours))
+    with made.writing():
+        other.look()
+        assert other.add_all(marks_from(theirs))
+    with made.writing():
+        one.look()
+        assert not one.add_all(marks_from(theirs))
+        assert one.known(np.array([*ours, *theirs])) == theirs
+    with made.snapshot() as view:
+        assert len(list(view.rows("SELECT bucket FROM settled"))) > 1
+    made.close()
+
+
+@small_places()
+def test_an_id_twice_in_a_group_is_not_all_new(tmp_path):
+    made = database(tmp_path)
+    ids = Ids(made)
+    for keys in ([5, 5], [1, 2, 3, 4, 5, 5, 6]):
+        with made.writing():
+            ids.look()
+            marks = np.arange(len(keys), dtype=np.uint32)
+            assert not ids.add_all(Marks(np.array(keys), marks))
+            assert ids.known(np.array(keys)) == {}
+    made.close()
+
+
+@pytest.mark.slow
+def test_many_ids_at_their_real_sizes_pass_through_all_places(tmp_path):
+    rng = np.random.default_rng(0)
+    made = database(tmp_path)
+    ids, keys = Ids(made), rng.integers(-(2**63), 2**63, 1_000_000)
+    marks = rng.integers(2**32, size=len(keys), dtype=np.uint32)
+    everyone = Marks(keys, marks)
+    sizes = [1, 100, 900] * 30 + [5_000, 50_000, 200_000]
+    start = 0
+    for size in [*sizes, *sizes]:
+        with made.writing():
+            ids.look()
+            assert ids.add_all(everyone[start : start + size])
+            # One that came before, anywhere: nothing of the group is kept.
+            again = np.append(np.arange(start + size, start + 2 * size), rng.integers(start + size))
+            assert not ids.add_all(everyone[again])
+        start += size
+    with made.snapshot() as view:
+        assert sorted(stored_ids(view)) == sorted(everyone[:start].pairs())
+        ((settled, largest),) = view.rows("SELECT count(*), max(length(content)) FROM settled")
+        assert settled >= 2**18 / 1024
+        assert largest < 12 * 1400  # 1,024 at most on average, and 11 standard deviations
+    made.close()
+
+
+def test_a_sieve_lets_nothing_fall_that_was_put_in_and_little_else_pass():
+    rng = np.random.default_rng(1)
+    sieve, keys = Sieve(), rng.integers(-(2**63), 2**63, 2_000_000)
+    sieve.add(keys[:500_000])
+    sieve.add(keys[500_000:1_000_000])
+    assert sieve.passed(keys[:1_000_000]).all()
+    passed = int(sieve.passed(keys[1_000_000:]).sum())
+    share = (1 - np.exp(-1e6 / 2**25)) ** 2
+    assert abs(passed - 1e6 * share) < 5 * np.sqrt(1e6 * share)
+    sieve.clear()
+    assert not sieve.passed(keys).any()
+    assert sieve.passed(np.empty(0, dtype=np.int64)).shape == (0,)

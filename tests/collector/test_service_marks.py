@@ -1,0 +1,69 @@
+"""What a store knows ids and surveys by."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import freewill as fw
+from freewill.collector.marks import marks_of
+from freewill.collector.sqlite import Sqlite
+from freewill.collector.store import Store, Stored, Upload
+from freewill.collector.surveys import canonical, survey_id, to_bytes
+from freewill.domain.survey import Survey
+from service_cases import LINE
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(Sqlite(tmp_path / "store.db"))
+    yield made
+    made.close()
+
+
+def test_an_id_counts_once_in_each_survey(store):
+    """A device sends the same report to a survey whose wording was mended, with the same id."""
+    offered, output, own = {"k": fw.KRR(LINE, 1.0)}, to_bytes(np.array([7]))[0], bytes(range(16))
+    surveys = [Survey(LINE, offered, question=text) for text in ("How old are yu?", "How old?")]
+    for survey in surveys:
+        (number,) = store.add(survey).values()
+        for stored in (1, 0):
+            upload = Upload(survey_id(survey), [(number, output, own)])
+            assert store.write([upload], "2026-01-01") == [Stored(stored, 1 - stored)]
+    assert [store.evidence(survey_id(survey)).people for survey in surveys] == [1, 1]
+
+
+def test_ids_that_count_are_kept_in_no_order():
+    """A key hides the order of ids that are not random, as a naive client may send them."""
+    rows = [(1, b"", n.to_bytes(16, "big")) for n in range(2000)]
+    keys = marks_of({1: bytes(48)}, rows).keys
+    order = np.argsort(np.argsort(keys))
+    assert abs(np.corrcoef(order, np.arange(2000))[0, 1]) < 0.1  # 4.5 standard errors
+
+
+@given(
+    one=st.tuples(st.integers(0, 9), st.integers(0, 2**32 - 1)),
+    other=st.tuples(st.integers(0, 9), st.integers(0, 2**32 - 1)),
+    own=st.binary(min_size=16, max_size=16),
+)
+def test_marks_differ_where_outputs_of_a_mechanism_do(one, other, own):
+    rows = [(m, o.to_bytes(8, "little"), own) for m, o in (one, other)]
+    found = marks_of(dict.fromkeys(range(10), bytes(48)), rows)
+    marks = list(found.pairs())
+    assert marks[0][0] == marks[1][0]
+    if one[0] == other[0] or one[1] == other[1]:
+        assert (marks[0] == marks[1]) == (one == other)
+
+
+def test_another_law_is_another_survey():
+    """Of the many optimal laws of Shokri's, reports follow the one that was served."""
+    few = fw.Linear(0, 5)
+    laws = [fw.Shokri(few, 1.0, selection=way).matrix for way in ("max-entropy", "centre")]
+    surveys = [Survey(few, {"s": fw.Shokri(few, 1.0).with_law(law)}) for law in laws]
+    assert surveys[0].spec() == surveys[1].spec()
+    assert survey_id(surveys[0]) != survey_id(surveys[1])
+    again = Survey.from_spec(json.loads(canonical(surveys[1])))
+    assert survey_id(again) == survey_id(surveys[1])
+    assert np.array_equal(again.mechanisms["s"].matrix, laws[1])

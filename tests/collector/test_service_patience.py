@@ -1,0 +1,83 @@
+"""Slow clients on real sockets: who never ends a head is hung up on, and nobody else."""
+
+import asyncio
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from service_cases import needs_serve, received
+
+pytestmark = needs_serve
+
+SECONDS = 0.6
+WHOLE = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+async def app(scope, receive, send):
+    """Answer at once, or to /slow after a while."""
+    if scope["path"] == "/slow":
+        await asyncio.sleep(3 * SECONDS + 2)
+    head = [(b"content-length", b"2")]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+@contextmanager
+def served(http):
+    """Serve in a thread, by one of the two libraries that uvicorn may use."""
+    import uvicorn  # noqa: PLC0415
+
+    from freewill.collector.patience import Server  # noqa: PLC0415
+
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
+        config = uvicorn.Config(app, http=http, lifespan="off", log_level="error", ws="none")
+        server = Server(config, SECONDS)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            yield listener.getsockname()
+        finally:
+            server.should_exit = True
+            thread.join(20)
+
+
+def connected(stack, address):
+    return stack.enter_context(socket.create_connection(address, timeout=10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("http", ["httptools", "h11"])
+def test_heads_that_never_end_are_hung_up_on_and_requests_are_answered(http):
+    if http == "httptools":
+        pytest.importorskip("httptools")
+    with served(http) as address, ExitStack() as stack:
+        slow = connected(stack, address)
+        slow.sendall(WHOLE.replace(b"/ ", b"/slow "))
+        silent = connected(stack, address)
+        halves = [connected(stack, address) for _ in range(200)]
+        for one in halves:
+            one.sendall(WHOLE[:-3])
+        dribbling, busy = connected(stack, address), connected(stack, address)
+        dribbling.sendall(WHOLE)
+        assert dribbling.recv(1 << 16).endswith(b"ok")
+        dribbling.sendall(WHOLE[:-2])
+        gone, begun = False, time.monotonic()
+        while time.monotonic() - begun < SECONDS + 2.5:
+            # A header that grows, and requests one after the other, each within its time.
+            try:
+                dribbling.sendall(b"x-more: 1\r\n")
+            except ConnectionError:
+                gone = True
+            busy.sendall(WHOLE)
+            assert busy.recv(1 << 16).endswith(b"ok")
+            time.sleep(0.1)
+        assert gone
+        for one in (silent, *halves):
+            assert b"200" not in received(one)
+        assert time.monotonic() - begun < SECONDS + 6
+        busy.sendall(WHOLE)
+        assert busy.recv(1 << 16).endswith(b"ok")
+        assert received(slow).endswith(b"ok")  # a request under way is not cut off

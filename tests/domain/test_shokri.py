@@ -1,0 +1,364 @@
+"""The mechanism of Shokri et al. against the whole linear program, and its own promises."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import freewill as fw
+from freewill.domain.shokri import centre, face, program, vertex
+from freewill.domain.shokri.centre import newton_step
+from freewill.domain.shokri.face import Guesses
+
+LINE = fw.Linear(0, 11)
+CITY = fw.Grid(4, 3, cell=0.5)
+MENU = fw.Categorical(list("abcde"))
+SELECTIONS = ["max-entropy", "centre", "vertex", "coin"]
+
+
+def whole_program(prior, report_loss, guess_loss, quality_loss) -> float:
+    """The value of the program of the paper, every guess written out, by HiGHS."""
+    k = len(prior)
+    guesses = np.zeros((k * k, k * k + k))
+    for y in range(k):
+        for z in range(k):
+            guesses[y * k + z, y : k * k : k] = -prior * guess_loss[:, z]
+            guesses[y * k + z, k * k + y] = 1
+    cost = np.append((prior[:, None] * report_loss).ravel(), np.zeros(k))
+    rows = np.hstack([np.kron(np.eye(k), np.ones((1, k))), np.zeros((k, k))])
+    answer = linprog(
+        np.append(np.zeros(k * k), -np.ones(k)),
+        A_ub=np.vstack([guesses, cost]),
+        b_ub=np.append(np.zeros(k * k), quality_loss),
+        A_eq=rows,
+        b_eq=np.ones(k),
+        bounds=[(0, None)] * (k * k) + [(None, None)] * k,
+        method="highs",
+    )
+    assert answer.status == 0
+    return -answer.fun
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("alphabet", [LINE, CITY, MENU], ids=str)
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_every_selection_reaches_the_value_of_the_whole_program(selection, alphabet, share, seed):
+    k = alphabet.size
+    rng = np.random.default_rng(seed)
+    prior = np.full(k, 1 / k) if seed is None else rng.dirichlet(np.full(k, 2.0))
+    distance = fw.distances(alphabet)
+    limit = share * (prior @ distance).min()
+    mechanism = fw.Shokri(alphabet, limit, prior=prior, selection=selection)
+    law = mechanism.law()
+    assert np.all(law >= 0)
+    np.testing.assert_allclose(law.sum(axis=1), 1, rtol=0, atol=1e-12)
+    value = whole_program(prior, distance, distance, limit)
+    assert mechanism.guarantee().adversary_loss == pytest.approx(value, rel=1e-8)
+    assert value == pytest.approx(limit, rel=1e-8)
+    assert mechanism.guarantee().user_loss <= limit * (1 + 1e-12)
+    assert fw.audit(mechanism).tight
+
+
+@pytest.mark.parametrize("alphabet", [LINE, CITY], ids=str)
+def test_max_entropy_is_the_rate_distortion_law(alphabet):
+    limit = 0.6 * (np.full(12, 1 / 12) @ fw.distances(alphabet)).min()
+    law = fw.Shokri(alphabet, limit).law()
+    output = law.mean(axis=0)
+    used = output > 1e-8
+    ratio = np.log(law[:, used] / output[used])
+    # log(A_xy / q_y) = -beta l(x, y) - log Z_x: the same beta for all pairs of outputs.
+    distance = fw.distances(alphabet)[:, used]
+    slopes = np.diff(ratio, axis=1) / np.where(
+        np.diff(distance, axis=1) == 0, np.nan, -np.diff(distance, axis=1)
+    )
+    np.testing.assert_allclose(slopes[np.isfinite(slopes)], np.nanmean(slopes), rtol=1e-6)
+
+
+@pytest.mark.parametrize("alphabet", [LINE, CITY], ids=str)
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_max_entropy_leaves_the_most_unknown(alphabet, share):
+    limit = share * (np.full(12, 1 / 12) @ fw.distances(alphabet)).min()
+    entropies = {
+        selection: fw.Shokri(alphabet, limit, selection=selection).guarantee().entropy
+        for selection in SELECTIONS
+    }
+    assert entropies["max-entropy"] == max(entropies.values())
+
+
+def test_the_centre_uses_every_output_and_the_vertex_few():
+    line = fw.Linear(0, 29)
+    centre = fw.Shokri(line, 4.0, selection="centre").law()
+    vertex = fw.Shokri(line, 4.0, selection="vertex").law()
+    assert centre.min() > 0
+    assert np.linalg.matrix_rank(centre) == 30
+    assert np.linalg.matrix_rank(vertex) < 30
+
+
+@pytest.mark.parametrize("alphabet", [fw.Linear(0, 5), fw.Grid(3, 2, cell=0.5), MENU], ids=str)
+@pytest.mark.parametrize("lopsided", [False, True])
+def test_the_newton_step_solves_the_whole_kkt_system(alphabet, lopsided):
+    """docs/shokri-centre.md, with nothing eliminated: da, ds and all multipliers at once."""
+    rng = np.random.default_rng(2)
+    k = alphabet.size
+    prior = np.arange(1.0, k + 1) / (k * (k + 1) / 2) if lopsided else np.full(k, 1 / k)
+    problem = fw.Shokri(alphabet, 1.0, prior=prior).problem
+    guesses = Guesses.near(problem)
+    # One more guess for the first output only: the other lists are padded.
+    guesses = guesses.add(problem, np.array([[0, k - 1]]))
+    outputs, many = problem.possible, problem.times(problem.possible)
+    columns = rng.uniform(0.1, 1.0, (outputs.size, k))
+    slacks = np.where(guesses.used, rng.uniform(0.1, 1.0, guesses.lists.shape), 1.0)
+    y, g = np.nonzero(guesses.used)
+    forms = np.zeros((y.size, columns.size))
+    for row, (output, guess) in enumerate(zip(y, g, strict=True)):
+        forms[row, output * k : (output + 1) * k] = guesses.forms[output, guess]
+    loss = problem.report_loss[:, outputs].T * prior
+    equal = np.vstack(
+        [np.hstack([m * problem.averaging.T for m in many]), (many[:, None] * loss).ravel()]
+    )
+    a, s, weight, slack_weight = columns.ravel(), slacks[y, g], np.repeat(many, k), many[y]
+    n, m, e = a.size, s.size, len(equal)
+    kkt = np.block(
+        [
+            [np.diag(weight / a**2), np.zeros((n, m)), -forms.T, equal.T],
+            [np.zeros((m, n)), np.diag(slack_weight / s**2), np.eye(m), np.zeros((m, e))],
+            [forms, -np.eye(m), np.zeros((m, m + e))],
+            [equal, np.zeros((e, m + m + e))],
+        ]
+    )
+    target = np.append(np.ones(e - 1), 0.3) - equal @ a
+    whole = np.linalg.solve(
+        kkt, np.concatenate([weight / a, slack_weight / s, s - forms @ a, target])
+    )
+    step, slack_step = newton_step(problem, 0.3, guesses, columns, slacks)
+    np.testing.assert_allclose(step.ravel(), whole[:n], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(slack_step[y, g], whole[n : n + m], rtol=1e-9, atol=1e-11)
+    assert np.all(slack_step[~guesses.used] == 0)
+
+
+@pytest.mark.parametrize("selection", [centre, vertex], ids=["centre", "vertex"])
+def test_guesses_that_turn_out_better_are_added(selection, monkeypatch):
+    prior = np.arange(1.0, 13) / 78
+    problem = replace(fw.Shokri(LINE, 0.8, prior=prior).problem, near=1)
+    law = selection.solve(problem, 0.8)
+    assert problem.user_loss(law) == pytest.approx(0.8, rel=1e-9)
+    assert problem.adversary_loss(law) == pytest.approx(0.8, rel=1e-8)
+    monkeypatch.setattr(face, "_ROUNDS", 1)
+    with pytest.raises(fw.LawError, match="kept turning out better"):
+        selection.solve(problem, 0.8)
+
+
+def test_a_centre_that_is_not_reached_is_an_error(monkeypatch):
+    monkeypatch.setattr(centre, "_MAX_STEPS", 3)
+    with pytest.raises(fw.LawError, match="within 3 Newton steps"):
+        centre.solve(fw.Shokri(LINE, 1.0).problem, 1.0)
+
+
+def test_newton_steps_are_few():
+    """Quadratic convergence from a good start: a wrong step would take hundreds."""
+    distances = []
+    centre.solve(fw.Shokri(fw.Linear(0, 29), 4.0).problem, 4.0, distances.append)
+    assert len(distances) < 40
+    assert distances[-1] < 1e-16
+
+
+def test_the_program_adds_guesses_until_its_bounds_meet(monkeypatch):
+    monkeypatch.setattr(program, "_ALL_AT_ONCE", 0)
+    distance = fw.distances(CITY)
+    problem = replace(fw.Shokri(CITY, 0.4, report_loss=distance**2).problem, near=1)
+    gaps = []
+    law, replies, price = program.solve(problem, 0.4, on_step=gaps.append)
+    bound = problem.upper_bound(replies, price, 0.4)
+    value = whole_program(np.full(12, 1 / 12), distance**2, distance, 0.4)
+    assert bound == pytest.approx(value, abs=1e-7)
+    assert problem.adversary_loss(law) == pytest.approx(value, abs=1e-7)
+    assert len(gaps) > 1
+    assert gaps[-1] <= 1e-8 * bound < gaps[0]
+    monkeypatch.setattr(program, "_ROUNDS", 1)
+    law, replies, price = program.solve(problem, 0.4)
+    bound = problem.upper_bound(replies, price, 0.4)
+    assert problem.adversary_loss(law) < value - 1e-6 < value <= bound + 1e-9
+
+
+def test_what_rounding_spent_beyond_the_limit_is_taken_back():
+    mechanism = fw.Shokri(LINE, 1.0)
+    law = 0.999 * mechanism.law() + 0.001 / 12
+    problem = mechanism.problem
+    assert problem.user_loss(law) > 1.001
+    within = mechanism._within_limit(law)
+    assert problem.user_loss(within) == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(within.sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert np.abs(within - law).max() < 0.01
+    cheap = 0.5 * np.eye(12) + 0.5 * mechanism.law()
+    assert mechanism._within_limit(cheap) is cheap
+    with pytest.raises(fw.ParameterError, match="even the cheapest law costs 2"):
+        fw.Shokri(LINE, 1.0, report_loss=fw.distances(LINE) + 2.0)._within_limit(np.eye(12))
+
+
+@pytest.mark.parametrize(
+    ("law", "holds"),
+    [
+        (np.full((12, 12), 1 / 12), False),  # more than the user allowed
+        (np.eye(12), False),  # the adversary loses nothing
+        (None, True),
+    ],
+)
+def test_an_audit_of_losses_finds_laws_that_break_the_promise(law, holds):
+    mechanism = fw.Shokri(LINE, 1.0)
+    promised = mechanism.guarantee()
+    if law is not None:
+        mechanism.__dict__["matrix"] = law
+    found = fw.audit(mechanism, promised)
+    assert found.holds == holds
+    assert found.tight == holds
+    assert ("DOES NOT HOLD" in str(found)) == (not holds)
+    assert found.describe()["quality_loss"] == 1.0
+    assert found.user_loss == pytest.approx(
+        (fw.distances(LINE) * mechanism.law()).sum() / 12, rel=1e-12
+    )
+
+
+def test_an_audit_of_losses_holds_a_claim_to_what_the_law_gives():
+    mechanism = fw.Shokri(LINE, 1.0)
+    more = fw.AdversaryLoss(1.0 + 1e-6, 1.0, 0.0)
+    less = fw.AdversaryLoss(0.9, 1.0, 0.0)
+    assert not fw.audit(mechanism, more).holds
+    assert fw.audit(mechanism, less).holds
+    # A law that makes the adversary lose half of what is possible keeps a modest promise.
+    mechanism.__dict__["matrix"] = 0.5 * np.eye(12) + 0.5 * mechanism.law()
+    modest = fw.audit(mechanism, fw.AdversaryLoss(0.4, 1.0, 0.0))
+    assert (modest.holds, modest.tight) == (True, False)
+    assert "of an optimum 1;" in str(modest)
+
+
+def test_specs_of_the_first_release_are_read():
+    """It called the losses of reports and guesses quality and privacy."""
+    distance = fw.distances(LINE)
+    mechanism = fw.Shokri(LINE, 0.4, report_loss=distance**2, guess_loss=distance)
+    old = mechanism.spec()
+    old["quality"], old["privacy"] = old.pop("report_loss"), old.pop("guess_loss")
+    assert fw.from_spec(old) == mechanism
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("alphabet", [LINE, CITY, fw.Linear(0, 8), fw.Grid(5, 3, 1.0)], ids=str)
+def test_symmetric_problems_have_symmetric_laws(selection, alphabet):
+    mechanism = fw.Shokri(alphabet, 0.3, selection=selection)
+    law = mechanism.law()
+    assert len(mechanism.problem.images) == (2 if isinstance(alphabet, fw.Linear) else 4)
+    for image in mechanism.problem.images:
+        np.testing.assert_allclose(law, law[np.ix_(image, image)], atol=1e-12)
+
+
+def test_a_lopsided_prior_breaks_the_symmetry():
+    prior = np.arange(1.0, 13) / 78
+    assert len(fw.Shokri(LINE, 1.0, prior=prior).problem.images) == 1
+    assert len(fw.Shokri(MENU, 0.5).problem.images) == 1
+
+
+@pytest.mark.parametrize(
+    ("report", "guess"),
+    [
+        ("squared", "distance"),
+        ("distance", "squared"),
+        ("squared", "wrong or right"),
+        ("distance", "random"),
+    ],
+)
+@pytest.mark.parametrize("alphabet", [fw.Linear(0, 7), CITY], ids=str)
+def test_different_losses_are_solved_to_a_certified_gap(report, guess, alphabet):
+    k = alphabet.size
+    distance = fw.distances(alphabet)
+    losses = {
+        "distance": distance,
+        "squared": distance**2,
+        "wrong or right": 1 - np.eye(k),
+        "random": np.random.default_rng(1).random((k, k)),
+    }
+    mechanism = fw.Shokri(alphabet, 0.4, report_loss=losses[report], guess_loss=losses[guess])
+    value = whole_program(np.full(k, 1 / k), losses[report], losses[guess], 0.4)
+    assert 0 <= mechanism.gap <= 1e-7
+    assert mechanism.guarantee().adversary_loss == pytest.approx(value, abs=1e-6)
+    assert mechanism.guarantee().user_loss <= 0.4 * (1 + 1e-12)
+    assert fw.audit(mechanism).holds
+
+
+def test_a_generous_threshold_gives_a_constant_law():
+    mechanism = fw.Shokri(LINE, 5.0)
+    assert mechanism.constant
+    assert "constant" in str(mechanism)
+    assert np.ptp(mechanism.law(), axis=0).max() == 0
+    assert mechanism.guarantee().adversary_loss == pytest.approx(3.0)
+    assert not fw.Shokri(LINE, 2.9).constant
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_values_that_nobody_has_get_the_row_of_the_nearest(selection):
+    prior = np.array([0.3, 0.0, 0.3, 0.4, 0.0])
+    mechanism = fw.Shokri(fw.Linear(0, 4), 0.4, prior=prior, selection=selection)
+    law = mechanism.law()
+    np.testing.assert_array_equal(law[1], law[0])
+    np.testing.assert_array_equal(law[4], law[3])
+    assert fw.audit(mechanism).tight
+
+
+def test_the_solved_law_travels_as_a_matrix():
+    mechanism = fw.Shokri(LINE, 1.0)
+    matrix = fw.from_spec(json.loads(json.dumps(mechanism.as_matrix().spec())))
+    np.testing.assert_array_equal(matrix.law(), mechanism.law())
+    assert matrix.id == mechanism.as_matrix().id
+
+
+def test_selections_and_limits_have_ids_of_their_own():
+    ids = {fw.Shokri(LINE, 1.0, selection=selection).id for selection in SELECTIONS}
+    ids |= {fw.Shokri(LINE, 1.5).id, fw.Shokri(LINE, 1.0, prior=np.arange(1.0, 13) / 78).id}
+    assert len(ids) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"quality_loss": -1.0}, "quality_loss=-1.0"),
+        ({"quality_loss": 0}, "use Identity"),
+        ({"quality_loss": "little"}, "quality_loss='little'"),
+        ({"quality_loss": 1.0, "selection": "best"}, "selection='best'"),
+        ({"quality_loss": 1.0, "prior": np.full(12, 0.1)}, "sums to 1.2"),
+        ({"quality_loss": 1.0, "report_loss": np.ones((3, 3))}, "12 x 12"),
+        (
+            {
+                "quality_loss": 1.0,
+                **dict.fromkeys(("report_loss", "guess_loss"), np.ones((12, 12))),
+            },
+            "zero diagonal",
+        ),
+        ({"quality_loss": 1.0, "guess_loss": -np.ones((12, 12))}, "guess_loss"),
+    ],
+)
+def test_bad_input(arguments, words):
+    with pytest.raises(fw.ParameterError, match=words):
+        fw.Shokri(LINE, **arguments)
+
+
+def test_a_threshold_below_the_cheapest_law_is_refused():
+    mechanism = fw.Shokri(LINE, 1.0, report_loss=fw.distances(LINE) + 2.0)
+    with pytest.raises((fw.ParameterError, fw.LawError)):
+        mechanism.law()
+
+
+def test_alphabets_without_structure_have_a_limit():
+    with pytest.raises(fw.LawError, match="coarser"):
+        fw.Shokri(fw.Linear(0, 5000), 10.0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("weight", [1e-9, 1e-15, 1e-100])
+def test_a_value_that_hardly_anyone_has_is_beyond_the_centre_and_says_so(weight):
+    prior = np.ones(10)
+    prior[3] = weight
+    given = {"quality_loss": 2.0, "prior": prior / prior.sum()}
+    with pytest.raises(fw.LawError, match="Use the max-entropy selection"):
+        _ = fw.Shokri(fw.Linear(0, 9), selection="centre", **given).matrix
+    assert fw.Shokri(fw.Linear(0, 9), **given).gap < 1e-6

@@ -1,0 +1,126 @@
+"""Assumptions are judged in one place: dashboard, `freewill check` and notes say the same."""
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+
+import freewill as fw
+from cli_cases import run, run_json
+from freewill.collector import sureness
+from freewill.collector.answers import json_bytes
+from freewill.collector.sureness import looked_at
+from freewill.domain.survey import Survey
+from freewill.io import save_evidence
+from freewill.stats.checks import CHECKS, check_assumptions
+from freewill.stats.few import FEW
+from service_cases import needs_serve, served
+
+AGES = fw.Linear(0, 17)
+SHY, BOLD, BITS = fw.Geometric(AGES, 0.15), fw.KRR(AGES, 4.0), fw.RAPPOR(AGES, 3.0)
+MENU = fw.Categorical([f"dish {number}" for number in range(6)])
+
+
+def chosen(mechanisms, people, seed, strength, used=None):
+    """Draw people who take the first mechanism the more often the larger their value is."""
+    rng, size = np.random.default_rng(seed), mechanisms[0].alphabet.size
+    values = rng.binomial(size - 1, rng.choice([0.3, 0.7], people))
+    first = rng.random(people) < 0.5 + strength * (2 * values / size - 1)
+    who = np.where(first, 0, rng.integers(1, len(mechanisms), people))
+    senders = [(used or {}).get(place, one) for place, one in enumerate(mechanisms)]
+    return [sender.obfuscate(values[who == place], rng) for place, sender in enumerate(senders)]
+
+
+CASES = {
+    "free": ((SHY, BOLD), 3000, 0.0, None),
+    "by the value": ((SHY, BOLD), 5000, 0.4, None),
+    "by the value, of three": ((SHY, BOLD, BITS), 3000, 0.4, None),
+    "another epsilon": ((SHY, BOLD, BITS), 3000, 0.0, {1: fw.KRR(AGES, 3.0)}),
+    "both": ((BITS, BOLD), 3000, 0.3, {0: fw.RAPPOR(AGES, 2.0)}),
+    "labels": ((fw.KRR(MENU, 1.0), fw.KRR(MENU, 3.0)), 3000, 0.4, None),
+    "one mechanism": ((BOLD, BOLD), 1000, 0.0, None),
+    "few": ((SHY, BOLD), 50, 0.0, None),
+}
+
+
+@pytest.mark.parametrize(("name", "seed"), [*((name, 0) for name in CASES), ("by the value", 1)])
+def test_the_dashboard_says_what_the_command_line_says(name, seed, tmp_path):
+    mechanisms, people, strength, used = CASES[name]
+    reports = chosen(mechanisms, people, seed, strength, used)
+    evidence = fw.collect(list(zip(mechanisms, reports, strict=True)))
+    path = tmp_path / "evidence.parquet"
+    save_evidence(evidence, path)
+    told = json.loads(json_bytes(looked_at(fw.fit(evidence))))["checks"]
+    fails = people < FEW or any(one["holds"] is False for one in told.values())
+    shown = run_json("check", path, code=int(fails))["checks"]
+    assert told["free choice"] == shown["free_choice"]
+    assert told["laws"] == shown["laws"]
+    assert list(shown) == [one.replace(" ", "_") for one in CHECKS]
+    # The note of an estimate is of the same test.
+    note = " ".join(run("estimate", path).stderr.split())
+    rejected = told["free choice"]["holds"] is False
+    assert (told["free choice"]["verdict"] in note) == rejected
+
+
+def test_no_honest_client_is_blamed_for_a_choice_by_the_value():
+    for seed in range(3):
+        reports = chosen((SHY, BOLD), 5000, seed, 0.4)
+        evidence = fw.collect([(SHY, reports[0]), (BOLD, reports[1])])
+        assert not fw.check_fit(evidence).holds
+        laws = looked_at(fw.fit(evidence))["checks"]["laws"]
+        assert (laws["holds"], laws["given_choice"], laws["blamed"]) == (True, True, [])
+        assert "given who chooses what" in laws["verdict"]
+
+
+def test_levels_are_checked_before_all_else():
+    evidence = fw.collect([(BOLD, [3] * 400)])
+    with pytest.raises(fw.ParameterError, match="level"):
+        check_assumptions(evidence, 95)
+    with pytest.raises(fw.EvidenceError, match="needs two"):
+        check_assumptions(fw.collect([(BOLD, [3])]))
+
+
+def test_laws_beside_a_choice_over_many_values_are_left_to_the_command_line(monkeypatch):
+    reports = chosen((SHY, BOLD), 5000, 1, 0.4)
+    evidence = fw.collect([(SHY, reports[0]), (BOLD, reports[1])])
+    monkeypatch.setattr(sureness, "_MOST_BESIDE", 17)
+    told = looked_at(fw.fit(evidence))["checks"]
+    assert told["free choice"]["holds"] is False
+    assert told["laws"] == {"holds": None, "verdict": sureness.CHOICE_BEYOND}
+    free = chosen((SHY, BOLD), 3000, 1, 0.0)
+    evidence = fw.collect([(SHY, free[0]), (BOLD, free[1])])
+    assert looked_at(fw.fit(evidence))["checks"]["laws"]["holds"] is True
+
+
+@needs_serve
+@pytest.mark.parametrize(("strength", "follows"), [(0.0, False), (0.4, True)])
+def test_what_takes_long_follows_only_where_the_choice_is_not_free(
+    strength, follows, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sureness, "_BESIDE_AT_ONCE", 35)
+    survey = Survey(AGES, {"shy": SHY, "bold": BOLD})
+    reports = chosen((SHY, BOLD), 5000, 2, strength)
+    rows = [
+        {"mechanism": name, "report": int(one), "report_id": f"{name}-{number:032x}"[-32:]}
+        for name, some in zip(("shy", "bold"), reports, strict=True)
+        for number, one in enumerate(some, start=len(name) << 32)
+    ]
+
+    async def work(client):
+        for first in range(0, len(rows), 1000):
+            await client.post(rows[first : first + 1000])
+        address = f"/v1/surveys/{client.survey}/estimate"
+        told = (await client.get(address, admin=True)).json
+        assert told["sure"]["pending"] is follows
+        for _ in range(400):
+            if not told["sure"]["pending"]:
+                break
+            await asyncio.sleep(0.05)
+            told = (await client.get(address, admin=True)).json
+        expected = check_assumptions(client.made.store.evidence(client.survey))
+        assert told["checks"]["free choice"] == expected["free choice"].described()
+        assert told["checks"]["laws"] == expected["laws"].described()
+        assert told["intervals"] is not None
+
+    served(work, tmp_path / "store.db", survey)

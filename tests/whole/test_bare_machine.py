@@ -1,0 +1,87 @@
+"""All tests are collected on a machine that has none, or all but one, of the optional packages."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+OPTIONAL = (
+    "axe_playwright_python",
+    "httptools",
+    "ipywidgets",
+    "matplotlib",
+    "msgspec",
+    "nbclient",
+    "ot",
+    "pandas",
+    "playwright",
+    "plotly",
+    "polars",
+    "psycopg",
+    "pyspark",
+    "schemathesis",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+)
+# What all runs need is loaded once; each is a fork, in which some packages cannot be imported.
+COLLECT = """
+import os, sys
+from importlib.machinery import PathFinder
+import cvxpy, duckdb, hypothesis, narwhals, numpy, pyarrow.parquet, pytest, scipy.optimize, typer
+
+find_spec = PathFinder.find_spec
+plugins = [f"-pno:{name}" for name in ("cacheprovider", "xdist", "pytest_cov", "schemathesis")]
+for line in sys.stdin:
+    missing = line.split()
+    child = os.fork()
+    if not child:
+        for loaded in [one for one in sys.modules if one.split(".")[0] in missing]:
+            del sys.modules[loaded]
+        PathFinder.find_spec = lambda name, *more: (
+            None if name.split(".")[0] in missing else find_spec(name, *more)
+        )
+        code = pytest.main(["--collect-only", "-qq", "--assert=plain", *plugins, *sys.argv[1:]])
+        sys.stdout.flush()
+        os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(f"exit code {code} without {', '.join(missing)}", flush=True)
+"""
+
+
+def collected(blocked, *options):
+    """Collect all tests once for each line of packages that cannot be imported; return failures."""
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECT, *options],
+        input="\n".join(blocked),
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    codes = [line for line in done.stdout.splitlines() if line.startswith("exit code ")]
+    assert len(codes) == len(blocked), done.stdout[-3000:] + done.stderr[-3000:]
+    failed = [line for line in codes if not line.startswith("exit code 0 ")]
+    errors = [line for line in done.stdout.splitlines() if line.startswith(("ERROR ", "E  "))]
+    return [*failed, *errors] if failed else []
+
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each run is a fork")
+
+
+def test_all_tests_and_doctests_are_collected_without_any_optional_package():
+    assert not collected([" ".join(OPTIONAL)])
+
+
+@pytest.mark.slow
+def test_all_tests_are_collected_without_each_optional_package():
+    # Doctests stand in the package, which the other test has tried.
+    assert not collected(OPTIONAL, "-oaddopts=", "tests")
+
+
+@pytest.mark.slow
+def test_a_package_that_is_imported_unguarded_is_noticed(tmp_path):
+    (tmp_path / "test_it.py").write_text("import plotly\n\ndef test_it(): pass\n")
+    assert "exit code 2 without plotly" in collected(["plotly"], str(tmp_path))
