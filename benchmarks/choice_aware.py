@@ -1,4 +1,4 @@
-"""Errors where people choose their mechanism by their value: the table of docs/choice-aware.md.
+"""Errors where people choose their mechanism by their value: the table of benchmarks/results/choice-aware.md.
 
 `python -m benchmarks.choice_aware [MIXTURE ...] [--runs 20] [--people 10000 100000] [--sway 0.5]
 [--city FILE]` prints, in markdown, the mean earth mover's distance to the very people who reported,
@@ -218,7 +218,7 @@ def main() -> None:
     if options.coverage:
         head += ["mean", *(f"c{place}" for place in range(1, 6)), "error of the mean", "if free"]
     else:
-        head += ["gibu", "choice-aware / gibu", "[IBU]R / gibu", "asked", "basis", "seconds, most"]
+        head += ["gibu", "choice-aware / gibu", "[IBU]R / gibu", "goal", "basis", "seconds, most"]
     print(f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", sep="\n", flush=True)
     for name in options.cases or known:
         case = known[name]()

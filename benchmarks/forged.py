@@ -211,7 +211,7 @@ def main() -> None:
             "all reports: mean / CDF / forged value",
         ]
     else:
-        head += ["gibu", "robust / gibu", "asked", "honest alone / gibu"]
+        head += ["gibu", "robust / gibu", "goal", "honest alone / gibu"]
         head += ["forged set aside", "honest set aside", "seconds, most"]
     print(f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", sep="\n", flush=True)
     seeds = range(options.first, options.first + options.runs)

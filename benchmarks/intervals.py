@@ -1,4 +1,4 @@
-"""How often intervals hold the truth, by simulation: the tables of docs/inference.md.
+"""How often intervals hold the truth, by simulation: the tables of benchmarks/results/intervals.md.
 
 `python -m benchmarks.intervals [--runs 400] [--city FILE] [--people 10000 100000] [MIXTURE ...]`
 prints them in markdown. Everybody's value is drawn from the truth and the truth is what must be
