@@ -1,4 +1,4 @@
-"""Errors where people choose their mechanism by their value: the table of benchmarks/results/choice-aware.md.
+"""Errors where people choose by their value: the table of benchmarks/results/choice-aware.md.
 
 `python -m benchmarks.choice_aware [MIXTURE ...] [--runs 20] [--people 10000 100000] [--sway 0.5]
 [--city FILE]` prints, in markdown, the mean earth mover's distance to the very people who reported,

@@ -20,28 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "freewill"
 FOLDER = ROOT / ".mutants"
 LISTED = ROOT / "tools" / "equivalent_mutants.txt"
-ROOMS = (
-    "alphabets",
-    "draws",
-    "estimators",
-    "evidence",
-    "guarantees",
-    "lattice",
-    "mechanisms",
-    "metrics",
-    "operators",
-    "outputs",
-    "reports/batches",
-    "reports/evidence_file",
-    "reports/layout",
-    "reports/reading",
-    "reports/refusals",
-    "reports/tally",
-    "simplex",
-    "solvers",
-    "streams",
-    "survey",
-)
+ROOMS = tuple(sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")))
 # Libraries that tests import, loaded before the first fork: loading them is most of a start.
 HEAVY = (
     "numpy", "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.sparse", "scipy.special",
@@ -73,7 +52,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
-    parser.add_argument("rooms", nargs="*", default=ROOMS, help="rooms or files; all core rooms")
+    parser.add_argument("rooms", nargs="*", default=ROOMS, help="rooms or files; all rooms")
     parser.add_argument("--count", default="1000", help="how many mutants, or all")
     parser.add_argument("--again", action="store_true", help="those that survived the last run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")

@@ -1,0 +1,103 @@
+"""`python -m tools.mutants.javascript`: small faults in what freewill.js draws by, one at a time.
+
+The oracle is the file of vectors that every client must reproduce: the bytes that a device reads
+and the report that it must give. A fault that leaves all of them as they are has survived.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+from tools.javascript import HERE, MODULE
+from tools.mutants.mutations import Mutant
+from tools.mutants.outcome import Trial, equivalents, print_outcome
+
+VECTORS = HERE.parents[1] / "tests" / "device_vectors.json"
+LISTED = HERE.parent / "equivalent_mutants.txt"
+FILES = ("draws", "chances", "exponential", "mechanisms")
+"""What decides a report: coins and tables, the chances they are tossed by, who tosses which."""
+_SECONDS = 60
+_TOKENS = re.compile(
+    r"""(?P<skip>/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)
+    |(?P<number>\b\d+n?\b(?!\.))
+    |(?P<word>\b(?:true|false|min|max|floor|ceil)\b)
+    |(?P<sign>===|!==|\*\*|=>|<<|>>>|>>|<=|>=|&&|\|\||\+\+|--|[-+*/%&|]=|[-+*/%<>&|])""",
+    re.VERBOSE | re.DOTALL,
+)
+_SIGNS = {
+    "===": "!==", "!==": "===", "**": "*", "<<": ">>", ">>": "<<", ">>>": "<<", "<=": "<",
+    ">=": ">", "<": "<=", ">": ">=", "&&": "||", "||": "&&", "+": "-", "-": "+", "*": "+", "/": "*",
+    "%": "*", "&": "|", "|": "&", "+=": "-=", "-=": "+=", "*=": "+=", "true": "false",
+    "false": "true", "min": "max", "max": "min", "floor": "ceil", "ceil": "floor",
+}  # fmt: skip
+
+
+def mutants(path: Path) -> Iterator[tuple[Mutant, str]]:
+    """Yield every fault of a file, and the text of the file with it."""
+    source = path.read_text(encoding="utf-8")
+    number = 0
+    for match in _TOKENS.finditer(source):
+        if match["skip"]:
+            continue
+        token = match[0]
+        digits = token.rstrip("n")
+        new = f"{int(digits) + 1}{token[len(digits) :]}" if match["number"] else _SIGNS.get(token)
+        start = source.rfind("\n", 0, match.start()) + 1
+        before = source[start : source.find("\n", start)]
+        if new is None or before.lstrip().startswith(("import ", "throw ")):
+            continue
+        text = source[: match.start()] + new + source[match.end() :]
+        after = text[start : text.find("\n", start)]
+        line = source.count("\n", 0, start) + 1
+        yield Mutant(path, number, line, path.stem, before.strip(), after.strip()), text
+        number += 1
+
+
+def verdict(mutant: Mutant, text: str) -> str:
+    """Draw all vectors by a copy of the module with the fault in it."""
+    held = json.loads(VECTORS.read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as folder:
+        copy, job, drawn = Path(folder, "js"), Path(folder, "job.json"), Path(folder, "bytes")
+        shutil.copytree(MODULE, copy)
+        (copy / mutant.path.name).write_text(text, encoding="utf-8")
+        job.write_text(json.dumps({"trial": "streams", "given": held}), encoding="utf-8")
+        drawn.write_bytes(b"")
+        command = ["node", *map(str, (HERE / "node.mjs", copy / "freewill.js", job, drawn))]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return "late"
+    if done.returncode:
+        return "killed"
+    expected = [[case["report"], case["used"]] for case in held["cases"]]
+    return "survived" if json.loads(done.stdout) == expected else "killed"
+
+
+def main() -> None:
+    """Try the mutants whose names hash lowest, and print what nobody noticed."""
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants.javascript", description=__doc__)
+    parser.add_argument("--count", default="300", help="how many mutants, or all")
+    parser.add_argument("--jobs", type=int, default=2, help="processes of Node")
+    options = parser.parse_args()
+    if shutil.which("node") is None:
+        sys.exit("Node is not installed: install it (18 or newer), or leave these mutants out.")
+    every = [pair for name in FILES for pair in mutants(MODULE / f"{name}.js")]
+    most = len(every) if options.count == "all" else int(options.count)
+    plan = sorted(every, key=lambda pair: sha256(str(pair[0]).encode()).digest())[:most]
+    print(f"{len(every):,} mutants in {len(FILES)} files; {len(plan):,} are tried.", flush=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        verdicts = pool.map(lambda pair: verdict(*pair), plan)
+        trials = [Trial(mutant, said) for (mutant, _), said in zip(plan, verdicts, strict=True)]
+    print_outcome(trials, equivalents(LISTED), len(every), lambda path: path.name)
+
+
+if __name__ == "__main__":
+    main()
