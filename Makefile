@@ -12,7 +12,7 @@ help:
 	@echo "make test-all  the same with the slow tests, and those for which a tool is there"
 	@echo "make check     style, types and layering only"
 	@echo "make coverage  make test-all, and fail if too few branches run"
-	@echo "make mutants   small faults in the core rooms: which ones do the tests notice?"
+	@echo "make mutants   small faults in every room: which ones do the tests notice?"
 	@echo "make stress    10,000 random mixtures, every solver, against an oracle of its own"
 	@echo "make fuzz      100,000 hostile inputs: surveys, specs, calls, reports, evidence, options"
 	@echo "make release   build wheel and source archive, and try both in empty environments"
@@ -64,11 +64,12 @@ coverage:
 tests: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal $(TESTS)
 
-# MUTANTS=all tries all of them; ROOMS="operators simplex" these rooms only.
+# MUTANTS=all tries all of them; ROOMS="numeric stats/fit" these rooms or files only.
 MUTANTS ?= 1000
 ROOMS ?=
 mutants: $(READY)
 	$(BIN)/python -m tools.mutants --count $(MUTANTS) $(ROOMS)
+	$(if $(ROOMS),,$(BIN)/python -m tools.mutants.javascript)
 
 # Two processes of one thread, about half an hour. STRESS="--only 17" shows one mixture in full.
 STRESS ?=
