@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.device.memory import Memory, as_memory
-from freewill.device.sent import Amount
+from freewill.device.memory import Amount, Memory, as_memory
 from freewill.domain.alphabets.base import LARGEST, Alphabet, distances
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism

@@ -2,12 +2,11 @@
  * @file The steps of an answer: a value, a protection, the report that was drawn, the receipt.
  */
 
-import { explain } from "../device/explain.js";
+import { explainSurvey } from "../device/explain.js";
 import { filled } from "../device/figures.js";
 import { Menu, warning } from "./answer-menu.js";
-import { OWN, button, make, quoted, step } from "./answer-parts.js";
+import { OWN, button, complain, failed, make, quoted, show, step, stop, tell } from "./answer-parts.js";
 import { letters, promises, reportWords } from "./answer-report.js";
-import { complain, failed, show, stop, tell } from "./answer-stage.js";
 import { chooserOf, valueText } from "./answer-value.js";
 import { receiptText } from "./answer-way.js";
 import TEXTS from "./answer-texts.js";
@@ -25,10 +24,11 @@ export class Page {
 
   /**
    * @param {Way} way
-   * @param {string | null} closed the day, if it is closed
+   * @param {{closed: string | null, explained: unknown}} head the day, if it is closed; numbers, pictures
    */
-  constructor(way, closed) {
+  constructor(way, { closed, explained }) {
     this.way = way;
+    this.explained = explained;
     this.survey = way.survey;
     this.closed = closed;
   }
@@ -91,7 +91,7 @@ export class Page {
     const { alphabet } = this.survey;
     const chooser = /** @type {import("./answer-value.js").Chooser} */ (this.#chooser);
     const value = /** @type {string} */ (chooser.value);
-    this.#menu ??= new Menu(this.survey);
+    this.#menu ??= new Menu(this.survey, this.explained);
     const menu = this.#menu;
     const fault = make("p", { class: "fault", role: "alert" });
     const submit = (/** @type {Event} */ event) => {
@@ -142,7 +142,7 @@ export class Page {
     const words = TEXTS.report;
     const { way, survey } = this;
     const row = /** @type {import("../device/survey.js").ReportRow} */ (way.row);
-    const mechanism = survey.find(row.mechanism);
+    const choice = explainSurvey(survey, this.explained).find(({ name }) => name === row.mechanism);
     const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: this.closed });
     const sending = make("div", { class: "sending", role: "status" });
     const press = button(words.send, () => this.#send(press, sending), { class: "main" });
@@ -151,8 +151,8 @@ export class Page {
       make("p", {}, filled(why, { name: row.mechanism })),
       late === null ? null : warning(late),
       make("div", { class: "card" }, reportWords(survey, row)),
-      ...explain(mechanism).warnings.map(warning),
-      promises(mechanism),
+      ...(choice?.warnings ?? []).map(warning),
+      promises(survey.find(row.mechanism)),
       letters(words.exact, /** @type {string} */ (way.body)),
       make("p", { class: "quiet address" }, filled(words.to, { address: String(way.address) }), ". ", words.seen),
       sending,

@@ -2,10 +2,10 @@
  * @file A report in words, and as the letters that are sent.
  */
 
-import { factsOf } from "../device/facts.js";
+import { factsOf, sameValues } from "../device/explain.js";
 import { filled, inDigits } from "../device/figures.js";
 import WORDS from "../device/words.js";
-import { cellsPath, mapFrame } from "./answer-frame.js";
+import { cellsPath, mapFrame } from "./answer-map.js";
 import { make, newId, quoted } from "./answer-parts.js";
 import { valueText } from "./answer-value.js";
 import TEXTS from "./answer-texts.js";
@@ -28,7 +28,7 @@ export function reportWords(survey, row) {
   const { outputs, alphabet } = mechanism;
   const says = make("p", {}, TEXTS.report.says);
   if (outputs === null) return make("div", {}, says, ...bitsWords(alphabet, onesOf(row.value)));
-  if (JSON.stringify(outputs.spec()) !== JSON.stringify(alphabet.spec())) {
+  if (!sameValues(outputs, alphabet)) {
     const gaps = { value: row.value, outputs: inDigits(outputs.size, 10) };
     return make("div", {}, says, make("p", { class: "says" }, filled(TEXTS.report.sign, gaps)));
   }

@@ -2,17 +2,17 @@
  * @file The page on which a person answers a survey: opened, or why it cannot be.
  */
 
+import { filled } from "../device/figures.js";
 import { Survey } from "../device/survey.js";
-import { missing } from "./answer-able.js";
 import { Page } from "./answer-page.js";
-import { button, quoted } from "./answer-parts.js";
-import { failed, found, stop } from "./answer-stage.js";
-import { Way } from "./answer-way.js";
+import { button, failed, found, quoted, stop } from "./answer-parts.js";
+import { Kept, Way } from "./answer-way.js";
 import TEXTS from "./answer-texts.js";
 
 const SURVEY = '"survey":';
 /** Letters of a question that can stand as the title, where there is none. */
 const SHORT = 120;
+const TRIAL = "freewill trial";
 
 /** @param {string} id */
 async function asked(id) {
@@ -25,6 +25,28 @@ async function asked(id) {
   // The survey as it stands there: an object would not keep the order of names that are numbers.
   const own = survey && text.slice(text.indexOf(SURVEY) + SURVEY.length, text.lastIndexOf("}"));
   return { good: response.ok, told, text: own };
+}
+
+/**
+ * Say what is missing, if anything is.
+ *
+ * @returns {Promise<string | null>}
+ */
+async function missing() {
+  const words = TEXTS.unable;
+  if (typeof globalThis.crypto?.getRandomValues !== "function") return words.random;
+  // Asked before the stores: without https, some browsers hide these too.
+  if (!globalThis.navigator?.locks) return globalThis.isSecureContext ? filled(words.old, { why: "navigator.locks" }) : words.locks;
+  try {
+    localStorage.setItem(TRIAL, TRIAL);
+    const same = localStorage.getItem(TRIAL) === TRIAL;
+    localStorage.removeItem(TRIAL);
+    if (!same) return filled(words.store, { why: "localStorage" });
+    await new Kept().open();
+  } catch (error) {
+    return filled(words.store, { why: error instanceof Error ? error.name : String(error) });
+  }
+  return null;
 }
 
 /** Open the survey that the address of the page names. */
@@ -66,7 +88,7 @@ async function main() {
   try {
     const way = new Way(survey, told.id);
     await way.open();
-    const page = new Page(way, told.closed);
+    const page = new Page(way, told);
     page.open();
     // Another tab has drawn or sent the report of this question.
     addEventListener("storage", () => page.follow());

@@ -146,7 +146,7 @@ export function diameter(alphabet) {
  *
  * @param {ArrayLike<number>[]} rows
  */
-function tightest(rows) {
+export function tightest(rows) {
   let found = 0;
   for (let y = 0; y < rows[0].length; y += 1) {
     let [largest, least] = [0, Infinity];

@@ -3,8 +3,8 @@
  */
 
 import { isNumbers, sumOf } from "./checks.js";
+import { awayIn, offsets } from "./distances.js";
 import { FreewillError, brief, shown } from "./errors.js";
-import { awayIn, offsets } from "./spread.js";
 
 const SELECTIONS = ["max-entropy", "centre", "vertex", "coin"];
 const LEAST_LOSS = 1e-290;

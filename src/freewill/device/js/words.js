@@ -26,7 +26,8 @@ export default {
     "never": "Your report is never your true {value}.",
     "bits": "Your report says yes or no to every {value}. It says yes to your own with a chance of {own}, and to each of the others with a chance of {other}.",
     "bits_alone": "The chance that it says yes to your own and to no other is {chance}.",
-    "other": "Your report is one of {outputs} signs, which need not be {values} themselves."
+    "other": "Your report is one of {outputs} signs, which need not be {values} themselves.",
+    "cell": "Your report never tells more than a cell of the map, {width} x {height} km."
   },
   "error": {
     "typical": "Whoever takes your report for the truth is off by {mean} on average and, at least 1 time in 20, by {far} or more (if all {values} are equally common).",
@@ -50,7 +51,6 @@ export default {
     "own": "Whoever sees your report, and guesses as well as anybody can, loses {loss} on average, by this survey's own measure.",
     "average": "That is an average over people, if {values} are as common as this survey takes them to be. A single report may give more away."
   },
-  "cell": "Your report never tells more than a cell of the map, {width} x {height} km.",
   "picture": {
     "symbols": "If your true {value} is {own}, the chance of each report:",
     "symbols_bits": "If your true {value} is {own}, the chance of a yes to each {value}:",
