@@ -6,7 +6,6 @@ are over the values, taken as equally common.
 
 import math
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -166,105 +165,71 @@ def mean_and_far(lengths: FloatArray, chances: FloatArray) -> tuple[float, float
     return float(lengths @ chances), float(lengths[order[min(place, len(order) - 1)]])
 
 
-@singledispatch
 def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
     """Return distances between value and report, and how often they occur, where there are any."""
-    size = mechanism.alphabet.size
-    if mechanism.output_space.alphabet != mechanism.alphabet or size**2 > _ENTRIES:
+    alphabet: Any = mechanism.alphabet
+    size = alphabet.size
+    match mechanism:
+        case Identity():
+            return np.zeros(1), np.ones(1)
+        case KRR() if alphabet.plane is not None:
+            # How many values lie that many rows and columns from a value, on average.
+            axes = [np.arange(count, dtype=np.float64) for count in alphabet.plane]
+            pairs = [np.where(axis > 0, 2.0, 1.0) * (axis.size - axis) for axis in axes]
+            chances = np.outer(*pairs).ravel() / size * _other(mechanism)
+            chances[0] = mechanism.truths()[0]
+            return alphabet.distance(0, np.arange(size)), chances
+        case Geometric():
+            decay, steps = mechanism.epsilon * alphabet.step, np.arange(size, dtype=np.float64)
+            fall = np.exp(-decay * steps) / (1 + np.exp(-decay))
+            # On either side: all values but the last few reach a step inside, one is clipped.
+            chances = 2 * ((size - 1 - steps) * -np.expm1(-decay) + 1) * fall / size
+            chances[0] = mechanism.truths().mean()
+            return alphabet.step * steps, chances
+        case PlanarGeometric():
+            east, north = alphabet.offsets()
+            inner, side, end, corner = mechanism.kernel.quarter
+            across = np.arange(alphabet.columns - 1, -1, -1, dtype=np.float64)
+            along = np.arange(alphabet.rows - 1, -1, -1, dtype=np.float64)[:, None]
+            chances = 4 * (across * along * inner + along * side + across * end + corner) / size
+            return np.hypot(east, north[:, None]).ravel(), chances.ravel()
+    if mechanism.output_space.alphabet != alphabet or size**2 > _ENTRIES:
         return None
-    return distances(mechanism.alphabet).ravel(), mechanism.law().ravel() / size
+    return distances(alphabet).ravel(), mechanism.law().ravel() / size
 
 
-@distance_law.register
-def _(mechanism: Identity) -> tuple[FloatArray, FloatArray]:
-    return np.zeros(1), np.ones(1)
-
-
-@distance_law.register
-def _(mechanism: KRR) -> tuple[FloatArray, FloatArray]:
-    alphabet = mechanism.alphabet
-    if alphabet.plane is None:
-        lengths, pairs = np.array([0.0, 1.0]), np.array([1.0, alphabet.size - 1.0])
-    else:  # how many values lie that many rows and columns from a value, on average
-        steps = [np.arange(count, dtype=np.float64) for count in alphabet.plane]
-        both = [np.where(step > 0, 2.0, 1.0) * (step.size - step) for step in steps]
-        pairs = np.outer(*both).ravel() / alphabet.size
-        lengths = alphabet.distance(0, np.arange(alphabet.size))
-    chances = pairs * _other(mechanism)
-    chances[0] = mechanism.truths()[0]
-    return lengths, chances
-
-
-@distance_law.register
-def _(mechanism: Geometric) -> tuple[FloatArray, FloatArray]:
-    size, decay = mechanism.alphabet.size, mechanism.epsilon * mechanism.alphabet.step
-    steps = np.arange(size, dtype=np.float64)
-    fall = np.exp(-decay * steps) / (1 + np.exp(-decay))
-    # On either side: all values but the last few reach a step inside, one is clipped to the end.
-    chances = 2 * ((size - 1 - steps) * -np.expm1(-decay) + 1) * fall / size
-    chances[0] = mechanism.truths().mean()
-    return mechanism.alphabet.step * steps, chances
-
-
-@distance_law.register
-def _(mechanism: PlanarGeometric) -> tuple[FloatArray, FloatArray]:
-    grid = mechanism.alphabet
-    east, north = grid.offsets()
-    inner, side, end, corner = mechanism.kernel.quarter
-    across = np.arange(grid.columns - 1, -1, -1, dtype=np.float64)
-    along = np.arange(grid.rows - 1, -1, -1, dtype=np.float64)[:, None]
-    chances = 4 * (across * along * inner + along * side + across * end + corner) / grid.size
-    return np.hypot(east, north[:, None]).ravel(), chances.ravel()
-
-
-@singledispatch
 def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
     """Return the chance of each output from one value; of bits, that of each being set."""
-    space = mechanism.output_space.alphabet
-    if space is None or mechanism.alphabet.size * space.size > _ENTRIES:
-        return None
-    return np.asarray(mechanism.law()[value])
-
-
-@chances_from.register
-def _(mechanism: Identity, value: int) -> FloatArray:
-    return _with(value, 1.0, np.zeros(mechanism.alphabet.size))
-
-
-@chances_from.register
-def _(mechanism: KRR, value: int) -> FloatArray:
-    others = np.full(mechanism.alphabet.size, _other(mechanism))
-    return _with(value, mechanism.truths()[0], others)
-
-
-@chances_from.register
-def _(mechanism: RAPPOR, value: int) -> FloatArray:
-    others = np.full(mechanism.alphabet.size, mechanism.flip)
-    return _with(value, 1 - mechanism.flip, others)
-
-
-@chances_from.register
-def _(mechanism: Geometric, value: int) -> FloatArray:
-    decay = mechanism.epsilon * mechanism.alphabet.step
-    steps = np.abs(np.arange(mechanism.alphabet.size, dtype=np.float64) - value)
-    return np.asarray(mechanism.truths() * np.exp(-decay * steps))
-
-
-@chances_from.register
-def _(mechanism: PlanarGeometric, value: int) -> FloatArray:
-    grid = mechanism.alphabet
-    row, column = np.divmod(np.arange(grid.size), grid.columns)
-    edge = 2 * np.isin(row, (0, grid.rows - 1)) + np.isin(column, (0, grid.columns - 1))
-    aside, along = np.abs(column - value % grid.columns), np.abs(row - value // grid.columns)
-    return np.asarray(np.exp(mechanism.kernel.stacked[edge.astype(np.int64), along, aside]))
+    alphabet: Any = mechanism.alphabet
+    match mechanism:
+        case Identity():
+            own, other = 1.0, 0.0
+        case KRR():
+            own, other = mechanism.truths()[0], _other(mechanism)
+        case RAPPOR():
+            own, other = 1 - mechanism.flip, mechanism.flip
+        case Geometric():
+            steps = np.abs(np.arange(alphabet.size, dtype=np.float64) - value)
+            fall = np.exp(-mechanism.epsilon * alphabet.step * steps)
+            return np.asarray(mechanism.truths() * fall)
+        case PlanarGeometric():
+            row, column = np.divmod(np.arange(alphabet.size), alphabet.columns)
+            edge = 2 * np.isin(row, (0, alphabet.rows - 1))
+            edge += np.isin(column, (0, alphabet.columns - 1))
+            aside = np.abs(column - value % alphabet.columns)
+            along = np.abs(row - value // alphabet.columns)
+            return np.asarray(np.exp(mechanism.kernel.stacked[edge, along, aside]))
+        case _:
+            space = mechanism.output_space.alphabet
+            if space is None or alphabet.size * space.size > _ENTRIES:
+                return None
+            return np.asarray(mechanism.law()[value])
+    chances = np.full(alphabet.size, other)
+    chances[value] = own
+    return chances
 
 
 def _other(mechanism: KRR) -> float:
     """Return the chance of k-RR to report any one other value."""
     rare = np.exp(-mechanism.epsilon)
     return float(rare / (1 + (mechanism.alphabet.size - 1) * rare))
-
-
-def _with(value: int, chance: float, chances: FloatArray) -> FloatArray:
-    chances[value] = chance
-    return chances
