@@ -57,17 +57,17 @@ class Device:
     ) -> None:
         if not (budget is None or isinstance(budget, Budget)):
             raise DeviceError(f"budget={shown(budget)}: expected a budget, such as fw.Budget(2).")
-        known = None if memory is None else as_memory(memory)
+        own = None if memory is None else as_memory(memory)
         fields = {
             "offered": MappingProxyType(_menu(offered)),
-            "memory": known,
+            "memory": own,
             "budget": budget,
-            "question": _question(offered, question, known is not None),
+            "question": _question(offered, question, own is not None),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         if budget is not None:
-            budget.kept_in(known)
+            budget.shared_memory(own)
 
     @property
     def remembered(self) -> Sent | None:
@@ -119,8 +119,8 @@ class Device:
         """Return the mechanism that was chosen, and the report that was sent or is drawn now."""
         mechanism = self._chosen(choice)
         index = index_of(value, mechanism)
-        kept = self.memory if self.budget is None else self.budget.kept_in(self.memory)
-        if kept is None:  # and nobody adds up
+        memory = self.memory if self.budget is None else self.budget.shared_memory(self.memory)
+        if memory is None:  # and nobody adds up
             return mechanism, _drawn(mechanism, index, math.inf)
         question = None if self.memory is None else self.question
 
@@ -133,7 +133,7 @@ class Device:
             sent = _drawn(mechanism, index, price)
             return content.adding(question, sent), sent
 
-        return mechanism, kept.update(work)
+        return mechanism, memory.update(work)
 
     def _chosen(self, choice: str | None) -> Mechanism:
         if choice is None and len(self.offered) == 1:

@@ -217,7 +217,7 @@ def _truth(facts: Facts) -> Iterator[str]:
     elif low == 1 and math.isinf(facts.epsilon):
         yield say(facts.kind, "truth", "always")
     elif least == most:
-        yield say(facts.kind, "truth", "one", chance=most)
+        yield say(facts.kind, "truth", "chance", chance=most)
     else:
         yield say(facts.kind, "truth", "range", low=least, high=most)
 
@@ -265,7 +265,7 @@ def _geo(facts: Facts, nearest: float, typical: float, widest: float) -> Iterato
         yield say(facts.kind, "odds", "near", distance=distance(whole, unit))
     else:
         gaps = {"distance": distance(nearest, unit), "odds": odds(epsilon * nearest)}
-        yield say(facts.kind, "odds", "told", **gaps)
+        yield say(facts.kind, "odds", "apart", **gaps)
     if typical > max(reach, nearest):
         gaps = {"distance": distance(typical, unit), "odds": odds(epsilon * typical)}
         yield say(facts.kind, "odds", "far", **gaps)

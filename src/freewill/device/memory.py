@@ -217,6 +217,10 @@ class Memory:
         """The sum of the epsilons of all reports, exactly; of forgotten ones too."""
         return self._read().spent
 
+    def same(self, other: "Memory") -> bool:
+        """Say whether another memory is this one, or has the same file."""
+        return self is other or (self.path is not None and self.path == other.path)
+
     def forget(self, question: str) -> None:
         """Forget what was sent for a question, so that the next report is drawn anew.
 

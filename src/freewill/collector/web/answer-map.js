@@ -113,7 +113,7 @@ export class MapChooser {
   /** @type {[number, number]} the column and row of the mark */
   #at;
   #mark = draw("rect", { width: 1, height: 1, class: "mark open", visibility: "hidden" });
-  #told = make("p", { class: "chosen", role: "status", ...OWN });
+  #chosen = make("p", { class: "chosen", role: "status", ...OWN });
   #fault = make("p", { class: "fault", role: "alert", id: newId() });
 
   /** @param {Grid} grid */
@@ -140,7 +140,9 @@ export class MapChooser {
       ["ArrowDown", "south"],
     ]);
     const movers = arrows.map(([key, place], index) => {
-      return button(TEXTS.value.moves[index], () => this.#move(MOVES[key]), { class: place });
+      const mover = button(TEXTS.value.moves[index], () => this.#move(MOVES[key]));
+      mover.style.gridArea = place;
+      return mover;
     });
     this.movers = make("div", { role: "group", "aria-label": TEXTS.value.mover, class: "movers", hidden: true }, ...movers);
     this.fields = grid.axes.map((axis, place) => this.#field(axis, place));
@@ -151,7 +153,7 @@ export class MapChooser {
       make("legend", {}, TEXTS.value.nothing),
       help,
       node,
-      this.#told,
+      this.#chosen,
       this.movers,
       make("fieldset", { class: "inner" }, make("legend", {}, TEXTS.value.numbers), ...typed, this.#fault),
     );
@@ -217,7 +219,7 @@ export class MapChooser {
       return;
     }
     this.#place(true);
-    this.#told.textContent = filled(TEXTS.value.mark, { point: this.grid.text(this.#index) });
+    this.#chosen.textContent = filled(TEXTS.value.mark, { point: this.grid.text(this.#index) });
   }
 
   get #index() {
@@ -241,7 +243,7 @@ export class MapChooser {
     this.#place(false);
     const gaps = { column: column + 1, row: row + 1, columns: grid.columns, rows: grid.rows };
     const words = Object.fromEntries(Object.entries(gaps).map(([name, many]) => [name, String(many)]));
-    this.#told.textContent = filled(TEXTS.value.cell, { point: grid.text(index), ...words });
+    this.#chosen.textContent = filled(TEXTS.value.cell, { point: grid.text(index), ...words });
   }
 
   /** @param {boolean} open whether the cell is not chosen yet */
@@ -256,7 +258,7 @@ export class MapChooser {
     const given = this.fields.map(({ input }) => input.value.trim().replace(",", "."));
     this.value = null;
     this.#mark.setAttribute("visibility", "hidden");
-    this.#told.textContent = "";
+    this.#chosen.textContent = "";
     this.#fault.textContent = "";
     this.movers.hidden = true;
     if (given.includes("")) return;

@@ -50,7 +50,7 @@ export class Menu {
     const open = make(
       "div",
       { id: words },
-      description === null ? null : make("p", { class: "description" }, quoted(description)),
+      description === null ? null : make("p", {}, quoted(description)),
       ...warnings.map(warning),
       ...points.slice(0, OPEN_SENTENCES),
     );

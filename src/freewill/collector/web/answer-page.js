@@ -62,61 +62,27 @@ export class Page {
   }
 
   value() {
-    const { kind } = this.survey.alphabet;
     const words = TEXTS.value;
-    this.#chooser ??= chooserOf(this.survey.alphabet);
-    const fault = make("p", { class: "fault", role: "alert" });
-    const chooser = this.#chooser;
-    const submit = (/** @type {Event} */ event) => {
-      event.preventDefault();
-      if (chooser.value !== null) attempted(() => this.protection());
-      else {
-        fault.textContent = words.missing;
-        chooser.focus();
-      }
-    };
-    const form = make(
-      "form",
-      { submit, novalidate: true, autocomplete: "off" },
-      chooser.node,
-      fault,
-      make("button", { type: "submit", class: "main" }, words.next),
-    );
-    const heading = /** @type {any} */ (words)[kind];
-    this.#show(step(heading, make("p", { class: "quiet" }, words.stays), form), 0);
+    const chooser = (this.#chooser ??= chooserOf(this.survey.alphabet));
+    const next = make("button", { type: "submit", class: "main" }, words.next);
+    const go = () => attempted(() => this.protection());
+    const heading = /** @type {any} */ (words)[this.survey.alphabet.kind];
+    const stays = make("p", { class: "quiet" }, words.stays);
+    this.#show(step(heading, stays, form(chooser, go, () => chooser.value !== null, words.missing, next)), 0);
   }
 
   protection() {
     const words = TEXTS.protection;
     const { alphabet } = this.survey;
-    const chooser = /** @type {import("./answer-value.js").Chooser} */ (this.#chooser);
-    const value = /** @type {string} */ (chooser.value);
-    this.#menu ??= new Menu(this.survey, this.explained);
-    const menu = this.#menu;
-    const fault = make("p", { class: "fault", role: "alert" });
-    const submit = (/** @type {Event} */ event) => {
-      event.preventDefault();
-      if (menu.choice !== null) this.#draw(value, menu.choice);
-      else {
-        fault.textContent = words.missing;
-        menu.focus();
-      }
-    };
+    const value = /** @type {string} */ (this.#chooser?.value);
+    const menu = (this.#menu ??= new Menu(this.survey, this.explained));
+    const draw = make("button", { type: "submit", class: "main" }, words.draw);
+    const buttons = make("div", { class: "row" }, draw, button(words.back, () => this.value()));
+    const once = make("p", { class: "quiet" }, words.once);
     const own = make("strong", OWN, quoted(valueText(alphabet, alphabet.encode(value))));
-    const form = make(
-      "form",
-      { submit, novalidate: true, autocomplete: "off" },
-      menu.node,
-      make("p", { class: "quiet" }, words.once),
-      fault,
-      make(
-        "div",
-        { class: "row" },
-        make("button", { type: "submit", class: "main" }, words.draw),
-        button(words.back, () => this.value()),
-      ),
-    );
-    this.#show(step(words.heading, make("p", {}, words.yours, own), form), 1);
+    const go = () => this.#draw(value, /** @type {string} */ (menu.choice));
+    const choose = form(menu, go, () => menu.choice !== null, words.missing, once, buttons);
+    this.#show(step(words.heading, make("p", {}, words.yours, own), choose), 1);
     menu.fit();
   }
 
@@ -163,22 +129,22 @@ export class Page {
 
   /**
    * @param {HTMLButtonElement} press
-   * @param {HTMLElement} told
+   * @param {HTMLElement} status
    */
-  async #send(press, told) {
+  async #send(press, status) {
     if (press.getAttribute("aria-disabled") === "true") return;
     press.setAttribute("aria-disabled", "true");
-    told.textContent = TEXTS.report.sending;
+    status.textContent = TEXTS.report.sending;
     try {
-      const outcome = await this.way.send((words) => (told.textContent = words));
+      const outcome = await this.way.send((words) => (status.textContent = words));
       if ("answer" in outcome) {
         this.receipt(TEXTS.receipt.heading, outcome.answer);
         return;
       }
-      complain(told, outcome.failed, outcome.error, outcome.advice);
+      complain(status, outcome.failed, outcome.error, outcome.advice);
       press.textContent = TEXTS.report.again;
     } catch (error) {
-      complain(told, TEXTS.failures.unkept, String(/** @type {any} */ (error)?.message ?? error));
+      complain(status, TEXTS.failures.unkept, String(/** @type {any} */ (error)?.message ?? error));
     } finally {
       press.removeAttribute("aria-disabled");
     }
@@ -220,6 +186,27 @@ export class Page {
     );
     this.#show(section, 3);
   }
+}
+
+/**
+ * Return a form around what is chosen from; without a choice it says what is missing, and goes nowhere.
+ *
+ * @param {{node: HTMLElement, focus(): void}} chooser
+ * @param {() => void} go
+ * @param {() => boolean} chosen
+ * @param {string} missing
+ * @param {...HTMLElement} rest the last of them has the button
+ */
+function form(chooser, go, chosen, missing, ...rest) {
+  const fault = make("p", { class: "fault", role: "alert" });
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (chosen()) return go();
+    fault.textContent = missing;
+    chooser.focus();
+  };
+  const last = rest.pop();
+  return make("form", { submit, novalidate: true, autocomplete: "off" }, chooser.node, ...rest, fault, last);
 }
 
 /**

@@ -94,9 +94,9 @@ export function step(words, ...children) {
 }
 
 /** @param {string} id */
-export const found = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
-const status = found("status");
-const place = found("place");
+export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const status = byId("status");
+const place = byId("place");
 
 /**
  * Say what goes on; nothing, once it is seen.
@@ -114,7 +114,7 @@ export function tell(words = "") {
  * @param {number | null} [number] of the step, from 0
  */
 export function show(section, number = null) {
-  const steps = found("steps");
+  const steps = byId("steps");
   steps.hidden = number === null;
   steps.replaceChildren(
     ...TEXTS.steps.map((words, at) => {
@@ -145,17 +145,17 @@ export function stop(heading, ...lines) {
 /**
  * Say what went wrong where the person is.
  *
- * @param {HTMLElement} told
+ * @param {HTMLElement} box
  * @param {...string} lines
  */
-export function complain(told, ...lines) {
+export function complain(box, ...lines) {
   const said = lines.filter(Boolean).map((line) => make("p", {}, line));
-  told.replaceChildren(make("div", { class: "card error" }, ...said));
+  box.replaceChildren(make("div", { class: "card error" }, ...said));
 }
 
 /** @param {unknown} error */
 export function failed(error) {
-  const known = error instanceof FreewillError;
+  const ours = error instanceof FreewillError;
   const why = error instanceof Error ? error.message : String(error);
-  stop(TEXTS.errors.heading, known ? TEXTS.errors.device : null, why, TEXTS.unable.nothing);
+  stop(TEXTS.errors.heading, ours ? TEXTS.errors.device : null, why, TEXTS.unable.nothing);
 }

@@ -33,8 +33,8 @@ export function reportWords(survey, row) {
     return make("div", {}, says, make("p", { class: "says" }, filled(TEXTS.report.sign, gaps)));
   }
   const index = indexOf(outputs, row.value);
-  const told = make("p", { class: "says" }, quoted(valueText(outputs, index)));
-  return make("div", {}, says, told, outputs.kind === "grid" ? mapOf(outputs, [index]) : null);
+  const value = make("p", { class: "says" }, quoted(valueText(outputs, index)));
+  return make("div", {}, says, value, outputs.kind === "grid" ? mapOf(outputs, [index]) : null);
 }
 
 /**
@@ -62,11 +62,7 @@ export function letters(words, text) {
   return make("div", {}, label, code);
 }
 
-/**
- * @param {any} alphabet
- * @param {string} text
- * @returns {number}
- */
+/** @type {(alphabet: any, text: string) => number} */
 function indexOf(alphabet, text) {
   if (alphabet.kind === "categorical") return alphabet.encode(text);
   if (alphabet.kind === "linear") return alphabet.encode(Number(text));
@@ -79,19 +75,15 @@ function indexOf(alphabet, text) {
  * @param {string} digits
  */
 function onesOf(digits) {
-  const found = [];
+  const ones = [];
   for (let place = 0; place < 4 * digits.length; place += 1) {
     const byte = Number.parseInt(digits.slice(2 * (place >> 3), 2 * (place >> 3) + 2), 16);
-    if ((byte >> (place & 7)) & 1) found.push(place);
+    if ((byte >> (place & 7)) & 1) ones.push(place);
   }
-  return found;
+  return ones;
 }
 
-/**
- * @param {any} alphabet
- * @param {number[]} ones
- * @returns {HTMLElement[]}
- */
+/** @type {(alphabet: any, ones: number[]) => HTMLElement[]} */
 function bitsWords(alphabet, ones) {
   const values = /** @type {any} */ (WORDS.nouns)[alphabet.kind].many;
   const gaps = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), values };

@@ -54,7 +54,7 @@ class ListChooser {
   value = null;
   #group = newId();
   #list = make("div", { class: "choices" });
-  #told = make("p", { class: "quiet", role: "status" });
+  #count = make("p", { class: "quiet", role: "status" });
   #search;
 
   /** @param {import("../device/alphabets.js").Categorical} alphabet */
@@ -77,7 +77,7 @@ class ListChooser {
       "fieldset",
       {},
       make("legend", {}, TEXTS.value.nothing),
-      ...(long ? [make("label", { for: id }, words), this.#search, this.#told, this.chosen] : []),
+      ...(long ? [make("label", { for: id }, words), this.#search, this.#count, this.chosen] : []),
       this.#list,
     );
     this.#show();
@@ -89,14 +89,14 @@ class ListChooser {
 
   #show() {
     const words = plain(this.#search.value).split(/\s+/).filter(Boolean);
-    const found = this.labels.filter((label) => {
+    const matching = this.labels.filter((label) => {
       const letters = words.length === 0 ? "" : plain(label);
       return words.every((word) => letters.includes(word));
     });
-    const shown = found.length > SHORT_LIST ? found.slice(0, MOST_SHOWN) : found;
+    const shown = matching.length > SHORT_LIST ? matching.slice(0, MOST_SHOWN) : matching;
     this.#list.classList.toggle("scrolled", this.labels.length > SHORT_LIST);
     this.#list.replaceChildren(...shown.map((label) => this.#entry(label)));
-    this.#told.textContent = matches(found.length, shown.length);
+    this.#count.textContent = matches(matching.length, shown.length);
   }
 
   /** @param {string} label */
@@ -128,7 +128,7 @@ function matches(many, shown) {
 class LineChooser {
   /** @type {number | null} */
   value = null;
-  #told = make("output", { class: "chosen large open", ...OWN }, TEXTS.value.unset);
+  #chosen = make("output", { class: "chosen large open", ...OWN }, TEXTS.value.unset);
   #fault = make("p", { class: "fault", role: "alert", id: newId(), ...OWN });
 
   /** @param {import("../device/alphabets.js").Linear} alphabet */
@@ -155,7 +155,7 @@ class LineChooser {
       "fieldset",
       {},
       make("legend", {}, TEXTS.value.nothing),
-      make("p", {}, this.#told),
+      make("p", {}, this.#chosen),
       make("label", { for: slider }, TEXTS.value.slider),
       this.slider,
       make("div", { class: "ends quiet", "aria-hidden": "true" }, ...ends),
@@ -206,15 +206,15 @@ class LineChooser {
     this.slider.classList.remove("unset");
     const words = valueText(alphabet, index);
     this.slider.setAttribute("aria-valuetext", words);
-    this.#told.textContent = words;
-    this.#told.classList.remove("open");
+    this.#chosen.textContent = words;
+    this.#chosen.classList.remove("open");
   }
 
   #unset() {
     this.value = null;
     this.slider.classList.add("unset");
     this.slider.setAttribute("aria-valuetext", TEXTS.value.unset);
-    this.#told.textContent = TEXTS.value.unset;
-    this.#told.classList.add("open");
+    this.#chosen.textContent = TEXTS.value.unset;
+    this.#chosen.classList.add("open");
   }
 }

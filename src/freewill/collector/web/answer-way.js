@@ -23,13 +23,13 @@ import { send } from "./answer-sending.js";
  * @property {string} body what was sent, letter by letter
  * @property {{stored: number, known: number}} answer what the collector said
  */
-/** @typedef {{keep: Kept["keep"], restore: Kept["restore"]}} Copies */
+/** @typedef {Pick<Copies, "keep" | "restore">} CopyStore */
 
 const NAME = "freewill";
 const STORE = "drawn";
 
 /** Copies of reports, by question. */
-export class Kept {
+export class Copies {
   /** @type {Promise<IDBDatabase> | null} */
   #opened = null;
 
@@ -73,11 +73,7 @@ export class Kept {
     });
   }
 
-  /**
-   * @param {"readonly" | "readwrite"} mode
-   * @param {(store: IDBObjectStore) => IDBRequest} work
-   * @returns {Promise<any>}
-   */
+  /** @type {(mode: "readonly" | "readwrite", work: (store: IDBObjectStore) => IDBRequest) => Promise<any>} */
   async #done(mode, work) {
     const database = await this.open();
     return new Promise((resolve, reject) => {
@@ -111,7 +107,7 @@ function checked(copy) {
 
 /** One person's report for one survey. The true value is given to `draw` and kept nowhere. */
 export class Way {
-  #kept;
+  #copies;
   #receipts;
 
   /**
@@ -119,23 +115,23 @@ export class Way {
    * @param {string} id of the survey
    * @param {object} [options] other stores than the browser's, for tests
    * @param {Memory} [options.memory]
-   * @param {Copies} [options.kept]
+   * @param {CopyStore} [options.copies]
    * @param {Store} [options.receipts]
    * @param {URL | string} [options.address] to which it is sent
    */
-  constructor(survey, id, { memory = new Memory(), kept = new Kept(), receipts = localStorage, address } = {}) {
+  constructor(survey, id, { memory = new Memory(), copies = new Copies(), receipts = localStorage, address } = {}) {
     const named = survey.question !== null || survey.question_id !== null;
     this.survey = survey;
     this.id = id;
     this.device = new Device(survey, { memory, question: named ? null : `survey ${id}` });
     this.address = address ?? new URL(`../v1/surveys/${id}/reports`, import.meta.url);
-    this.#kept = kept;
+    this.#copies = copies;
     this.#receipts = receipts;
   }
 
   /** Find again what was drawn before; to be called first. */
   async open() {
-    await this.#kept.restore(this.device);
+    await this.#copies.restore(this.device);
   }
 
   /**
@@ -146,8 +142,8 @@ export class Way {
    */
   get row() {
     const sent = this.device.remembered;
-    const found = sent && this.survey.menu().find(({ mechanism }) => mechanism.id === sent.mechanism);
-    return found ? { mechanism: found.name, value: sent.value, report_id: sent.report_id } : null;
+    const choice = sent && this.survey.menu().find(({ mechanism }) => mechanism.id === sent.mechanism);
+    return choice ? { mechanism: choice.name, value: sent.value, report_id: sent.report_id } : null;
   }
 
   /** @returns {string | null} what is sent, letter by letter */
@@ -164,7 +160,7 @@ export class Way {
    */
   async draw(value, choice) {
     const work = async () => {
-      await this.#kept.restore(this.device);
+      await this.#copies.restore(this.device);
       const fresh = this.device.remembered === null;
       await this.device.row(value, choice);
       return { fresh };
@@ -182,7 +178,7 @@ export class Way {
   async send(tell, patience) {
     const [sent, body] = [this.device.remembered, this.body];
     if (sent === null || body === null) throw new Error("nothing was drawn that could be sent.");
-    await this.#kept.keep(/** @type {string} */ (this.device.question), sent);
+    await this.#copies.keep(/** @type {string} */ (this.device.question), sent);
     const outcome = await send(this.address, body, tell, patience);
     if ("answer" in outcome) this.#acknowledged({ survey: this.id, body, answer: outcome.answer });
     return outcome;
@@ -191,8 +187,8 @@ export class Way {
   /** @returns {Receipt | null} that of the report that was drawn */
   get receipt() {
     try {
-      const found = JSON.parse(this.#receipts.getItem(this.#key) ?? "null");
-      return found?.body === this.body && found?.answer ? { survey: this.id, ...found } : null;
+      const receipt = JSON.parse(this.#receipts.getItem(this.#key) ?? "null");
+      return receipt?.body === this.body && receipt?.answer ? { survey: this.id, ...receipt } : null;
     } catch {
       return null; // without a receipt it is sent again, and still counts once
     }

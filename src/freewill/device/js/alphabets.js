@@ -55,20 +55,17 @@ export class Categorical {
    * @returns {number}
    */
   encode(value) {
-    const found = typeof value === "string" ? this.#index.get(value) : undefined;
-    if (found === undefined) {
+    const index = typeof value === "string" ? this.#index.get(value) : undefined;
+    if (index === undefined) {
       const some = this.labels.slice(0, 5).map(shown).join(", ");
       throw new FreewillError(
         `${shown(value)} is not in the alphabet: expected one of ${some}${this.size > 5 ? ", ..." : ""}.`,
       );
     }
-    return found;
+    return index;
   }
 
-  /**
-   * @param {number} index
-   * @returns {string}
-   */
+  /** @type {(index: number) => string} */
   decode(index) {
     return this.labels[checkedIndex(index, this.size)];
   }
@@ -149,10 +146,7 @@ export class Linear {
     return Number(apart / BigInt(this.step));
   }
 
-  /**
-   * @param {number} index
-   * @returns {number}
-   */
+  /** @type {(index: number) => number} */
   decode(index) {
     return Number(BigInt(this.first) + BigInt(this.step) * BigInt(checkedIndex(index, this.size)));
   }

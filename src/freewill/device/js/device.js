@@ -54,7 +54,7 @@ export class Device {
     /** What names the question in the memory. */
     this.question = questionOf(survey, question, memory !== null);
     this.#source = source;
-    budget?.keptIn(memory);
+    budget?.sharedMemory(memory);
     Object.freeze(this);
   }
 
@@ -79,10 +79,10 @@ export class Device {
     const mechanism = alone ? menu[0].mechanism : this.survey.find(/** @type {string} */ (choice));
     const name = nameOf(mechanism.id, menu);
     this.survey.encode(value);
-    const kept = this.budget === null ? this.memory : this.budget.keptIn(this.memory);
-    if (kept === null) return this.survey.report(name, value, this.#source);
+    const memory = this.budget === null ? this.memory : this.budget.sharedMemory(this.memory);
+    if (memory === null) return this.survey.report(name, value, this.#source);
     const question = this.memory === null ? null : this.question;
-    return kept.update((content) => {
+    return memory.update((content) => {
       const before = question === null ? undefined : content.sent.get(question);
       if (before !== undefined) return [null, this.#again(before)];
       const epsilon = cost(mechanism);
@@ -102,10 +102,7 @@ export class Device {
     await this.memory.forget(this.question);
   }
 
-  /**
-   * @param {Sent} sent
-   * @returns {ReportRow}
-   */
+  /** @type {(sent: Sent) => ReportRow} */
   #again(sent) {
     const name = nameOf(sent.mechanism, this.survey.menu());
     if (name === undefined) {

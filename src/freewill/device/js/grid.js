@@ -75,9 +75,9 @@ export class Grid {
     if (!isNumbers(value) || value.length !== 2) {
       throw new FreewillError(`points=${shown(value)}: expected pairs of numbers, (n, 2).`);
     }
-    const found = this.#cellOf(value[0], value[1]);
-    if (found < 0) throw new FreewillError(this.#outside(value[0], value[1]));
-    return found;
+    const index = this.#cellOf(value[0], value[1]);
+    if (index < 0) throw new FreewillError(this.#outside(value[0], value[1]));
+    return index;
   }
 
   /**
@@ -192,10 +192,7 @@ export function cellInBox(bounds, columns, rows) {
   return [unit * wide * ratio, unit * 2 * halfRow];
 }
 
-/**
- * @param {unknown} cell
- * @returns {[number, number]}
- */
+/** @type {(cell: unknown) => [number, number]} */
 function checkedCell(cell) {
   const sides = typeof cell === "number" ? [cell, cell] : cell;
   const good = isNumbers(sides) && sides.length === 2;
@@ -207,10 +204,7 @@ function checkedCell(cell) {
   return [sides[0], sides[1]];
 }
 
-/**
- * @param {unknown} bounds
- * @returns {[number, number, number, number]}
- */
+/** @type {(bounds: unknown) => [number, number, number, number]} */
 function checkedBounds(bounds) {
   const wanted = "(south, north, west, east), in degrees";
   if (!isNumbers(bounds) || bounds.length !== 4) {

@@ -52,11 +52,7 @@ export class Mechanism {
     return this.drawn(checkedIndex(index, this.alphabet.size), source);
   }
 
-  /**
-   * @param {number} index
-   * @param {Source} source
-   * @returns {Report}
-   */
+  /** @type {(index: number, source: Source) => Report} */
   drawn(index, source) {
     throw new FreewillError(`${this.kind} draws nothing from ${index} and ${source}.`);
   }

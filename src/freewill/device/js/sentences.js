@@ -81,7 +81,7 @@ function truth(facts) {
   }
   if (high === 0) return [say(facts, words.never)];
   if (low === 1 && facts.epsilon === Infinity) return [say(facts, words.always)];
-  if (least === most) return [say(facts, words.one, { chance: most })];
+  if (least === most) return [say(facts, words.chance, { chance: most })];
   return [say(facts, words.range, { low: least, high: most })];
 }
 
@@ -130,6 +130,6 @@ function near(facts, [nearest, typical, widest]) {
   // On a line, the last value within reach.
   const whole = facts.alphabet.kind === "linear" ? Math.floor(reach / nearest) * nearest : reach;
   const close = reach >= nearest;
-  const first = close ? say(facts, WORDS.odds.near, at(whole)) : say(facts, WORDS.odds.told, at(nearest));
+  const first = close ? say(facts, WORDS.odds.near, at(whole)) : say(facts, WORDS.odds.apart, at(nearest));
   return typical > Math.max(reach, nearest) ? [first, say(facts, WORDS.odds.far, at(typical))] : [first];
 }

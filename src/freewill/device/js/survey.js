@@ -93,7 +93,7 @@ export class Survey {
         }
       }
     }
-    for (const [name, own] of entries.filter(([one]) => ID.test(one))) {
+    for (const [name, own] of entries.filter(([key]) => ID.test(key))) {
       if (entries.some(([, mechanism]) => mechanism !== own && mechanism.id === name)) {
         throw new FreewillError(
           `${shown(name)} is the name of one mechanism and the id of another: rename it.`,
@@ -142,8 +142,8 @@ export class Survey {
    * @returns {Mechanism}
    */
   find(name) {
-    const found = this.#mechanisms.get(name);
-    if (found !== undefined) return found;
+    const mechanism = this.#mechanisms.get(name);
+    if (mechanism !== undefined) return mechanism;
     const byId = typeof name === "string" && ID.test(name);
     const other = byId && this.menu().find(({ mechanism }) => mechanism.id === name);
     if (other) return other.mechanism;

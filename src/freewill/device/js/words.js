@@ -21,7 +21,7 @@ export default {
   },
   "truth": {
     "always": "Your report is your true {value}, always.",
-    "one": "The chance that your report is your true {value} is {chance}.",
+    "chance": "The chance that your report is your true {value} is {chance}.",
     "range": "The chance that your report is your true {value} is between {low} and {high}, depending on the {value}.",
     "never": "Your report is never your true {value}.",
     "bits": "Your report says yes or no to every {value}. It says yes to your own with a chance of {own}, and to each of the others with a chance of {other}.",
@@ -37,7 +37,7 @@ export default {
     "nothing": "Your report tells nothing at all about your {value}.",
     "any": "Say two {values} seemed equally likely before your report. After it, one of them can seem {odds}.",
     "near": "{values_up} up to {distance} apart stay hard to tell apart: if two of them seemed equally likely before your report, one can seem at most twice as likely as the other after it.",
-    "told": "Even the nearest two {values}, {distance} apart, can be told apart: if they seemed equally likely before your report, one of them can seem {odds} after it.",
+    "apart": "Even the nearest two {values}, {distance} apart, can be told apart: if they seemed equally likely before your report, one of them can seem {odds} after it.",
     "far": "The further apart two {values} are, the more your report tells: at {distance}, one of them can seem {odds}.",
     "infinite": "There is no limit to what a report may give away: it can rule other {values} out for sure.",
     "less": "less than {percent} likelier than the other",
