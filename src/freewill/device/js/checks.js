@@ -77,9 +77,7 @@ export function isWholeText(text) {
 export function checkText(text, what, least, most, Fault = FreewillError) {
   if (text === null) return;
   if (!isWholeText(text) || /** @type {string} */ (text).trim() === "") {
-    throw new Fault(
-      `${what} ${shown(text)}: expected a text that is not blank, in whole letters.`,
-    );
+    throw new Fault(`${what} ${shown(text)}: expected a text that is not blank, in whole letters.`);
   }
   const letters = [.../** @type {string} */ (text)];
   if (letters.length < least || letters.length > most) {

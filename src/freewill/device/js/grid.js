@@ -197,9 +197,7 @@ function checkedCell(cell) {
   const sides = typeof cell === "number" ? [cell, cell] : cell;
   const good = isNumbers(sides) && sides.length === 2;
   if (!good || !sides.every((side) => side > 0 && side < Infinity)) {
-    throw new FreewillError(
-      `cell=${shown(cell)}: must be a side > 0, or (width, height), in km.`,
-    );
+    throw new FreewillError(`cell=${shown(cell)}: must be a side > 0, or (width, height), in km.`);
   }
   return [sides[0], sides[1]];
 }
