@@ -77,10 +77,7 @@ export function cellsPath(grid, cells) {
   return draw("path", { class: "mark", d: parts.join("") });
 }
 
-/**
- * @param {number} columns
- * @param {number} rows
- */
+/** @type {(columns: number, rows: number) => string} */
 function pathOf(columns, rows) {
   const along = Array.from({ length: columns < MOST_LINES ? columns - 1 : 0 }, (_, i) => `M${i + 1} 0v${rows}`);
   const across = Array.from({ length: rows < MOST_LINES ? rows - 1 : 0 }, (_, i) => `M0 ${i + 1}h${columns}`);
@@ -163,10 +160,7 @@ export class MapChooser {
     this.plane.focus();
   }
 
-  /**
-   * @param {string} axis
-   * @param {number} place
-   */
+  /** @type {(axis: string, place: number) => {label: HTMLElement, input: HTMLInputElement}} */
   #field(axis, place) {
     const { bounds, columns, rows, cell } = this.grid;
     const ends = bounds ? [bounds.slice(0, 2), bounds.slice(2)] : [[0, columns * cell[0]], [0, rows * cell[1]]];
@@ -270,10 +264,7 @@ export class MapChooser {
   }
 }
 
-/**
- * @param {number} place
- * @param {number} many
- */
+/** @type {(place: number, many: number) => number} */
 function inside(place, many) {
   return Math.min(Math.max(place, 0), many - 1);
 }

@@ -52,10 +52,7 @@ export class Page {
     else this.value();
   }
 
-  /**
-   * @param {HTMLElement} section
-   * @param {number} number
-   */
+  /** @type {(section: HTMLElement, number: number) => void} */
   #show(section, number) {
     this.at = number;
     show(section, number);
@@ -86,10 +83,7 @@ export class Page {
     menu.fit();
   }
 
-  /**
-   * @param {any} value
-   * @param {string} choice
-   */
+  /** @type {(value: any, choice: string) => Promise<void>} */
   async #draw(value, choice) {
     tell(TEXTS.protection.drawing);
     try {
@@ -127,10 +121,7 @@ export class Page {
     this.#show(section, 2);
   }
 
-  /**
-   * @param {HTMLButtonElement} press
-   * @param {HTMLElement} status
-   */
+  /** @type {(press: HTMLButtonElement, status: HTMLElement) => Promise<void>} */
   async #send(press, status) {
     if (press.getAttribute("aria-disabled") === "true") return;
     press.setAttribute("aria-disabled", "true");

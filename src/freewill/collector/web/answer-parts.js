@@ -35,11 +35,7 @@ export function draw(tag, given = {}, ...children) {
   return dressed(document.createElementNS("http://www.w3.org/2000/svg", tag), given, children);
 }
 
-/**
- * @param {Element} element
- * @param {Record<string, unknown>} given
- * @param {Child[]} children
- */
+/** @type {(element: Element, given: Record<string, unknown>, children: Child[]) => Element} */
 function dressed(element, given, children) {
   for (const [name, value] of Object.entries(given)) {
     if (typeof value === "function") element.addEventListener(name, /** @type {any} */ (value));

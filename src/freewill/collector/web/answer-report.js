@@ -96,10 +96,7 @@ function bitsWords(alphabet, ones) {
   return [head, make("ul", { class: "named" }, ...named)];
 }
 
-/**
- * @param {any} grid
- * @param {number[]} cells
- */
+/** @type {(grid: any, cells: number[]) => HTMLElement} */
 function mapOf(grid, cells) {
   const { node, plane } = mapFrame(grid, { "aria-hidden": "true" });
   plane.append(cellsPath(grid, cells));

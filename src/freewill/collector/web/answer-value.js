@@ -112,10 +112,7 @@ class ListChooser {
   }
 }
 
-/**
- * @param {number} many
- * @param {number} shown
- */
+/** @type {(many: number, shown: number) => string} */
 function matches(many, shown) {
   const words = TEXTS.value;
   if (many === 0) return words.none;
@@ -179,10 +176,7 @@ class LineChooser {
     this.#take(given === "" ? NaN : Number(given), false);
   }
 
-  /**
-   * @param {number} value
-   * @param {boolean} slid
-   */
+  /** @type {(value: number, slid: boolean) => void} */
   #take(value, slid) {
     const { alphabet } = this;
     const { first, last, step } = alphabet;

@@ -36,7 +36,9 @@ async function missing() {
   const words = TEXTS.unable;
   if (typeof globalThis.crypto?.getRandomValues !== "function") return words.random;
   // Asked before the stores: without https, some browsers hide these too.
-  if (!globalThis.navigator?.locks) return globalThis.isSecureContext ? filled(words.old, { why: "navigator.locks" }) : words.locks;
+  if (!globalThis.navigator?.locks) {
+    return globalThis.isSecureContext ? filled(words.old, { why: "navigator.locks" }) : words.locks;
+  }
   try {
     localStorage.setItem(TRIAL, TRIAL);
     const same = localStorage.getItem(TRIAL) === TRIAL;

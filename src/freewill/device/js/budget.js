@@ -159,10 +159,7 @@ export function tightest(rows) {
   return epsilon === 0 ? 0 : (epsilon + 4 * ROW_ROUNDING) * (1 + 1e-12);
 }
 
-/**
- * @param {number} largest
- * @param {number} least
- */
+/** @type {(largest: number, least: number) => number} */
 function logRatio(largest, least) {
   if (least === 0) return Infinity;
   // Where the two are near, their quotient tells more than their logarithms.

@@ -161,10 +161,7 @@ export function checkedLaw(law, size) {
   return law.map((row, x) => checkedRow(Float64Array.from(row, (chance) => chance + 0), x));
 }
 
-/**
- * @param {Float64Array} row
- * @param {number} x
- */
+/** @type {(row: Float64Array, x: number) => Float64Array} */
 function checkedRow(row, x) {
   const wrong = row.findIndex((chance) => !(chance >= 0 && chance < Infinity));
   if (wrong >= 0) {

@@ -236,10 +236,7 @@ export class Table {
     return this.#refine(BigInt(low), source);
   }
 
-  /**
-   * @param {bigint} top
-   * @param {Source} source
-   */
+  /** @type {(top: bigint, source: Source) => number} */
   #refine(top, source) {
     const sums = this.#sums;
     let low = top << BigInt(8 * (this.#bytes - WORD));

@@ -131,10 +131,7 @@ function printable(text, longest) {
   return cut(safe, longest);
 }
 
-/**
- * @param {string} text
- * @param {number} longest
- */
+/** @type {(text: string, longest: number) => string} */
 function cut(text, longest) {
   if (text.length <= longest) return text;
   const tail = Math.floor(longest / 4);

@@ -46,9 +46,13 @@ export const MOST_EXPONENT = 5;
 const ROUNDED = 1 + 1e-9;
 /** An error that 1 report in 20 reaches is at most so many times the mean. */
 const FAR = 20;
+const ATTRIBUTES = [
+  ...["x", "y", "d", "width", "height", "viewBox", "fill", "fill-opacity", "stroke", "stroke-width"],
+  ...["text-anchor", "role", "font-family", "font-size"],
+];
+const GIVEN = `(?:${ATTRIBUTES.join("|")})="[\\w #.-]*"|xmlns="http://www\\.w3\\.org/2000/svg"`;
 /** The elements and attributes that pictures of freewill have: no links, scripts, styles or events. */
-const DRAWN =
-  /<\/?(?:g|title)>|<\/(?:text|svg)>|<(?:svg|text|path|rect)(?: (?:xmlns="http:\/\/www\.w3\.org\/2000\/svg"|(?:x|y|d|width|height|viewBox|fill|fill-opacity|stroke|stroke-width|text-anchor|role|font-family|font-size)="[\w #.-]*"))*\/?>/g;
+const DRAWN = new RegExp(`</?(?:g|title)>|</(?:text|svg)>|<(?:svg|text|path|rect)(?: (?:${GIVEN}))*/?>`, "g");
 
 /**
  * Say in plain words what a mechanism promises.
@@ -161,10 +165,10 @@ function truthsOf({ kind, alphabet, outputs, epsilon, rows }, given) {
     }
     default: {
       if (!sameValues(outputs, alphabet)) return null;
-      const chances = rows.map((/** @type {Float64Array} */ row, /** @type {number} */ x) => row[x]);
-      const sum = chances.reduce((/** @type {number} */ all, /** @type {number} */ chance) => all + chance, 0);
-      const [least, most] = [Math.min, Math.max].map((end) => chances.reduce((/** @type {number} */ a, /** @type {number} */ b) => end(a, b)));
-      return [least, sum / size, most];
+      const chances = Float64Array.from(rows, (/** @type {Float64Array} */ row, x) => row[x]);
+      const sum = chances.reduce((all, chance) => all + chance, 0);
+      chances.sort();
+      return [chances[0], sum / size, chances[size - 1]];
     }
   }
 }
@@ -182,8 +186,8 @@ function truthsOf({ kind, alphabet, outputs, epsilon, rows }, given) {
  */
 function planarTruths({ rows, columns, size, cell }, epsilon, slope) {
   const [a, b] = cell.map((/** @type {number} */ side) => 1 / Math.tanh((epsilon * side) / 2));
-  const [low, other] = cell.map((/** @type {number} */ side) => Math.tanh((epsilon * side * slope) / 2));
-  const inner = low * other;
+  const [across, along] = cell.map((/** @type {number} */ side) => Math.tanh((epsilon * side * slope) / 2));
+  const inner = across * along;
   /** @type {[number, number][]} chances, and how many cells have them */
   const cells = [
     [inner, (rows - 2) * (columns - 2)],

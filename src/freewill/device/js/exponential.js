@@ -125,10 +125,7 @@ export function ln2(width) {
   return logarithm;
 }
 
-/**
- * @param {bigint} m
- * @param {bigint} wide
- */
+/** @type {(m: bigint, wide: bigint) => bigint} */
 function atanh(m, wide) {
   let term = (1n << wide) / m;
   let total = term;

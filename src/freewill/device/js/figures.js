@@ -74,10 +74,7 @@ export function inDigits(number, digits = 2, side = "near") {
   return filled(WORDS.numbers.power, gaps);
 }
 
-/**
- * @param {number} whole
- * @param {number} exponent
- */
+/** @type {(whole: number, exponent: number) => string} */
 function decimal(whole, exponent) {
   if (exponent >= 0) return grouped(String(whole) + "0".repeat(exponent));
   const text = String(whole).padStart(1 - exponent, "0");

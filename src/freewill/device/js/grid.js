@@ -96,10 +96,7 @@ export class Grid {
     return row * this.columns + column;
   }
 
-  /**
-   * @param {number} first
-   * @param {number} second
-   */
+  /** @type {(first: number, second: number) => string} */
   #outside(first, second) {
     const { low, high } = this.#corners();
     const hint =

@@ -84,10 +84,7 @@ export function sha256(message) {
   return Array.from(state, (word) => word.toString(16).padStart(8, "0")).join("");
 }
 
-/**
- * @param {Uint32Array} state
- * @param {Uint32Array} words
- */
+/** @type {(state: Uint32Array, words: Uint32Array) => void} */
 function compress(state, words) {
   let [a, b, c, d, e, f, g, h] = state;
   for (let i = 0; i < 64; i += 1) {
@@ -99,10 +96,7 @@ function compress(state, words) {
   [a, b, c, d, e, f, g, h].forEach((word, i) => (state[i] += word));
 }
 
-/**
- * @param {number} word
- * @param {number} by
- */
+/** @type {(word: number, by: number) => number} */
 function turned(word, by) {
   return (word >>> by) | (word << (32 - by));
 }

@@ -42,10 +42,7 @@ export function checkedLosses(given, size) {
   return parameters;
 }
 
-/**
- * @param {unknown} prior
- * @param {number} size
- */
+/** @type {(prior: unknown, size: number) => number[]} */
 function checkedPrior(prior, size) {
   const good = isNumbers(prior) && prior.length === size && prior.every((chance) => chance >= 0);
   const sum = good ? sumOf(Float64Array.from(prior)) : NaN;
@@ -58,11 +55,7 @@ function checkedPrior(prior, size) {
   return prior;
 }
 
-/**
- * @param {unknown} loss
- * @param {number} size
- * @param {string} name
- */
+/** @type {(loss: unknown, size: number, name: string) => number[][]} */
 function checkedLoss(loss, size, name) {
   const square = Array.isArray(loss) && loss.length === size;
   const good = (/** @type {unknown} */ row) => {

@@ -267,10 +267,7 @@ class Tabulated extends Mechanism {
   /** @type {Float64Array[]} P(output given value), one row a value */
   rows = [];
 
-  /**
-   * @param {unknown} law
-   * @param {Alphabet | null} outputs
-   */
+  /** @type {(law: unknown, outputs: Alphabet | null) => void} */
   hold(law, outputs) {
     const { alphabet } = this;
     this.rows = checkedLaw(law, alphabet.size);

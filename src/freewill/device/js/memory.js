@@ -292,10 +292,7 @@ function read(body) {
   return { sent, spent };
 }
 
-/**
- * @param {number} version
- * @param {string} body
- */
+/** @type {(version: number, body: string) => string} */
 function checksum(version, body) {
   return sha256(new TextEncoder().encode(`freewill memory ${version}\n${body}`));
 }

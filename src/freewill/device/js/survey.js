@@ -286,11 +286,7 @@ function named(survey) {
   return { mechanisms, descriptions };
 }
 
-/**
- * @param {any} spec
- * @param {string | number} name
- * @param {(id: string) => any} table
- */
+/** @type {(spec: any, name: string | number, table: (id: string) => any) => Mechanism} */
 function built(spec, name, table) {
   try {
     return mechanismFromSpec(spec, table);
