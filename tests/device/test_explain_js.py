@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_both_languages_warn_from_the_same_limits():
 CITY = fw.PlanarGeometric(fw.Grid(24, 16, cell=0.5), 0.6)
 AGES = fw.Geometric(fw.Linear(0, 99, unit="year"), 0.5)
 NO_NUMBERS = (None, {}, [], "numbers", {"chance_of_truth": 3, "error": None})
-LIES = [
+LIES: list[tuple[Any, dict[str, Any], str]] = [
     (CITY, {"chance_of_truth": {"least": 1e-3, "mean": 0.05, "most": 0.3}}, "The chance that"),
     (CITY, {"error": {"mean": 2 / 0.6 * 1.001, "far": 5.0}}, "Whoever takes"),
     (CITY, {"error": {"mean": 2.0, "far": 60.0}}, "Whoever takes"),
