@@ -46,6 +46,10 @@ _PAUSE = 0.01
 _NOTHING_DRAWN = (
     "Nothing was drawn: a fresh report would add its epsilon to that of the one sent before."
 )
+_BRING_BACK = (
+    "Bring back a copy of the memory; or remove it, if you accept that reports and budget start "
+    "anew."
+)
 
 
 @dataclass(frozen=True)
@@ -156,11 +160,9 @@ def unsealed(whole: bytes, where: str) -> Content:
     version, body = int(head[1]), whole[head.end() :]
     # Of another version the checksum may be another one, too.
     if version != MEMORY_VERSION:
-        raise _refusal(
-            where,
-            f"is of version {version}, and this release reads version {MEMORY_VERSION}: update "
-            f"freewill (or, if no other release wrote it, it is damaged)",
-        )
+        reads = f"is of version {version}, and this release reads version {MEMORY_VERSION}"
+        fault = f"{reads}: update freewill (or, if no other release wrote it, it is damaged)"
+        raise _refusal(where, fault)
     if head[2].decode() != _checksum(body):
         raise _refusal(where, "is damaged: its content is not what its checksum says")
     try:
@@ -173,12 +175,9 @@ def _checksum(body: bytes) -> str:
     return hashlib.sha256(f"freewill memory {MEMORY_VERSION}\n".encode() + body).hexdigest()
 
 
-def _refusal(where: Any, fault: str) -> DeviceError:
+def _refusal(where: Any, fault: str, advice: str = _BRING_BACK) -> DeviceError:
     """Return the error for a memory that cannot be used."""
-    return DeviceError(
-        f"the memory {where} {fault}. {_NOTHING_DRAWN} Bring back a copy of the memory; or remove "
-        f"it, if you accept that reports and budget start anew."
-    )
+    return DeviceError(f"the memory {where} {fault}. {_NOTHING_DRAWN} {advice}".rstrip())
 
 
 class Memory:
@@ -327,9 +326,7 @@ def _locked(path: Path) -> int:
         try:
             lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise DeviceError(
-                f"the memory {path} cannot be locked: {why(error)}, {beside.name}. {_NOTHING_DRAWN}"
-            ) from None
+            raise _refusal(path, f"cannot be locked: {why(error)}, {beside.name}", "") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Someone may have removed the file, and others lock a new one.
@@ -338,17 +335,13 @@ def _locked(path: Path) -> int:
         except BlockingIOError:
             if time.monotonic() > until:
                 os.close(lock)
-                raise DeviceError(
-                    f"the memory {path} is held by another process for {_PATIENCE:g} s. "
-                    f"{_NOTHING_DRAWN} Wait for that process, or end it."
-                ) from None
+                fault = f"is held by another process for {_PATIENCE:g} s"
+                raise _refusal(path, fault, "Wait for that process, or end it.") from None
         except FileNotFoundError:
             pass
         except OSError as error:
             os.close(lock)
-            raise DeviceError(
-                f"the memory {path} cannot be locked: {why(error)}. {_NOTHING_DRAWN} Keep it on a "
-                f"disk of this machine."
-            ) from None
+            advice = "Keep it on a disk of this machine."
+            raise _refusal(path, f"cannot be locked: {why(error)}", advice) from None
         os.close(lock)
         time.sleep(_PAUSE)

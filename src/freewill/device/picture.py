@@ -60,9 +60,8 @@ def frame(facts: Facts, bars: int = _THIN_BARS) -> Frame | None:
     if over.labels:
         return _labels(facts, over, facts.chances, marked, title)
     plane = (1, over.size) if flat else over.plane or (1, over.size)
-    return _binned(
-        facts, over, facts.chances.reshape(plane), marked, bars if flat else _SIDE, title
-    )
+    chances = facts.chances.reshape(plane)
+    return _binned(facts, over, chances, marked, bars if flat else _SIDE, title)
 
 
 def _labels(facts: Facts, over: Alphabet, chances: FloatArray, marked: int, title: str) -> Frame:
@@ -89,9 +88,8 @@ def _binned(
     if facts.bits:
         # They do not exclude each other, so that they are averaged; the last bins may be smaller.
         bins = bins / _summed(np.ones_like(chances), tall, wide)
-    legend = [title]
     highest = percent(facts.between(float(bins.max())))
-    legend.append(say(facts.kind, "picture", "most", chance=highest))
+    legend = [title, say(facts.kind, "picture", "most", chance=highest)]
     if facts.promise == "geo":
         legend.append(say(facts.kind, "picture", "edge"))
     if wide * tall > 1:
