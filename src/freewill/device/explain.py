@@ -31,8 +31,8 @@ _POINT = TextWrapper(
 class Explanation:
     """What one mechanism promises: `warnings` first, then `sentences`; `facts` are the numbers.
 
-    `str` has a picture in letters, a notebook one in SVG (`svg`), `describe` is for JSON, and
-    `for_devices` has what a device adds to the promise that it verifies itself.
+    `str` has a picture in letters, a notebook one in SVG (`svg`); `describe` and `for_devices` are
+    for JSON.
     """
 
     warnings: tuple[str, ...]
@@ -53,8 +53,10 @@ class Explanation:
         return {**head, **words, "facts": self.facts.describe()}
 
     def for_devices(self) -> dict[str, Any]:
-        """Return the numbers and the picture, from which `freewill.js` says the same."""
-        return {**self.facts.describe(), "picture": self.svg}
+        """Return what a device adds to the promise, which it computes itself: for `freewill.js`."""
+        numbers = self.facts.describe()
+        given = {name: numbers[name] for name in ("chance_of_truth", "error")}
+        return {**given, "picture": self.svg}
 
     def __str__(self) -> str:
         head = _given(name=self.name, description=self.description).values()

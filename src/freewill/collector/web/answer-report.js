@@ -2,7 +2,8 @@
  * @file A report in words, and as the letters that are sent.
  */
 
-import { factsOf, sameValues } from "../device/explain.js";
+import { encodeText, sameValues } from "../device/alphabets.js";
+import { factsOf } from "../device/explain.js";
 import { filled, inDigits } from "../device/figures.js";
 import WORDS from "../device/words.js";
 import { cellsPath, mapFrame } from "./answer-map.js";
@@ -32,7 +33,7 @@ export function reportWords(survey, row) {
     const gaps = { value: row.value, outputs: inDigits(outputs.size, 10) };
     return make("div", {}, says, make("p", { class: "says" }, filled(TEXTS.report.sign, gaps)));
   }
-  const index = indexOf(outputs, row.value);
+  const index = encodeText(outputs, row.value);
   const value = make("p", { class: "says" }, quoted(valueText(outputs, index)));
   return make("div", {}, says, value, outputs.kind === "grid" ? mapOf(outputs, [index]) : null);
 }
@@ -60,13 +61,6 @@ export function letters(words, text) {
   const label = make("p", { id: newId() }, words);
   const code = make("pre", { tabindex: "0", role: "region", "aria-labelledby": label.id }, make("code", {}, text));
   return make("div", {}, label, code);
-}
-
-/** @type {(alphabet: any, text: string) => number} */
-function indexOf(alphabet, text) {
-  if (alphabet.kind === "categorical") return alphabet.encode(text);
-  if (alphabet.kind === "linear") return alphabet.encode(Number(text));
-  return alphabet.encode(text.split(" ").map(Number));
 }
 
 /**

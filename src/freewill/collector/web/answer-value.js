@@ -3,7 +3,7 @@
  * to begin with: what stands there already is taken by some, and answers would lean towards it.
  */
 
-import { behind, filled, inDigits } from "../device/figures.js";
+import { behind, filled, inDigits, withUnit } from "../device/figures.js";
 import { MapChooser } from "./answer-map.js";
 import { OWN, make, newId, quoted } from "./answer-parts.js";
 import TEXTS from "./answer-texts.js";
@@ -37,10 +37,7 @@ export function chooserOf(alphabet) {
  * @param {number} index
  */
 export function valueText(alphabet, index) {
-  const text = alphabet.text(index);
-  const unit = alphabet.kind === "linear" ? /** @type {any} */ (alphabet).unit : "";
-  if (!unit) return text;
-  return text + (text === "1" ? ` ${unit}` : behind(unit));
+  return withUnit(alphabet.text(index), alphabet.kind === "linear" ? /** @type {any} */ (alphabet).unit : "");
 }
 
 /** @param {string} text */

@@ -7,9 +7,8 @@
  * and put back into a memory that has lost it.
  */
 
-import { amount, written } from "../device/amounts.js";
 import { Device } from "../device/device.js";
-import { DeviceError, Memory, adding } from "../device/memory.js";
+import { DeviceError, Memory, adding, describeSent, readSent } from "../device/memory.js";
 import { send } from "./answer-sending.js";
 
 /** @typedef {import("../device/memory.js").Sent} Sent */
@@ -27,6 +26,9 @@ import { send } from "./answer-sending.js";
 
 const NAME = "freewill";
 const STORE = "drawn";
+const DAMAGED =
+  "the copy of a report that was sent (IndexedDB, freewill) is damaged. Nothing was drawn: a fresh " +
+  "report would add its epsilon to that of the one sent before.";
 
 /** Copies of reports, by question. */
 export class Copies {
@@ -52,8 +54,7 @@ export class Copies {
    * @param {Sent} sent
    */
   async keep(question, sent) {
-    const copy = { ...sent, epsilon: written(sent.epsilon) };
-    await this.#done("readwrite", (store) => store.put(copy, question));
+    await this.#done("readwrite", (store) => store.put(describeSent(sent), question));
   }
 
   /**
@@ -66,7 +67,9 @@ export class Copies {
     if (memory === null || question === null || device.remembered !== null) return;
     const copy = await this.#done("readonly", (store) => store.get(question));
     if (copy === undefined) return;
-    const sent = checked(copy);
+    const sent = readSent(copy);
+    // It stops everything, as a damaged memory does.
+    if (sent === null) throw new DeviceError(DAMAGED);
     await memory.update((content) => {
       if (content.sent.has(question)) return [null, undefined];
       return [adding(content, question, sent), undefined];
@@ -84,25 +87,6 @@ export class Copies {
       transaction.onabort = () => reject(transaction.error);
     });
   }
-}
-
-/**
- * Return a copy as a memory takes it; one that is none stops everything, as a damaged memory does.
- *
- * @param {any} copy
- * @returns {Sent}
- */
-function checked(copy) {
-  const { mechanism, words, value, report_id } = copy;
-  const texts = [mechanism, words, value, report_id].every((text) => typeof text === "string");
-  const epsilon = amount(copy.epsilon);
-  if (!texts || epsilon === null || !/^[0-9a-f]{32}$/.test(report_id)) {
-    throw new DeviceError(
-      "the copy of a report that was sent (IndexedDB, freewill) is damaged. Nothing was drawn: a fresh " +
-        "report would add its epsilon to that of the one sent before.",
-    );
-  }
-  return { mechanism, words, value, report_id, epsilon };
 }
 
 /** One person's report for one survey. The true value is given to `draw` and kept nowhere. */

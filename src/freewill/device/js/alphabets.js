@@ -214,6 +214,28 @@ export function alphabetFromSpec(spec) {
 }
 
 /**
+ * Say whether two alphabets have the same values.
+ *
+ * @param {Alphabet | null} first
+ * @param {Alphabet} second
+ */
+export function sameValues(first, second) {
+  return first !== null && JSON.stringify(first.spec()) === JSON.stringify(second.spec());
+}
+
+/**
+ * Return the index of a value from its `text`.
+ *
+ * @param {any} alphabet
+ * @param {string} text
+ * @returns {number}
+ */
+export function encodeText(alphabet, text) {
+  if (alphabet.kind === "categorical") return alphabet.encode(text);
+  return alphabet.encode(alphabet.kind === "linear" ? Number(text) : text.split(" ").map(Number));
+}
+
+/**
  * Refuse an alphabet of which a single vector is more than memory should hold.
  *
  * @param {Alphabet} alphabet

@@ -2,6 +2,7 @@
  * @file A person's device: one report a question, within a budget.
  */
 
+import { encodeText } from "./alphabets.js";
 import { checkText } from "./checks.js";
 import { system } from "./draws.js";
 import { FreewillError, shown } from "./errors.js";
@@ -147,10 +148,8 @@ function isReport(text, { alphabet, outputs }) {
     const whole = /^(?:[0-9a-f]{2})+$/.test(text) && text.length === 2 * Math.ceil(alphabet.size / 8);
     return whole && parseInt(text.slice(-2), 16) >> (8 - unused) === 0;
   }
-  const { kind } = outputs;
   try {
-    const value = kind === "grid" ? text.split(" ").map(Number) : kind === "linear" ? Number(text) : text;
-    return outputs.text(outputs.encode(/** @type {any} */ (value))) === text;
+    return outputs.text(encodeText(outputs, text)) === text;
   } catch (error) {
     if (error instanceof FreewillError) return false;
     throw error;

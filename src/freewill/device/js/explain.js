@@ -8,6 +8,7 @@
  * are beyond them or not given. The words are those of `fw.explain` (words.js).
  */
 
+import { sameValues } from "./alphabets.js";
 import { tightest } from "./budget.js";
 import { isNumbers, isObject } from "./checks.js";
 import { awayIn, distancesOf, offsets } from "./distances.js";
@@ -87,16 +88,6 @@ export function explainSurvey(survey, given = null) {
   return survey.menu().map(({ name, mechanism, description }, place) => {
     return { name, description, ...explain(mechanism, given?.[place]) };
   });
-}
-
-/**
- * Say whether reports are values of the alphabet.
- *
- * @param {any} outputs
- * @param {any} alphabet
- */
-export function sameValues(outputs, alphabet) {
-  return outputs !== null && JSON.stringify(outputs.spec()) === JSON.stringify(alphabet.spec());
 }
 
 /**

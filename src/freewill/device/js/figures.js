@@ -123,7 +123,11 @@ export function behind(unit) {
  * @param {Side} [side]
  */
 export function distance(length, unit, side = "down") {
-  const text = inDigits(length, 2, side);
+  return withUnit(inDigits(length, 2, side), unit);
+}
+
+/** @type {(text: string, unit: string) => string} */
+export function withUnit(text, unit) {
   return text + (text === "1" && unit ? ` ${unit}` : behind(unit));
 }
 

@@ -4,7 +4,7 @@
  * `draw(index, source)` gives a report, exactly by the law: an output's index, or packed bits.
  */
 
-import { Linear, alphabetFromSpec } from "./alphabets.js";
+import { Linear, alphabetFromSpec, sameValues } from "./alphabets.js";
 import { GeometricNoise, PlanarNoise, odds, precision, replaced, slackened } from "./chances.js";
 import { checkedEpsilon, checkedIndex, checkedLaw } from "./checks.js";
 import { Below, Table, coin, system } from "./draws.js";
@@ -302,9 +302,8 @@ export class Matrix extends Tabulated {
   }
 
   parameters() {
-    const outputs = /** @type {Alphabet} */ (this.outputs).spec();
-    const same = JSON.stringify(outputs) === JSON.stringify(this.alphabet.spec());
-    return { law: this.rows.map((row) => Array.from(row)), outputs: same ? null : outputs };
+    const outputs = sameValues(this.outputs, this.alphabet) ? null : this.outputs?.spec();
+    return { law: this.rows.map((row) => Array.from(row)), outputs };
   }
 
   toString() {

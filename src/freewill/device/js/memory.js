@@ -229,10 +229,8 @@ export function adding({ sent, spent }, question, report) {
  * @returns {string}
  */
 export function sealed({ sent, spent }) {
-  const reports = [...sent].sort(([first], [second]) => (first < second ? -1 : 1)).map(([question, report]) => {
-    const { epsilon, mechanism, report_id, value, words } = report;
-    return [question, { epsilon: written(epsilon), mechanism, report_id, value, words }];
-  });
+  const inOrder = [...sent].sort(([first], [second]) => (first < second ? -1 : 1));
+  const reports = inOrder.map(([question, report]) => [question, describeSent(report)]);
   const body = JSON.stringify({ sent: Object.fromEntries(reports), spent: written(spent) });
   return `freewill memory ${VERSION} ${checksum(VERSION, body)}\n${body}`;
 }
@@ -282,14 +280,35 @@ function read(body) {
   if (spent === null || !isObject(content.sent)) return null;
   /** @type {Map<string, Sent>} */
   const sent = new Map();
-  for (const [question, report] of Object.entries(content.sent)) {
-    if (!isObject(report) || Object.keys(report).sort().join() !== FIELDS.join()) return null;
-    const epsilon = amount(report.epsilon);
-    const texts = FIELDS.every((name) => typeof report[name] === "string");
-    if (epsilon === null || !texts || !/^[0-9a-f]{32}$/.test(report.report_id)) return null;
-    sent.set(question, Object.freeze({ .../** @type {any} */ (report), epsilon }));
+  for (const [question, described] of Object.entries(content.sent)) {
+    const report = readSent(described);
+    if (report === null) return null;
+    sent.set(question, report);
   }
   return { sent, spent };
+}
+
+/**
+ * Describe a report for JSON, its fields in order.
+ *
+ * @param {Sent} report
+ */
+export function describeSent({ epsilon, mechanism, report_id, value, words }) {
+  return { epsilon: written(epsilon), mechanism, report_id, value, words };
+}
+
+/**
+ * Read what `describeSent` gives; null for anything else.
+ *
+ * @param {unknown} described
+ * @returns {Sent | null}
+ */
+export function readSent(described) {
+  if (!isObject(described) || Object.keys(described).sort().join() !== FIELDS.join()) return null;
+  const epsilon = amount(described.epsilon);
+  const texts = FIELDS.every((name) => typeof described[name] === "string");
+  if (epsilon === null || !texts || !/^[0-9a-f]{32}$/.test(described.report_id)) return null;
+  return Object.freeze({ .../** @type {any} */ (described), epsilon });
 }
 
 /** @type {(version: number, body: string) => string} */

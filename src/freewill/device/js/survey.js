@@ -2,7 +2,7 @@
  * @file A survey: an alphabet and the mechanisms on offer, read on a person's device.
  */
 
-import { alphabetFromSpec, refuseVast } from "./alphabets.js";
+import { alphabetFromSpec, refuseVast, sameValues } from "./alphabets.js";
 import { checkText, isObject, isWholeText } from "./checks.js";
 import { system } from "./draws.js";
 import { FreewillError, listed, shown } from "./errors.js";
@@ -72,11 +72,10 @@ export class Survey {
   }
 
   #checkMechanisms() {
-    const over = JSON.stringify(this.alphabet.spec());
     const entries = [...this.#mechanisms];
     for (const [name, mechanism] of entries) {
       checkName(name);
-      if (JSON.stringify(mechanism.alphabet.spec()) !== over) {
+      if (!sameValues(mechanism.alphabet, this.alphabet)) {
         throw new FreewillError(
           `mechanism ${shown(name)} is over ${mechanism.alphabet} and the survey over ` +
             `${this.alphabet}: one survey has one alphabet.`,
