@@ -78,15 +78,16 @@ export function warning(text) {
 function figure(source) {
   const parsed = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
   const picture = /** @type {any} */ (document.importNode(parsed, true));
+  const start = picture.querySelector("g")?.firstElementChild;
+  if (!start) return null; // not even XML
   const legend = [...picture.children].filter((part) => part.tagName === "text");
   for (const part of legend) part.remove();
   const [head, ...notes] = legend.map((part) => part.textContent);
   // On a map, which says "the darker, the likelier", the paper stays light.
-  const start = picture.querySelector("g").firstElementChild;
   const paper = start.getAttribute("fill") === "#F2F2F2";
   picture.classList.add(paper ? "paper" : start.tagName === "text" ? "names" : "bars");
   const below = notes.map((line) => make("p", { class: "quiet" }, line));
-  return make("figure", {}, make("figcaption", {}, head), picture, ...below);
+  return make("figure", {}, make("figcaption", {}, head ?? ""), picture, ...below);
 }
 
 /**
