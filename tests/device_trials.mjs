@@ -10,7 +10,7 @@ const { DeviceError, Memory, adding, sealed, temporary, unsealed } = await load(
 const { FreewillError } = await load("errors");
 const { Device } = await load("device");
 const { Survey } = await load("survey");
-const { amount, exactly, plus, told, written } = await load("amounts");
+const { amount, digits, exactly, plus, written } = await load("amounts");
 
 const KRR = { mechanism: "k-rr", epsilon: 0.1 };
 const LINE = { kind: "linear", first: 0, last: 9 };
@@ -219,7 +219,7 @@ const TRIALS = {
     return numbers.map((list) => {
       const sum = list.map(exactly).reduce(plus, exactly(0));
       assert.deepEqual(amount(written(sum)), sum);
-      return [written(sum), told(sum)];
+      return [written(sum), digits(sum)];
     });
   },
 

@@ -7,7 +7,7 @@ from freewill.device.explain import Explanation as Explanation
 from freewill.device.explain import SurveyExplanation as SurveyExplanation
 from freewill.device.explain import explain as explain
 from freewill.device.memory import Memory as Memory
-from freewill.device.sent import Sent as Sent
+from freewill.device.memory import Sent as Sent
 from freewill.domain.alphabets.base import Alphabet as Alphabet
 from freewill.domain.alphabets.base import distances as distances
 from freewill.domain.alphabets.categorical import Categorical as Categorical

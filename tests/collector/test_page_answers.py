@@ -6,7 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+import freewill as fw
 from freewill.collector.surveys import survey_id
+from freewill.device.picture import frame
 from pages_cases import (
     FOREIGN,
     SAME,
@@ -106,6 +108,53 @@ def check_words(name, row, page):
         assert says == f"sign {row['value']}, one of 2"
     else:
         assert says == (row["value"] or "(blank)")
+
+
+@pytest.mark.parametrize("name", ["map", "line", "list", "signs", "shokri"])
+def test_each_choice_is_explained_in_the_words_of_python(browser, served, name):
+    with person(browser, served, name) as one:
+        one.choose(name)
+        one.heading("How shall it be protected?")
+        cards = one.page.locator(".option")
+        assert cards.count() == len(SURVEYS[name].mechanisms)
+        for place, (choice, ours) in enumerate(fw.explain(SURVEYS[name]).choices.items()):
+            said = cards.nth(place).text_content()
+            assert choice in said
+            for text in (*ours.warnings, *ours.sentences, *frame(ours.facts).legend):
+                assert text in said
+            drawn = cards.nth(place).locator("svg g path").count()
+            assert drawn == ours.svg.count("<path")
+        one.check()
+
+
+@pytest.mark.parametrize("explained", [None, [], [{"picture": "<svg ><g></svg>"}]])
+def test_without_numbers_of_the_collector_the_promise_is_said_alone(browser, served, explained):
+    def older(route):
+        head = route.fetch().json()
+        route.fulfill(
+            body=json.dumps(
+                {
+                    "id": head["id"],
+                    "closed": None,
+                    "explained": explained,
+                    "survey": head["survey"],
+                },
+                separators=(",", ":"),
+            )
+        )
+
+    with person(browser, served) as one:
+        one.page.route("**/v1/surveys/*", older)
+        one.page.goto(f"{one.root}/surveys/{survey_id(SURVEYS['map'])}")
+        one.choose("map")
+        one.heading("How shall it be protected?")
+        said = one.page.locator(".option").first.text_content()
+        assert fw.explain(SURVEYS["map"])["careful"].sentences[-1] in said
+        assert "The chance that your report" not in said
+        assert one.page.locator("figure").count() == 0
+        one.draw()
+        one.receive()
+        one.check()
 
 
 def test_a_question_is_answered_once_whatever_is_chosen_in_whatever_tab(browser, served):

@@ -30,7 +30,7 @@ CROWD = """async ([id, place, people]) => {
   const disk = { keep: async () => {}, restore: async () => {} };
   const bodies = [];
   const answer = async () => {
-    const options = { memory: new Memory(temporary()), kept: disk, receipts: temporary() };
+    const options = { memory: new Memory(temporary()), copies: disk, receipts: temporary() };
     const way = new Way(survey, id, options);
     const { fresh } = await way.draw(value, name);
     const outcome = await way.send(() => {});

@@ -302,6 +302,7 @@ def test_several_surveys_under_one_server_keep_apart(path):
         assert {told["id"] for told in listed} == {ID, shy}
         got = (await client.get(f"/v1/surveys/{shy}")).json
         assert fw.Survey.from_spec(got["survey"]) == SHY
+        assert got["explained"] == fw.explain(SHY).for_devices()
         assert survey_id(fw.Survey.from_spec(got["survey"])) == shy
         assert got["closed"] is None
         store = client.made.store

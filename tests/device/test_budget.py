@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.device.budget import cost, diameter
-from freewill.device.sent import amount, amount_text
+from freewill.device.memory import amount, amount_text
 from freewill.domain.alphabets.base import distances
 from freewill.errors import BudgetError, DeviceError, ParameterError
 

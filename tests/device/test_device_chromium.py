@@ -13,7 +13,7 @@ LINE = fw.Linear(0, 99)
 SURVEY = fw.Survey(LINE, {"k": fw.KRR(LINE, 0.1)}, question="How many?")
 PAGES = 4
 FRAME = """<script type="module">
-import { Survey } from "/freewill/domain/survey.js";
+import { Survey } from "/freewill/survey.js";
 import { Device } from "/freewill/device.js";
 import { Memory } from "/freewill/memory.js";
 try {

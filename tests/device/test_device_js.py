@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.device.budget import cost, diameter
-from freewill.device.sent import amount, amount_text
+from freewill.device.memory import amount, amount_text
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 MODULE = Path(fw.__file__).parent / "device" / "js"

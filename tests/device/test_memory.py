@@ -12,8 +12,15 @@ import pytest
 import freewill as fw
 from freewill.core.leftovers import LOCKS
 from freewill.device import memory as memories
-from freewill.device.seal import LARGEST_MEMORY, sealed, unsealed
-from freewill.device.sent import Content, Sent, amount, amount_text
+from freewill.device.memory import (
+    LARGEST_MEMORY,
+    Content,
+    Sent,
+    amount,
+    amount_text,
+    sealed,
+    unsealed,
+)
 from freewill.errors import DeviceError
 
 pytestmark = pytest.mark.skipif(not LOCKS, reason="needs locks that end with their process")

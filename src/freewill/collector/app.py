@@ -91,7 +91,7 @@ class Collector:
 
         told = {"id": intake.id, "closed": await run_in_threadpool(closed), "public": self.public}
         head = json_bytes(told)
-        body = head[:-1] + b',"survey":' + intake.spec + b"}"
+        body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type="application/json")
 
     async def people(self, request: Request) -> Response:

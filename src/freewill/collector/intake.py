@@ -12,7 +12,7 @@ import numpy as np
 from freewill.collector.marks import ID_BYTES
 from freewill.collector.refusals import MOST_FAULTS, RefusedError, refused
 from freewill.collector.store import Row, Upload
-from freewill.collector.surveys import given_out, survey_id, to_bytes
+from freewill.collector.surveys import explained, given_out, survey_id, to_bytes
 from freewill.core.json_text import read_json
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.base import VALUE, Reason
@@ -176,7 +176,7 @@ class Intake:
 
     def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
         self.survey, self.id = survey, survey_id(survey)
-        self.spec = given_out(survey)
+        self.explained, self.spec = explained(survey), given_out(survey)
         """The survey as it is given out; that of a large law is not written anew for everyone."""
         longest = longest_report(survey)
         room = _REMEMBERED // len(survey.mechanisms)

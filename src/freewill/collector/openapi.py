@@ -213,6 +213,11 @@ _SCHEMAS: dict[str, Any] = {
             "id": _TEXT,
             "closed": {"type": ["string", "null"]},
             "public": {"type": "boolean", "description": "Whether everyone may see the estimate"},
+            "explained": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "Of each choice, the numbers and the picture that people are shown",
+            },
             "survey": {"type": "object"},
         }
     ),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import Reports
+from freewill.device.explain import explain
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
 
@@ -31,6 +32,12 @@ def given_out(survey: Survey) -> bytes:
     (['z', 'a'], ['a'])
     """
     return json.dumps(survey.for_devices(), separators=(",", ":"), allow_nan=False).encode()
+
+
+def explained(survey: Survey) -> bytes:
+    """Return what the page says of each choice beside its promise: numbers and a picture."""
+    choices = explain(survey).for_devices()
+    return json.dumps(choices, separators=(",", ":"), allow_nan=False).encode()
 
 
 def survey_id(survey: Survey) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.device.memory import Memory, as_memory
-from freewill.device.sent import Amount
+from freewill.device.memory import Amount, Memory, as_memory
 from freewill.domain.alphabets.base import LARGEST, Alphabet, distances
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
@@ -68,11 +67,11 @@ class Budget:
     def _left(self, spent: Amount) -> Amount:
         return Fraction(0) if spent >= self._limit else self._limit - spent
 
-    def kept_in(self, memory: Memory | None) -> Memory:
+    def shared_memory(self, memory: Memory | None) -> Memory:
         """Return the memory in which the sum stands: that of the first device, if it has one."""
         if self._memory is None:
             self._memory = memory or Memory()
-        elif memory is not None and not _same(memory, self._memory):
+        elif memory is not None and not memory.same(self._memory):
             raise DeviceError(
                 f"this budget adds up in {self._memory!r} already, and the device has {memory!r}: "
                 f"one budget has one memory. Give all its devices the same one."
@@ -88,13 +87,13 @@ class Budget:
         if price == math.inf:
             advice = "No epsilon bounds what it tells: only a limit of math.inf allows it."
         raise BudgetError(
-            f"this report costs epsilon {_told(price)}, and of the budget of {_told(self._limit)} "
-            f"there is {_told(self._left(spent))} left ({_told(spent)} is spent). Nothing was "
-            f"drawn. {advice}"
+            f"this report costs epsilon {_digits(price)}, and of the budget of "
+            f"{_digits(self._limit)} there is {_digits(self._left(spent))} left "
+            f"({_digits(spent)} is spent). Nothing was drawn. {advice}"
         )
 
     def __repr__(self) -> str:
-        return f"Budget({_told(self._limit)})"
+        return f"Budget({_digits(self._limit)})"
 
 
 def cost(mechanism: Mechanism) -> Amount:
@@ -155,9 +154,5 @@ def _checked_limit(limit: Any) -> Amount:
     return _exact(limit)
 
 
-def _same(one: Memory, other: Memory) -> bool:
-    return one is other or (one.path is not None and one.path == other.path)
-
-
-def _told(given: Amount) -> str:
+def _digits(given: Amount) -> str:
     return "infinite" if given == math.inf else f"{float(given):.12g}"

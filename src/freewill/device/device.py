@@ -1,4 +1,4 @@
-"""A person's device: one report a question, within a budget."""
+"""A person's device: one report a question, within a budget; only here are reports drawn."""
 
 import math
 import os
@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from freewill.core.wording import LONGEST_ID, SHORTEST_ID, checked_text, same_words
 from freewill.device.budget import Budget, cost
-from freewill.device.drawing import as_report, drawn_text, index_of
-from freewill.device.memory import Memory, as_memory
-from freewill.device.sent import Amount, Content, Sent
+from freewill.device.memory import Amount, Content, Memory, Sent, as_memory
+from freewill.domain.alphabets.texts import encode_texts, encode_values, readable, texts
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.survey import Survey, listed
-from freewill.errors import DeviceError, printable, shown
+from freewill.errors import AlphabetError, DeviceError, printable, shown
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -56,17 +57,17 @@ class Device:
     ) -> None:
         if not (budget is None or isinstance(budget, Budget)):
             raise DeviceError(f"budget={shown(budget)}: expected a budget, such as fw.Budget(2).")
-        known = None if memory is None else as_memory(memory)
+        own = None if memory is None else as_memory(memory)
         fields = {
             "offered": MappingProxyType(_menu(offered)),
-            "memory": known,
+            "memory": own,
             "budget": budget,
-            "question": _question(offered, question, known is not None),
+            "question": _question(offered, question, own is not None),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         if budget is not None:
-            budget.kept_in(known)
+            budget.shared_memory(own)
 
     @property
     def remembered(self) -> Sent | None:
@@ -118,8 +119,8 @@ class Device:
         """Return the mechanism that was chosen, and the report that was sent or is drawn now."""
         mechanism = self._chosen(choice)
         index = index_of(value, mechanism)
-        kept = self.memory if self.budget is None else self.budget.kept_in(self.memory)
-        if kept is None:  # and nobody adds up
+        memory = self.memory if self.budget is None else self.budget.shared_memory(self.memory)
+        if memory is None:  # and nobody adds up
             return mechanism, _drawn(mechanism, index, math.inf)
         question = None if self.memory is None else self.question
 
@@ -132,7 +133,7 @@ class Device:
             sent = _drawn(mechanism, index, price)
             return content.adding(question, sent), sent
 
-        return mechanism, kept.update(work)
+        return mechanism, memory.update(work)
 
     def _chosen(self, choice: str | None) -> Mechanism:
         if choice is None and len(self.offered) == 1:
@@ -176,3 +177,61 @@ def _question(offered: Any, given: Any, needed: bool) -> str | None:
             "the device question='...'."
         )
     return None
+
+
+def index_of(value: Any, mechanism: Mechanism) -> int:
+    """Return the index of one value; several at once are refused.
+
+    >>> import freewill as fw
+    >>> index_of(41, fw.KRR(fw.Linear(1, 100), 1.0))
+    40
+    """
+    indices, alone = encode_values(mechanism.alphabet, value)
+    if not alone:
+        raise AlphabetError(
+            f"{shown(value)}: a device reports one value, the person's own, at a time. For many "
+            f"people's values, in trials, there is obfuscate."
+        )
+    return int(np.asarray(indices).reshape(-1)[0])
+
+
+def drawn_text(mechanism: Mechanism, index: int) -> str:
+    """Draw a report from the operating system's generator, as a column `value` holds it.
+
+    Exactly by the law: the procedure is that of docs/devices.md.
+
+    >>> import freewill as fw
+    >>> drawn_text(fw.Identity(fw.Linear(1, 100)), 40)
+    '41'
+    """
+    drawn = mechanism.draw(index) if hasattr(mechanism, "draw") else None
+    if drawn is None:
+        raise DeviceError(
+            f"{mechanism} has no draw(index), by which a device draws one report from the system's "
+            f"generator. Give it one: docs/new-mechanism.md."
+        )
+    reported = mechanism.output_space.alphabet
+    return drawn.tobytes().hex() if reported is None else texts(reported, [drawn])[0]
+
+
+def as_report(text: str, mechanism: Mechanism) -> Any:
+    """Return a report as `mechanism.report` gives it: a label, an integer, a point, or digits.
+
+    >>> import freewill as fw
+    >>> as_report("41", fw.KRR(fw.Linear(1, 100), 1.0))
+    41
+    """
+    reported = mechanism.output_space.alphabet
+    try:
+        if reported is None:
+            mechanism.received(text)
+            return text
+        inside = encode_texts(reported, [text])
+        if inside.kept.all():
+            return readable(reported, inside.indices)[0]
+    except AlphabetError:
+        pass
+    raise DeviceError(
+        f"the memory has {shown(text)} as a report of {mechanism}, which gives no such report. Was "
+        f"it written by someone else? Nothing is drawn in its place; forget it if you must."
+    )

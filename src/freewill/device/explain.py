@@ -1,26 +1,38 @@
-"""What a mechanism, or each choice of a survey, promises to people: sentences and a picture."""
+"""What a mechanism, or each choice of a survey, promises to people: sentences and a picture.
 
+True, short, and never more comforting than the law: odds are rounded up and errors down, so that no
+figure promises more than the law keeps. `js/sentences.js` says the same of the same numbers.
+"""
+
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
+from textwrap import TextWrapper
 from typing import Any, overload
 
 from freewill.device.facts import Facts, facts
 from freewill.device.picture import as_svg, as_text
-from freewill.device.sentences import sentences, warnings
+from freewill.device.words import distance, in_digits, odds, percent, say
+from freewill.domain.alphabets.grid import Grid
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable, shown
 
-_WIDTH = 78
 _LONGEST = 2000
+_TWICE = math.log(2)
+_POINT = TextWrapper(
+    78, "- ", "  ", break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+)
+"""Writes a sentence as an item of a list."""
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """What one mechanism promises: `warnings` first, then `sentences`; `facts` are the numbers.
 
-    `str` has a picture in letters, a notebook one in SVG (`svg`), `describe` is for JSON.
+    `str` has a picture in letters, a notebook one in SVG (`svg`); `describe` and `for_devices` are
+    for JSON.
     """
 
     warnings: tuple[str, ...]
@@ -36,22 +48,29 @@ class Explanation:
 
     def describe(self) -> dict[str, Any]:
         """Describe for JSON: the words and the numbers."""
-        head = {"name": self.name, "description": self.description}
         words = {"warnings": list(self.warnings), "sentences": list(self.sentences)}
-        given = {key: text for key, text in head.items() if text}
-        return {**given, **words, "facts": self.facts.describe()}
+        head = _given(name=self.name, description=self.description)
+        return {**head, **words, "facts": self.facts.describe()}
+
+    def for_devices(self) -> dict[str, Any]:
+        """Return what a device adds to the promise, which it computes itself: for `freewill.js`."""
+        numbers = self.facts.describe()
+        given = {name: numbers[name] for name in ("chance_of_truth", "error")}
+        return {**given, "picture": self.svg}
 
     def __str__(self) -> str:
-        head = [printable(text, _LONGEST) for text in (self.name, self.description) if text]
-        told = [line for text in (*self.warnings, *self.sentences) for line in _wrapped(text)]
-        return "\n".join([*head, *told, "", *as_text(self.facts)])
+        head = _given(name=self.name, description=self.description).values()
+        lines = [printable(text, _LONGEST) for text in head]
+        for text in (*self.warnings, *self.sentences):
+            lines += _POINT.wrap(printable(text, _LONGEST))
+        return "\n".join([*lines, "", *as_text(self.facts)])
 
     def _repr_html_(self) -> str:
-        head = f"<h4>{_safe(self.name)}</h4>" if self.name else ""
-        about = f"<p><em>{_safe(self.description)}</em></p>" if self.description else ""
-        careful = "".join(f"<p><strong>{_safe(text)}</strong></p>" for text in self.warnings)
-        points = "".join(f"<li>{_safe(text)}</li>" for text in self.sentences)
-        return f'<div class="freewill">{head}{about}{careful}<ul>{points}</ul>{self.svg}</div>'
+        head = _tagged("<h4>{}</h4>", self.name)
+        head += _tagged("<p><em>{}</em></p>", self.description)
+        head += _tagged("<p><strong>{}</strong></p>", *self.warnings)
+        points = _tagged("<li>{}</li>", *self.sentences)
+        return f'<div class="freewill">{head}<ul>{points}</ul>{self.svg}</div>'
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,20 +92,31 @@ class SurveyExplanation:
 
     def describe(self) -> dict[str, Any]:
         """Describe for JSON."""
-        head = {"title": self.title, "question": self.question}
-        given = {key: text for key, text in head.items() if text}
-        return {**given, "choices": [found.describe() for found in self.choices.values()]}
+        choices = [choice.describe() for choice in self.choices.values()]
+        return {**_given(title=self.title, question=self.question), "choices": choices}
+
+    def for_devices(self) -> list[dict[str, Any]]:
+        """Return the numbers and the picture of each choice, in the order of the survey."""
+        return [choice.for_devices() for choice in self.choices.values()]
 
     def __str__(self) -> str:
-        head = [printable(text, _LONGEST) for text in (self.title, self.question) if text]
-        parts = [*(["\n".join(head)] if head else []), *map(str, self.choices.values())]
-        return "\n\n".join(parts)
+        head = _given(title=self.title, question=self.question).values()
+        first = "\n".join(printable(text, _LONGEST) for text in head)
+        return "\n\n".join([*([first] if first else []), *map(str, self.choices.values())])
 
     def _repr_html_(self) -> str:
-        head = f"<h3>{_safe(self.title)}</h3>" if self.title else ""
-        asked = f"<p>{_safe(self.question)}</p>" if self.question else ""
-        parts = "".join(found._repr_html_() for found in self.choices.values())
-        return f'<div class="freewill">{head}{asked}{parts}</div>'
+        head = _tagged("<h3>{}</h3>", self.title) + _tagged("<p>{}</p>", self.question)
+        parts = "".join(choice._repr_html_() for choice in self.choices.values())
+        return f'<div class="freewill">{head}{parts}</div>'
+
+
+def _given(**texts: str) -> dict[str, str]:
+    """Return the texts that there are."""
+    return {name: text for name, text in texts.items() if text}
+
+
+def _tagged(tag: str, *texts: str) -> str:
+    return "".join(tag.format(escape(printable(text, _LONGEST))) for text in texts if text)
 
 
 @overload
@@ -117,17 +147,15 @@ def explain(given: Any, choice: str | None = None) -> Explanation | SurveyExplan
     at most 29 times as likely as the other.
     """
     if isinstance(given, Survey):
-        return _of_survey(given) if choice is None else _of_choice(given, choice)
+        if choice is not None:
+            return _of_choice(given, choice)
+        choices = {name: _of_choice(given, name) for name in given.mechanisms}
+        return SurveyExplanation(given.title or "", given.question or "", choices)
     if not is_mechanism(given):
         raise ParameterError(f"{shown(given)} is neither a mechanism nor a survey: expected one.")
     if choice is not None:
         raise ParameterError(f"choice={shown(choice)}: a mechanism alone has no choices.")
     return _of_mechanism(given)
-
-
-def _of_mechanism(mechanism: Mechanism, name: str = "", description: str = "") -> Explanation:
-    found = facts(mechanism)
-    return Explanation(tuple(warnings(found)), tuple(sentences(found)), found, name, description)
 
 
 def _of_choice(survey: Survey, choice: str) -> Explanation:
@@ -136,21 +164,110 @@ def _of_choice(survey: Survey, choice: str) -> Explanation:
     return _of_mechanism(mechanism, name, survey.descriptions.get(name, ""))
 
 
-def _of_survey(survey: Survey) -> SurveyExplanation:
-    choices = {name: _of_choice(survey, name) for name in survey.mechanisms}
-    return SurveyExplanation(survey.title or "", survey.question or "", choices)
+def _of_mechanism(mechanism: Mechanism, name: str = "", description: str = "") -> Explanation:
+    numbers = facts(mechanism)
+    words = tuple(_warnings(numbers)), tuple(_sentences(numbers))
+    return Explanation(*words, numbers, name, description)
 
 
-def _wrapped(text: str) -> list[str]:
-    """Return a sentence as an item of a list, in lines."""
-    lines, line = [], "-"
-    for word in printable(text, _LONGEST).split(" "):
-        if len(line) + 1 + len(word) > _WIDTH:
-            lines.append(line)
-            line = " "
-        line += f" {word}"
-    return [*lines, line]
+def _warnings(facts: Facts) -> list[str]:
+    """Say where the promise is empty, if it is; the worst alone."""
+    if facts.hides_nothing:
+        return [say(facts.kind, "warnings", "nothing")]
+    if facts.tells_truth and facts.truths is not None:
+        return [say(facts.kind, "warnings", "truth", chance=_chance(facts, facts.truths[1]))]
+    if not facts.weak:
+        return []
+    if facts.promise == "geo" and facts.distances is not None:
+        apart = distance(facts.distances[1], facts.alphabet.unit)
+        return [say(facts.kind, "warnings", "weak_typical", distance=apart)]
+    return [say(facts.kind, "warnings", "weak")]
 
 
-def _safe(text: str) -> str:
-    return escape(printable(text, _LONGEST))
+def _sentences(facts: Facts) -> Iterator[str]:
+    """Say what reports are like, what they cost who believes them, and what they tell."""
+    yield from _truth(facts)
+    yield from _error(facts)
+    yield from _loss(facts)
+    if facts.alphabet.size > 1 and not facts.hides_nothing:
+        if facts.promise == "geo" and facts.distances is not None:
+            yield from _geo(facts, *facts.distances)
+        else:
+            yield _any(facts, facts.epsilon)
+    if isinstance(facts.alphabet, Grid) and facts.outputs == facts.alphabet:
+        width, height = (in_digits(side) for side in facts.alphabet.cell)
+        yield say(facts.kind, "truth", "cell", width=width, height=height)
+
+
+def _chance(facts: Facts, chance: float) -> str:
+    return percent(facts.between(chance))
+
+
+def _truth(facts: Facts) -> Iterator[str]:
+    if facts.truths is None:
+        if facts.outputs is not None:
+            yield say(facts.kind, "truth", "other", outputs=in_digits(facts.outputs.size, 10))
+        return
+    low, _, high = facts.truths
+    least, most = _chance(facts, low), _chance(facts, high)
+    if facts.bits is not None:
+        own, other = (_chance(facts, chance) for chance in facts.bits)
+        yield say(facts.kind, "truth", "bits", own=own, other=other)
+        yield say(facts.kind, "truth", "bits_alone", chance=most)
+    elif high == 0:
+        yield say(facts.kind, "truth", "never")
+    elif low == 1 and math.isinf(facts.epsilon):
+        yield say(facts.kind, "truth", "always")
+    elif least == most:
+        yield say(facts.kind, "truth", "chance", chance=most)
+    else:
+        yield say(facts.kind, "truth", "range", low=least, high=most)
+
+
+def _error(facts: Facts) -> Iterator[str]:
+    mean, far = facts.error or (0.0, 0.0)
+    if far > 0:
+        off = {
+            "mean": distance(mean, facts.alphabet.unit),
+            "far": distance(far, facts.alphabet.unit),
+        }
+        yield say(facts.kind, "error", "typical", **off)
+    elif mean > 0:
+        yield say(facts.kind, "error", "seldom")
+
+
+def _loss(facts: Facts) -> Iterator[str]:
+    if facts.loss is None:
+        return
+    if facts.own_loss:
+        yield say(facts.kind, "loss", "own", loss=in_digits(facts.loss, 2, "down"))
+    elif facts.distances is None:
+        yield say(facts.kind, "loss", "wrong", chance=percent(facts.loss, "down"))
+    else:
+        yield say(facts.kind, "loss", "distance", loss=distance(facts.loss, facts.alphabet.unit))
+    yield say(facts.kind, "loss", "average")
+
+
+def _any(facts: Facts, epsilon: float) -> str:
+    """Say what holds for any two values."""
+    which = "nothing" if epsilon == 0 else "infinite" if math.isinf(epsilon) else "any"
+    return say(facts.kind, "odds", which, odds=odds(epsilon))
+
+
+def _geo(facts: Facts, nearest: float, typical: float, widest: float) -> Iterator[str]:
+    """Say within which distance odds stay below 2 to 1, and what is told beyond."""
+    unit, epsilon = facts.alphabet.unit, facts.epsilon
+    if epsilon * widest <= _TWICE:
+        yield _any(facts, epsilon * widest)
+        return
+    reach = _TWICE / epsilon
+    if reach >= nearest:
+        # On a line, the last value within reach.
+        whole = math.floor(reach / nearest) * nearest if facts.kind == "linear" else reach
+        yield say(facts.kind, "odds", "near", distance=distance(whole, unit))
+    else:
+        gaps = {"distance": distance(nearest, unit), "odds": odds(epsilon * nearest)}
+        yield say(facts.kind, "odds", "apart", **gaps)
+    if typical > max(reach, nearest):
+        gaps = {"distance": distance(typical, unit), "odds": odds(epsilon * typical)}
+        yield say(facts.kind, "odds", "far", **gaps)

@@ -1,4 +1,8 @@
-"""The numbers behind the words: what a mechanism promises, and what its reports are like."""
+"""The numbers behind the words: what a mechanism promises, and what its reports are like.
+
+Where a formula gives them they cost O(k), so that large alphabets can be explained. All averages
+are over the values, taken as equally common.
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,15 +11,23 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.device.spread import Spread, chances_from, spread, typical_value
-from freewill.domain.alphabets.base import Alphabet, refuse_vast
+from freewill.domain.alphabets.base import Alphabet, distances, refuse_vast
 from freewill.domain.guarantees.emptiness import MOST_EXPONENT, MOST_TRUTH, typical_distance
 from freewill.domain.guarantees.promises import Guarantee, audit_epsilon
 from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.geometric import Geometric
+from freewill.domain.mechanisms.identity import Identity
+from freewill.domain.mechanisms.krr import KRR
+from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.rappor import RAPPOR
 from freewill.domain.mechanisms.shokri import Shokri
 
 _TINY, _SURE = 5e-324, 1 - 2.0**-53
+_ENTRIES = 1 << 24
+"""Of a law without a formula, up to which it is computed."""
+_FAR = 0.05
+"""The share of reports that are at least far off."""
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +36,10 @@ class Facts:
 
     `epsilon` is the promised one, of the kind `promise`: "ldp", "geo", or "loss" where `loss` is
     what an adversary is sure to lose, and epsilon what the law turns out to give. `truths` are the
-    least, the mean and the largest chance that a report is the true value. `distances` are those
-    of the nearest two values, of two typical ones and of the furthest. `own` and `other` are the
-    chances of a bit. `chances` is the law of one typical value's reports.
+    least, the mean and the largest chance that a report is the true value; `error` is the mean
+    distance between report and value, and the largest that 1 report in 20 reaches. `distances` are
+    those of the nearest two values, of two typical ones and of the furthest. `bits` are the chances
+    of a yes, to the own value and to another. `chances` is the law of one typical value's reports.
     """
 
     alphabet: Alphabet
@@ -48,19 +61,10 @@ class Facts:
         return str(self.alphabet.spec()["kind"])
 
     @property
-    def exponent(self) -> float:
-        """Logarithm of the odds between two typical values; of averages nothing is known."""
-        if self.promise == "loss":
-            return 0.0
-        if self.promise == "geo" and self.distances is not None:
-            return self.epsilon * self.distances[1]
-        return self.epsilon
-
-    @property
     def hides_nothing(self) -> bool:
         """Whether every report is the true value."""
-        known = self.truths is not None and self.truths[0] == 1
-        return known and math.isinf(self.epsilon) and self.alphabet.size > 1
+        always = self.truths is not None and self.truths[0] == 1
+        return always and math.isinf(self.epsilon) and self.alphabet.size > 1
 
     @property
     def tells_truth(self) -> bool:
@@ -69,11 +73,13 @@ class Facts:
 
     @property
     def weak(self) -> bool:
-        """Whether two typical values can be told apart almost for sure."""
-        return self.alphabet.size > 1 and self.exponent > MOST_EXPONENT
+        """Whether two typical values can be told apart almost for sure; unknown of averages."""
+        apart = self.distances[1] if self.promise == "geo" and self.distances else 1.0
+        several = self.alphabet.size > 1 and self.promise != "loss"
+        return several and self.epsilon * apart > MOST_EXPONENT
 
-    def told(self, chance: float) -> float:
-        """Return a chance as it may be told: where epsilon is finite nothing is sure or impossible.
+    def between(self, chance: float) -> float:
+        """Return a chance as it may be shown: with a finite epsilon nothing is sure or impossible.
 
         Doubles know no number between 1 - 1e-16 and 1, nor between 0 and 5e-324; laws do.
         """
@@ -94,33 +100,44 @@ class Facts:
 
 
 def facts(mechanism: Mechanism) -> Facts:
-    """Look at a mechanism.
+    """Compute what is said of a mechanism.
 
     >>> import freewill as fw
-    >>> found = facts(fw.Geometric(fw.Linear(0, 99), epsilon=0.1))
-    >>> found.promise, found.epsilon, found.distances
+    >>> noise = facts(fw.Geometric(fw.Linear(0, 99), epsilon=0.1))
+    >>> noise.promise, noise.epsilon, noise.distances
     ('geo', 0.1, (1.0, 33.33, 99.0))
     """
-    refuse_vast(mechanism.alphabet)
     alphabet, promise = mechanism.alphabet, mechanism.guarantee()
-    chances, law = mechanism.truths(), spread(mechanism)
-    value = typical_value(alphabet)
-    held = promise if isinstance(promise, Guarantee) else None
+    refuse_vast(alphabet)
+    plane, value = alphabet.plane, typical_value(alphabet)
+    truths, law = mechanism.truths(), None if plane is None else distance_law(mechanism)
+    ldp = promise if isinstance(promise, Guarantee) else None
     flip = mechanism.flip if isinstance(mechanism, RAPPOR) else None
     return Facts(
         alphabet=alphabet,
-        promise=held.kind if held else "loss",
-        epsilon=held.epsilon if held else _epsilon(mechanism),
-        loss=None if held else _loss(mechanism, promise),
+        promise=ldp.kind if ldp else "loss",
+        epsilon=(ldp or audit_epsilon(mechanism, Guarantee("ldp", math.inf))).epsilon,
+        loss=None if ldp else _loss(mechanism, promise),
         own_loss=isinstance(mechanism, Shokri) and mechanism.guess_loss is not None,
-        truths=None if chances is None else _ends(chances),
-        error=None if law is None or alphabet.plane is None else _error(law),
-        distances=None if alphabet.plane is None or alphabet.size < 2 else _distances(alphabet),
+        truths=None if truths is None else (truths.min(), truths.mean(), truths.max()),
+        error=None if law is None else mean_and_far(*law),
+        distances=None if plane is None or alphabet.size < 2 else _distances(alphabet, *plane),
         bits=None if flip is None else (1 - flip, flip),
         outputs=mechanism.output_space.alphabet,
         value=value,
         chances=chances_from(mechanism, value),
     )
+
+
+def typical_value(alphabet: Alphabet) -> int:
+    """Return the index of a value in the middle, the first of labels.
+
+    >>> import freewill as fw
+    >>> typical_value(fw.Linear(0, 99)), typical_value(fw.Grid(24, 16, cell=0.5))
+    (49, 179)
+    """
+    rows, columns = alphabet.plane or (1, 1)
+    return (rows - 1) // 2 * columns + (columns - 1) // 2
 
 
 def _loss(mechanism: Mechanism, promise: Any) -> float:
@@ -130,26 +147,89 @@ def _loss(mechanism: Mechanism, promise: Any) -> float:
     return float(promise.adversary_loss)
 
 
-def _epsilon(mechanism: Mechanism) -> float:
-    return audit_epsilon(mechanism, Guarantee("ldp", math.inf)).epsilon
-
-
-def _ends(chances: FloatArray) -> tuple[float, float, float]:
-    return float(np.min(chances)), float(np.mean(chances)), float(np.max(chances))
-
-
-def _error(law: Spread) -> tuple[float, float]:
-    return law.mean, law.far
-
-
-def _distances(alphabet: Alphabet) -> tuple[float, float, float]:
+def _distances(alphabet: Alphabet, rows: int, columns: int) -> tuple[float, float, float]:
     """Return the distances of the nearest two values, of two typical ones and of the furthest."""
-    rows, columns = alphabet.plane or (1, 1)
     beside = [1] * (columns > 1) + [columns] * (rows > 1)
     nearest = float(np.min(alphabet.distance(0, np.array(beside))))
-    widest = float(alphabet.distance(0, alphabet.size - 1))
-    return nearest, typical_distance(alphabet), widest
+    return nearest, typical_distance(alphabet), float(alphabet.distance(0, alphabet.size - 1))
 
 
 def _named(names: tuple[str, ...], numbers: tuple[float, ...] | None) -> dict[str, float] | None:
-    return None if numbers is None else dict(zip(names, numbers, strict=True))
+    return None if numbers is None else dict(zip(names, map(float, numbers), strict=True))
+
+
+def mean_and_far(lengths: FloatArray, chances: FloatArray) -> tuple[float, float]:
+    """Return the expected distance, and the largest that 1 report in 20 reaches."""
+    order = np.argsort(-lengths, kind="stable")
+    place = int(np.searchsorted(np.cumsum(chances[order]), _FAR * (1 - _ROUNDING)))
+    return float(lengths @ chances), float(lengths[order[min(place, len(order) - 1)]])
+
+
+def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
+    """Return distances between value and report, and how often they occur, where there are any."""
+    alphabet: Any = mechanism.alphabet
+    size = alphabet.size
+    match mechanism:
+        case Identity():
+            return np.zeros(1), np.ones(1)
+        case KRR() if alphabet.plane is not None:
+            # How many values lie that many rows and columns from a value, on average.
+            axes = [np.arange(count, dtype=np.float64) for count in alphabet.plane]
+            pairs = [np.where(axis > 0, 2.0, 1.0) * (axis.size - axis) for axis in axes]
+            chances = np.outer(*pairs).ravel() / size * _other(mechanism)
+            chances[0] = mechanism.truths()[0]
+            return alphabet.distance(0, np.arange(size)), chances
+        case Geometric():
+            decay, steps = mechanism.epsilon * alphabet.step, np.arange(size, dtype=np.float64)
+            fall = np.exp(-decay * steps) / (1 + np.exp(-decay))
+            # On either side: all values but the last few reach a step inside, one is clipped.
+            chances = 2 * ((size - 1 - steps) * -np.expm1(-decay) + 1) * fall / size
+            chances[0] = mechanism.truths().mean()
+            return alphabet.step * steps, chances
+        case PlanarGeometric():
+            east, north = alphabet.offsets()
+            inner, side, end, corner = mechanism.kernel.quarter
+            across = np.arange(alphabet.columns - 1, -1, -1, dtype=np.float64)
+            along = np.arange(alphabet.rows - 1, -1, -1, dtype=np.float64)[:, None]
+            chances = 4 * (across * along * inner + along * side + across * end + corner) / size
+            return np.hypot(east, north[:, None]).ravel(), chances.ravel()
+    if mechanism.output_space.alphabet != alphabet or size**2 > _ENTRIES:
+        return None
+    return distances(alphabet).ravel(), mechanism.law().ravel() / size
+
+
+def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
+    """Return the chance of each output from one value; of bits, that of each being set."""
+    alphabet: Any = mechanism.alphabet
+    match mechanism:
+        case Identity():
+            own, other = 1.0, 0.0
+        case KRR():
+            own, other = mechanism.truths()[0], _other(mechanism)
+        case RAPPOR():
+            own, other = 1 - mechanism.flip, mechanism.flip
+        case Geometric():
+            steps = np.abs(np.arange(alphabet.size, dtype=np.float64) - value)
+            fall = np.exp(-mechanism.epsilon * alphabet.step * steps)
+            return np.asarray(mechanism.truths() * fall)
+        case PlanarGeometric():
+            row, column = np.divmod(np.arange(alphabet.size), alphabet.columns)
+            edge = 2 * np.isin(row, (0, alphabet.rows - 1))
+            edge += np.isin(column, (0, alphabet.columns - 1))
+            aside = np.abs(column - value % alphabet.columns)
+            along = np.abs(row - value // alphabet.columns)
+            return np.asarray(np.exp(mechanism.kernel.stacked[edge, along, aside]))
+        case _:
+            space = mechanism.output_space.alphabet
+            if space is None or alphabet.size * space.size > _ENTRIES:
+                return None
+            return np.asarray(mechanism.law()[value])
+    chances = np.full(alphabet.size, other)
+    chances[value] = own
+    return chances
+
+
+def _other(mechanism: KRR) -> float:
+    """Return the chance of k-RR to report any one other value."""
+    rare = np.exp(-mechanism.epsilon)
+    return float(rare / (1 + (mechanism.alphabet.size - 1) * rare))

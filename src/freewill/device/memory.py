@@ -1,27 +1,183 @@
-"""What a device has sent for each question, in a small sealed file that only its user may read."""
+"""What a device has sent for each question, in a small sealed file that only its user may read.
 
+The seal is a first line with the version and a checksum of all that follows. It notices damage,
+truncation and other files. It is no signature: whoever may write the file may write another one.
+"""
+
+import hashlib
+import json
+import math
 import os
+import re
 import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, TypeAlias, TypeVar
 
 from freewill.core.atomic import checked_path, whole_file
+from freewill.core.json_text import read_json
 from freewill.core.leftovers import LOCKS
-from freewill.device.seal import LARGEST_MEMORY, NOTHING_DRAWN, refusal, sealed, unsealed
-from freewill.device.sent import Amount, Content, Sent
 from freewill.errors import DeviceError, several, shown, why
 
 if LOCKS:
     import fcntl
 
 T = TypeVar("T")
+Amount: TypeAlias = Fraction | float
+"""An epsilon, exactly; the only float among them is infinity."""
+
+MEMORY_VERSION = 1
+LARGEST_MEMORY = 1 << 24
+"""Bytes of a memory: tens of thousands of reports."""
+_HEAD = re.compile(rb"freewill memory ([1-9][0-9]{0,8}) ([0-9a-f]{64})\n")
+_INFINITE = "infinite"
+_RATIO = re.compile(r"(0|[1-9][0-9]{0,3999})(?:/([1-9][0-9]{0,3999}))?")
+"""Of doubles and distances at their ends, sums have up to a thousand digits."""
+_REPORT_ID = re.compile(r"[0-9a-f]{32}")
 _PATIENCE = 30.0
-"""Seconds to wait for another process that is at the same memory."""
+"""Seconds to wait for another process that holds the same memory."""
 _PAUSE = 0.01
+_NOTHING_DRAWN = (
+    "Nothing was drawn: a fresh report would add its epsilon to that of the one sent before."
+)
+_BRING_BACK = (
+    "Bring back a copy of the memory; or remove it, if you accept that reports and budget start "
+    "anew."
+)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A report that was sent: what travelled, and what it cost. The true value is not in it.
+
+    `mechanism` is the mechanism's id and `words` what it was, for people; `value` is the noisy
+    report as a row has it, `report_id` the random id by which a row that comes twice counts once.
+    """
+
+    mechanism: str
+    words: str
+    value: str
+    report_id: str
+    epsilon: Amount
+
+
+@dataclass(frozen=True)
+class Content:
+    """Reports by question, and all that was ever spent: on forgotten ones too."""
+
+    sent: Mapping[str, Sent] = field(default_factory=dict)
+    spent: Amount = Fraction(0)
+
+    def adding(self, question: str | None, report: Sent) -> "Content":
+        """Return the content with one more report, remembered if it has a question."""
+        more = {} if question is None else {question: report}
+        return Content(MappingProxyType({**self.sent, **more}), self.spent + report.epsilon)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the content ready for JSON."""
+        sent = {
+            question: {**vars(report), "epsilon": amount_text(report.epsilon)}
+            for question, report in self.sent.items()
+        }
+        return {"sent": sent, "spent": amount_text(self.spent)}
+
+    @classmethod
+    def read(cls, described: Any) -> "Content":
+        """Read what `describe` gives; anything else is a ValueError.
+
+        >>> sent = Sent("f0e1", "k-rr(0..9, epsilon=0.1)", "4", "0" * 32, Fraction("0.1"))
+        >>> once = Content().adding("id my-question", sent)
+        >>> once.describe()["spent"], Content.read(once.describe()) == once
+        ('1/10', True)
+        """
+        texts = _with_keys(described, {"sent", "spent"})
+        if not isinstance(texts["sent"], dict):
+            raise ValueError("no reports")
+        reports = {question: _report(given) for question, given in texts["sent"].items()}
+        return cls(MappingProxyType(reports), amount(texts["spent"]))
+
+
+def _report(given: Any) -> Sent:
+    texts = _with_keys(given, {part.name for part in fields(Sent)})
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise ValueError("a report that is no text")
+    if not _REPORT_ID.fullmatch(texts["report_id"]):
+        raise ValueError("no report_id")
+    return Sent(**{**texts, "epsilon": amount(texts["epsilon"])})
+
+
+def _with_keys(given: Any, keys: set[str]) -> dict[str, Any]:
+    if not (isinstance(given, dict) and given.keys() == keys):
+        raise ValueError(f"other fields than {', '.join(sorted(keys))}")
+    return given
+
+
+def amount(text: Any) -> Amount:
+    """Read an exact epsilon: `3/2`, `7` or `infinite`; anything else is a ValueError."""
+    if text == _INFINITE:
+        return math.inf
+    parts = _RATIO.fullmatch(text) if isinstance(text, str) else None
+    if not parts:
+        raise ValueError("no epsilon")
+    return Fraction(int(parts[1]), int(parts[2] or 1))
+
+
+def amount_text(given: Amount) -> str:
+    """Write an epsilon exactly.
+
+    >>> amount_text(Fraction("0.1")), amount_text(math.inf)
+    ('1/10', 'infinite')
+    """
+    return _INFINITE if given == math.inf else str(Fraction(given))
+
+
+def sealed(content: Content) -> bytes:
+    """Return the bytes of a memory."""
+    text = json.dumps(content.describe(), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    body = text.encode()
+    return f"freewill memory {MEMORY_VERSION} {_checksum(body)}\n".encode() + body
+
+
+def unsealed(whole: bytes, where: str) -> Content:
+    """Return the content of a memory after checking that it is whole.
+
+    >>> unsealed(sealed(Content()), "here") == Content()
+    True
+    >>> unsealed(sealed(Content())[:-1], "here")
+    Traceback (most recent call last):
+    freewill.errors.DeviceError: the memory here is damaged: its content is not what its ...
+    """
+    head = _HEAD.match(whole)
+    if head is None:
+        what = "is empty" if not whole else "does not begin as one that freewill wrote"
+        raise _refusal(where, f"{what}: it is damaged, or another file")
+    version, body = int(head[1]), whole[head.end() :]
+    # Of another version the checksum may be another one, too.
+    if version != MEMORY_VERSION:
+        reads = f"is of version {version}, and this release reads version {MEMORY_VERSION}"
+        fault = f"{reads}: update freewill (or, if no other release wrote it, it is damaged)"
+        raise _refusal(where, fault)
+    if head[2].decode() != _checksum(body):
+        raise _refusal(where, "is damaged: its content is not what its checksum says")
+    try:
+        return Content.read(read_json(body))
+    except ValueError:
+        raise _refusal(where, "is sealed, but its content is none that freewill writes") from None
+
+
+def _checksum(body: bytes) -> str:
+    return hashlib.sha256(f"freewill memory {MEMORY_VERSION}\n".encode() + body).hexdigest()
+
+
+def _refusal(where: Any, fault: str, advice: str = _BRING_BACK) -> DeviceError:
+    """Return the error for a memory that cannot be used."""
+    return DeviceError(f"the memory {where} {fault}. {_NOTHING_DRAWN} {advice}".rstrip())
 
 
 class Memory:
@@ -47,7 +203,7 @@ class Memory:
         if path is not None:
             # A link is followed once and for all: replacing it would leave the old memory behind.
             self.path = Path(os.path.realpath(checked_path(path, DeviceError)))
-        self._held = Content()
+        self._content = Content()
         self._turn = threading.Lock()
 
     @property
@@ -60,6 +216,10 @@ class Memory:
         """The sum of the epsilons of all reports, exactly; of forgotten ones too."""
         return self._read().spent
 
+    def same(self, other: "Memory") -> bool:
+        """Say whether another memory is this one, or has the same file."""
+        return self is other or (self.path is not None and self.path == other.path)
+
     def forget(self, question: str) -> None:
         """Forget what was sent for a question, so that the next report is drawn anew.
 
@@ -68,12 +228,13 @@ class Memory:
 
         def work(content: Content) -> tuple[Content, None]:
             if not isinstance(question, str) or question not in content.sent:
-                known = ", ".join(map(shown, list(content.sent)[:8])) or "none"
+                remembered = ", ".join(map(shown, list(content.sent)[:8])) or "none"
                 raise DeviceError(
                     f"question {shown(question)} is not remembered, so there is nothing to "
-                    f"forget. Remembered: {known}."
+                    f"forget. Remembered: {remembered}."
                 )
-            return content.without(question), None
+            rest = {key: report for key, report in content.sent.items() if key != question}
+            return Content(MappingProxyType(rest), content.spent), None
 
         self.update(work)
 
@@ -91,28 +252,25 @@ class Memory:
 
     def _read(self) -> Content:
         if self.path is None:
-            return self._held
+            return self._content
         try:
             # What is no file, a pipe say, may let its reader wait for ever.
             opened = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+            with open(opened, "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise _refusal(self.path, "is no file")
+                whole = file.read(LARGEST_MEMORY + 1)
         except FileNotFoundError:
             return Content()
         except OSError as error:
-            raise refusal(str(self.path), f"cannot be read: {why(error)}") from None
-        try:
-            with open(opened, "rb") as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise refusal(str(self.path), "is no file")
-                whole = file.read(LARGEST_MEMORY + 1)
-        except OSError as error:
-            raise refusal(str(self.path), f"cannot be read: {why(error)}") from None
+            raise _refusal(self.path, f"cannot be read: {why(error)}") from None
         if len(whole) > LARGEST_MEMORY:
-            raise refusal(str(self.path), f"has more than {LARGEST_MEMORY:,} bytes")
+            raise _refusal(self.path, f"has more than {LARGEST_MEMORY:,} bytes")
         return unsealed(whole, str(self.path))
 
     def _write(self, content: Content) -> None:
         if self.path is None:
-            self._held = content
+            self._content = content
             return
         whole = sealed(content)
         if len(whole) > LARGEST_MEMORY:
@@ -139,14 +297,12 @@ class Memory:
     def _alone(self) -> Iterator[None]:
         """Keep other threads and, of a file, other processes out."""
         with self._turn:
-            if self.path is None:
-                yield
-                return
-            lock = _locked(self.path)
+            lock = None if self.path is None else _locked(self.path)
             try:
                 yield
             finally:
-                os.close(lock)
+                if lock is not None:
+                    os.close(lock)
 
     def __repr__(self) -> str:
         return f"Memory({'' if self.path is None else repr(str(self.path))})"
@@ -170,9 +326,7 @@ def _locked(path: Path) -> int:
         try:
             lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise DeviceError(
-                f"the memory {path} cannot be locked: {why(error)}, {beside.name}. {NOTHING_DRAWN}"
-            ) from None
+            raise _refusal(path, f"cannot be locked: {why(error)}, {beside.name}", "") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Someone may have removed the file, and others lock a new one.
@@ -181,17 +335,13 @@ def _locked(path: Path) -> int:
         except BlockingIOError:
             if time.monotonic() > until:
                 os.close(lock)
-                raise DeviceError(
-                    f"the memory {path} is held by another process for {_PATIENCE:g} s. "
-                    f"{NOTHING_DRAWN} Wait for that process, or end it."
-                ) from None
+                fault = f"is held by another process for {_PATIENCE:g} s"
+                raise _refusal(path, fault, "Wait for that process, or end it.") from None
         except FileNotFoundError:
             pass
         except OSError as error:
             os.close(lock)
-            raise DeviceError(
-                f"the memory {path} cannot be locked: {why(error)}. {NOTHING_DRAWN} Keep it on a "
-                f"disk of this machine."
-            ) from None
+            advice = "Keep it on a disk of this machine."
+            raise _refusal(path, f"cannot be locked: {why(error)}", advice) from None
         os.close(lock)
         time.sleep(_PAUSE)

@@ -1,10 +1,11 @@
 """A picture of one value's reports: bars on a line or beside labels, a map of a grid.
 
-`frame` says what is drawn, `as_text` draws it in letters and `as_svg` in SVG; `js/picture.js` draws
-the same SVG.
+`frame` says what is drawn, `as_text` draws it in letters and `as_svg` in SVG, of few elements and
+attributes: devices show it only if it has no others (`js/explain.js`).
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
@@ -12,9 +13,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.device.facts import Facts
-from freewill.device.figures import in_digits, percent, shortened
-from freewill.device.sentences import say
-from freewill.device.words import WORDS
+from freewill.device.words import WORDS, in_digits, percent, say, shortened
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.texts import texts
 
@@ -23,10 +22,10 @@ _BARS, _THIN_BARS, _SIDE, _LABELS = 60, 150, 36, 12
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _SHADES = " .:-=+*#"
 _TALL = 5
-_HEAD = 24
+_TOP = 24
 """Pixels above a picture, for its title."""
 _LONG = 40
-_BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#666666"
+_BLACK, _BLUE, _RED, _GREY, _PAPER = "#000000", "#0072B2", "#D55E00", "#666666", "#F2F2F2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,86 +39,75 @@ class Frame:
     legend: tuple[str, ...]
     figures: tuple[str, ...] = ()
 
+    @property
+    def shares(self) -> FloatArray:
+        """The chances beside the highest."""
+        return np.asarray(self.chances / self.chances.max())
+
 
 def frame(facts: Facts, bars: int = _THIN_BARS) -> Frame | None:
     """Lay out the picture of a mechanism; None where its reports cannot be listed."""
-    chances, outputs = facts.chances, facts.outputs
-    if chances is None:
+    if facts.chances is None:
         return None
-    over = facts.alphabet if outputs is None else outputs
-    own = facts.value if over == facts.alphabet else -1
-    bits = "_bits" if facts.bits is not None else ""
-    head = say(facts, "picture", f"symbols{bits}", own=_own(facts))
-    if over.labels:
-        return _labels(facts, over, chances, own, head)
-    if len(over.axes) > 1:
-        head = say(facts, "picture", f"map{bits}") if own >= 0 else head
-        return _map(facts, chances.reshape(over.plane or (1, over.size)), own, head)
-    return _line(facts, over, chances, own, bars, head)
-
-
-def _own(facts: Facts) -> str:
-    """Return the value whose reports are drawn, as it is told."""
+    over = facts.outputs or facts.alphabet
+    marked = facts.value if over == facts.alphabet else -1
+    flat = len(over.axes) < 2
+    which = ("map" if marked >= 0 and not flat else "symbols") + ("_bits" if facts.bits else "")
+    own = shortened(texts(facts.alphabet, [facts.value])[0])
     if len(facts.alphabet.axes) > 1:
-        return str(WORDS["picture"]["middle"])
-    return shortened(texts(facts.alphabet, [facts.value])[0])
+        own = str(WORDS["picture"]["middle"])
+    title = say(facts.kind, "picture", which, own=own)
+    if over.labels:
+        return _labels(facts, over, facts.chances, marked, title)
+    plane = (1, over.size) if flat else over.plane or (1, over.size)
+    chances = facts.chances.reshape(plane)
+    return _binned(facts, over, chances, marked, bars if flat else _SIDE, title)
 
 
-def _line(
-    facts: Facts, over: Alphabet, chances: FloatArray, own: int, bars: int, head: str
-) -> Frame:
-    width = math.ceil(chances.size / bars)
-    merged = _merged(facts, chances[None], width, 1)[0]
-    names = texts(over, [0, over.size - 1, *([own] if own >= 0 else [])])
-    legend = _legend(facts, head, merged)
-    if width > 1:
-        legend.append(say(facts, "picture", "bins", many=in_digits(width, 10)))
-    return Frame("line", merged, own // width if own >= 0 else -1, tuple(names), tuple(legend))
-
-
-def _labels(facts: Facts, over: Alphabet, chances: FloatArray, own: int, head: str) -> Frame:
+def _labels(facts: Facts, over: Alphabet, chances: FloatArray, marked: int, title: str) -> Frame:
     shown = chances.size if chances.size <= _LABELS else _LABELS - 1
     names = tuple(shortened(name) for name in texts(over, np.arange(shown)))
     if shown < chances.size:
         # Bits do not exclude each other: of those that are not shown, each has the same chance.
-        bits = facts.bits is not None
-        rest = chances[shown] if bits else chances[shown:].sum()
+        which, rest = "rest", chances[shown:].sum()
+        if facts.bits:
+            which, rest = "rest_bits", chances[shown]
         chances = np.append(chances[:shown], rest)
-        many = in_digits(over.size - shown, 10)
-        names += (say(facts, "picture", "rest_bits" if bits else "rest", many=many),)
-    figures = tuple(percent(facts.told(chance)) for chance in chances.tolist())
-    return Frame("labels", chances, own, names, (head,), figures)
+        names += (say(facts.kind, "picture", which, many=in_digits(over.size - shown, 10)),)
+    figures = tuple(percent(facts.between(chance)) for chance in chances.tolist())
+    return Frame("labels", chances, marked, names, (title,), figures)
 
 
-def _map(facts: Facts, chances: FloatArray, own: int, head: str) -> Frame:
-    rows, columns = chances.shape
-    wide, tall = math.ceil(columns / _SIDE), math.ceil(rows / _SIDE)
-    merged = _merged(facts, chances, wide, tall)
-    marked = -1
-    if own >= 0:
-        marked = own // columns // tall * merged.shape[1] + own % columns // wide
-    legend = _legend(facts, head, merged)
+def _binned(
+    facts: Facts, over: Alphabet, chances: FloatArray, marked: int, most: int, title: str
+) -> Frame:
+    """Merge neighbours where there are too many: of a map, a line being one of a single row."""
+    flat, columns = len(over.axes) < 2, chances.shape[1]
+    tall, wide = (math.ceil(count / most) for count in chances.shape)
+    bins = _summed(chances, tall, wide)
+    if facts.bits:
+        # They do not exclude each other, so that they are averaged; the last bins may be smaller.
+        bins = bins / _summed(np.ones_like(chances), tall, wide)
+    highest = percent(facts.between(float(bins.max())))
+    legend = [title, say(facts.kind, "picture", "most", chance=highest)]
+    if facts.promise == "geo":
+        legend.append(say(facts.kind, "picture", "edge"))
     if wide * tall > 1:
-        sides = {"columns": in_digits(wide, 10), "rows": in_digits(tall, 10)}
-        legend.append(say(facts, "picture", "blocks", **sides))
-    return Frame("map", merged, marked, (), tuple(legend))
+        sides = {"many": wide, "columns": wide, "rows": tall}
+        gaps = {name: in_digits(count, 10) for name, count in sides.items()}
+        legend.append(say(facts.kind, "picture", "bins" if flat else "blocks", **gaps))
+    place = -1
+    if marked >= 0:
+        place = marked // columns // tall * bins.shape[1] + marked % columns // wide
+    if not flat:
+        return Frame("map", bins, place, (), tuple(legend))
+    names = texts(over, [0, over.size - 1, *([marked] if marked >= 0 else [])])
+    return Frame("line", bins.ravel(), place, tuple(names), tuple(legend))
 
 
-def _merged(facts: Facts, chances: FloatArray, wide: int, tall: int) -> FloatArray:
-    """Add up the chances of blocks; bits, which do not exclude each other, are averaged."""
-
-    def summed(of: FloatArray) -> FloatArray:
-        down = np.add.reduceat(of, np.arange(0, len(of), tall), axis=0)
-        return np.asarray(np.add.reduceat(down, np.arange(0, of.shape[1], wide), axis=1))
-
-    # The last blocks may be smaller.
-    return summed(chances) / (summed(np.ones_like(chances)) if facts.bits is not None else 1)
-
-
-def _legend(facts: Facts, head: str, chances: FloatArray) -> list[str]:
-    """Return what stands above the picture and, from the second on, below it."""
-    most = say(facts, "picture", "most", chance=percent(facts.told(float(chances.max()))))
-    return [head, most, *([say(facts, "picture", "edge")] if facts.promise == "geo" else [])]
+def _summed(chances: FloatArray, tall: int, wide: int) -> FloatArray:
+    down = np.add.reduceat(chances, np.arange(0, len(chances), tall), axis=0)
+    return np.asarray(np.add.reduceat(down, np.arange(0, chances.shape[1], wide), axis=1))
 
 
 def as_text(facts: Facts) -> list[str]:
@@ -128,12 +116,12 @@ def as_text(facts: Facts) -> list[str]:
     if drawn is None:
         return []
     draw = {"line": _bars_text, "labels": _labels_text, "map": _map_text}[drawn.kind]
-    head, *notes = drawn.legend
-    return [head, *draw(drawn), *notes]
+    title, *notes = drawn.legend
+    return [title, *draw(drawn), *notes]
 
 
 def _bars_text(drawn: Frame) -> list[str]:
-    heights = [_whole(8 * _TALL * share) for share in _shares(drawn.chances)]
+    heights = [_whole(8 * _TALL * share) for share in drawn.shares.tolist()]
     lines = [
         "".join(_LEVELS[min(max(height - 8 * level, 0), 8)] for height in heights).rstrip()
         for level in range(_TALL - 1, -1, -1)
@@ -151,21 +139,19 @@ def _bars_text(drawn: Frame) -> list[str]:
 
 def _labels_text(drawn: Frame) -> list[str]:
     wide = max(map(len, drawn.names))
-    bars = [_whole(_LONG * share) for share in _shares(drawn.chances)]
-    return [
-        f"{'>' if place == drawn.marked else ' '} {name:<{wide}}  {'█' * bar} {figure}"
-        for place, (name, bar, figure) in enumerate(
-            zip(drawn.names, bars, drawn.figures, strict=True)
-        )
-    ]
+    lines = []
+    rows = zip(drawn.names, drawn.shares.tolist(), drawn.figures, strict=True)
+    for place, (name, share, figure) in enumerate(rows):
+        mark, bar = ">" if place == drawn.marked else " ", "█" * _whole(_LONG * share)
+        lines.append(f"{mark} {name:<{wide}}  {bar} {figure}")
+    return lines
 
 
 def _map_text(drawn: Frame) -> list[str]:
     columns = drawn.chances.shape[1]
-    shades = np.reshape(_shares(drawn.chances.ravel()), drawn.chances.shape)
     lines = []
-    for row in range(len(shades) - 1, -1, -1):  # north above
-        marks = [_SHADES[_whole(share * (len(_SHADES) - 1))] * 2 for share in shades[row].tolist()]
+    for row, shares in reversed([*enumerate(drawn.shares.tolist())]):  # north above
+        marks = [_SHADES[_whole(share * (len(_SHADES) - 1))] * 2 for share in shares]
         if drawn.marked // columns == row:
             marks[drawn.marked % columns] = "[]"
         lines.append(f"  |{''.join(marks)}|")
@@ -178,85 +164,72 @@ def as_svg(facts: Facts) -> str:
     if drawn is None:
         return ""
     draw = {"line": _bars_svg, "labels": _labels_svg, "map": _map_svg}[drawn.kind]
-    width, height, parts = draw(drawn)
-    head, *notes = drawn.legend
-    lines = [
-        _text(0, _HEAD + height + 18 * place + 14, line, _GREY) for place, line in enumerate(notes)
-    ]
-    height += _HEAD + 18 * len(notes) + 6
-    title = f"<title>{escape(head, quote=False)}</title>{_text(0, 14, head, '#000000')}"
+    width, bottom, parts = draw(drawn)
+    title, *notes = drawn.legend
+    head = f"<title>{escape(title, quote=False)}</title>{_text(0, 14, title, _BLACK)}"
+    foot = [_text(0, bottom + 18 * place + 14, note, _GREY) for place, note in enumerate(notes)]
+    height = bottom + 18 * len(notes) + 6
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" font-family="sans-serif" font-size="13">{title}'
-        f'<g transform="translate(0 {_HEAD})">{"".join(parts)}</g>{"".join(lines)}</svg>'
+        f'height="{height}" role="img" font-family="sans-serif" font-size="13">{head}'
+        f"<g>{''.join(parts)}</g>{''.join(foot)}</svg>"
     )
 
 
 def _bars_svg(drawn: Frame) -> tuple[int, int, list[str]]:
-    width, tall = 600, 150
+    width, ground = 600, _TOP + 150
     step = width / drawn.chances.size
-    parts = []
-    for place, share in enumerate(_shares(drawn.chances)):
+    bars = []
+    for place, share in enumerate(drawn.shares.tolist()):
         left, right = (_whole(step * end) for end in (place, place + 1))
-        high = _whole((tall - 10) * share)
-        colour = _RED if place == drawn.marked else _BLUE
+        high = _whole(140 * share)
         # A line between bars, unless they are too thin for one.
         gap = 1 if right - left > 2 else 0
-        parts.append(_box(left, tall - high, right - left - gap, high, colour))
-    parts.append(_box(0, tall, width, 1, _GREY))
-    first, last, *own = drawn.names
-    parts += [_text(0, tall + 16, first, _GREY), _text(width, tall + 16, last, _GREY, "end")]
-    centre = _whole(step * (drawn.marked + 0.5))
-    parts += [_text(centre, tall + 16, name, _RED, "middle") for name in own if _free(name, drawn)]
-    return width, tall + 22, parts
-
-
-def _free(name: str, drawn: Frame) -> bool:
-    """Tell whether the name of the true value stands clear of the names of both ends."""
-    place = drawn.marked / drawn.chances.size
-    room = 0.02 * max(len(text) + len(name) for text in drawn.names)
-    return room < place < 1 - room
+        bars.append((left, ground - high, right - left - gap, high))
+    own = [bars.pop(drawn.marked)] if drawn.marked >= 0 else []
+    parts = [_boxes(bars, _BLUE), _boxes(own, _RED), _boxes([(0, ground, width, 1)], _GREY)]
+    first, last, *own_name = drawn.names
+    parts += [_text(0, ground + 16, first, _GREY), _text(width, ground + 16, last, _GREY, "end")]
+    name, centre = "".join(own_name), _whole(step * (drawn.marked + 0.5))
+    # Where it stands clear of the names of both ends.
+    room = 0.02 * (len(name) + max(map(len, drawn.names)))
+    if name and room < drawn.marked / drawn.chances.size < 1 - room:
+        parts.append(_text(centre, ground + 16, name, _RED, "middle"))
+    return width, ground + 22, parts
 
 
 def _labels_svg(drawn: Frame) -> tuple[int, int, list[str]]:
     parts = []
-    rows = zip(drawn.names, _shares(drawn.chances), drawn.figures, strict=True)
+    rows = zip(drawn.names, drawn.shares.tolist(), drawn.figures, strict=True)
     for place, (name, share, figure) in enumerate(rows):
-        colour, top, long = (
-            _RED if place == drawn.marked else _BLUE,
-            22 * place,
-            _whole(260 * share),
-        )
+        top, long = _TOP + 22 * place, _whole(260 * share)
         parts += [
-            _text(192, top + 14, name, "#000000", "end"),
-            _box(200, top + 3, long, 14, colour),
+            _text(192, top + 14, name, _BLACK, "end"),
+            _boxes([(200, top + 3, long, 14)], _RED if place == drawn.marked else _BLUE),
+            _text(206 + long, top + 14, figure, _GREY),
         ]
-        parts.append(_text(206 + long, top + 14, figure, _GREY))
-    return 600, 22 * len(drawn.names) + 4, parts
+    return 600, _TOP + 22 * len(drawn.names) + 4, parts
 
 
 def _map_svg(drawn: Frame) -> tuple[int, int, list[str]]:
     rows, columns = drawn.chances.shape
     side = max(6, min(24, 600 // columns))
-    parts = [_box(0, 0, side * columns, side * rows, "#F2F2F2")]
-    for place, share in enumerate(_shares(drawn.chances.ravel())):
-        shade = _whole(100 * share)
-        if shade > 0:
-            left, top = place % columns * side, (rows - 1 - place // columns) * side
-            parts.append(_box(left, top, side, side, _BLUE, shade))
+    shades: dict[int, list[tuple[int, int, int, int]]] = {}
+    cells = [
+        (place % columns * side, _TOP + (rows - 1 - place // columns) * side, side, side)
+        for place in range(rows * columns)
+    ]
+    for cell, share in zip(cells, drawn.shares.ravel().tolist(), strict=True):
+        shades.setdefault(_whole(100 * share), []).append(cell)
+    parts = [_boxes([(0, _TOP, side * columns, side * rows)], _PAPER)]
+    parts += [_boxes(shades[shade], _BLUE, shade) for shade in sorted(shades) if shade > 0]
     if drawn.marked >= 0:
-        left, top = drawn.marked % columns * side, (rows - 1 - drawn.marked // columns) * side
+        left, top, *_ = cells[drawn.marked]
         parts.append(
             f'<rect x="{left}" y="{top}" width="{side}" height="{side}" fill="none" '
             f'stroke="{_RED}" stroke-width="2"/>'
         )
-    return max(600, side * columns), side * rows + 4, parts
-
-
-def _shares(chances: FloatArray) -> list[float]:
-    """Return chances beside the highest."""
-    highest = float(chances.max())
-    return [chance / highest for chance in chances.tolist()]
+    return max(600, side * columns), _TOP + side * rows + 4, parts
 
 
 def _whole(number: float) -> int:
@@ -264,11 +237,11 @@ def _whole(number: float) -> int:
     return math.floor(number + 0.500001)
 
 
-def _box(left: int, top: int, width: int, height: int, colour: str, shade: int = 100) -> str:
+def _boxes(boxes: Iterable[tuple[int, int, int, int]], colour: str, shade: int = 100) -> str:
+    """Draw boxes (left, top, width, height) of one colour, as one path."""
     opacity = "" if shade == 100 else f' fill-opacity="0.{shade:02d}"'
-    return (
-        f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="{colour}"{opacity}/>'
-    )
+    lines = "".join(f"M{left} {top}h{wide}v{high}h-{wide}z" for left, top, wide, high in boxes)
+    return f'<path fill="{colour}"{opacity} d="{lines}"/>'
 
 
 def _text(left: int, top: int, text: str, colour: str, anchor: str = "start") -> str:

@@ -1,14 +1,20 @@
 /**
- * @file Choosing a cell of a map that is drawn from the survey's box alone: no tiles, no position.
+ * @file A map that is drawn from the survey's box alone, its lines and a bar of kilometres: no tiles, no
+ * position. A cell of it can be chosen.
  */
 
 import { filled } from "../device/figures.js";
-import { mapFrame } from "./answer-frame.js";
 import { OWN, button, draw, make, newId } from "./answer-parts.js";
 import TEXTS from "./answer-texts.js";
 
 /** @typedef {import("../device/grid.js").Grid} Grid */
 
+/** Lines closer together than so many of the map's width would be a grey plane. */
+const MOST_LINES = 120;
+const TALLEST = 1.6;
+const FLATTEST = 0.12;
+/** No wider than this part of the map is the bar that shows its scale. */
+const BAR = 0.4;
 const FAR = 10;
 /** Cells of a side beyond which one alone is hardly seen. */
 const SMALL = 80;
@@ -24,6 +30,79 @@ const MOVES = /** @type {Record<string, [number, number]>} */ ({
   End: [Infinity, 0],
 });
 
+/**
+ * Return a map, and its plane of one unit a cell, north up, on which marks are put.
+ *
+ * @param {Grid} grid
+ * @param {Record<string, unknown>} [given] attributes of the plane, and what it listens to
+ * @returns {{node: HTMLElement, plane: SVGElement}}
+ */
+export function mapFrame(grid, given = {}) {
+  const { columns, rows, cell, bounds } = grid;
+  const [width, height] = [columns * cell[0], rows * cell[1]];
+  const lines = draw("path", { class: "lines", d: pathOf(columns, rows) });
+  const box = draw("rect", { class: "box", width: columns, height: rows });
+  const view = { viewBox: `0 0 ${columns} ${rows}`, preserveAspectRatio: "none" };
+  const plane = draw("svg", { ...view, class: "plane", ...given }, box, lines);
+  // A box that is very long one way is drawn shorter, so that it has room on a screen.
+  const shape = Math.min(Math.max(height / width, FLATTEST), TALLEST);
+  plane.style.aspectRatio = `1 / ${shape}`;
+  plane.style.maxWidth = shape > 1 ? `${30 / shape}rem` : "";
+  const edges = bounds ? bounds.map(degrees) : [0, height, 0, width].map(kilometres);
+  const [south, north, west, east] = edges;
+  const foot = [west, `${TEXTS.value.south} ${south}`, east].map((words) => make("span", {}, words));
+  const frame = make(
+    "div",
+    { class: "map" },
+    make("div", { class: "edge north quiet", "aria-hidden": "true" }, `↑ ${TEXTS.value.north} ${north}`),
+    plane,
+    make("div", { class: "edge quiet", "aria-hidden": "true" }, ...foot),
+    scaleBar(width),
+  );
+  frame.style.maxWidth = plane.style.maxWidth;
+  return { node: frame, plane };
+}
+
+/**
+ * Return a path around cells.
+ *
+ * @param {Grid} grid
+ * @param {number[]} cells
+ */
+export function cellsPath(grid, cells) {
+  const parts = cells.map((index) => {
+    const row = Math.floor(index / grid.columns);
+    return `M${index - row * grid.columns} ${grid.rows - 1 - row}h1v1h-1z`;
+  });
+  return draw("path", { class: "mark", d: parts.join("") });
+}
+
+/** @type {(columns: number, rows: number) => string} */
+function pathOf(columns, rows) {
+  const along = Array.from({ length: columns < MOST_LINES ? columns - 1 : 0 }, (_, i) => `M${i + 1} 0v${rows}`);
+  const across = Array.from({ length: rows < MOST_LINES ? rows - 1 : 0 }, (_, i) => `M0 ${i + 1}h${columns}`);
+  return [...along, ...across].join("");
+}
+
+/** @param {number} width of the map, in kilometres */
+function scaleBar(width) {
+  const power = 10 ** Math.floor(Math.log10(BAR * width));
+  const long = power * ([5, 2].find((many) => many * power <= BAR * width) ?? 1);
+  const bar = make("span", { class: "bar" });
+  bar.style.width = `${(100 * long) / width}%`;
+  return make("div", { class: "scale quiet" }, bar, make("span", {}, kilometres(long)));
+}
+
+/** @param {number} edge */
+function degrees(edge) {
+  return `${Number(edge.toFixed(4))}°`;
+}
+
+/** @param {number} length */
+function kilometres(length) {
+  return length > 0 && length < 1 ? `${Number((1000 * length).toPrecision(3))} m` : `${Number(length.toPrecision(4))} km`;
+}
+
 /** A map to press, keys to move on it, and numbers for those who have no use for a map. */
 export class MapChooser {
   /** @type {[number, number] | null} */
@@ -31,7 +110,7 @@ export class MapChooser {
   /** @type {[number, number]} the column and row of the mark */
   #at;
   #mark = draw("rect", { width: 1, height: 1, class: "mark open", visibility: "hidden" });
-  #told = make("p", { class: "chosen", role: "status", ...OWN });
+  #chosen = make("p", { class: "chosen", role: "status", ...OWN });
   #fault = make("p", { class: "fault", role: "alert", id: newId() });
 
   /** @param {Grid} grid */
@@ -58,7 +137,9 @@ export class MapChooser {
       ["ArrowDown", "south"],
     ]);
     const movers = arrows.map(([key, place], index) => {
-      return button(TEXTS.value.moves[index], () => this.#move(MOVES[key]), { class: place });
+      const mover = button(TEXTS.value.moves[index], () => this.#move(MOVES[key]));
+      mover.style.gridArea = place;
+      return mover;
     });
     this.movers = make("div", { role: "group", "aria-label": TEXTS.value.mover, class: "movers", hidden: true }, ...movers);
     this.fields = grid.axes.map((axis, place) => this.#field(axis, place));
@@ -69,7 +150,7 @@ export class MapChooser {
       make("legend", {}, TEXTS.value.nothing),
       help,
       node,
-      this.#told,
+      this.#chosen,
       this.movers,
       make("fieldset", { class: "inner" }, make("legend", {}, TEXTS.value.numbers), ...typed, this.#fault),
     );
@@ -79,10 +160,7 @@ export class MapChooser {
     this.plane.focus();
   }
 
-  /**
-   * @param {string} axis
-   * @param {number} place
-   */
+  /** @type {(axis: string, place: number) => {label: HTMLElement, input: HTMLInputElement}} */
   #field(axis, place) {
     const { bounds, columns, rows, cell } = this.grid;
     const ends = bounds ? [bounds.slice(0, 2), bounds.slice(2)] : [[0, columns * cell[0]], [0, rows * cell[1]]];
@@ -135,7 +213,7 @@ export class MapChooser {
       return;
     }
     this.#place(true);
-    this.#told.textContent = filled(TEXTS.value.mark, { point: this.grid.text(this.#index) });
+    this.#chosen.textContent = filled(TEXTS.value.mark, { point: this.grid.text(this.#index) });
   }
 
   get #index() {
@@ -159,7 +237,7 @@ export class MapChooser {
     this.#place(false);
     const gaps = { column: column + 1, row: row + 1, columns: grid.columns, rows: grid.rows };
     const words = Object.fromEntries(Object.entries(gaps).map(([name, many]) => [name, String(many)]));
-    this.#told.textContent = filled(TEXTS.value.cell, { point: grid.text(index), ...words });
+    this.#chosen.textContent = filled(TEXTS.value.cell, { point: grid.text(index), ...words });
   }
 
   /** @param {boolean} open whether the cell is not chosen yet */
@@ -174,7 +252,7 @@ export class MapChooser {
     const given = this.fields.map(({ input }) => input.value.trim().replace(",", "."));
     this.value = null;
     this.#mark.setAttribute("visibility", "hidden");
-    this.#told.textContent = "";
+    this.#chosen.textContent = "";
     this.#fault.textContent = "";
     this.movers.hidden = true;
     if (given.includes("")) return;
@@ -186,10 +264,7 @@ export class MapChooser {
   }
 }
 
-/**
- * @param {number} place
- * @param {number} many
- */
+/** @type {(place: number, many: number) => number} */
 function inside(place, many) {
   return Math.min(Math.max(place, 0), many - 1);
 }

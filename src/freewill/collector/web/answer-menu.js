@@ -2,7 +2,7 @@
  * @file Choosing a protection: a card for every choice of the survey, with its words and picture.
  */
 
-import { explain } from "../device/explain.js";
+import { explainSurvey } from "../device/explain.js";
 import { make, newId, quoted } from "./answer-parts.js";
 import TEXTS from "./answer-texts.js";
 
@@ -17,9 +17,12 @@ export class Menu {
   choice = null;
   #group = newId();
 
-  /** @param {Survey} survey */
-  constructor(survey) {
-    const cards = survey.menu().map((one) => this.#card(one));
+  /**
+   * @param {Survey} survey
+   * @param {unknown} explained the numbers and pictures that the collector gives beside it
+   */
+  constructor(survey, explained) {
+    const cards = explainSurvey(survey, explained).map((choice) => this.#card(choice));
     this.node = make("fieldset", { class: "menu" }, make("legend", {}, TEXTS.protection.legend), ...cards);
   }
 
@@ -32,9 +35,8 @@ export class Menu {
     for (const picture of this.node.querySelectorAll("svg")) fitted(picture);
   }
 
-  /** @param {import("../device/survey.js").Choice} choice */
-  #card({ name, mechanism, description }) {
-    const { warnings, sentences, picture } = explain(mechanism);
+  /** @param {ReturnType<typeof explainSurvey>[number]} choice */
+  #card({ name, description, warnings, sentences, picture }) {
     const [id, words] = [newId(), newId()];
     const input = make("input", {
       type: "radio",
@@ -44,17 +46,18 @@ export class Menu {
       "aria-describedby": words,
       change: () => (this.choice = name),
     });
+    const points = sentences.map((text) => make("p", {}, text));
     const open = make(
       "div",
       { id: words },
-      description === null ? null : make("p", { class: "description" }, quoted(description)),
-      ...warnings.map((text) => warning(text)),
-      ...sentences.slice(0, OPEN_SENTENCES).map((text) => make("p", {}, text)),
+      description === null ? null : make("p", {}, quoted(description)),
+      ...warnings.map(warning),
+      ...points.slice(0, OPEN_SENTENCES),
     );
-    const rest = sentences.slice(OPEN_SENTENCES).map((text) => make("p", {}, text));
+    const rest = points.slice(OPEN_SENTENCES);
     const more = make("details", {}, make("summary", {}, TEXTS.protection.more), ...rest);
     const head = make("div", { class: "choice" }, input, make("label", { for: id }, quoted(name)));
-    return make("div", { class: "card option" }, head, open, rest.length ? more : null, figure(picture));
+    return make("div", { class: "card option" }, head, open, rest.length ? more : null, picture && figure(picture));
   }
 }
 
@@ -68,28 +71,23 @@ export function warning(text) {
 }
 
 /**
- * Return a picture of freewill.js with its legend as text, which can be read at any size.
+ * Return a picture of freewill with its legend as text, which can be read at any size.
  *
  * @param {string} source SVG
  */
 function figure(source) {
   const parsed = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
   const picture = /** @type {any} */ (document.importNode(parsed, true));
-  const [head, ...notes] = [...picture.children].filter((part) => part.tagName === "text");
-  const lines = [head, ...notes].map((part) => part.textContent);
-  for (const part of [head, ...notes]) part.remove();
+  const start = picture.querySelector("g")?.firstElementChild;
+  if (!start) return null; // not even XML
+  const legend = [...picture.children].filter((part) => part.tagName === "text");
+  for (const part of legend) part.remove();
+  const [head, ...notes] = legend.map((part) => part.textContent);
   // On a map, which says "the darker, the likelier", the paper stays light.
-  const start = picture.querySelector("g").firstElementChild;
   const paper = start.getAttribute("fill") === "#F2F2F2";
   picture.classList.add(paper ? "paper" : start.tagName === "text" ? "names" : "bars");
-  const [first, ...below] = lines;
-  return make(
-    "figure",
-    {},
-    make("figcaption", {}, first),
-    picture,
-    ...below.map((line) => make("p", { class: "quiet" }, line)),
-  );
+  const below = notes.map((line) => make("p", { class: "quiet" }, line));
+  return make("figure", {}, make("figcaption", {}, head ?? ""), picture, ...below);
 }
 
 /**

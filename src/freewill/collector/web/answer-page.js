@@ -2,12 +2,11 @@
  * @file The steps of an answer: a value, a protection, the report that was drawn, the receipt.
  */
 
-import { explain } from "../device/explain.js";
+import { explainSurvey } from "../device/explain.js";
 import { filled } from "../device/figures.js";
 import { Menu, warning } from "./answer-menu.js";
-import { OWN, button, make, quoted, step } from "./answer-parts.js";
+import { OWN, button, complain, failed, make, quoted, show, step, stop, tell } from "./answer-parts.js";
 import { letters, promises, reportWords } from "./answer-report.js";
-import { complain, failed, show, stop, tell } from "./answer-stage.js";
 import { chooserOf, valueText } from "./answer-value.js";
 import { receiptText } from "./answer-way.js";
 import TEXTS from "./answer-texts.js";
@@ -25,10 +24,11 @@ export class Page {
 
   /**
    * @param {Way} way
-   * @param {string | null} closed the day, if it is closed
+   * @param {{closed: string | null, explained: unknown}} head the day, if it is closed; numbers, pictures
    */
-  constructor(way, closed) {
+  constructor(way, { closed, explained }) {
     this.way = way;
+    this.explained = explained;
     this.survey = way.survey;
     this.closed = closed;
   }
@@ -52,78 +52,38 @@ export class Page {
     else this.value();
   }
 
-  /**
-   * @param {HTMLElement} section
-   * @param {number} number
-   */
+  /** @type {(section: HTMLElement, number: number) => void} */
   #show(section, number) {
     this.at = number;
     show(section, number);
   }
 
   value() {
-    const { kind } = this.survey.alphabet;
     const words = TEXTS.value;
-    this.#chooser ??= chooserOf(this.survey.alphabet);
-    const fault = make("p", { class: "fault", role: "alert" });
-    const chooser = this.#chooser;
-    const submit = (/** @type {Event} */ event) => {
-      event.preventDefault();
-      if (chooser.value !== null) attempted(() => this.protection());
-      else {
-        fault.textContent = words.missing;
-        chooser.focus();
-      }
-    };
-    const form = make(
-      "form",
-      { submit, novalidate: true, autocomplete: "off" },
-      chooser.node,
-      fault,
-      make("button", { type: "submit", class: "main" }, words.next),
-    );
-    const heading = /** @type {any} */ (words)[kind];
-    this.#show(step(heading, make("p", { class: "quiet" }, words.stays), form), 0);
+    const chooser = (this.#chooser ??= chooserOf(this.survey.alphabet));
+    const next = make("button", { type: "submit", class: "main" }, words.next);
+    const go = () => attempted(() => this.protection());
+    const heading = /** @type {any} */ (words)[this.survey.alphabet.kind];
+    const stays = make("p", { class: "quiet" }, words.stays);
+    this.#show(step(heading, stays, form(chooser, go, () => chooser.value !== null, words.missing, next)), 0);
   }
 
   protection() {
     const words = TEXTS.protection;
     const { alphabet } = this.survey;
-    const chooser = /** @type {import("./answer-value.js").Chooser} */ (this.#chooser);
-    const value = /** @type {string} */ (chooser.value);
-    this.#menu ??= new Menu(this.survey);
-    const menu = this.#menu;
-    const fault = make("p", { class: "fault", role: "alert" });
-    const submit = (/** @type {Event} */ event) => {
-      event.preventDefault();
-      if (menu.choice !== null) this.#draw(value, menu.choice);
-      else {
-        fault.textContent = words.missing;
-        menu.focus();
-      }
-    };
+    const value = /** @type {string} */ (this.#chooser?.value);
+    const menu = (this.#menu ??= new Menu(this.survey, this.explained));
+    const draw = make("button", { type: "submit", class: "main" }, words.draw);
+    const buttons = make("div", { class: "row" }, draw, button(words.back, () => this.value()));
+    const once = make("p", { class: "quiet" }, words.once);
     const own = make("strong", OWN, quoted(valueText(alphabet, alphabet.encode(value))));
-    const form = make(
-      "form",
-      { submit, novalidate: true, autocomplete: "off" },
-      menu.node,
-      make("p", { class: "quiet" }, words.once),
-      fault,
-      make(
-        "div",
-        { class: "row" },
-        make("button", { type: "submit", class: "main" }, words.draw),
-        button(words.back, () => this.value()),
-      ),
-    );
-    this.#show(step(words.heading, make("p", {}, words.yours, own), form), 1);
+    const go = () => this.#draw(value, /** @type {string} */ (menu.choice));
+    const choose = form(menu, go, () => menu.choice !== null, words.missing, once, buttons);
+    this.#show(step(words.heading, make("p", {}, words.yours, own), choose), 1);
     menu.fit();
   }
 
-  /**
-   * @param {any} value
-   * @param {string} choice
-   */
+  /** @type {(value: any, choice: string) => Promise<void>} */
   async #draw(value, choice) {
     tell(TEXTS.protection.drawing);
     try {
@@ -142,7 +102,7 @@ export class Page {
     const words = TEXTS.report;
     const { way, survey } = this;
     const row = /** @type {import("../device/survey.js").ReportRow} */ (way.row);
-    const mechanism = survey.find(row.mechanism);
+    const choice = explainSurvey(survey, this.explained).find(({ name }) => name === row.mechanism);
     const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: this.closed });
     const sending = make("div", { class: "sending", role: "status" });
     const press = button(words.send, () => this.#send(press, sending), { class: "main" });
@@ -151,8 +111,8 @@ export class Page {
       make("p", {}, filled(why, { name: row.mechanism })),
       late === null ? null : warning(late),
       make("div", { class: "card" }, reportWords(survey, row)),
-      ...explain(mechanism).warnings.map(warning),
-      promises(mechanism),
+      ...(choice?.warnings ?? []).map(warning),
+      promises(survey.find(row.mechanism)),
       letters(words.exact, /** @type {string} */ (way.body)),
       make("p", { class: "quiet address" }, filled(words.to, { address: String(way.address) }), ". ", words.seen),
       sending,
@@ -161,24 +121,21 @@ export class Page {
     this.#show(section, 2);
   }
 
-  /**
-   * @param {HTMLButtonElement} press
-   * @param {HTMLElement} told
-   */
-  async #send(press, told) {
+  /** @type {(press: HTMLButtonElement, status: HTMLElement) => Promise<void>} */
+  async #send(press, status) {
     if (press.getAttribute("aria-disabled") === "true") return;
     press.setAttribute("aria-disabled", "true");
-    told.textContent = TEXTS.report.sending;
+    status.textContent = TEXTS.report.sending;
     try {
-      const outcome = await this.way.send((words) => (told.textContent = words));
+      const outcome = await this.way.send((words) => (status.textContent = words));
       if ("answer" in outcome) {
         this.receipt(TEXTS.receipt.heading, outcome.answer);
         return;
       }
-      complain(told, outcome.failed, outcome.error, outcome.advice);
+      complain(status, outcome.failed, outcome.error, outcome.advice);
       press.textContent = TEXTS.report.again;
     } catch (error) {
-      complain(told, TEXTS.failures.unkept, String(/** @type {any} */ (error)?.message ?? error));
+      complain(status, TEXTS.failures.unkept, String(/** @type {any} */ (error)?.message ?? error));
     } finally {
       press.removeAttribute("aria-disabled");
     }
@@ -220,6 +177,27 @@ export class Page {
     );
     this.#show(section, 3);
   }
+}
+
+/**
+ * Return a form around what is chosen from; without a choice it says what is missing, and goes nowhere.
+ *
+ * @param {{node: HTMLElement, focus(): void}} chooser
+ * @param {() => void} go
+ * @param {() => boolean} chosen
+ * @param {string} missing
+ * @param {...HTMLElement} rest the last of them has the button
+ */
+function form(chooser, go, chosen, missing, ...rest) {
+  const fault = make("p", { class: "fault", role: "alert" });
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (chosen()) return go();
+    fault.textContent = missing;
+    chooser.focus();
+  };
+  const last = rest.pop();
+  return make("form", { submit, novalidate: true, autocomplete: "off" }, chooser.node, ...rest, fault, last);
 }
 
 /**

@@ -1,6 +1,10 @@
 /**
- * @file Parts of the page: elements, made from values; nothing that came from outside is markup.
+ * @file Parts of the page, made from values: nothing that came from outside is markup. And its stage:
+ * one step at a time, and what went wrong in its place.
  */
+
+import { FreewillError } from "../device/errors.js";
+import TEXTS from "./answer-texts.js";
 
 /** @typedef {Node | string | null} Child */
 
@@ -31,11 +35,7 @@ export function draw(tag, given = {}, ...children) {
   return dressed(document.createElementNS("http://www.w3.org/2000/svg", tag), given, children);
 }
 
-/**
- * @param {Element} element
- * @param {Record<string, unknown>} given
- * @param {Child[]} children
- */
+/** @type {(element: Element, given: Record<string, unknown>, children: Child[]) => Element} */
 function dressed(element, given, children) {
   for (const [name, value] of Object.entries(given)) {
     if (typeof value === "function") element.addEventListener(name, /** @type {any} */ (value));
@@ -87,4 +87,71 @@ export function button(words, click, more = {}) {
 export function step(words, ...children) {
   const heading = make("h2", { tabindex: "-1", id: newId() }, words);
   return make("section", { "aria-labelledby": heading.id }, heading, ...children);
+}
+
+/** @param {string} id */
+export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const status = byId("status");
+const place = byId("place");
+
+/**
+ * Say what goes on; nothing, once it is seen.
+ *
+ * @param {string} [words]
+ */
+export function tell(words = "") {
+  status.textContent = words;
+}
+
+/**
+ * Show a step, and lead there who reads by ear or by keys.
+ *
+ * @param {HTMLElement} section
+ * @param {number | null} [number] of the step, from 0
+ */
+export function show(section, number = null) {
+  const steps = byId("steps");
+  steps.hidden = number === null;
+  steps.replaceChildren(
+    ...TEXTS.steps.map((words, at) => {
+      const state = at === number ? "step" : null;
+      return make("li", { "aria-current": state, class: at < (number ?? 0) ? "done" : null }, words);
+    }),
+  );
+  place.replaceChildren(section);
+  tell();
+  section.querySelector("h2")?.focus({ preventScroll: true });
+  scrollTo(0, 0);
+}
+
+/**
+ * Show why there is no form.
+ *
+ * @param {string} heading
+ * @param {...(Node | string | null)} lines
+ */
+export function stop(heading, ...lines) {
+  const parts = lines.filter((line) => line !== null && line !== "");
+  const said = parts.map((line) => (typeof line === "string" ? make("p", {}, line) : line));
+  const section = step(heading, ...said);
+  section.classList.add("card", "error");
+  show(section);
+}
+
+/**
+ * Say what went wrong where the person is.
+ *
+ * @param {HTMLElement} box
+ * @param {...string} lines
+ */
+export function complain(box, ...lines) {
+  const said = lines.filter(Boolean).map((line) => make("p", {}, line));
+  box.replaceChildren(make("div", { class: "card error" }, ...said));
+}
+
+/** @param {unknown} error */
+export function failed(error) {
+  const ours = error instanceof FreewillError;
+  const why = error instanceof Error ? error.message : String(error);
+  stop(TEXTS.errors.heading, ours ? TEXTS.errors.device : null, why, TEXTS.unable.nothing);
 }

@@ -2,10 +2,11 @@
  * @file A report in words, and as the letters that are sent.
  */
 
-import { factsOf } from "../device/facts.js";
+import { encodeText, sameValues } from "../device/alphabets.js";
+import { factsOf } from "../device/explain.js";
 import { filled, inDigits } from "../device/figures.js";
 import WORDS from "../device/words.js";
-import { cellsPath, mapFrame } from "./answer-frame.js";
+import { cellsPath, mapFrame } from "./answer-map.js";
 import { make, newId, quoted } from "./answer-parts.js";
 import { valueText } from "./answer-value.js";
 import TEXTS from "./answer-texts.js";
@@ -28,13 +29,13 @@ export function reportWords(survey, row) {
   const { outputs, alphabet } = mechanism;
   const says = make("p", {}, TEXTS.report.says);
   if (outputs === null) return make("div", {}, says, ...bitsWords(alphabet, onesOf(row.value)));
-  if (JSON.stringify(outputs.spec()) !== JSON.stringify(alphabet.spec())) {
+  if (!sameValues(outputs, alphabet)) {
     const gaps = { value: row.value, outputs: inDigits(outputs.size, 10) };
     return make("div", {}, says, make("p", { class: "says" }, filled(TEXTS.report.sign, gaps)));
   }
-  const index = indexOf(outputs, row.value);
-  const told = make("p", { class: "says" }, quoted(valueText(outputs, index)));
-  return make("div", {}, says, told, outputs.kind === "grid" ? mapOf(outputs, [index]) : null);
+  const index = encodeText(outputs, row.value);
+  const value = make("p", { class: "says" }, quoted(valueText(outputs, index)));
+  return make("div", {}, says, value, outputs.kind === "grid" ? mapOf(outputs, [index]) : null);
 }
 
 /**
@@ -63,35 +64,20 @@ export function letters(words, text) {
 }
 
 /**
- * @param {any} alphabet
- * @param {string} text
- * @returns {number}
- */
-function indexOf(alphabet, text) {
-  if (alphabet.kind === "categorical") return alphabet.encode(text);
-  if (alphabet.kind === "linear") return alphabet.encode(Number(text));
-  return alphabet.encode(text.split(" ").map(Number));
-}
-
-/**
  * Return the places of the bits that are set: bit x is bit x % 8 of byte x // 8.
  *
  * @param {string} digits
  */
 function onesOf(digits) {
-  const found = [];
+  const ones = [];
   for (let place = 0; place < 4 * digits.length; place += 1) {
     const byte = Number.parseInt(digits.slice(2 * (place >> 3), 2 * (place >> 3) + 2), 16);
-    if ((byte >> (place & 7)) & 1) found.push(place);
+    if ((byte >> (place & 7)) & 1) ones.push(place);
   }
-  return found;
+  return ones;
 }
 
-/**
- * @param {any} alphabet
- * @param {number[]} ones
- * @returns {HTMLElement[]}
- */
+/** @type {(alphabet: any, ones: number[]) => HTMLElement[]} */
 function bitsWords(alphabet, ones) {
   const values = /** @type {any} */ (WORDS.nouns)[alphabet.kind].many;
   const gaps = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), values };
@@ -104,10 +90,7 @@ function bitsWords(alphabet, ones) {
   return [head, make("ul", { class: "named" }, ...named)];
 }
 
-/**
- * @param {any} grid
- * @param {number[]} cells
- */
+/** @type {(grid: any, cells: number[]) => HTMLElement} */
 function mapOf(grid, cells) {
   const { node, plane } = mapFrame(grid, { "aria-hidden": "true" });
   plane.append(cellsPath(grid, cells));

@@ -67,16 +67,16 @@ async function attempt(address, body, limit) {
       cache: "no-store",
       signal: control.signal,
     });
-    const told = await response.json().catch(() => null);
+    const reply = await response.json().catch(() => null);
     const after = Math.min(1000 * Number(response.headers.get("retry-after")) || 0, LONGEST_PAUSE);
     if (PASSING.includes(response.status)) return { retry: after, words: TEXTS.failures.busy };
     if (response.ok) {
-      if (told?.stored + told?.known === 1) {
-        return { outcome: { answer: { stored: told.stored, known: told.known } }, retry: 0, words: "" };
+      if (reply?.stored + reply?.known === 1) {
+        return { outcome: { answer: { stored: reply.stored, known: reply.known } }, retry: 0, words: "" };
       }
       return { retry: after, words: TEXTS.failures.odd };
     }
-    return { outcome: refusal(response.status, told), retry: 0, words: "" };
+    return { outcome: refusal(response.status, reply), retry: 0, words: "" };
   } catch {
     // No connection, or no answer in time: which of the two, and whether it arrived, nobody knows.
     return { retry: 0, words: TEXTS.failures.offline };
@@ -85,15 +85,11 @@ async function attempt(address, body, limit) {
   }
 }
 
-/**
- * @param {number} status
- * @param {any} told
- * @returns {Outcome}
- */
-function refusal(status, told) {
-  const known = /** @type {Record<string, any>} */ (TEXTS.failures)[status];
-  const failed = known ?? filled(TEXTS.failures.other, { status: String(status) });
-  return { failed, error: String(told?.error ?? ""), advice: String(told?.["what to do"] ?? "") };
+/** @type {(status: number, reply: any) => Outcome} */
+function refusal(status, reply) {
+  const words = /** @type {Record<string, any>} */ (TEXTS.failures)[status];
+  const failed = words ?? filled(TEXTS.failures.other, { status: String(status) });
+  return { failed, error: String(reply?.error ?? ""), advice: String(reply?.["what to do"] ?? "") };
 }
 
 /**

@@ -4,7 +4,6 @@
 
 export default {
   steps: ["Answer", "Protection", "Report", "Receipt"],
-  opening: "Opening the survey.",
   value: {
     categorical: "Choose your answer",
     linear: "Choose your value",
@@ -65,7 +64,6 @@ export default {
       "Your report for this question was drawn in this browser, and no receipt for it came back: perhaps it was " +
       "not received. Send it now. If it was received, it still counts once.",
     says: "Your report says:",
-    symbol: "{value}",
     sign: "sign {value}, one of {outputs}",
     yes: "yes to {many} of {size} {values}:",
     none: "no to all {size} {values}.",

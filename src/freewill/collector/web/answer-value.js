@@ -3,7 +3,7 @@
  * to begin with: what stands there already is taken by some, and answers would lean towards it.
  */
 
-import { behind, filled, inDigits } from "../device/figures.js";
+import { behind, filled, inDigits, withUnit } from "../device/figures.js";
 import { MapChooser } from "./answer-map.js";
 import { OWN, make, newId, quoted } from "./answer-parts.js";
 import TEXTS from "./answer-texts.js";
@@ -37,10 +37,7 @@ export function chooserOf(alphabet) {
  * @param {number} index
  */
 export function valueText(alphabet, index) {
-  const text = alphabet.text(index);
-  const unit = alphabet.kind === "linear" ? /** @type {any} */ (alphabet).unit : "";
-  if (!unit) return text;
-  return text + (text === "1" ? ` ${unit}` : behind(unit));
+  return withUnit(alphabet.text(index), alphabet.kind === "linear" ? /** @type {any} */ (alphabet).unit : "");
 }
 
 /** @param {string} text */
@@ -54,7 +51,7 @@ class ListChooser {
   value = null;
   #group = newId();
   #list = make("div", { class: "choices" });
-  #told = make("p", { class: "quiet", role: "status" });
+  #count = make("p", { class: "quiet", role: "status" });
   #search;
 
   /** @param {import("../device/alphabets.js").Categorical} alphabet */
@@ -77,7 +74,7 @@ class ListChooser {
       "fieldset",
       {},
       make("legend", {}, TEXTS.value.nothing),
-      ...(long ? [make("label", { for: id }, words), this.#search, this.#told, this.chosen] : []),
+      ...(long ? [make("label", { for: id }, words), this.#search, this.#count, this.chosen] : []),
       this.#list,
     );
     this.#show();
@@ -89,14 +86,14 @@ class ListChooser {
 
   #show() {
     const words = plain(this.#search.value).split(/\s+/).filter(Boolean);
-    const found = this.labels.filter((label) => {
+    const matching = this.labels.filter((label) => {
       const letters = words.length === 0 ? "" : plain(label);
       return words.every((word) => letters.includes(word));
     });
-    const shown = found.length > SHORT_LIST ? found.slice(0, MOST_SHOWN) : found;
+    const shown = matching.length > SHORT_LIST ? matching.slice(0, MOST_SHOWN) : matching;
     this.#list.classList.toggle("scrolled", this.labels.length > SHORT_LIST);
     this.#list.replaceChildren(...shown.map((label) => this.#entry(label)));
-    this.#told.textContent = matches(found.length, shown.length);
+    this.#count.textContent = matches(matching.length, shown.length);
   }
 
   /** @param {string} label */
@@ -112,10 +109,7 @@ class ListChooser {
   }
 }
 
-/**
- * @param {number} many
- * @param {number} shown
- */
+/** @type {(many: number, shown: number) => string} */
 function matches(many, shown) {
   const words = TEXTS.value;
   if (many === 0) return words.none;
@@ -128,7 +122,7 @@ function matches(many, shown) {
 class LineChooser {
   /** @type {number | null} */
   value = null;
-  #told = make("output", { class: "chosen large open", ...OWN }, TEXTS.value.unset);
+  #chosen = make("output", { class: "chosen large open", ...OWN }, TEXTS.value.unset);
   #fault = make("p", { class: "fault", role: "alert", id: newId(), ...OWN });
 
   /** @param {import("../device/alphabets.js").Linear} alphabet */
@@ -155,7 +149,7 @@ class LineChooser {
       "fieldset",
       {},
       make("legend", {}, TEXTS.value.nothing),
-      make("p", {}, this.#told),
+      make("p", {}, this.#chosen),
       make("label", { for: slider }, TEXTS.value.slider),
       this.slider,
       make("div", { class: "ends quiet", "aria-hidden": "true" }, ...ends),
@@ -179,10 +173,7 @@ class LineChooser {
     this.#take(given === "" ? NaN : Number(given), false);
   }
 
-  /**
-   * @param {number} value
-   * @param {boolean} slid
-   */
+  /** @type {(value: number, slid: boolean) => void} */
   #take(value, slid) {
     const { alphabet } = this;
     const { first, last, step } = alphabet;
@@ -206,15 +197,15 @@ class LineChooser {
     this.slider.classList.remove("unset");
     const words = valueText(alphabet, index);
     this.slider.setAttribute("aria-valuetext", words);
-    this.#told.textContent = words;
-    this.#told.classList.remove("open");
+    this.#chosen.textContent = words;
+    this.#chosen.classList.remove("open");
   }
 
   #unset() {
     this.value = null;
     this.slider.classList.add("unset");
     this.slider.setAttribute("aria-valuetext", TEXTS.value.unset);
-    this.#told.textContent = TEXTS.value.unset;
-    this.#told.classList.add("open");
+    this.#chosen.textContent = TEXTS.value.unset;
+    this.#chosen.classList.add("open");
   }
 }

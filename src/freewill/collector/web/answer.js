@@ -2,46 +2,70 @@
  * @file The page on which a person answers a survey: opened, or why it cannot be.
  */
 
+import { filled } from "../device/figures.js";
 import { Survey } from "../device/survey.js";
-import { missing } from "./answer-able.js";
 import { Page } from "./answer-page.js";
-import { button, quoted } from "./answer-parts.js";
-import { failed, found, stop } from "./answer-stage.js";
-import { Way } from "./answer-way.js";
+import { button, byId, failed, quoted, stop } from "./answer-parts.js";
+import { Copies, Way } from "./answer-way.js";
 import TEXTS from "./answer-texts.js";
 
 const SURVEY = '"survey":';
 /** Letters of a question that can stand as the title, where there is none. */
 const SHORT = 120;
+const TRIAL = "freewill trial";
 
 /** @param {string} id */
-async function asked(id) {
+async function fetched(id) {
   const response = await fetch(new URL(`../v1/surveys/${encodeURIComponent(id)}`, import.meta.url), {
     cache: "no-store",
     signal: AbortSignal.timeout?.(30_000),
   });
   const text = await response.text();
-  const { survey, ...told } = JSON.parse(text);
+  const { survey, ...head } = JSON.parse(text);
   // The survey as it stands there: an object would not keep the order of names that are numbers.
   const own = survey && text.slice(text.indexOf(SURVEY) + SURVEY.length, text.lastIndexOf("}"));
-  return { good: response.ok, told, text: own };
+  return { good: response.ok, head, text: own };
+}
+
+/**
+ * Say what is missing, if anything is.
+ *
+ * @returns {Promise<string | null>}
+ */
+async function missing() {
+  const words = TEXTS.unable;
+  if (typeof globalThis.crypto?.getRandomValues !== "function") return words.random;
+  // Asked before the stores: without https, some browsers hide these too.
+  if (!globalThis.navigator?.locks) {
+    return globalThis.isSecureContext ? filled(words.old, { why: "navigator.locks" }) : words.locks;
+  }
+  try {
+    localStorage.setItem(TRIAL, TRIAL);
+    const same = localStorage.getItem(TRIAL) === TRIAL;
+    localStorage.removeItem(TRIAL);
+    if (!same) return filled(words.store, { why: "localStorage" });
+    await new Copies().open();
+  } catch (error) {
+    return filled(words.store, { why: error instanceof Error ? error.name : String(error) });
+  }
+  return null;
 }
 
 /** Open the survey that the address of the page names. */
 async function main() {
-  found("slow").remove();
+  byId("slow").remove();
   const id = decodeURIComponent(location.pathname.split("/").at(-1) ?? "");
   let answer;
   try {
-    answer = await asked(id);
+    answer = await fetched(id);
   } catch {
     const again = button(TEXTS.errors.reload, () => location.reload(), { class: "main" });
     stop(TEXTS.errors.heading, TEXTS.errors.unreachable, again);
     return;
   }
-  const { good, told, text } = answer;
+  const { good, head, text } = answer;
   if (!good) {
-    stop(TEXTS.errors.heading, told?.error, told?.["what to do"]);
+    stop(TEXTS.errors.heading, head?.error, head?.["what to do"]);
     return;
   }
   let survey;
@@ -55,18 +79,18 @@ async function main() {
   const title = survey.title ?? short ?? "Survey";
   const question = title === survey.question ? null : survey.question;
   document.title = title;
-  found("title").replaceChildren(quoted(title));
-  found("question").replaceChildren(...(question ? [quoted(question)] : []));
-  found("question").hidden = !question;
+  byId("title").replaceChildren(quoted(title));
+  byId("question").replaceChildren(...(question ? [quoted(question)] : []));
+  byId("question").hidden = !question;
   const lack = await missing();
   if (lack !== null) {
     stop(TEXTS.unable.heading, lack, TEXTS.unable.nothing);
     return;
   }
   try {
-    const way = new Way(survey, told.id);
+    const way = new Way(survey, head.id);
     await way.open();
-    const page = new Page(way, told.closed);
+    const page = new Page(way, head);
     page.open();
     // Another tab has drawn or sent the report of this question.
     addEventListener("storage", () => page.follow());

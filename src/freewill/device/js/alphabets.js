@@ -55,20 +55,17 @@ export class Categorical {
    * @returns {number}
    */
   encode(value) {
-    const found = typeof value === "string" ? this.#index.get(value) : undefined;
-    if (found === undefined) {
+    const index = typeof value === "string" ? this.#index.get(value) : undefined;
+    if (index === undefined) {
       const some = this.labels.slice(0, 5).map(shown).join(", ");
       throw new FreewillError(
         `${shown(value)} is not in the alphabet: expected one of ${some}${this.size > 5 ? ", ..." : ""}.`,
       );
     }
-    return found;
+    return index;
   }
 
-  /**
-   * @param {number} index
-   * @returns {string}
-   */
+  /** @type {(index: number) => string} */
   decode(index) {
     return this.labels[checkedIndex(index, this.size)];
   }
@@ -149,10 +146,7 @@ export class Linear {
     return Number(apart / BigInt(this.step));
   }
 
-  /**
-   * @param {number} index
-   * @returns {number}
-   */
+  /** @type {(index: number) => number} */
   decode(index) {
     return Number(BigInt(this.first) + BigInt(this.step) * BigInt(checkedIndex(index, this.size)));
   }
@@ -217,6 +211,28 @@ export function alphabetFromSpec(spec) {
   } catch (error) {
     throw error instanceof FreewillError ? new FreewillError(`${kind} alphabet: ${error.message}`) : error;
   }
+}
+
+/**
+ * Say whether two alphabets have the same values.
+ *
+ * @param {Alphabet | null} first
+ * @param {Alphabet} second
+ */
+export function sameValues(first, second) {
+  return first !== null && JSON.stringify(first.spec()) === JSON.stringify(second.spec());
+}
+
+/**
+ * Return the index of a value from its `text`.
+ *
+ * @param {any} alphabet
+ * @param {string} text
+ * @returns {number}
+ */
+export function encodeText(alphabet, text) {
+  if (alphabet.kind === "categorical") return alphabet.encode(text);
+  return alphabet.encode(alphabet.kind === "linear" ? Number(text) : text.split(" ").map(Number));
 }
 
 /**

@@ -14,11 +14,7 @@ const DECIMAL = /^([0-9]+)(?:\.([0-9]+))?(?:e([+-]?[0-9]+))?$/;
 /** @type {Amount} */
 export const NOTHING = Object.freeze({ n: 0n, d: 1n });
 
-/**
- * @param {bigint} n
- * @param {bigint} d
- * @returns {Amount}
- */
+/** @type {(n: bigint, d: bigint) => Amount} */
 export function ratio(n, d) {
   let [a, b] = [n, d];
   while (b) [a, b] = [b, a % b];
@@ -35,8 +31,8 @@ export function exactly(value) {
   if (value === Infinity) return Infinity;
   const [, whole, part = "", power = "0"] = /** @type {string[]} */ (DECIMAL.exec(String(value)));
   const places = part.length - Number(power);
-  const digits = BigInt(whole + part);
-  return places > 0 ? ratio(digits, 10n ** BigInt(places)) : ratio(digits * 10n ** BigInt(-places), 1n);
+  const shifted = BigInt(whole + part);
+  return places > 0 ? ratio(shifted, 10n ** BigInt(places)) : ratio(shifted * 10n ** BigInt(-places), 1n);
 }
 
 /**
@@ -50,48 +46,40 @@ export function literally(value) {
   return q >= 0 ? ratio(n, 1n << BigInt(q)) : ratio(n << BigInt(-q), 1n);
 }
 
-/**
- * @param {Amount} one
- * @param {Amount} other
- * @returns {Amount}
- */
-export function plus(one, other) {
-  if (typeof one === "number" || typeof other === "number") return Infinity;
-  return ratio(one.n * other.d + other.n * one.d, one.d * other.d);
+/** @type {(left: Amount, right: Amount) => Amount} */
+export function plus(left, right) {
+  if (typeof left === "number" || typeof right === "number") return Infinity;
+  return ratio(left.n * right.d + right.n * left.d, left.d * right.d);
+}
+
+/** @type {(left: Amount, right: Amount) => Amount} */
+export function product(left, right) {
+  if (typeof left === "number" || typeof right === "number") return Infinity;
+  return ratio(left.n * right.n, left.d * right.d);
 }
 
 /**
- * @param {Amount} one
- * @param {Amount} other
- * @returns {Amount}
- */
-export function product(one, other) {
-  if (typeof one === "number" || typeof other === "number") return Infinity;
-  return ratio(one.n * other.n, one.d * other.d);
-}
-
-/**
- * Return what is left of one after the other, nothing where that is more.
+ * Return left - right, or nothing where that is below 0.
  *
- * @param {Amount} one
- * @param {Amount} other
+ * @param {Amount} left
+ * @param {Amount} right
  * @returns {Amount}
  */
-export function rest(one, other) {
-  if (within(one, other)) return NOTHING;
-  if (typeof one === "number" || typeof other === "number") return Infinity;
-  return ratio(one.n * other.d - other.n * one.d, one.d * other.d);
+export function rest(left, right) {
+  if (within(left, right)) return NOTHING;
+  if (typeof left === "number" || typeof right === "number") return Infinity;
+  return ratio(left.n * right.d - right.n * left.d, left.d * right.d);
 }
 
 /**
- * Say whether one is at most the other; infinity is within itself.
+ * Say whether left <= right; infinity is within itself.
  *
- * @param {Amount} one
- * @param {Amount} other
+ * @param {Amount} left
+ * @param {Amount} right
  */
-export function within(one, other) {
-  if (typeof other === "number") return true;
-  return typeof one !== "number" && one.n * other.d <= other.n * one.d;
+export function within(left, right) {
+  if (typeof right === "number") return true;
+  return typeof left !== "number" && left.n * right.d <= right.n * left.d;
 }
 
 /**
@@ -113,8 +101,8 @@ export function written(given) {
  */
 export function amount(text) {
   if (text === INFINITE) return Infinity;
-  const found = typeof text === "string" ? RATIO.exec(text) : null;
-  return found && ratio(BigInt(found[1]), BigInt(found[2] ?? 1));
+  const parts = typeof text === "string" ? RATIO.exec(text) : null;
+  return parts && ratio(BigInt(parts[1]), BigInt(parts[2] ?? 1));
 }
 
 /**
@@ -123,7 +111,7 @@ export function amount(text) {
  * @param {Amount} given
  * @returns {string}
  */
-export function told(given) {
+export function digits(given) {
   if (typeof given === "number") return INFINITE;
   // The first 17 digits of the quotient, for either part may be beyond all doubles.
   const scale = 10n ** BigInt(Math.max(0, 20 + String(given.d).length - String(given.n).length));

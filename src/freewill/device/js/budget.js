@@ -6,7 +6,7 @@
  * log P(y | x) / P(y | x') of a table. What no epsilon bounds is infinite.
  */
 
-import { exactly, literally, NOTHING, plus, product, ratio, rest, told, within } from "./amounts.js";
+import { NOTHING, digits, exactly, literally, plus, product, ratio, rest, within } from "./amounts.js";
 import { shown } from "./errors.js";
 import { DeviceError, Memory, temporary } from "./memory.js";
 
@@ -74,7 +74,7 @@ export class Budget {
    * @param {Memory | null} memory
    * @returns {Memory}
    */
-  keptIn(memory) {
+  sharedMemory(memory) {
     this.#memory ??= memory ?? new Memory(temporary());
     if (memory !== null && !memory.same(this.#memory)) {
       throw new DeviceError(
@@ -98,8 +98,8 @@ export class Budget {
         ? "No epsilon bounds what it tells: only a limit of Infinity allows it."
         : "Choose a mechanism with a smaller epsilon, send nothing, or raise the limit.";
     throw new BudgetError(
-      `this report costs epsilon ${told(price)}, and of the budget of ${told(this.limit)} there is ` +
-        `${told(rest(this.limit, spent))} left (${told(spent)} is spent). Nothing was drawn. ${advice}`,
+      `this report costs epsilon ${digits(price)}, and of the budget of ${digits(this.limit)} there is ` +
+        `${digits(rest(this.limit, spent))} left (${digits(spent)} is spent). Nothing was drawn. ${advice}`,
     );
   }
 }
@@ -146,23 +146,20 @@ export function diameter(alphabet) {
  *
  * @param {ArrayLike<number>[]} rows
  */
-function tightest(rows) {
-  let found = 0;
+export function tightest(rows) {
+  let epsilon = 0;
   for (let y = 0; y < rows[0].length; y += 1) {
     let [largest, least] = [0, Infinity];
     for (const row of rows) {
       largest = Math.max(largest, row[y]);
       least = Math.min(least, row[y]);
     }
-    if (largest > 0) found = Math.max(found, logRatio(largest, least));
+    if (largest > 0) epsilon = Math.max(epsilon, logRatio(largest, least));
   }
-  return found === 0 ? 0 : (found + 4 * ROW_ROUNDING) * (1 + 1e-12);
+  return epsilon === 0 ? 0 : (epsilon + 4 * ROW_ROUNDING) * (1 + 1e-12);
 }
 
-/**
- * @param {number} largest
- * @param {number} least
- */
+/** @type {(largest: number, least: number) => number} */
 function logRatio(largest, least) {
   if (least === 0) return Infinity;
   // Where the two are near, their quotient tells more than their logarithms.

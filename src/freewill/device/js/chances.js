@@ -185,11 +185,11 @@ export class GeometricNoise {
 
   /** @param {Source} source */
   #low(source) {
-    let found = 0;
+    let steps = 0;
     for (let i = 0, worth = 1; i < this.#digits.length; i += 1, worth *= 2) {
-      if (coin(this.#digits[i], source)) found += worth;
+      if (coin(this.#digits[i], source)) steps += worth;
     }
-    return found;
+    return steps;
   }
 }
 
@@ -207,7 +207,7 @@ export class PlanarNoise {
   #slopes;
   #axes;
   /** @type {Map<number, Chance>} */
-  #kept = new Map();
+  #accepted = new Map();
 
   /**
    * @param {number} epsilon
@@ -251,23 +251,19 @@ export class PlanarNoise {
     }
   }
 
-  /**
-   * @param {number | bigint} i
-   * @param {number | bigint} j
-   * @returns {Chance}
-   */
+  /** @type {(i: number | bigint, j: number | bigint) => Chance} */
   #remembered(i, j) {
     if (typeof i === "bigint" || typeof j === "bigint" || i >= NEAR || j >= NEAR) {
       return this.acceptance(BigInt(i), BigInt(j));
     }
     const key = i * NEAR + j;
-    let found = this.#kept.get(key);
-    if (found === undefined) {
-      found = this.acceptance(BigInt(i), BigInt(j));
-      if (this.#kept.size >= REMEMBERED) this.#kept.clear();
-      this.#kept.set(key, found);
+    let chance = this.#accepted.get(key);
+    if (chance === undefined) {
+      chance = this.acceptance(BigInt(i), BigInt(j));
+      if (this.#accepted.size >= REMEMBERED) this.#accepted.clear();
+      this.#accepted.set(key, chance);
     }
-    return found;
+    return chance;
   }
 
   /**

@@ -36,10 +36,10 @@ export function checkFields(given, needed, free, what) {
   const noted = (/** @type {string[]} */ names) => {
     return names.map((name) => (name in NOTES ? `${name} (${NOTES[name]})` : name)).join(", ");
   };
-  const known = [noted(needed), noted(free)].filter(Boolean).join(" and, if you like, ") || "none";
+  const fields = [noted(needed), noted(free)].filter(Boolean).join(" and, if you like, ") || "none";
   const fault =
     unknown === undefined ? `needs the field ${shown(missing)}.` : `has no field ${shown(unknown)}.`;
-  throw new FreewillError(`${what} ${fault} Its fields are ${known}.`);
+  throw new FreewillError(`${what} ${fault} Its fields are ${fields}.`);
 }
 
 /**
@@ -52,12 +52,9 @@ export function isObject(given) {
   return given !== null && typeof given === "object" && !Array.isArray(given);
 }
 
-/**
- * @param {unknown} given
- * @returns {given is number[]}
- */
+/** @type {(given: unknown) => given is number[]} */
 export function isNumbers(given) {
-  return Array.isArray(given) && given.every((one) => typeof one === "number");
+  return Array.isArray(given) && given.every((entry) => typeof entry === "number");
 }
 
 /**
@@ -80,9 +77,7 @@ export function isWholeText(text) {
 export function checkText(text, what, least, most, Fault = FreewillError) {
   if (text === null) return;
   if (!isWholeText(text) || /** @type {string} */ (text).trim() === "") {
-    throw new Fault(
-      `${what} ${shown(text)}: expected a text that is not blank, in whole letters.`,
-    );
+    throw new Fault(`${what} ${shown(text)}: expected a text that is not blank, in whole letters.`);
   }
   const letters = [.../** @type {string} */ (text)];
   if (letters.length < least || letters.length > most) {
@@ -90,7 +85,7 @@ export function checkText(text, what, least, most, Fault = FreewillError) {
       `${what} ${shown(text)} has ${several(letters.length, "character")}: expected ${least} to ${most}.`,
     );
   }
-  const unseen = letters.find((one) => /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(one) && !/[\u200c-\u200f]/.test(one));
+  const unseen = letters.find((letter) => /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(letter) && !/[\u200c-\u200f]/.test(letter));
   if (unseen !== undefined) {
     throw new Fault(
       `${what} ${shown(text)}: ${shown(unseen)} is a control character, a line end or another mark ` +
@@ -99,23 +94,14 @@ export function checkText(text, what, least, most, Fault = FreewillError) {
   }
 }
 
-/**
- * @param {string} name
- * @param {unknown} value
- * @param {number} [least]
- * @returns {number}
- */
+/** @type {(name: string, value: unknown, least?: number) => number} */
 export function checkedInteger(name, value, least = -Infinity) {
   if (typeof value === "number" && Number.isInteger(value) && value >= least) return value + 0;
   const wanted = least === -Infinity ? "an integer" : `an integer >= ${least}`;
   throw new FreewillError(`${name}=${shown(value)}: must be ${wanted}.`);
 }
 
-/**
- * @param {unknown} index
- * @param {number} size
- * @returns {number}
- */
+/** @type {(index: unknown, size: number) => number} */
 export function checkedIndex(index, size) {
   if (typeof index === "number" && Number.isInteger(index) && index >= 0 && index < size) {
     return index + 0;
@@ -126,12 +112,7 @@ export function checkedIndex(index, size) {
   );
 }
 
-/**
- * @param {unknown} epsilon
- * @param {string} name
- * @param {number} largest
- * @returns {number}
- */
+/** @type {(epsilon: unknown, name: string, largest: number) => number} */
 export function checkedEpsilon(epsilon, name, largest) {
   const given = `epsilon=${shown(epsilon)} for ${name}`;
   if (epsilon === 0) {
@@ -177,15 +158,12 @@ export function checkedLaw(law, size) {
       `law of shape (${law.length}, ${width}): expected (${size}, outputs), one row a value.`,
     );
   }
-  return law.map((row, x) => checkedRow(Float64Array.from(row, (one) => one + 0), x));
+  return law.map((row, x) => checkedRow(Float64Array.from(row, (chance) => chance + 0), x));
 }
 
-/**
- * @param {Float64Array} row
- * @param {number} x
- */
+/** @type {(row: Float64Array, x: number) => Float64Array} */
 function checkedRow(row, x) {
-  const wrong = row.findIndex((one) => !(one >= 0 && one < Infinity));
+  const wrong = row.findIndex((chance) => !(chance >= 0 && chance < Infinity));
   if (wrong >= 0) {
     throw new FreewillError(
       `law[${x}, ${wrong}]=${row[wrong]}: probabilities must be finite and >= 0.`,
@@ -199,7 +177,7 @@ function checkedRow(row, x) {
       `row ${x} of the law sums to ${sum}, off by ${off}: each row must sum to 1.`,
     );
   }
-  return Math.abs(excess) > ROW_ROUNDING ? row.map((one) => one / sum) : row;
+  return Math.abs(excess) > ROW_ROUNDING ? row.map((chance) => chance / sum) : row;
 }
 
 /**

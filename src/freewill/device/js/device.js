@@ -2,6 +2,7 @@
  * @file A person's device: one report a question, within a budget.
  */
 
+import { encodeText } from "./alphabets.js";
 import { checkText } from "./checks.js";
 import { system } from "./draws.js";
 import { FreewillError, shown } from "./errors.js";
@@ -54,7 +55,7 @@ export class Device {
     /** What names the question in the memory. */
     this.question = questionOf(survey, question, memory !== null);
     this.#source = source;
-    budget?.keptIn(memory);
+    budget?.sharedMemory(memory);
     Object.freeze(this);
   }
 
@@ -79,10 +80,10 @@ export class Device {
     const mechanism = alone ? menu[0].mechanism : this.survey.find(/** @type {string} */ (choice));
     const name = nameOf(mechanism.id, menu);
     this.survey.encode(value);
-    const kept = this.budget === null ? this.memory : this.budget.keptIn(this.memory);
-    if (kept === null) return this.survey.report(name, value, this.#source);
+    const memory = this.budget === null ? this.memory : this.budget.sharedMemory(this.memory);
+    if (memory === null) return this.survey.report(name, value, this.#source);
     const question = this.memory === null ? null : this.question;
-    return kept.update((content) => {
+    return memory.update((content) => {
       const before = question === null ? undefined : content.sent.get(question);
       if (before !== undefined) return [null, this.#again(before)];
       const epsilon = cost(mechanism);
@@ -102,10 +103,7 @@ export class Device {
     await this.memory.forget(this.question);
   }
 
-  /**
-   * @param {Sent} sent
-   * @returns {ReportRow}
-   */
+  /** @type {(sent: Sent) => ReportRow} */
   #again(sent) {
     const name = nameOf(sent.mechanism, this.survey.menu());
     if (name === undefined) {
@@ -150,10 +148,8 @@ function isReport(text, { alphabet, outputs }) {
     const whole = /^(?:[0-9a-f]{2})+$/.test(text) && text.length === 2 * Math.ceil(alphabet.size / 8);
     return whole && parseInt(text.slice(-2), 16) >> (8 - unused) === 0;
   }
-  const { kind } = outputs;
   try {
-    const value = kind === "grid" ? text.split(" ").map(Number) : kind === "linear" ? Number(text) : text;
-    return outputs.text(outputs.encode(/** @type {any} */ (value))) === text;
+    return outputs.text(encodeText(outputs, text)) === text;
   } catch (error) {
     if (error instanceof FreewillError) return false;
     throw error;

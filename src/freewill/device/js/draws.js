@@ -19,10 +19,10 @@ export class SystemBytes {
   /** @returns {number} */
   byte() {
     if (this.#next === this.#pool.length) this.#fill();
-    const found = this.#pool[this.#next];
+    const byte = this.#pool[this.#next];
     this.#pool[this.#next] = 0;
     this.#next += 1;
-    return found;
+    return byte;
   }
 
   #fill() {
@@ -60,9 +60,9 @@ export class GivenBytes {
           "Give more of them.",
       );
     }
-    const found = this.#bytes[this.used];
+    const byte = this.#bytes[this.used];
     this.used += 1;
-    return found;
+    return byte;
   }
 }
 
@@ -111,8 +111,8 @@ export function coin(chance, source) {
     if (source.byte() !== 0) return false;
   }
   for (let i = 0; i < digits.length; i += 1) {
-    const found = source.byte();
-    if (found !== digits[i]) return found < digits[i];
+    const byte = source.byte();
+    if (byte !== digits[i]) return byte < digits[i];
   }
   return false;
 }
@@ -128,46 +128,32 @@ export function below(n, source) {
   if (!Number.isSafeInteger(n - 1) || n < 1) {
     throw new FreewillError(`below(${shown(n)}): expected a whole number from 1 to 2^53.`);
   }
-  if (n === 1) return 0;
-  const bits = bitLength(BigInt(n - 1));
-  return draw(n, Math.ceil(bits / 8), ((bits - 1) % 8) + 1, source);
-}
-
-/**
- * @param {number} n
- * @param {number} bytes
- * @param {number} first how many bits of the first byte are kept
- * @param {Source} source
- */
-function draw(n, bytes, first, source) {
-  const mask = (1 << first) - 1;
-  for (;;) {
-    let found = source.byte() & mask;
-    for (let i = 1; i < bytes; i += 1) found = found * 256 + source.byte();
-    if (found < n) return found;
-  }
+  return new Below(n).draw(source);
 }
 
 /** A uniform number below n, its measures taken once. */
 export class Below {
   #n;
   #bytes;
-  #first;
+  /** The bits of the first byte that are used. */
+  #mask;
 
   /** @param {number} n */
   constructor(n) {
     const bits = bitLength(BigInt(n - 1));
     this.#n = n;
     this.#bytes = Math.ceil(bits / 8);
-    this.#first = ((bits - 1) % 8) + 1;
+    this.#mask = (1 << (((bits - 1) % 8) + 1)) - 1;
   }
 
-  /**
-   * @param {Source} source
-   * @returns {number}
-   */
+  /** @type {(source: Source) => number} */
   draw(source) {
-    return this.#n === 1 ? 0 : draw(this.#n, this.#bytes, this.#first, source);
+    while (this.#n > 1) {
+      let number = source.byte() & this.#mask;
+      for (let i = 1; i < this.#bytes; i += 1) number = number * 256 + source.byte();
+      if (number < this.#n) return number;
+    }
+    return 0;
   }
 }
 
@@ -204,8 +190,8 @@ export class Table {
     this.#mask = (1 << (((bits - 1) % 8) + 1)) - 1;
     const unit = 8 * Math.max(0, this.#bytes - WORD);
     const rest = (1n << BigInt(unit)) - 1n;
-    this.#down = Float64Array.from(this.#sums, (one) => Number(shifted(one, -unit)));
-    this.#up = Float64Array.from(this.#sums, (one) => Number(shifted(one + rest, -unit)));
+    this.#down = Float64Array.from(this.#sums, (partial) => Number(shifted(partial, -unit)));
+    this.#up = Float64Array.from(this.#sums, (partial) => Number(shifted(partial + rest, -unit)));
   }
 
   /**
@@ -216,19 +202,16 @@ export class Table {
    */
   static ofDoubles(row) {
     const exact = Array.from(row, fromDouble);
-    const finest = exact.reduce((most, one) => (one.n ? Math.max(most, one.q) : most), -Infinity);
-    return new Table(exact.map((one) => (one.n ? shifted(one.n, finest - one.q) : 0n)));
+    const finest = exact.reduce((most, weight) => (weight.n ? Math.max(most, weight.q) : most), -Infinity);
+    return new Table(exact.map((weight) => (weight.n ? shifted(weight.n, finest - weight.q) : 0n)));
   }
 
-  /**
-   * @param {Source} source
-   * @returns {number}
-   */
+  /** @type {(source: Source) => number} */
   draw(source) {
     if (this.#only >= 0) return this.#only;
     for (;;) {
-      const found = this.#attempt(source);
-      if (found >= 0) return found;
+      const index = this.#attempt(source);
+      if (index >= 0) return index;
     }
   }
 
@@ -253,10 +236,7 @@ export class Table {
     return this.#refine(BigInt(low), source);
   }
 
-  /**
-   * @param {bigint} top
-   * @param {Source} source
-   */
+  /** @type {(top: bigint, source: Source) => number} */
   #refine(top, source) {
     const sums = this.#sums;
     let low = top << BigInt(8 * (this.#bytes - WORD));

@@ -22,7 +22,7 @@ export class FreewillError extends Error {
  */
 export function shown(value) {
   try {
-    return printable(told(value, 3), 3 * SHOWN);
+    return printable(written(value, 3), 3 * SHOWN);
   } catch {
     return `something of type ${typeof value}`;
   }
@@ -84,24 +84,20 @@ function trimmed(digits) {
   return digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits;
 }
 
-/**
- * @param {unknown} value
- * @param {number} depth
- * @returns {string}
- */
-function told(value, depth) {
+/** @type {(value: unknown, depth: number) => string} */
+function written(value, depth) {
   if (typeof value === "string") return quoted(cut(value, SHOWN));
   if (typeof value === "bigint") return cut(String(value), SHOWN);
   if (Array.isArray(value)) {
     if (depth === 0) return "[...]";
-    const some = value.slice(0, 6).map((one) => told(one, depth - 1));
+    const some = value.slice(0, 6).map((entry) => written(entry, depth - 1));
     return `[${some.join(", ")}${value.length > 6 ? ", ..." : ""}]`;
   }
   if (value !== null && typeof value === "object") {
     if (depth === 0) return "{...}";
     const keys = Object.keys(value);
     const some = keys.slice(0, 4).map((key) => {
-      return `${told(key, 1)}: ${told(/** @type {any} */ (value)[key], depth - 1)}`;
+      return `${written(key, 1)}: ${written(/** @type {any} */ (value)[key], depth - 1)}`;
     });
     return `{${some.join(", ")}${keys.length > 4 ? ", ..." : ""}}`;
   }
@@ -123,8 +119,8 @@ function quoted(text) {
  */
 function printable(text, longest) {
   const hidden = /(?![\u200c\u200d ])[\p{C}\p{Zl}\p{Zp}]/gu;
-  const safe = cut(text, longest).replace(hidden, (one) => {
-    const code = /** @type {number} */ (one.codePointAt(0));
+  const safe = cut(text, longest).replace(hidden, (letter) => {
+    const code = /** @type {number} */ (letter.codePointAt(0));
     const named = { 9: "\\t", 10: "\\n", 13: "\\r" }[code];
     if (named) return named;
     if (code < 256) return `\\x${code.toString(16).padStart(2, "0")}`;
@@ -135,10 +131,7 @@ function printable(text, longest) {
   return cut(safe, longest);
 }
 
-/**
- * @param {string} text
- * @param {number} longest
- */
+/** @type {(text: string, longest: number) => string} */
 function cut(text, longest) {
   if (text.length <= longest) return text;
   const tail = Math.floor(longest / 4);

@@ -1,38 +1,229 @@
 /**
  * @file What a mechanism, or each choice of a survey, promises to people: sentences and a picture.
  *
- * The same sentences as `fw.explain` of freewill for Python, from the same templates (words.js).
+ * The promise is computed here, from the mechanism's own parameters, and nobody is believed about it.
+ * What it takes a sum over the whole law to know (how far off reports are, how often a cell of a map is
+ * the true one) and the picture come from freewill for Python, beside the survey: `for_devices` of
+ * `fw.explain`, or "explained" of a collector's answer. They are held to bounds, and left out if they
+ * are beyond them or not given. The words are those of `fw.explain` (words.js).
  */
 
-import { factsOf } from "./facts.js";
-import { picture } from "./picture.js";
+import { sameValues } from "./alphabets.js";
+import { tightest } from "./budget.js";
+import { isNumbers, isObject } from "./checks.js";
+import { awayIn, distancesOf, offsets } from "./distances.js";
 import { sentences, warnings } from "./sentences.js";
 
 /**
- * `warnings` come first, and say where a promise is empty; `picture` is SVG.
+ * `warnings` come first, and say where a promise is empty; `picture` is SVG, or nothing.
  *
  * @typedef {{warnings: string[], sentences: string[], picture: string}} Explanation
  */
+/**
+ * What is said of a mechanism; null of what there is not.
+ *
+ * @typedef {object} Facts
+ * @property {any} alphabet
+ * @property {any} outputs whose values reports are; null for bits
+ * @property {boolean} same whether these are the values of the alphabet
+ * @property {string} unit
+ * @property {"ldp" | "geo" | "loss"} promise
+ * @property {number} epsilon promised or, beside a loss, what the law turns out to give
+ * @property {number | null} loss
+ * @property {boolean} ownLoss
+ * @property {number[] | null} truths least, mean and largest chance that the report is the value
+ * @property {number[] | null} error mean distance, and the one that 1 report in 20 reaches
+ * @property {number[] | null} distances nearest, typical and furthest two values
+ * @property {number[] | null} bits chances of a yes to the own value, and to another
+ * @property {boolean} hidesNothing
+ * @property {boolean} tellsTruth
+ * @property {boolean} weak
+ */
+
+/** Chance of the truth above which a promise is empty, as in freewill/domain/guarantees/emptiness.py. */
+export const MOST_TRUTH = 0.9;
+/** Logarithm of the odds between two typical values above which it is. */
+export const MOST_EXPONENT = 5;
+const ROUNDED = 1 + 1e-9;
+/** An error that 1 report in 20 reaches is at most so many times the mean. */
+const FAR = 20;
+const ATTRIBUTES = [
+  ...["x", "y", "d", "width", "height", "viewBox", "fill", "fill-opacity", "stroke", "stroke-width"],
+  ...["text-anchor", "role", "font-family", "font-size"],
+];
+const GIVEN = `(?:${ATTRIBUTES.join("|")})="[\\w #.-]*"|xmlns="http://www\\.w3\\.org/2000/svg"`;
+/** The elements and attributes that pictures of freewill have: no links, scripts, styles or events. */
+const DRAWN = new RegExp(`</?(?:g|title)>|</(?:text|svg)>|<(?:svg|text|path|rect)(?: (?:${GIVEN}))*/?>`, "g");
 
 /**
  * Say in plain words what a mechanism promises.
  *
  * @param {import("./mechanisms.js").Mechanism} mechanism
+ * @param {any} [given] its numbers and picture, from `for_devices` of `fw.explain`
  * @returns {Explanation}
  */
-export function explain(mechanism) {
-  const facts = factsOf(mechanism);
-  return { warnings: warnings(facts), sentences: sentences(facts), picture: picture(facts) };
+export function explain(mechanism, given = null) {
+  const facts = factsOf(mechanism, given);
+  return { warnings: warnings(facts), sentences: sentences(facts), picture: harmless(given?.picture) };
+}
+
+/**
+ * Return a picture that is drawn as freewill for Python draws, and nothing of any other.
+ *
+ * @param {unknown} picture
+ */
+function harmless(picture) {
+  if (typeof picture !== "string" || !/^<svg .*<\/svg>$/s.test(picture)) return "";
+  return picture.replaceAll(DRAWN, "").includes("<") ? "" : picture;
 }
 
 /**
  * Say what each choice of a survey promises, in the survey's order.
  *
  * @param {import("./survey.js").Survey} survey
+ * @param {any} [given] the numbers and pictures of all choices, in this order
  * @returns {(Explanation & {name: string, description: string | null})[]}
  */
-export function explainSurvey(survey) {
-  return survey.menu().map(({ name, mechanism, description }) => {
-    return { name, description, ...explain(mechanism) };
+export function explainSurvey(survey, given = null) {
+  return survey.menu().map(({ name, mechanism, description }, place) => {
+    return { name, description, ...explain(mechanism, given?.[place]) };
   });
+}
+
+/**
+ * Compute what a mechanism promises, and add the given numbers as far as they can be true.
+ *
+ * @param {any} mechanism
+ * @param {any} [given]
+ * @returns {Facts}
+ */
+export function factsOf(mechanism, given = null) {
+  const { alphabet, kind, outputs, epsilon: own, loss = null } = mechanism;
+  const distances = distancesOf(alphabet);
+  const geo = kind === "geometric" || kind === "planar-geometric";
+  const promise = loss !== null ? "loss" : geo ? "geo" : "ldp";
+  const epsilon = own ?? (mechanism.rows ? tightest(mechanism.rows) : Infinity);
+  const truths = truthsOf(mechanism, given?.chance_of_truth);
+  const several = alphabet.size > 1;
+  return {
+    alphabet,
+    outputs,
+    same: sameValues(outputs, alphabet),
+    unit: alphabet.kind === "grid" ? "km" : (alphabet.unit ?? ""),
+    promise,
+    epsilon,
+    loss,
+    ownLoss: loss !== null && mechanism.parameters().guess_loss !== undefined,
+    truths,
+    error: errorOf(mechanism, distances, given?.error),
+    distances,
+    bits: kind === "rappor" ? [1 / (1 + Math.exp(-own / 2)), 1 / (1 + Math.exp(own / 2))] : null,
+    hidesNothing: several && truths !== null && truths[0] === 1 && epsilon === Infinity,
+    tellsTruth: several && truths !== null && truths[1] > MOST_TRUTH,
+    weak: several && loss === null && epsilon * (geo && distances ? distances[1] : 1) > MOST_EXPONENT,
+  };
+}
+
+/**
+ * Return the least, mean and largest chance that a report is the value: by formula or, of noise on a
+ * plane, as given, between what sums along its axes bound.
+ *
+ * @param {any} mechanism
+ * @param {any} given
+ * @returns {number[] | null}
+ */
+function truthsOf({ kind, alphabet, outputs, epsilon, rows }, given) {
+  const { size } = alphabet;
+  const alike = (/** @type {number} */ chance) => [chance, chance, chance];
+  switch (kind) {
+    case "identity":
+      return alike(1);
+    case "k-rr":
+      return alike(1 / (1 + (size - 1) * Math.exp(-epsilon)));
+    case "rappor":
+      return alike(Math.exp(-size * Math.log1p(Math.exp(-epsilon / 2))));
+    case "geometric": {
+      const decay = epsilon * alphabet.step;
+      const [inner, end] = [Math.tanh(decay / 2), 1 / (1 + Math.exp(-decay))];
+      return [size > 2 ? inner : end, ((size - 2) * inner + 2 * end) / size, end];
+    }
+    case "planar-geometric": {
+      const { least, mean, most } = isObject(given) ? given : {};
+      const [low, high] = [Math.SQRT1_2, 1].map((slope) => planarTruths(alphabet, epsilon, slope));
+      const chances = [least, mean, most];
+      const fits = chances.every((chance, i) => chance >= low[i] / ROUNDED && chance <= high[i] * ROUNDED);
+      return isNumbers(chances) && fits ? chances : null;
+    }
+    default: {
+      if (!sameValues(outputs, alphabet)) return null;
+      const chances = Float64Array.from(rows, (/** @type {Float64Array} */ row, x) => row[x]);
+      const sum = chances.reduce((all, chance) => all + chance, 0);
+      chances.sort();
+      return [chances[0], sum / size, chances[size - 1]];
+    }
+  }
+}
+
+/**
+ * Bound the chances that noise on a plane stays in its cell. With Z the sum of e^-|v| over all cells,
+ * A and B those along its axes, they are 1 / Z inside, (1 + A) / 2Z and (1 + B) / 2Z on the sides, and
+ * (Z + A + B + 1) / 4Z in the corners. From (a + b) / sqrt(2) <= hypot(a, b) <= a + b it follows that
+ * 1 / Z lies between tanh(w s / 2) tanh(h s / 2) of the slopes s = 1 / sqrt(2) and s = 1.
+ *
+ * @param {any} grid
+ * @param {number} epsilon
+ * @param {number} slope
+ * @returns {number[]} least, mean and largest
+ */
+function planarTruths({ rows, columns, size, cell }, epsilon, slope) {
+  const [a, b] = cell.map((/** @type {number} */ side) => 1 / Math.tanh((epsilon * side) / 2));
+  const [across, along] = cell.map((/** @type {number} */ side) => Math.tanh((epsilon * side * slope) / 2));
+  const inner = across * along;
+  /** @type {[number, number][]} chances, and how many cells have them */
+  const cells = [
+    [inner, (rows - 2) * (columns - 2)],
+    [((1 + a) / 2) * inner, 2 * (rows - 2)],
+    [((1 + b) / 2) * inner, 2 * (columns - 2)],
+    [(1 + (a + b + 1) * inner) / 4, 4],
+  ];
+  const chances = cells.filter(([, many]) => many > 0).map(([chance]) => chance);
+  const mean = cells.reduce((sum, [chance, many]) => sum + chance * many, 0) / size;
+  return [Math.min(...chances), mean, Math.max(...chances)];
+}
+
+/**
+ * Return how far off reports are, mean and 1 in 20, as given, if it is no more than the law allows.
+ *
+ * @param {any} mechanism
+ * @param {number[] | null} distances
+ * @param {any} given
+ * @returns {number[] | null}
+ */
+function errorOf(mechanism, distances, given) {
+  if (distances === null || !isObject(given)) return null;
+  const { mean, far } = given;
+  const fits = isNumbers([mean, far]) && mean >= 0 && mean <= ROUNDED * mostError(mechanism, distances[1]);
+  return fits && far >= 0 && far <= ROUNDED * Math.min(FAR * mean, distances[2]) ? [mean, far] : null;
+}
+
+/**
+ * Return the mean distance of reports from the truth or, of noise, that of noise that is not clipped:
+ * clipping leads no point of the plane further from one inside. By Poisson's summation epsilon^2 Z grows
+ * with epsilon, so that on a plane it is at most 2 / epsilon.
+ *
+ * @param {any} mechanism
+ * @param {number} typical the mean distance of two values
+ */
+function mostError({ kind, alphabet, epsilon, rows }, typical) {
+  const { size, step } = alphabet;
+  if (kind === "identity") return 0;
+  if (kind === "k-rr") return (size * typical) / (size - 1 + Math.exp(epsilon));
+  if (kind === "geometric") return (2 * step * Math.exp(-epsilon * step)) / -Math.expm1(-2 * epsilon * step);
+  if (kind === "planar-geometric") return 2 / epsilon;
+  const [lengths, away] = [offsets(alphabet), awayIn(alphabet)];
+  let sum = 0;
+  rows?.forEach((/** @type {Float64Array} */ row, /** @type {number} */ x) => {
+    row.forEach((chance, z) => (sum += (chance * lengths[away(x, z)]) / size));
+  });
+  return sum;
 }

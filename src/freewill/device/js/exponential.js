@@ -42,13 +42,9 @@ export function fromDouble(value) {
   return { n, q };
 }
 
-/**
- * @param {Dyadic} one
- * @param {Dyadic} other
- * @returns {Dyadic}
- */
-export function times(one, other) {
-  return { n: one.n * other.n, q: one.q + other.q };
+/** @type {(one: Dyadic, other: Dyadic) => Dyadic} */
+export function times(left, right) {
+  return { n: left.n * right.n, q: left.q + right.q };
 }
 
 /**
@@ -119,20 +115,17 @@ export function power(x, precision) {
  * @returns {bigint}
  */
 export function ln2(width) {
-  let found = logarithms.get(width);
-  if (found === undefined) {
+  let logarithm = logarithms.get(width);
+  if (logarithm === undefined) {
     const wide = BigInt(width + 32);
-    found = (18n * atanh(26n, wide) - 2n * atanh(4801n, wide) + 8n * atanh(8749n, wide)) >> 32n;
+    logarithm = (18n * atanh(26n, wide) - 2n * atanh(4801n, wide) + 8n * atanh(8749n, wide)) >> 32n;
     if (logarithms.size > 1000) logarithms.clear();
-    logarithms.set(width, found);
+    logarithms.set(width, logarithm);
   }
-  return found;
+  return logarithm;
 }
 
-/**
- * @param {bigint} m
- * @param {bigint} wide
- */
+/** @type {(m: bigint, wide: bigint) => bigint} */
 function atanh(m, wide) {
   let term = (1n << wide) / m;
   let total = term;
@@ -154,12 +147,12 @@ function atanh(m, wide) {
 export function squareRoot(n) {
   if (n === 0n) return 0n;
   const half = Math.floor((bitLength(n) - 1) / 2);
-  let found = 1n;
-  let known = 0;
+  let root = 1n;
+  let digits = 0;
   for (let s = 32 - Math.clz32(half) - 1; s >= 0; s -= 1) {
-    const before = known;
-    known = Math.floor(half / 2 ** s);
-    found = (found << BigInt(known - before - 1)) + (n >> BigInt(2 * half - before - known + 1)) / found;
+    const before = digits;
+    digits = Math.floor(half / 2 ** s);
+    root = (root << BigInt(digits - before - 1)) + (n >> BigInt(2 * half - before - digits + 1)) / root;
   }
-  return found * found > n ? found - 1n : found;
+  return root * root > n ? root - 1n : root;
 }

@@ -74,10 +74,7 @@ export function inDigits(number, digits = 2, side = "near") {
   return filled(WORDS.numbers.power, gaps);
 }
 
-/**
- * @param {number} whole
- * @param {number} exponent
- */
+/** @type {(whole: number, exponent: number) => string} */
 function decimal(whole, exponent) {
   if (exponent >= 0) return grouped(String(whole) + "0".repeat(exponent));
   const text = String(whole).padStart(1 - exponent, "0");
@@ -126,7 +123,11 @@ export function behind(unit) {
  * @param {Side} [side]
  */
 export function distance(length, unit, side = "down") {
-  const text = inDigits(length, 2, side);
+  return withUnit(inDigits(length, 2, side), unit);
+}
+
+/** @type {(text: string, unit: string) => string} */
+export function withUnit(text, unit) {
   return text + (text === "1" && unit ? ` ${unit}` : behind(unit));
 }
 

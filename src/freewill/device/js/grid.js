@@ -75,9 +75,9 @@ export class Grid {
     if (!isNumbers(value) || value.length !== 2) {
       throw new FreewillError(`points=${shown(value)}: expected pairs of numbers, (n, 2).`);
     }
-    const found = this.#cellOf(value[0], value[1]);
-    if (found < 0) throw new FreewillError(this.#outside(value[0], value[1]));
-    return found;
+    const index = this.#cellOf(value[0], value[1]);
+    if (index < 0) throw new FreewillError(this.#outside(value[0], value[1]));
+    return index;
   }
 
   /**
@@ -96,10 +96,7 @@ export class Grid {
     return row * this.columns + column;
   }
 
-  /**
-   * @param {number} first
-   * @param {number} second
-   */
+  /** @type {(first: number, second: number) => string} */
   #outside(first, second) {
     const { low, high } = this.#corners();
     const hint =
@@ -192,25 +189,17 @@ export function cellInBox(bounds, columns, rows) {
   return [unit * wide * ratio, unit * 2 * halfRow];
 }
 
-/**
- * @param {unknown} cell
- * @returns {[number, number]}
- */
+/** @type {(cell: unknown) => [number, number]} */
 function checkedCell(cell) {
   const sides = typeof cell === "number" ? [cell, cell] : cell;
   const good = isNumbers(sides) && sides.length === 2;
   if (!good || !sides.every((side) => side > 0 && side < Infinity)) {
-    throw new FreewillError(
-      `cell=${shown(cell)}: must be a side > 0, or (width, height), in km.`,
-    );
+    throw new FreewillError(`cell=${shown(cell)}: must be a side > 0, or (width, height), in km.`);
   }
   return [sides[0], sides[1]];
 }
 
-/**
- * @param {unknown} bounds
- * @returns {[number, number, number, number]}
- */
+/** @type {(bounds: unknown) => [number, number, number, number]} */
 function checkedBounds(bounds) {
   const wanted = "(south, north, west, east), in degrees";
   if (!isNumbers(bounds) || bounds.length !== 4) {

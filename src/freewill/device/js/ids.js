@@ -8,10 +8,7 @@ import { float } from "./numerals.js";
 /** Fields whose numbers are integers, to the last digit. */
 export const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows"]);
 
-/**
- * @param {object} spec
- * @returns {string}
- */
+/** @type {(spec: object) => string} */
 export function idOf(spec) {
   return sha256(new TextEncoder().encode(canonical(spec))).slice(0, 16);
 }
@@ -26,7 +23,7 @@ export function idOf(spec) {
 export function canonical(value, whole = false) {
   if (typeof value === "string") return quoted(value);
   if (typeof value === "number") return whole ? BigInt(value).toString() : float(value);
-  if (Array.isArray(value)) return `[${value.map((one) => canonical(one)).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map((entry) => canonical(entry)).join(",")}]`;
   if (ArrayBuffer.isView(value)) return `[${Array.from(/** @type {any} */ (value), float).join(",")}]`;
   if (value === null || typeof value !== "object") return String(value);
   const keys = Object.keys(value).sort();
@@ -35,8 +32,8 @@ export function canonical(value, whole = false) {
 
 /** @param {string} text */
 function quoted(text) {
-  return JSON.stringify(text).replace(/[^ -~]/g, (one) => {
-    return `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(text).replace(/[^ -~]/g, (letter) => {
+    return `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
   });
 }
 
@@ -78,19 +75,16 @@ export function sha256(message) {
     for (let i = 0; i < 16; i += 1) words[i] = view.getUint32(block + 4 * i);
     for (let i = 16; i < 64; i += 1) {
       const [early, late] = [words[i - 15], words[i - 2]];
-      const one = turned(early, 7) ^ turned(early, 18) ^ (early >>> 3);
-      const two = turned(late, 17) ^ turned(late, 19) ^ (late >>> 10);
-      words[i] = words[i - 16] + one + words[i - 7] + two;
+      const first = turned(early, 7) ^ turned(early, 18) ^ (early >>> 3);
+      const second = turned(late, 17) ^ turned(late, 19) ^ (late >>> 10);
+      words[i] = words[i - 16] + first + words[i - 7] + second;
     }
     compress(state, words);
   }
   return Array.from(state, (word) => word.toString(16).padStart(8, "0")).join("");
 }
 
-/**
- * @param {Uint32Array} state
- * @param {Uint32Array} words
- */
+/** @type {(state: Uint32Array, words: Uint32Array) => void} */
 function compress(state, words) {
   let [a, b, c, d, e, f, g, h] = state;
   for (let i = 0; i < 64; i += 1) {
@@ -102,10 +96,7 @@ function compress(state, words) {
   [a, b, c, d, e, f, g, h].forEach((word, i) => (state[i] += word));
 }
 
-/**
- * @param {number} word
- * @param {number} by
- */
+/** @type {(word: number, by: number) => number} */
 function turned(word, by) {
   return (word >>> by) | (word << (32 - by));
 }

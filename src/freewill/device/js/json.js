@@ -28,15 +28,15 @@ export function parsedJson(text) {
       `a survey of ${plain.length} characters: at most ${LONGEST} are taken. Is it a survey?`,
     );
   }
-  let found;
+  let content;
   try {
-    found = JSON.parse(plain);
+    content = JSON.parse(plain);
   } catch (error) {
     throw new FreewillError(`not valid JSON: ${/** @type {Error} */ (error).message}.`);
   }
   const names = ordered(plain);
-  if (!isObject(found) || !isObject(found.mechanisms)) return found;
-  return { ...found, mechanisms: new Map(names.map((name) => [name, found.mechanisms[name]])) };
+  if (!isObject(content) || !isObject(content.mechanisms)) return content;
+  return { ...content, mechanisms: new Map(names.map((name) => [name, content.mechanisms[name]])) };
 }
 
 /** @param {string} digits of an integer */

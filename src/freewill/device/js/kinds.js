@@ -20,32 +20,29 @@ import {
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 /** @typedef {{needed: string[], free: string[], build: (on: Alphabet, fields: any, table: any) => Mechanism}} Kind */
 
+/** @type {(Noisy: new (on: Alphabet, epsilon: number) => Mechanism) => Kind} */
+const noisy = (Noisy) => {
+  return { needed: ["epsilon"], free: [], build: (on, { epsilon }) => new Noisy(on, epsilon) };
+};
+
 /** @type {Record<string, Kind>} */
 const KINDS = {
-  geometric: noisy((on, epsilon) => new Geometric(on, epsilon)),
+  geometric: noisy(Geometric),
   identity: { needed: [], free: [], build: (on) => new Identity(on) },
-  "k-rr": noisy((on, epsilon) => new KRR(on, epsilon)),
+  "k-rr": noisy(KRR),
   matrix: {
     needed: ["law"],
     free: ["outputs"],
     build: (on, { law, outputs }) => new Matrix(on, law, outputs),
   },
-  "planar-geometric": noisy((on, epsilon) => new PlanarGeometric(on, epsilon)),
-  rappor: noisy((on, epsilon) => new RAPPOR(on, epsilon)),
+  "planar-geometric": noisy(PlanarGeometric),
+  rappor: noisy(RAPPOR),
   shokri: {
     needed: ["quality_loss"],
     free: ["prior", "selection", "report_loss", "guess_loss"],
     build: (on, fields, table) => new Shokri(on, fields, table),
   },
 };
-
-/**
- * @param {(on: Alphabet, epsilon: number) => Mechanism} build
- * @returns {Kind}
- */
-function noisy(build) {
-  return { needed: ["epsilon"], free: [], build: (on, { epsilon }) => build(on, epsilon) };
-}
 
 /**
  * Rebuild a mechanism from its portable description; Shokri's with the table of its law.

@@ -3,8 +3,8 @@
  */
 
 import { isNumbers, sumOf } from "./checks.js";
+import { awayIn, offsets } from "./distances.js";
 import { FreewillError, brief, shown } from "./errors.js";
-import { awayIn, offsets } from "./spread.js";
 
 const SELECTIONS = ["max-entropy", "centre", "vertex", "coin"];
 const LEAST_LOSS = 1e-290;
@@ -33,21 +33,18 @@ export function checkedLosses(given, size) {
     );
   }
   /** @type {Record<string, any>} */
-  const found = { quality_loss: limit, selection };
-  if (given.prior !== undefined && given.prior !== null) found.prior = checkedPrior(given.prior, size);
+  const parameters = { quality_loss: limit, selection };
+  if (given.prior !== undefined && given.prior !== null) parameters.prior = checkedPrior(given.prior, size);
   for (const name of ["report_loss", "guess_loss"]) {
     const loss = given[name];
-    if (loss !== undefined && loss !== null) found[name] = checkedLoss(loss, size, name);
+    if (loss !== undefined && loss !== null) parameters[name] = checkedLoss(loss, size, name);
   }
-  return found;
+  return parameters;
 }
 
-/**
- * @param {unknown} prior
- * @param {number} size
- */
+/** @type {(prior: unknown, size: number) => number[]} */
 function checkedPrior(prior, size) {
-  const good = isNumbers(prior) && prior.length === size && prior.every((one) => one >= 0);
+  const good = isNumbers(prior) && prior.length === size && prior.every((chance) => chance >= 0);
   const sum = good ? sumOf(Float64Array.from(prior)) : NaN;
   if (!good || !(Math.abs(sum - 1) <= 1e-9)) {
     throw new FreewillError(
@@ -58,15 +55,11 @@ function checkedPrior(prior, size) {
   return prior;
 }
 
-/**
- * @param {unknown} loss
- * @param {number} size
- * @param {string} name
- */
+/** @type {(loss: unknown, size: number, name: string) => number[][]} */
 function checkedLoss(loss, size, name) {
   const square = Array.isArray(loss) && loss.length === size;
   const good = (/** @type {unknown} */ row) => {
-    return isNumbers(row) && row.length === size && row.every((one) => one >= 0 && one < Infinity);
+    return isNumbers(row) && row.length === size && row.every((cost) => cost >= 0 && cost < Infinity);
   };
   if (!square || !loss.every(good)) {
     throw new FreewillError(
@@ -104,10 +97,10 @@ export class Problem {
     /** [guess * size + value], so that what a guess costs lies together. */
     this.guess = matrix((z, x) => (guess === undefined ? apart(x, z) : guess[x][z]));
     /** Whether user and adversary lose alike, so that the optimum is known. */
-    this.oneLoss = this.report.every((one, place) => {
+    this.oneLoss = this.report.every((cost, place) => {
       const x = Math.floor(place / size);
       // Square roots of two languages may differ in their last digit.
-      return Math.abs(one - this.guess[(place - x * size) * size + x]) <= 1e-15 * one;
+      return Math.abs(cost - this.guess[(place - x * size) * size + x]) <= 1e-15 * cost;
     });
     const lying = this.oneLoss ? this.prior.findIndex((_, x) => this.report[x * size + x] !== 0) : -1;
     if (lying >= 0) {
@@ -178,8 +171,8 @@ export class Problem {
     const costs = prior.map((_, y) => sumOf(prior.map((chance, x) => chance * report[x * size + y])));
     const answer = costs.reduce((least, cost) => Math.min(least, cost), Infinity);
     const share = answer <= limit ? 1 : Math.max(0, (limit - cheapest) / (answer - cheapest));
-    const told = sumOf(prior.map((_, y) => this.#least((x) => Number(best[x] === y))));
-    return (1 - share) * told + share * blind;
+    const cheap = sumOf(prior.map((_, y) => this.#least((x) => Number(best[x] === y))));
+    return (1 - share) * cheap + share * blind;
   }
 
   /**

@@ -4,7 +4,7 @@
  * `draw(index, source)` gives a report, exactly by the law: an output's index, or packed bits.
  */
 
-import { Linear, alphabetFromSpec } from "./alphabets.js";
+import { Linear, alphabetFromSpec, sameValues } from "./alphabets.js";
 import { GeometricNoise, PlanarNoise, odds, precision, replaced, slackened } from "./chances.js";
 import { checkedEpsilon, checkedIndex, checkedLaw } from "./checks.js";
 import { Below, Table, coin, system } from "./draws.js";
@@ -52,11 +52,7 @@ export class Mechanism {
     return this.drawn(checkedIndex(index, this.alphabet.size), source);
   }
 
-  /**
-   * @param {number} index
-   * @param {Source} source
-   * @returns {Report}
-   */
+  /** @type {(index: number, source: Source) => Report} */
   drawn(index, source) {
     throw new FreewillError(`${this.kind} draws nothing from ${index} and ${source}.`);
   }
@@ -271,10 +267,7 @@ class Tabulated extends Mechanism {
   /** @type {Float64Array[]} P(output given value), one row a value */
   rows = [];
 
-  /**
-   * @param {unknown} law
-   * @param {Alphabet | null} outputs
-   */
+  /** @type {(law: unknown, outputs: Alphabet | null) => void} */
   hold(law, outputs) {
     const { alphabet } = this;
     this.rows = checkedLaw(law, alphabet.size);
@@ -309,9 +302,8 @@ export class Matrix extends Tabulated {
   }
 
   parameters() {
-    const outputs = /** @type {Alphabet} */ (this.outputs).spec();
-    const same = JSON.stringify(outputs) === JSON.stringify(this.alphabet.spec());
-    return { law: this.rows.map((row) => Array.from(row)), outputs: same ? null : outputs };
+    const outputs = sameValues(this.outputs, this.alphabet) ? null : this.outputs?.spec();
+    return { law: this.rows.map((row) => Array.from(row)), outputs };
   }
 
   toString() {

@@ -47,10 +47,10 @@ export class DeviceError extends FreewillError {
  */
 export function temporary() {
   /** @type {Map<string, string>} */
-  const kept = new Map();
+  const texts = new Map();
   return {
-    getItem: (key) => kept.get(key) ?? null,
-    setItem: (key, text) => void kept.set(key, text),
+    getItem: (key) => texts.get(key) ?? null,
+    setItem: (key, text) => void texts.set(key, text),
   };
 }
 
@@ -115,13 +115,13 @@ export class Memory {
   async forget(question) {
     await this.update(({ sent, spent }) => {
       if (!sent.has(question)) {
-        const known = [...sent.keys()].slice(0, 8).map(shown).join(", ") || "none";
+        const remembered = [...sent.keys()].slice(0, 8).map(shown).join(", ") || "none";
         throw new DeviceError(
           `question ${shown(question)} is not remembered, so there is nothing to forget. ` +
-            `Remembered: ${known}.`,
+            `Remembered: ${remembered}.`,
         );
       }
-      const others = [...sent].filter(([one]) => one !== question);
+      const others = [...sent].filter(([key]) => key !== question);
       return [{ sent: new Map(others), spent }, null];
     });
   }
@@ -150,7 +150,7 @@ export class Memory {
     try {
       text = this.#store.getItem(this.#key);
     } catch (error) {
-      throw this.#refusal(`cannot be read: ${told(error)}`);
+      throw this.#refusal(`cannot be read: ${reason(error)}`);
     }
     if (text === null || text === undefined) return { sent: new Map(), spent: NOTHING };
     return unsealed(text, (fault) => this.#refusal(fault));
@@ -170,7 +170,7 @@ export class Memory {
       if (this.#store.getItem(this.#key) !== text) throw new Error("the store keeps another text");
     } catch (error) {
       throw new DeviceError(
-        `the memory ${shown(this.#key)} cannot be written: ${told(error)}. No report was released, ` +
+        `the memory ${shown(this.#key)} cannot be written: ${reason(error)}. No report was released, ` +
           "for one that is not remembered would be drawn anew the next time.",
       );
     }
@@ -229,10 +229,8 @@ export function adding({ sent, spent }, question, report) {
  * @returns {string}
  */
 export function sealed({ sent, spent }) {
-  const reports = [...sent].sort(([one], [other]) => (one < other ? -1 : 1)).map(([question, report]) => {
-    const { epsilon, mechanism, report_id, value, words } = report;
-    return [question, { epsilon: written(epsilon), mechanism, report_id, value, words }];
-  });
+  const inOrder = [...sent].sort(([first], [second]) => (first < second ? -1 : 1));
+  const reports = inOrder.map(([question, report]) => [question, describeSent(report)]);
   const body = JSON.stringify({ sent: Object.fromEntries(reports), spent: written(spent) });
   return `freewill memory ${VERSION} ${checksum(VERSION, body)}\n${body}`;
 }
@@ -268,37 +266,52 @@ export function unsealed(text, refusal) {
   return content;
 }
 
-/**
- * @param {string} body
- * @returns {Content | null}
- */
+/** @type {(body: string) => Content | null} */
 function read(body) {
-  let found;
+  let content;
   try {
-    found = JSON.parse(body);
+    content = JSON.parse(body);
     ordered(body);
   } catch {
     return null;
   }
-  if (!isObject(found) || Object.keys(found).sort().join() !== "sent,spent") return null;
-  const spent = amount(found.spent);
-  if (spent === null || !isObject(found.sent)) return null;
+  if (!isObject(content) || Object.keys(content).sort().join() !== "sent,spent") return null;
+  const spent = amount(content.spent);
+  if (spent === null || !isObject(content.sent)) return null;
   /** @type {Map<string, Sent>} */
   const sent = new Map();
-  for (const [question, report] of Object.entries(found.sent)) {
-    if (!isObject(report) || Object.keys(report).sort().join() !== FIELDS.join()) return null;
-    const epsilon = amount(report.epsilon);
-    const texts = FIELDS.every((name) => typeof report[name] === "string");
-    if (epsilon === null || !texts || !/^[0-9a-f]{32}$/.test(report.report_id)) return null;
-    sent.set(question, Object.freeze({ .../** @type {any} */ (report), epsilon }));
+  for (const [question, described] of Object.entries(content.sent)) {
+    const report = readSent(described);
+    if (report === null) return null;
+    sent.set(question, report);
   }
   return { sent, spent };
 }
 
 /**
- * @param {number} version
- * @param {string} body
+ * Describe a report for JSON, its fields in order.
+ *
+ * @param {Sent} report
  */
+export function describeSent({ epsilon, mechanism, report_id, value, words }) {
+  return { epsilon: written(epsilon), mechanism, report_id, value, words };
+}
+
+/**
+ * Read what `describeSent` gives; null for anything else.
+ *
+ * @param {unknown} described
+ * @returns {Sent | null}
+ */
+export function readSent(described) {
+  if (!isObject(described) || Object.keys(described).sort().join() !== FIELDS.join()) return null;
+  const epsilon = amount(described.epsilon);
+  const texts = FIELDS.every((name) => typeof described[name] === "string");
+  if (epsilon === null || !texts || !/^[0-9a-f]{32}$/.test(described.report_id)) return null;
+  return Object.freeze({ .../** @type {any} */ (described), epsilon });
+}
+
+/** @type {(version: number, body: string) => string} */
 function checksum(version, body) {
   return sha256(new TextEncoder().encode(`freewill memory ${version}\n${body}`));
 }
@@ -313,6 +326,6 @@ function pageStore() {
 }
 
 /** @param {unknown} error */
-function told(error) {
+function reason(error) {
   return error instanceof Error ? error.message.replace(/\.$/, "") || error.name : String(error);
 }

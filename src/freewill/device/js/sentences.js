@@ -1,12 +1,14 @@
 /**
- * @file What a mechanism promises, in sentences; the same as freewill/device/sentences.py.
+ * @file What a mechanism promises, in sentences; the same as freewill/device/explain.py.
  */
 
-import { told } from "./facts.js";
 import { distance, filled, inDigits, odds, percent } from "./figures.js";
 import WORDS from "./words.js";
 
-/** @typedef {import("./facts.js").Facts} Facts */
+/** @typedef {import("./explain.js").Facts} Facts */
+
+const TINY = 5e-324;
+const SURE = 1 - 2 ** -53;
 
 /**
  * Fill the gaps of a template; people have answers, values or places.
@@ -15,9 +17,19 @@ import WORDS from "./words.js";
  * @param {string} template
  * @param {Record<string, string>} [gaps]
  */
-export function say(facts, template, gaps = {}) {
-  const { one, many, up } = WORDS.nouns[facts.alphabet.kind];
+function say(facts, template, gaps = {}) {
+  const { one, many, up } = /** @type {any} */ (WORDS.nouns)[facts.alphabet.kind];
   return filled(template, { value: one, values: many, values_up: up, ...gaps });
+}
+
+/**
+ * Write a chance: where epsilon is finite nothing is sure or impossible, though doubles may say so.
+ *
+ * @param {Facts} facts
+ * @param {number} chance
+ */
+function written(facts, chance) {
+  return percent(facts.epsilon === Infinity ? chance : Math.min(Math.max(chance, TINY), SURE));
 }
 
 /**
@@ -27,16 +39,12 @@ export function say(facts, template, gaps = {}) {
  * @returns {string[]}
  */
 export function warnings(facts) {
-  const words = WORDS.warnings;
-  if (facts.hidesNothing) return [say(facts, words.nothing)];
-  if (facts.tellsTruth && facts.truths !== null) {
-    return [say(facts, words.truth, { chance: percent(told(facts, facts.truths[1])) })];
-  }
+  const { nothing, truth, weak, weak_typical } = WORDS.warnings;
+  if (facts.hidesNothing) return [say(facts, nothing)];
+  if (facts.tellsTruth && facts.truths) return [say(facts, truth, { chance: written(facts, facts.truths[1]) })];
   if (!facts.weak) return [];
-  if (facts.promise === "geo" && facts.distances !== null) {
-    return [say(facts, words.weak_typical, { distance: distance(facts.distances[1], facts.unit) })];
-  }
-  return [say(facts, words.weak)];
+  if (facts.promise !== "geo" || facts.distances === null) return [say(facts, weak)];
+  return [say(facts, weak_typical, { distance: distance(facts.distances[1], facts.unit) })];
 }
 
 /**
@@ -46,66 +54,54 @@ export function warnings(facts) {
  * @returns {string[]}
  */
 export function sentences(facts) {
-  const found = [...truth(facts), ...error(facts), ...loss(facts)];
-  if (facts.alphabet.size > 1 && !facts.hidesNothing) {
-    const geo = facts.promise === "geo" && facts.distances !== null && facts.epsilon > 0;
-    found.push(...(geo ? near(facts) : [any(facts, facts.epsilon)]));
+  const { alphabet, same, distances, promise, hidesNothing } = facts;
+  const all = [...truth(facts), ...error(facts), ...loss(facts)];
+  if (alphabet.size > 1 && !hidesNothing) {
+    all.push(...(promise === "geo" && distances ? near(facts, distances) : [any(facts, facts.epsilon)]));
   }
-  const grid = /** @type {any} */ (facts.alphabet);
-  if (grid.kind === "grid" && facts.outputs !== null && same(facts.outputs, grid)) {
-    const [width, height] = grid.cell.map((/** @type {number} */ side) => inDigits(side));
-    found.push(filled(WORDS.cell, { width, height }));
+  if (alphabet.kind === "grid" && same) {
+    const [width, height] = alphabet.cell.map((/** @type {number} */ side) => inDigits(side));
+    all.push(filled(WORDS.truth.cell, { width, height }));
   }
-  return found;
-}
-
-/**
- * @param {any} one
- * @param {any} other
- */
-export function same(one, other) {
-  return JSON.stringify(one.spec()) === JSON.stringify(other.spec());
+  return all;
 }
 
 /** @param {Facts} facts */
 function truth(facts) {
   const words = WORDS.truth;
-  if (facts.truths === null) {
-    return facts.outputs === null
-      ? []
-      : [say(facts, words.other, { outputs: inDigits(facts.outputs.size, 10) })];
+  const { truths, outputs, bits } = facts;
+  if (truths === null) {
+    return facts.same ? [] : [say(facts, words.other, { outputs: inDigits(outputs.size, 10) })];
   }
-  const [low, , high] = facts.truths;
-  if (facts.bits !== null) {
-    const [own, other] = facts.bits.map((chance) => percent(told(facts, chance)));
-    const chance = percent(told(facts, high));
-    return [say(facts, words.bits, { own, other }), say(facts, words.bits_alone, { chance })];
+  const [low, , high] = truths;
+  const [least, most] = [low, high].map((chance) => written(facts, chance));
+  if (bits !== null) {
+    const [own, other] = bits.map((chance) => written(facts, chance));
+    return [say(facts, words.bits, { own, other }), say(facts, words.bits_alone, { chance: most })];
   }
   if (high === 0) return [say(facts, words.never)];
   if (low === 1 && facts.epsilon === Infinity) return [say(facts, words.always)];
-  const [least, most] = [low, high].map((chance) => percent(told(facts, chance)));
-  if (least === most) return [say(facts, words.one, { chance: most })];
+  if (least === most) return [say(facts, words.chance, { chance: most })];
   return [say(facts, words.range, { low: least, high: most })];
 }
 
 /** @param {Facts} facts */
 function error(facts) {
-  if (facts.error === null || facts.error[0] === 0) return [];
-  if (facts.error[1] === 0) return [say(facts, WORDS.error.seldom)];
-  const [mean, far] = facts.error.map((length) => distance(length, facts.unit));
-  return [say(facts, WORDS.error.typical, { mean, far })];
+  const [mean, far] = facts.error ?? [0, 0];
+  if (mean === 0) return [];
+  if (far === 0) return [say(facts, WORDS.error.seldom)];
+  const gaps = { mean: distance(mean, facts.unit), far: distance(far, facts.unit) };
+  return [say(facts, WORDS.error.typical, gaps)];
 }
 
 /** @param {Facts} facts */
 function loss(facts) {
-  if (facts.loss === null) return [];
   const words = WORDS.loss;
-  const average = say(facts, words.average);
-  if (facts.ownLoss) return [say(facts, words.own, { loss: inDigits(facts.loss, 2, "down") }), average];
-  if (facts.distances === null) {
-    return [say(facts, words.wrong, { chance: percent(facts.loss, "down") }), average];
-  }
-  return [say(facts, words.distance, { loss: distance(facts.loss, facts.unit) }), average];
+  if (facts.loss === null) return [];
+  let first = say(facts, words.distance, { loss: distance(facts.loss, facts.unit) });
+  if (facts.ownLoss) first = say(facts, words.own, { loss: inDigits(facts.loss, 2, "down") });
+  else if (facts.distances === null) first = say(facts, words.wrong, { chance: percent(facts.loss, "down") });
+  return [first, say(facts, words.average)];
 }
 
 /**
@@ -124,22 +120,16 @@ function any(facts, epsilon) {
  * Say within which distance odds stay below 2 to 1, and what is told beyond.
  *
  * @param {Facts} facts
+ * @param {number[]} distances
  */
-function near(facts) {
-  const [nearest, typical, widest] = facts.distances ?? [1, 1, 1];
+function near(facts, [nearest, typical, widest]) {
   const { unit, epsilon } = facts;
+  if (epsilon * widest <= Math.LN2) return [any(facts, epsilon * widest)];
+  const at = (/** @type {number} */ length) => ({ distance: distance(length, unit), odds: odds(epsilon * length) });
   const reach = Math.LN2 / epsilon;
-  if (reach >= widest) return [any(facts, epsilon * widest)];
-  let first;
-  if (reach >= nearest) {
-    // On a line, the last value within reach.
-    const whole = facts.alphabet.kind === "linear" ? Math.floor(reach / nearest) * nearest : reach;
-    first = say(facts, WORDS.odds.near, { distance: distance(whole, unit) });
-  } else {
-    const gaps = { distance: distance(nearest, unit), odds: odds(epsilon * nearest) };
-    first = say(facts, WORDS.odds.told, gaps);
-  }
-  if (typical <= Math.max(reach, nearest)) return [first];
-  const gaps = { distance: distance(typical, unit), odds: odds(epsilon * typical) };
-  return [first, say(facts, WORDS.odds.far, gaps)];
+  // On a line, the last value within reach.
+  const whole = facts.alphabet.kind === "linear" ? Math.floor(reach / nearest) * nearest : reach;
+  const close = reach >= nearest;
+  const first = close ? say(facts, WORDS.odds.near, at(whole)) : say(facts, WORDS.odds.apart, at(nearest));
+  return typical > Math.max(reach, nearest) ? [first, say(facts, WORDS.odds.far, at(typical))] : [first];
 }

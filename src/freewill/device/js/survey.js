@@ -2,7 +2,7 @@
  * @file A survey: an alphabet and the mechanisms on offer, read on a person's device.
  */
 
-import { alphabetFromSpec, refuseVast } from "./alphabets.js";
+import { alphabetFromSpec, refuseVast, sameValues } from "./alphabets.js";
 import { checkText, isObject, isWholeText } from "./checks.js";
 import { system } from "./draws.js";
 import { FreewillError, listed, shown } from "./errors.js";
@@ -72,11 +72,10 @@ export class Survey {
   }
 
   #checkMechanisms() {
-    const over = JSON.stringify(this.alphabet.spec());
     const entries = [...this.#mechanisms];
     for (const [name, mechanism] of entries) {
       checkName(name);
-      if (JSON.stringify(mechanism.alphabet.spec()) !== over) {
+      if (!sameValues(mechanism.alphabet, this.alphabet)) {
         throw new FreewillError(
           `mechanism ${shown(name)} is over ${mechanism.alphabet} and the survey over ` +
             `${this.alphabet}: one survey has one alphabet.`,
@@ -93,7 +92,7 @@ export class Survey {
         }
       }
     }
-    for (const [name, own] of entries.filter(([one]) => ID.test(one))) {
+    for (const [name, own] of entries.filter(([key]) => ID.test(key))) {
       if (entries.some(([, mechanism]) => mechanism !== own && mechanism.id === name)) {
         throw new FreewillError(
           `${shown(name)} is the name of one mechanism and the id of another: rename it.`,
@@ -142,8 +141,8 @@ export class Survey {
    * @returns {Mechanism}
    */
   find(name) {
-    const found = this.#mechanisms.get(name);
-    if (found !== undefined) return found;
+    const mechanism = this.#mechanisms.get(name);
+    if (mechanism !== undefined) return mechanism;
     const byId = typeof name === "string" && ID.test(name);
     const other = byId && this.menu().find(({ mechanism }) => mechanism.id === name);
     if (other) return other.mechanism;
@@ -286,11 +285,7 @@ function named(survey) {
   return { mechanisms, descriptions };
 }
 
-/**
- * @param {any} spec
- * @param {string | number} name
- * @param {(id: string) => any} table
- */
+/** @type {(spec: any, name: string | number, table: (id: string) => any) => Mechanism} */
 function built(spec, name, table) {
   try {
     return mechanismFromSpec(spec, table);

@@ -21,12 +21,13 @@ export default {
   },
   "truth": {
     "always": "Your report is your true {value}, always.",
-    "one": "The chance that your report is your true {value} is {chance}.",
+    "chance": "The chance that your report is your true {value} is {chance}.",
     "range": "The chance that your report is your true {value} is between {low} and {high}, depending on the {value}.",
     "never": "Your report is never your true {value}.",
     "bits": "Your report says yes or no to every {value}. It says yes to your own with a chance of {own}, and to each of the others with a chance of {other}.",
     "bits_alone": "The chance that it says yes to your own and to no other is {chance}.",
-    "other": "Your report is one of {outputs} signs, which need not be {values} themselves."
+    "other": "Your report is one of {outputs} signs, which need not be {values} themselves.",
+    "cell": "Your report never tells more than a cell of the map, {width} x {height} km."
   },
   "error": {
     "typical": "Whoever takes your report for the truth is off by {mean} on average and, at least 1 time in 20, by {far} or more (if all {values} are equally common).",
@@ -36,7 +37,7 @@ export default {
     "nothing": "Your report tells nothing at all about your {value}.",
     "any": "Say two {values} seemed equally likely before your report. After it, one of them can seem {odds}.",
     "near": "{values_up} up to {distance} apart stay hard to tell apart: if two of them seemed equally likely before your report, one can seem at most twice as likely as the other after it.",
-    "told": "Even the nearest two {values}, {distance} apart, can be told apart: if they seemed equally likely before your report, one of them can seem {odds} after it.",
+    "apart": "Even the nearest two {values}, {distance} apart, can be told apart: if they seemed equally likely before your report, one of them can seem {odds} after it.",
     "far": "The further apart two {values} are, the more your report tells: at {distance}, one of them can seem {odds}.",
     "infinite": "There is no limit to what a report may give away: it can rule other {values} out for sure.",
     "less": "less than {percent} likelier than the other",
@@ -50,7 +51,6 @@ export default {
     "own": "Whoever sees your report, and guesses as well as anybody can, loses {loss} on average, by this survey's own measure.",
     "average": "That is an average over people, if {values} are as common as this survey takes them to be. A single report may give more away."
   },
-  "cell": "Your report never tells more than a cell of the map, {width} x {height} km.",
   "picture": {
     "symbols": "If your true {value} is {own}, the chance of each report:",
     "symbols_bits": "If your true {value} is {own}, the chance of a yes to each {value}:",
