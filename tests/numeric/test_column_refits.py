@@ -5,7 +5,8 @@ import pytest
 
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers import column_pool, columns
-from freewill.numeric.solvers.likelihood import Certificate, Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.solution import Certificate
 
 
 def refit_case():

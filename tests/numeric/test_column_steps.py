@@ -7,9 +7,9 @@ from columns_cases import assert_certified, small_pool
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers import column_pool, columns
 from freewill.numeric.solvers.iteration import after_em
-from freewill.numeric.solvers.likelihood import Certificate, Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.numeric.solvers.solution import Status
+from freewill.numeric.solvers.solution import Certificate, Status
 
 
 def test_a_pool_is_some_columns_of_the_law():

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import Operator, Products
+from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.dense import DenseOperator
 
 
 @dataclass(frozen=True, eq=False)
-class AtomOperator(Products):
+class AtomOperator(Operator):
     """Rows of a law, each times a factor, and behind its columns one a place: `height` there.
 
         P = [ diag(e^log_factors) A | height * e_j for j in places ]

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import Products
+from freewill.numeric.operators.base import Operator
 
 
 @dataclass(frozen=True, eq=False)
-class DenseOperator(Products):
+class DenseOperator(Operator):
     """Rows held as an array, probabilities unless a log_scale is given; O(outputs * k) a product.
 
     >>> operator = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))

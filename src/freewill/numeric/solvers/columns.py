@@ -5,9 +5,9 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray
 from freewill.numeric.solvers.column_pool import ColumnPool
 from freewill.numeric.solvers.iteration import accelerated_em, after_em
-from freewill.numeric.solvers.likelihood import Certificate, Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
+from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 from freewill.numeric.solvers.threads import one_blas_thread
 
 _WARM_UP = 5

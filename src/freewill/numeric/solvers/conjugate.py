@@ -9,8 +9,7 @@ from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Map, Operator
 from freewill.numeric.operators.stack import parts_of
 from freewill.numeric.operators.support import BitOperator
-from freewill.numeric.solvers.newton import Factor
-from freewill.numeric.solvers.systems import System
+from freewill.numeric.solvers.quadratic import Factor, System
 
 _PREDICTOR = 0.03
 """Relative residual of the predictor, which only tells how much centring is needed."""

@@ -7,9 +7,8 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.numeric.solvers.iteration import Iterate, accelerated_em, after_em, pulled_inside
 from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.newton import Factor, reach
+from freewill.numeric.solvers.quadratic import Factor, System, reach
 from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
-from freewill.numeric.solvers.systems import System
 from freewill.numeric.solvers.threads import one_blas_thread
 
 _FRACTION = 0.995

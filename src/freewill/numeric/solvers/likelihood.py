@@ -3,21 +3,13 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.dense import DenseOperator
-
-
-class Certificate(NamedTuple):
-    """The value at some theta, its gradient g, and the bound L* - L <= gap."""
-
-    value: float
-    slope: FloatArray
-    gap: float
+from freewill.numeric.solvers.solution import Certificate
 
 
 def gap_of(slope: FloatArray, scale: float = 1.0, error: float = 0.0) -> float:

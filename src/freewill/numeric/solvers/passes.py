@@ -5,21 +5,21 @@ parts may lie in memory, in files or on other machines. A small quadratic progra
 docs/solvers.md derives the steps; the names here are those of that page.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.kernel import Sums
+from freewill.numeric.operators.base import Guess, Sums
 from freewill.numeric.operators.stack import parts_of
 from freewill.numeric.simplex import project
 from freewill.numeric.solvers.iteration import pulled_inside
-from freewill.numeric.solvers.likelihood import Certificate, Likelihood, gap_of
-from freewill.numeric.solvers.parts import OperatorPart, Part
+from freewill.numeric.solvers.likelihood import Likelihood, gap_of
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic
-from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
+from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 
 _UNIFORM = 0.05
 """Share of the uniform distribution in the start: from zero, a value is slow to return."""
@@ -225,6 +225,47 @@ def _secant(hessian: FloatArray, move: FloatArray, change: FloatArray) -> FloatA
     if not seen > 1e-8 * expected > 0:
         return hessian
     return np.asarray(hessian + np.outer(change, change / seen) - np.outer(image, image / expected))
+
+
+class Part(Protocol):
+    """Some of the reports behind a likelihood. A pass reads them once and keeps none of them."""
+
+    @property
+    def rows(self) -> int:
+        """Bit reports, of which H may come from a sample; 0 where H is exact."""
+
+    @property
+    def weight(self) -> float:
+        """Share of all people who reported here."""
+
+    @property
+    def log_scale(self) -> float:
+        """Weighted sum of the rows' own factors, which `sums` leaves out of L."""
+
+    def sums(self, theta: FloatArray, stride: int) -> Sums:
+        """Return L, g and, unless `stride` is 0, H; from about one bit report in `stride`."""
+
+    def guesses(self) -> Iterator[Guess]:
+        """Yield the bit sums of each law, from which the debiased start is made."""
+
+
+class OperatorPart(Likelihood):
+    """Reports in memory: a likelihood of one law is a part of one of many."""
+
+    @property
+    def rows(self) -> int:
+        """Bit reports; 0 for any other kind, whose H is exact."""
+        return self.operator.shape[0] if self.operator.structure == "bits" else 0
+
+    def sums(self, theta: FloatArray, stride: int) -> Sums:
+        """Return the operator's sums."""
+        return self.operator.sums(theta, self.weights, stride)
+
+    def guesses(self) -> Iterator[Guess]:
+        """Yield the operator's bit sums, if it is bits."""
+        guess = self.operator.guess(self.weights)
+        if guess is not None:
+            yield guess
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ from typing import NamedTuple, TypeAlias
 
 from freewill.core.types import FloatArray
 from freewill.errors import ParameterError, shown
-from freewill.numeric.solvers.likelihood import Certificate
 
 
 class Status(StrEnum):
@@ -22,6 +21,14 @@ class Status(StrEnum):
     """The step limit came first; the gap says how far it got, `advice` what to do."""
     STALLED = "stalled"
     """No further progress, by rounding or for want of room; `gap` and `advice` say the rest."""
+
+
+class Certificate(NamedTuple):
+    """The value at some theta, its gradient g, and the bound L* - L <= gap."""
+
+    value: float
+    slope: FloatArray
+    gap: float
 
 
 class Solution(NamedTuple):
