@@ -1,6 +1,6 @@
 """The time left of a long run, from what rows of each kind have cost so far."""
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
@@ -58,6 +58,7 @@ class Forecast:
         self._seen: defaultdict[object, list[float]] = defaultdict(lambda: [0.0, 0.0])
         self._waiting: Counter[Kind] = Counter()
         self._foretold: Mapping[Kind, int] = {}
+        self._queue: deque[Cell] = deque()
         self._running: dict[Cell, float] = {}
         self._guessed = self._cost = self._cpu = self._wall = 0.0
         self._since: float | None = None
@@ -81,13 +82,25 @@ class Forecast:
         """Reckon with rows that may have to be added later, instead of those foretold before."""
         self._foretold = kinds
 
-    def begin(self, cell: Cell) -> None:
-        """Note that a cell has started."""
+    def begin(self, cells: Iterable[Cell]) -> None:
+        """Note what workers now take up, in this order: each the next when it is finished."""
+        self._queue.extend(cells)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._queue and len(self._running) < self._workers:
+            self._start(self._queue.popleft())
+
+    def _start(self, cell: Cell) -> None:
         self._waiting.subtract(cell.kinds)
         self._running[cell] = self._clock()
 
     def finish(self, cell: Cell, rows: Iterable[Row], seconds: float) -> None:
         """Note what a cell has cost: its rows in CPU time, and in all by the clock."""
+        if cell not in self._running:
+            # It began and ended between two looks.
+            self._queue.remove(cell)
+            self._start(cell)
         began = self._running.pop(cell)
         if self._since is None:
             # Not before: processes take a while to start, once.
@@ -96,6 +109,7 @@ class Forecast:
             self.learn(method, row)
             self._cpu += row.all_cpu_seconds
         self._wall += seconds
+        self._hand_out()
 
     def _expected(self, kind: Kind) -> float:
         mixture, method, _ = kind
