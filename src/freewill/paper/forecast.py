@@ -48,7 +48,7 @@ class Forecast:
     """What is waiting and running, at what its kind has cost, over the workers there are.
 
     A mean over all that is finished would promise that what follows costs as much; here kinds are
-    kept apart. A kind not seen yet costs what it did at another size, or else a guess, scaled by
+    told apart. A kind not seen yet costs what it did at another size, or else a guess, scaled by
     how well guesses have done. Times are CPU times, stretched by what a CPU second has taken, and
     by how long workers have waited for work.
     """

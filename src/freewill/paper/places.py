@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -102,27 +102,31 @@ def load(path: str | Path) -> Crowd:
     try:
         opened: Any = gzip.open if target.suffix == ".gz" else open
         with opened(target, "rt", encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            if first.count("\t") == _SNAP_COLUMNS - 1:
-                table = csv.reader(chain([first], file), delimiter="\t")
-                known = (row for row in table if len(row) == _SNAP_COLUMNS)
-                return _city(target, _read_columns(target, known, 2, 3))
-            heads = [head.strip().strip('"').lower() for head in first.split(",")]
-            latitude, longitude = _find(heads, _LATITUDE), _find(heads, _LONGITUDE)
-            if latitude is not None and longitude is not None:
-                return _city(target, _read_columns(target, csv.reader(file), latitude, longitude))
-            if len(heads) == 1:
-                rows = chain([first], file) if number(heads[0]) is not None else file
-                return _line(target, *_read_columns(target, csv.reader(rows), 0).T)
-            count = _find(heads, _COUNT)
-            if len(heads) == 2 and count is not None:
-                return _line(target, *_read_columns(target, csv.reader(file), 1 - count, count).T)
-            raise FreewillError(
-                f"{target} has the columns {', '.join(heads)}: expected latitude and longitude, "
-                f"or one column of values, with or without one named count."
-            )
+            return _crowd(target, file)
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
         raise FreewillError(f"{target} cannot be read as CSV: {error}.") from None
+
+
+def _crowd(path: Path, file: TextIO) -> Crowd:
+    """Tell by the first line what a file holds, and count it."""
+    first = file.readline()
+    if first.count("\t") == _SNAP_COLUMNS - 1:
+        table = csv.reader(chain([first], file), delimiter="\t")
+        whole_rows = (row for row in table if len(row) == _SNAP_COLUMNS)
+        return _city(path, _read_columns(path, whole_rows, 2, 3))
+    heads = [head.strip().strip('"').lower() for head in first.split(",")]
+    latitude, longitude, count = (_find(heads, n) for n in (_LATITUDE, _LONGITUDE, _COUNT))
+    if latitude is not None and longitude is not None:
+        return _city(path, _read_columns(path, csv.reader(file), latitude, longitude))
+    if len(heads) == 1:
+        rows = chain([first], file) if number(heads[0]) is not None else file
+        return _line(path, *_read_columns(path, csv.reader(rows), 0).T)
+    if len(heads) == 2 and count is not None:
+        return _line(path, *_read_columns(path, csv.reader(file), 1 - count, count).T)
+    raise FreewillError(
+        f"{path} has the columns {', '.join(heads)}: expected latitude and longitude, "
+        f"or one column of values, with or without one named count."
+    )
 
 
 def _find(heads: list[str], names: tuple[str, ...]) -> int | None:
@@ -131,18 +135,17 @@ def _find(heads: list[str], names: tuple[str, ...]) -> int | None:
 
 def _read_columns(path: Path, rows: Iterable[list[str]], *places: int) -> FloatArray:
     """Read columns of numbers; a row without them is an error that shows it."""
-    found = []
+    table: list[list[float | None]] = []
     for row in filter(None, rows):
-        read = [number(row[place].strip(" ")) for place in places if place < len(row)]
-        found.append([one for one in read if one is not None])
-        if len(found[-1]) != len(places):
+        table.append([number(row[n].strip(" ")) if n < len(row) else None for n in places])
+        if None in table[-1]:
             raise FreewillError(
-                f"{path}, row {len(found):,}, {shown(','.join(row))}: expected numbers in "
+                f"{path}, row {len(table):,}, {shown(','.join(row))}: expected numbers in "
                 f"column{'s' * (len(places) > 1)} {', '.join(str(place + 1) for place in places)}."
             )
-    if not found:
+    if not table:
         raise FreewillError(f"{path} has no rows: there is nobody to draw.")
-    return np.array(found)
+    return np.array(table, dtype=np.float64)
 
 
 def _city(path: Path, points: FloatArray) -> Crowd:
@@ -174,11 +177,11 @@ def _around(points: FloatArray) -> Grid:
 def _line(path: Path, values: FloatArray, people: FloatArray | None = None) -> Crowd:
     people = np.ones(values.size) if people is None else people
     inside = LINE.encode_inside(values)
-    kept = people[inside.kept]
-    if not kept.sum() > 0 or np.any(people < 0):
+    counted = people[inside.kept]
+    if not counted.sum() > 0 or np.any(people < 0):
         raise FreewillError(f"{path}: expected whole values from 0 to 99, and counts >= 0.")
     left_out = f"left out: {several(inside.dropped, 'row')} of {path.name}, not in 0..99"
-    counts = np.bincount(inside.indices, kept, minlength=LINE.size).astype(np.float64)
+    counts = np.bincount(inside.indices, counted, minlength=LINE.size).astype(np.float64)
     return Crowd(LINE, counts, f"values of {path.name}", (left_out,) if inside.dropped else ())
 
 

@@ -8,7 +8,7 @@ import base64
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,6 @@ from html import escape
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from string import Template
 from time import perf_counter
 
 from freewill.core.progress import progress
@@ -171,19 +170,18 @@ def write(outcome: Outcome, pictures: Mapping[str, Path], seconds: float) -> Non
         "synthetic": "map" in pictures and "synthetic" in outcome.city.label,
         "figures": bool(outcome.plan.figures),
         "flips": bool(outcome.flipped),
-        **{name: name in pictures for name in ("stopping", "prices", "selections")},
+        **{name: name in pictures for name in ("map", "line", "stopping", "prices", "selections")},
     }
     facts, tabled = _facts(outcome, seconds), tables_of(outcome)
-    values = {
-        **_numbers(outcome),
-        **{name: table.html for name, (_, table) in tabled.items()},
-        "facts": Table(["", ""], [[k, escape(v)] for k, v in facts.items()], numbers=False).html,
-        "parameters": tables.parameters(outcome.settings).html,
-        **_pictures(outcome, pictures),
-    }
     named = zip(pieces[::2], pieces[1::2], strict=True)
-    page = "".join(text for name, text in named if has.get(name, True))
-    outcome.page.write_text(Template(page).substitute(values), encoding="utf-8")
+    page = "".join(text for name, text in named if has.get(name, True)).format(
+        **_values(outcome),
+        **{name: table.html for name, (_, table) in tabled.items()},
+        **{name: _inline(path) for name, path in pictures.items()},
+        facts=Table(["", ""], [[k, escape(v)] for k, v in facts.items()], numbers=False).html,
+        figures="".join(_sheet(outcome, pictures)),
+    )
+    outcome.page.write_text(page, encoding="utf-8")
     parts = [f"**{title}**\n\n{table.markdown}" for title, table in tabled.values() if table.rows]
     listed = "\n".join(f"- {name}: {text}" for name, text in facts.items())
     outcome.summary.write_text("\n\n".join([*parts, listed]) + "\n", encoding="utf-8")
@@ -193,7 +191,8 @@ def _text(name: str) -> str:
     return resources.files("freewill.paper").joinpath(name).read_text("utf-8")
 
 
-def _numbers(outcome: Outcome) -> dict[str, object]:
+def _values(outcome: Outcome) -> dict[str, object]:
+    """Return what the page says of the run beside its tables and pictures."""
     colours = {"ink": plots.INK, "soft": plots.SOFT, "line": plots.FAINT, "blue": plots.BLUE}
     names = " ".join(f"--{name}: {colour};" for name, colour in colours.items())
     cards = [f"<b>{big}</b><span>{small}</span>" for big, small in counts(outcome)]
@@ -202,51 +201,37 @@ def _numbers(outcome: Outcome) -> dict[str, object]:
     return {
         "style": f":root {{ {names} }}\n{_text('page.css')}",
         "panels": several(len(outcome.plan.panels), "panel"),
-        "fewest": f"{scale.sizes[0]:,}",
-        "people": f"{scale.people:,}",
-        "seeds": scale.seeds,
-        "most": f"{scale.most_seeds:,}",
-        "limit": f"{scale.limit_seconds:g}",
+        "scale": scale,
+        "people": several(scale.people, "person"),
+        "reports": several(scale.people, "noisy report"),
+        "city": escape(outcome.city.label),
         "agreement": "" if differing else "<p>Every panel has the paper's word.</p>",
         "cards": "".join(f'<div class="card">{card}</div>' for card in cards),
         "excellent": EXCELLENT,
-        "good": f"{GOOD:g}",
+        "good": GOOD,
         "command": escape(outcome.command),
+        "parameters": tables.parameters(outcome.settings).html,
     }
 
 
-def _pictures(outcome: Outcome, pictures: Mapping[str, Path]) -> dict[str, str]:
-    """Return every picture with its caption."""
-    people = outcome.plan.scale.people
-    captions = {
-        "map": f"{outcome.city.label}: the true distribution, and what three methods make of the "
-        f"same {several(people, 'noisy report')}.",
-        "line": "The same on the line: the truth in grey, and what three methods make of it.",
-        "stopping": f"{several(people, 'person')}.",
-        "prices": "GIBU's error over that of the shares of true values, (1 - Σθ²)/n.",
-        "selections": "Ten mechanisms of Shokri et al. on the line, under each selection rule.",
-    }
-    shown = {n: picture(pictures[n], text) for n, text in captions.items() if n in pictures}
-    sheet = []
+def _sheet(outcome: Outcome, pictures: Mapping[str, Path]) -> Iterator[str]:
+    """Yield the paper's figures, each with its caption."""
     for figure in outcome.plan.figures:
         caption = f"Figure {figure.number} of the paper: {figure.title.rstrip('.')}."
         if any(panel.mixture.place == "city" for panel in figure.panels):
             caption += f" City: {outcome.city.label}."
         alone = ' class="alone"' if len(figure.panels) == 1 else ""
-        drawn = picture(pictures[f"figure{figure.number}"], caption)
-        sheet.append(f"<div{alone}>{drawn}</div>")
-    sight = shown.pop("map", "") + shown.pop("line", "")
-    return {**shown, "sight": sight, "figures": "".join(sheet)}
+        source = _inline(pictures[f"figure{figure.number}"])
+        yield (
+            f'<div{alone}><figure><img alt="{escape(caption)}" src="{source}">'
+            f"<figcaption>{escape(caption)}</figcaption></figure></div>"
+        )
 
 
-def picture(path: Path, caption: str) -> str:
-    """Return a picture with its bytes inside."""
+def _inline(path: Path) -> str:
+    """Return a picture as an address that holds its bytes."""
     kind = {".svg": "image/svg+xml", ".png": "image/png"}[path.suffix]
-    content = base64.b64encode(path.read_bytes()).decode()
-    return (
-        f'<figure><img alt="{escape(caption)}" src="data:{kind};base64,{content}">'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-    )
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def tables_of(outcome: Outcome) -> dict[str, tuple[str, Table]]:
