@@ -8,7 +8,7 @@ import pytest
 import freewill as fw
 from freewill.numeric.operators.base import Sums
 from freewill.numeric.solvers import passes
-from freewill.numeric.solvers.passes import OperatorPart
+from freewill.numeric.solvers.likelihood import OperatorPart
 from freewill.numeric.solvers.solution import Status
 from freewill.stats.estimators.estimate import likelihood_of
 from problems import simulated

@@ -24,7 +24,7 @@ def test_a_pool_is_some_columns_of_the_law():
     theta, weights = rng.random(5), rng.random(30)
     np.testing.assert_allclose(pool.forward(theta), rows[:, pool.cells] @ theta, rtol=1e-14)
     np.testing.assert_allclose(pool.adjoint(weights), rows[:, pool.cells].T @ weights, rtol=1e-14)
-    full = pool.spread(theta)
+    full = pool.over_alphabet(theta)
     np.testing.assert_array_equal(full[pool.cells], theta)
     assert np.count_nonzero(full) == 5
 
@@ -209,7 +209,7 @@ def test_a_newton_step_raises_the_likelihood_from_anywhere(monkeypatch):
     for seed in range(60):
         likelihood, pool, theta = newton_case(seed, rows=np.eye(8) if seed % 2 else None)
         fitted = pool.forward(theta)
-        before = likelihood.certify(pool.spread(theta), fitted)
+        before = likelihood.certify(pool.over_alphabet(theta), fitted)
         after, moved = columns._newton(likelihood, pool, theta, fitted, before.slope)
         assert after.sum() == pytest.approx(1, abs=1e-12)
         assert after.min() > 0
@@ -244,7 +244,7 @@ def test_a_step_against_the_slope_is_given_up():
     likelihood, pool, theta = newton_case(3)
     fitted = pool.forward(theta)
     pool.hessian_at(np.sqrt(likelihood.weights) / fitted)
-    wrong = 2 - likelihood.certify(pool.spread(theta), fitted).slope
+    wrong = 2 - likelihood.certify(pool.over_alphabet(theta), fitted).slope
     same, there = columns._newton(likelihood, pool, theta, fitted, wrong)
     assert same is theta
     assert there is fitted

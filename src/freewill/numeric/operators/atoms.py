@@ -63,9 +63,9 @@ class AtomOperator(Operator):
         return theta[:size], theta[size:]
 
     def _joined(self, fitted: FloatArray, atoms: FloatArray) -> FloatArray:
-        found = self._factors * fitted
-        found[self.places] += self.height * atoms
-        return found
+        result = self._factors * fitted
+        result[self.places] += self.height * atoms
+        return result
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return the law's product, and at atoms their weight beside it."""

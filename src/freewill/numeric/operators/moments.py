@@ -149,29 +149,29 @@ class BitMoments:
     def _parts(self) -> tuple[FloatArray, FloatArray]:
         """Gain times the chances M, and d, where J = (1 + M)' diag(weights) (1 + M) + diag(d)."""
         _, weights, chance = self._nodes
-        spread = self.gain**2 * (weights @ (chance * (1 - chance)))
-        return self.gain * chance, spread
+        variance = self.gain**2 * (weights @ (chance * (1 - chance)))
+        return self.gain * chance, variance
 
     def product(self, direction: FloatArray) -> FloatArray:
         """Return K u, in O(k) a node."""
-        means, spread = self._parts
+        means, variance = self._parts
         total = direction.sum()
         # (1 + M)' diag(weights) (1 + M) u, without an array of 1 + M at each call.
         images = self._nodes[1] * (total + means @ direction)
-        return np.asarray(images @ means + spread * direction + (images.sum() - total))
+        return np.asarray(images @ means + variance * direction + (images.sum() - total))
 
     def information(self) -> FloatArray:
         """Return K = P J P' with P = I - 1 theta', which loses no digits where noise is strong."""
-        means, spread = self._parts
+        means, variance = self._parts
         centred = means - (means @ self.theta)[:, None]
-        shift = spread * self.theta
-        matrix = (centred.T * self._nodes[1]) @ centred + np.diag(spread)
+        shift = variance * self.theta
+        matrix = (centred.T * self._nodes[1]) @ centred + np.diag(variance)
         return np.asarray(matrix - shift[:, None] - shift[None, :] + shift @ self.theta)
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of K."""
-        means, spread = self._parts
-        return np.asarray(self._nodes[1] @ (1 + means) ** 2 + spread - 1)
+        means, variance = self._parts
+        return np.asarray(self._nodes[1] @ (1 + means) ** 2 + variance - 1)
 
     def response(self, value: int) -> None:
         """Return nothing: outputs are no values."""
@@ -179,11 +179,11 @@ class BitMoments:
     def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the second and the third moment of s, from those of sums of independent bits."""
         times, weights, chance = self._nodes
-        spread = chance * (1 - chance)
+        bit_variance = chance * (1 - chance)
         along = directions.T
         square = along * along
-        mean, variance = chance @ along, spread @ square
-        skew = (spread * (1 - 2 * chance)) @ (square * along)
+        mean, variance = chance @ along, bit_variance @ square
+        skew = (bit_variance * (1 - 2 * chance)) @ (square * along)
         second = weights @ (mean * mean + variance)
         third = (weights * times) @ (mean * (mean * mean + 3 * variance) + skew)
         return np.asarray(self.gain**2 * second), np.asarray(self.gain**3 * third)

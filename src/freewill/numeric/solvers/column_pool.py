@@ -82,7 +82,7 @@ class ColumnPool:
         self._hessian = self._hessian[np.ix_(order, order)]
         return order
 
-    def spread(self, theta: FloatArray) -> FloatArray:
+    def over_alphabet(self, theta: FloatArray) -> FloatArray:
         """Return theta over the whole alphabet."""
         full = np.zeros(self.operator.shape[1])
         full[self.cells] = theta
@@ -91,7 +91,7 @@ class ColumnPool:
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return P theta, added up in float64, to the accuracy of the entries."""
         if self._buffer is None:
-            return self.operator.forward_within(self.spread(theta), _SINGLE)
+            return self.operator.forward_within(self.over_alphabet(theta), _SINGLE)
         fitted = np.empty(self.operator.shape[0])
         for rows in slices(fitted.size, 1024):
             fitted[rows] = theta @ self.entries(rows).astype(np.float64, copy=False)

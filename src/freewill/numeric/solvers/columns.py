@@ -78,7 +78,7 @@ def solve(
         if step:
             trace.add(step, certificate.gap, certificate.value)
         if certificate.gap < best.certificate.gap:
-            best = Solution(columns.spread(theta), certificate, step, Status.MAX_STEPS)
+            best = Solution(columns.over_alphabet(theta), certificate, step, Status.MAX_STEPS)
         if certificate.gap <= tolerance:
             return best._replace(status=Status.CERTIFIED, trace=trace.gaps)
         if step == max_steps:
@@ -106,7 +106,7 @@ def _certify(
     tolerance: float,
 ) -> tuple[FloatArray, Certificate]:
     """Certify; near the end from exact entries, for float32 leaves p with 7 digits."""
-    full = columns.spread(theta)
+    full = columns.over_alphabet(theta)
     slope = likelihood.operator.adjoint(likelihood.weights / fitted)
     certificate = Certificate(likelihood.value(fitted), slope, likelihood.gap(full, slope))
     if certificate.gap <= (max(tolerance, _NEAR) if columns.single else tolerance):
@@ -224,8 +224,8 @@ def _peaks(
         around = maximum_filter(slope.reshape(plane), footprint=neighbours, mode="nearest")
         peak &= slope >= around.ravel()
     peak[columns.cells] = False
-    found = np.flatnonzero(peak)
-    return found[np.argsort(-slope[found], kind="stable")][: columns.room]
+    values = np.flatnonzero(peak)
+    return values[np.argsort(-slope[values], kind="stable")][: columns.room]
 
 
 def _newton(

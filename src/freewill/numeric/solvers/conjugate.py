@@ -26,7 +26,7 @@ _MANY_BYTES = 1 << 19
 class ConjugateStep(NamedTuple):
     """Where conjugate gradients stand."""
 
-    found: FloatArray
+    solution: FloatArray
     """The approximate solution x, in an array that the next step changes."""
     left: float
     """r' M r for what is left of the right-hand side, r, and the preconditioner M."""
@@ -38,19 +38,19 @@ def conjugate_steps(
     product: Map, inverse: Map, right: FloatArray, start: FloatArray | None = None
 ) -> Iterator[ConjugateStep]:
     """Yield the start and then ever better solutions of product(x) = right."""
-    found = np.zeros_like(right) if start is None else start.copy()
-    left = right.copy() if start is None else right - product(found)
+    solution = np.zeros_like(right) if start is None else start.copy()
+    left = right.copy() if start is None else right - product(solution)
     way = inverse(left)
     size = float(left @ way)
-    yield ConjugateStep(found, size, 0.0)
+    yield ConjugateStep(solution, size, 0.0)
     while True:
         image = product(way)
         length = size / float(way @ image)
-        found += length * way
+        solution += length * way
         left -= length * image
         towards = inverse(left)
         last, size = size, float(left @ towards)
-        yield ConjugateStep(found, size, length * last)
+        yield ConjugateStep(solution, size, length * last)
         # Conjugate to the last way even if the preconditioner is not the same map each time.
         way = towards - (length * float(towards @ image) / last) * way
 
@@ -71,7 +71,7 @@ def _solved(
         if not step.left > tolerance**2 * whole:
             break
         step = next(steps)
-    return step.found
+    return step.solution
 
 
 class ConjugateSystem:
@@ -98,11 +98,11 @@ class ConjugateSystem:
 
         def solve(right: FloatArray) -> FloatArray:
             tolerance, start = (_CORRECTOR, earlier[0]) if earlier else (_PREDICTOR, None)
-            found = _solved(
+            solution = _solved(
                 lambda way: product(way) + outer * way, inverse, right, tolerance, _MOST, start
             )
-            earlier[:] = [found]
-            return found
+            earlier[:] = [solution]
+            return solution
 
         return solve
 

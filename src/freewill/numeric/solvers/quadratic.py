@@ -57,8 +57,8 @@ def _ridged(matrix: FloatArray) -> Factor:
         factor, failed = dpotrf(matrix, lower=1, clean=0)
 
     def solve(right: FloatArray) -> FloatArray:
-        found, _ = dpotrs(factor, scale * right, lower=1)
-        return np.asarray(scale * found)
+        solution, _ = dpotrs(factor, scale * right, lower=1)
+        return np.asarray(scale * solution)
 
     return solve
 

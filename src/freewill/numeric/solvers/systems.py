@@ -58,8 +58,8 @@ class Line:
     def of(cls, operator: Operator) -> "Line | None":
         """Return the line that all parts of an operator are laws on, None if one is not."""
         terms = [part.line_terms() for part in parts_of(operator)]
-        known = [term for term in terms if term is not None]
-        return cls(known, operator.shape[1]) if len(known) == len(terms) else None
+        on_line = [term for term in terms if term is not None]
+        return cls(on_line, operator.shape[1]) if len(on_line) == len(terms) else None
 
     @property
     def band_bytes(self) -> int:
@@ -189,25 +189,25 @@ class LinearSystem:
         centre = 2 * block
         band[centre, :, 0] = diagonal
         for number, (decay, mass) in enumerate(zip(self.line.decays, masses, strict=True)):
-            ratio, smooth, spread = np.exp(-decay), 1 + number, 1 + count + number
+            ratio, smooth, twice = np.exp(-decay), 1 + number, 1 + count + number
             drop = np.expm1(-2 * decay)
-            for slot in (smooth, spread):
+            for slot in (smooth, twice):
                 band[centre, :, slot] = 1 + ratio**2
                 band[centre, [0, -1], slot] = 1.0
                 band[[centre - block, centre + block], :, slot] = -ratio
             band[centre + smooth, :, 0] = drop
-            band[centre + spread - smooth, :, smooth] = drop * mass
-            band[centre - spread, :, spread] = 1.0
+            band[centre + twice - smooth, :, smooth] = drop * mass
+            band[centre - twice, :, twice] = 1.0
         flat = band.reshape(3 * block + 1, -1)
         factors, pivots, info = dgbtrf(flat, block, block, overwrite_ab=1)
         if info:
             raise LinAlgError(f"the banded Newton system is singular at pivot {info}")
 
         def solve(right: FloatArray) -> FloatArray:
-            spread_out = np.zeros((size, block))
-            spread_out[:, 0] = right
-            found, _ = dgbtrs(factors, block, block, spread_out.reshape(-1, 1), pivots)
-            return np.asarray(found).reshape(size, block)[:, 0].copy()
+            padded = np.zeros((size, block))
+            padded[:, 0] = right
+            solution, _ = dgbtrs(factors, block, block, padded.reshape(-1, 1), pivots)
+            return np.asarray(solution).reshape(size, block)[:, 0].copy()
 
         return solve
 
@@ -260,8 +260,8 @@ def structured_system(operator: Operator) -> System:
     parts = parts_of(operator)
     terms = [part.line_terms() for part in parts]
     others = [part for part, term in zip(parts, terms, strict=True) if term is None]
-    known = [term for term in terms if term is not None]
-    line = Line(known, operator.shape[1]) if known else None
+    on_line = [term for term in terms if term is not None]
+    line = Line(on_line, operator.shape[1]) if on_line else None
     if line is not None and line.band_bytes > _MOST_BYTES:
         near = _with_rows(LinearSystem(line.merged(_MERGED)), parts, others)
         return ConjugateSystem(operator, near)

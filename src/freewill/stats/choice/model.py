@@ -14,8 +14,8 @@ from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.operators.scaled import ScaledOperator
 from freewill.numeric.solvers import passes
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.passes import OperatorPart, Passes
+from freewill.numeric.solvers.likelihood import Likelihood, OperatorPart
+from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Solution
 from freewill.stats.choice.bases import Basis, contrasts
 from freewill.stats.evidence import Evidence, refuse_nobody

@@ -14,8 +14,8 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.simplex import normalise
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.passes import OperatorPart, Part, Passes
+from freewill.numeric.solvers.likelihood import Likelihood, OperatorPart, Part
+from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import OnStep, Solution, Status
 from freewill.stats.estimators.identifiability import confounded_values, in_words
 from freewill.stats.evidence import Evidence, refuse_nobody

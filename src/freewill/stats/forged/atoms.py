@@ -10,8 +10,8 @@ from freewill.numeric.operators.atoms import AtomOperator
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers import columns, passes
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.passes import OperatorPart, Passes
+from freewill.numeric.solvers.likelihood import Likelihood, OperatorPart
+from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Solution, Status
 from freewill.stats.evidence import Evidence, Group, refuse_nobody
 from freewill.stats.information import refuse_unheld
