@@ -95,6 +95,17 @@ def test_lines_that_would_take_too_much_memory_are_merged(monkeypatch):
     assert np.linalg.norm(found - exact) <= 1e-2 * np.linalg.norm(exact)
 
 
+def test_as_many_merged_parts_as_mechanisms_are_the_mechanisms(monkeypatch):
+    operator, rng = parts("geometric", "wide", "sharp", "k-RR"), np.random.default_rng(5)
+    monkeypatch.setattr(systems, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(systems, "_MERGED", 4)
+    near = structured_system(operator).near
+    inner, outer = rng.random(operator.shape[0]) + 0.1, np.exp(rng.uniform(-5, 5, 30))
+    right = rng.standard_normal(30)
+    exact = np.linalg.solve(newton_matrix(operator, inner, outer), right)
+    np.testing.assert_allclose(near.factor(inner, outer)(right), exact, rtol=1e-8)
+
+
 def test_merged_mechanisms_give_the_same_optimum(monkeypatch):
     line = fw.Linear(0, 299)
     mechanisms = [fw.Geometric(line, e) for e in np.geomspace(0.01, 1.0, 8)]

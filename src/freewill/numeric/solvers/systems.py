@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dgbtrf, dgbtrs
 
-from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.core.types import BoolArray, FloatArray
 from freewill.numeric.operators.base import LineTerms, Operator
 from freewill.numeric.operators.stack import StackOperator, parts_of
 from freewill.numeric.solvers.conjugate import ConjugateSystem
@@ -52,7 +53,9 @@ class Line:
         # Where each output's weight is added up: by part, geometric ones first, and by symbol.
         ranks = np.argsort(np.argsort([term.decay == np.inf for term in terms], kind="stable"))
         places = [rank * size + term.outputs for rank, term in zip(ranks, terms, strict=True)]
-        self._places = np.concatenate(places)
+        self._places = np.concatenate([np.empty(0, dtype=np.int64), *places])
+        self._shares: FloatArray | None = None
+        """What each geometric mechanism brings to each part, where these are merged."""
 
     @classmethod
     def of(cls, operator: Operator) -> "Line | None":
@@ -74,8 +77,13 @@ class Line:
         times (d / its own)^2, for K, the matrix of e^(-decay |i - j|), has row sums of about
         2 / decay and enters twice.
         """
-        groups = np.array_split(np.argsort(self.decays), count)
-        return _MergedLine(self, [group for group in groups if group.size])
+        groups = np.array_split(np.argsort(self.decays), min(count, self.decays.size))
+        line = copy(self)
+        line.decays = np.exp([np.log(self.decays[group]).mean() for group in groups])
+        line._shares = np.zeros((len(groups), self.decays.size))
+        for row, decay, group in zip(line._shares, line.decays, groups, strict=True):
+            row[group] = (decay / self.decays[group]) ** 2
+        return line
 
     @property
     def short(self) -> bool:
@@ -86,28 +94,12 @@ class Line:
         """Return the weights [geometric part, z], then own, cross and constant."""
         flat = np.bincount(self._places, inner, minlength=math.prod(self._shape))
         by_part = flat.reshape(self._shape).astype(np.float64, copy=False)
-        smooth, symbols = by_part[: self.decays.size], by_part[self.decays.size :]
+        smooth, symbols = np.split(by_part, [len(by_part) - self._bases.size])
+        if self._shares is not None:
+            smooth = self._shares @ smooth
         own = self._gains**2 @ symbols
         cross = (self._bases * self._gains) @ symbols
         return smooth, own, cross, float(self._bases**2 @ symbols.sum(axis=1))
-
-
-class _MergedLine(Line):
-    """A line whose geometric parts stand for several of another one."""
-
-    def __init__(self, line: Line, groups: Sequence[IntArray]) -> None:
-        self._line = line
-        self.size = line.size
-        logs = np.log(line.decays)
-        self.decays = np.exp([logs[group].mean() for group in groups])
-        self._shares = np.zeros((len(groups), line.decays.size))
-        for row, (decay, group) in enumerate(zip(self.decays, groups, strict=True)):
-            self._shares[row, group] = (decay / line.decays[group]) ** 2
-
-    def masses(self, inner: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return those of the line, those of merged parts added up."""
-        smooth, own, cross, constant = self._line.masses(inner)
-        return self._shares @ smooth, own, cross, constant
 
 
 class ToeplitzSystem:
@@ -238,14 +230,6 @@ class LowRankSystem:
         return solve
 
 
-class DiagonalSystem:
-    """What is left where no part has structure: diag(outer)."""
-
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
-        """Divide."""
-        return lambda right: np.asarray(right / outer)
-
-
 def rows_beside(operator: Operator) -> int:
     """Return how many outputs have no structure on a line."""
     return sum(part.shape[0] for part in parts_of(operator) if part.line_terms() is None)
@@ -258,14 +242,13 @@ def structured_system(operator: Operator) -> System:
     sharpness are merged, and the system so made is the preconditioner of conjugate gradients.
     """
     parts = parts_of(operator)
-    terms = [part.line_terms() for part in parts]
-    others = [part for part, term in zip(parts, terms, strict=True) if term is None]
-    on_line = [term for term in terms if term is not None]
-    line = Line(on_line, operator.shape[1]) if on_line else None
-    if line is not None and line.band_bytes > _MOST_BYTES:
+    others = [part for part in parts if part.line_terms() is None]
+    terms = [term for part in parts if (term := part.line_terms()) is not None]
+    line = Line(terms, operator.shape[1])
+    if line.band_bytes > _MOST_BYTES:
         near = _with_rows(LinearSystem(line.merged(_MERGED)), parts, others)
         return ConjugateSystem(operator, near)
-    return _with_rows(DiagonalSystem() if line is None else LinearSystem(line), parts, others)
+    return _with_rows(LinearSystem(line), parts, others)
 
 
 def _with_rows(base: System, parts: Sequence[Operator], others: Sequence[Operator]) -> System:
