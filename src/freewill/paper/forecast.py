@@ -49,8 +49,7 @@ class Forecast:
 
     A mean over all that is finished would promise that what follows costs as much; here kinds are
     told apart. A kind not seen yet costs what it did at another size, or else a guess, scaled by
-    how well guesses have done. Times are CPU times, stretched by what a CPU second has taken, and
-    by how long workers have waited for work.
+    how well guesses have done. Times are CPU times, stretched by what a CPU second has taken.
     """
 
     def __init__(self, workers: int, clock: Callable[[], float] = perf_counter) -> None:
@@ -61,7 +60,6 @@ class Forecast:
         self._queue: deque[Cell] = deque()
         self._running: dict[Cell, float] = {}
         self._guessed = self._cost = self._cpu = self._wall = 0.0
-        self._since: float | None = None
 
     def learn(self, method: Method, row: Row) -> None:
         """Note what a row has cost, in this run or in an earlier one."""
@@ -101,10 +99,7 @@ class Forecast:
             # It began and ended between two looks.
             self._queue.remove(cell)
             self._start(cell)
-        began = self._running.pop(cell)
-        if self._since is None:
-            # Not before: processes take a while to start, once.
-            self._since = max(began, self._clock() - seconds)
+        del self._running[cell]
         for method, row in zip(cell.methods, rows, strict=True):
             self.learn(method, row)
             self._cpu += row.all_cpu_seconds
@@ -130,17 +125,9 @@ class Forecast:
             max(stretch * sum(map(self._expected, cell.kinds)) - (now - since), 0.0)
             for cell, since in self._running.items()
         ]
-        return max((stretch * work + sum(rest)) / self._hands(now), *rest, 0.0)
-
-    def _hands(self, now: float) -> float:
-        """Return how many workers were busy, on average."""
-        if self._since is None or now <= self._since:
-            return self._workers
-        running = sum(now - max(since, self._since) for since in self._running.values())
-        busy = (self._wall + running) / (now - self._since)
-        return min(max(busy, 0.5), self._workers)
+        return max((stretch * work + sum(rest)) / self._workers, *rest, 0.0)
 
     def share(self) -> float:
         """Return how much of the work is done, 0 to 1."""
-        left = self.left() * self._hands(self._clock())
+        left = self.left() * self._workers
         return self._wall / (self._wall + left) if self._wall else 0.0
