@@ -94,11 +94,6 @@ class AtomOperator(Operator):
         rows = self._own_rows() * atoms[:, None]
         return np.block([[values, rows.T], [rows, np.diag(self.height * atoms)]])
 
-    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Return the diagonal of that."""
-        values = self.inner.gram_diagonal(self._factors**2 * weights)
-        return np.concatenate([values, self.height**2 * weights[self.places]])
-
     def subset(self, places: IntArray) -> DenseOperator:
         """Return some of the rows, as an array: atoms of other outputs are columns of nothing."""
         return DenseOperator(self.dense()[places], self.log_scale[places])
@@ -113,12 +108,6 @@ class AtomOperator(Operator):
         (behind,) = np.nonzero(~honest)
         rows[self.places[wanted[behind] - size], behind] = self.height
         return rows
-
-    def log_dense(self) -> FloatArray:
-        """Return the logarithm of all entries, factors included; -inf where there is nothing."""
-        behind = np.full((self.inner.shape[0], self.places.size), -np.inf)
-        behind[self.places, np.arange(self.places.size)] = np.log(self.height)
-        return np.hstack([self.inner.log_dense() + self.log_factors[:, None], behind])
 
     def _own_rows(self) -> FloatArray:
         """Return the law's rows at the atoms, which are few."""

@@ -89,7 +89,8 @@ class Operator(Protocol):
     says so. What an FFT returns is accurate relative to its largest entry only, and
     `forward_within` and `adjoint_within` then look up what it does not get right.
 
-    An operator names this class as its base and inherits what two products can answer.
+    An operator names this class as its base and inherits what its two products, or its rows as an
+    array, can answer; it answers anew what its structure makes cheaper or more exact.
     """
 
     if TYPE_CHECKING:
@@ -133,9 +134,13 @@ class Operator(Protocol):
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ diag(weights) @ rows."""
+        rows = self.dense()
+        return np.asarray(rows.T @ (weights[:, None] * rows))
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the diagonal of that matrix: the weights times the squared rows."""
+        rows = self.dense()
+        return np.asarray(np.einsum("j,jx,jx->x", weights, rows, rows))
 
     def gram_map(self, weights: FloatArray) -> Map:
         """Return that matrix as a product, good to float32 at least: for directions."""
@@ -157,7 +162,9 @@ class Operator(Protocol):
         """Return the rows as an array, or only these columns of it."""
 
     def log_dense(self) -> FloatArray:
-        """Return log P(y | x) with the factor included, finite even where P underflows."""
+        """Return log P(y | x) with the factor included; an impossible output gives -inf."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.dense()) + self.log_scale[:, None])
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H; of bits from about one row in `stride`."""

@@ -98,11 +98,6 @@ class ScaledOperator(Operator):
         factors = self.factors if columns is None else self.factors[columns]
         return np.asarray(self.inner.dense(columns) * factors)
 
-    def log_dense(self) -> FloatArray:
-        """Return the logarithm of the law; an impossible output gives -inf."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.inner.log_dense() + np.log(self.factors))
-
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H, from the law's own at factors * theta."""
         inner = self.inner.sums(self.factors * theta, weights, stride)

@@ -118,10 +118,6 @@ class StackOperator(Operator):
             rows[end - len(piece) : end] = piece
         return rows
 
-    def log_dense(self) -> FloatArray:
-        """Return log P(y | x) of all rows."""
-        return np.concatenate([part.log_dense() for part in self.parts])
-
 
 def parts_of(operator: Operator) -> Sequence[Operator]:
     """Return the operators that a stack is made of; any other is its own only part."""
