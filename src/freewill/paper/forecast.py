@@ -12,7 +12,7 @@ from freewill.stats.estimators.methods import Method
 
 @dataclass(frozen=True)
 class Cell:
-    """One draw of people from a setting, and the methods that are to look at it."""
+    """One draw of people from a setting, and the methods to run on it."""
 
     mixture: str
     people: int
@@ -45,7 +45,7 @@ def guess(mixture: str, method: Method) -> float:
 
 
 class Forecast:
-    """What is waiting and running, at what its kind has cost, over the workers there are.
+    """The time left: what waits and runs, at the mean cost of its kind, over the workers.
 
     A mean over all that is finished would promise that what follows costs as much; here kinds are
     told apart. A kind not seen yet costs what it did at another size, or else a guess, scaled by
@@ -77,11 +77,11 @@ class Forecast:
             self._waiting.update(cell.kinds)
 
     def foretell(self, kinds: Mapping[Kind, int]) -> None:
-        """Reckon with rows that may have to be added later, instead of those foretold before."""
+        """Set how many rows of each kind may have to be added later."""
         self._foretold = kinds
 
     def begin(self, cells: Iterable[Cell]) -> None:
-        """Note what workers now take up, in this order: each the next when it is finished."""
+        """Note the cells that the workers run next, in this order."""
         self._queue.extend(cells)
         self._hand_out()
 

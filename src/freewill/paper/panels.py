@@ -162,7 +162,7 @@ Wanted = tuple[str, Iterable[int], Iterable[int], Iterable[Method]]
 
 
 def gathered(wanted: Iterable[Wanted]) -> Cells:
-    """Put together what is wanted of the same draws, each method once."""
+    """Merge what is wanted of the same draw, each method once."""
     cells: Cells = {}
     for mixture, sizes, seeds, methods in wanted:
         for people, seed in product(sizes, seeds):

@@ -108,7 +108,7 @@ def load(path: str | Path) -> Crowd:
 
 
 def _crowd(path: Path, file: TextIO) -> Crowd:
-    """Tell by the first line what a file holds, and count it."""
+    """Detect by the first line what a file holds, and count it."""
     first = file.readline()
     if first.count("\t") == _SNAP_COLUMNS - 1:
         table = csv.reader(chain([first], file), delimiter="\t")

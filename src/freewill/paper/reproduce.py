@@ -162,7 +162,7 @@ def _reconstruct(setting: Setting, label: str, people: int, path: Path) -> Path:
 
 
 def write(outcome: Outcome, pictures: Mapping[str, Path], seconds: float) -> None:
-    """Write the page, without the pieces that there is nothing to say in."""
+    """Write the page, without the pieces that have no content."""
     _, *pieces = re.split(r"<!-- (\w+) -->\n", _text("page.html"))
     has = {
         "verdicts": bool(outcome.judgements),

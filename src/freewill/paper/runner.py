@@ -149,7 +149,7 @@ def _stored(cells: Cells, store: Store) -> Results:
 def crew(
     settings: Mapping[str, Setting], task: Callable[[Setting, Cell], Done], workers: int
 ) -> Iterator[Callable[[Sequence[Cell]], Iterator[tuple[Cell, Done]]]]:
-    """Yield what runs cells and yields them as they are finished.
+    """Yield a function that runs cells and yields each when it is finished.
 
     Each worker is a process of its own with single-threaded linear algebra: the problems are small,
     and threads would only get in each other's way. Processes start with the first cells.
@@ -226,7 +226,7 @@ def first_cells(plan: Plan) -> Cells:
 
 
 def more_cells(plan: Plan, results: Results) -> Cells:
-    """Return as many seeds again for each contest that is open; nothing where none is."""
+    """Return as many seeds again for each contest that is still open."""
     most = plan.scale.most_seeds
     return gathered(
         contest.wanted(plan.scale, range(tried, min(2 * tried, most)))
@@ -279,7 +279,7 @@ def _open(plan: Plan, results: Results) -> Iterator[tuple[Contest, Ratio, int]]:
 
 
 def _doubled(scale: Scale, seeds: float) -> int:
-    """Return the first doubling of the seeds of a scale that is not less, up to the most."""
+    """Return so many seeds, rounded up to a doubling of those of the scale, at the most."""
     number = scale.seeds
     while number < min(seeds, scale.most_seeds):
         number *= 2

@@ -1,4 +1,4 @@
-"""A mixture at its place: the people who are drawn there, and the cause of the results."""
+"""A mixture at its place: draws of people, and the hash that names its results."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ _DIGITS = 4
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A mixture at its place: ready to draw people, and to name its results by their cause."""
+    """A mixture with its alphabet and truth: draws people and names results by their cause."""
 
     mixture: Mixture
     alphabet: Alphabet

@@ -40,7 +40,7 @@ _BOLD, _TAGS = re.compile(r"</?b>"), re.compile(r"<[^>]*>")
 
 @dataclass(frozen=True)
 class Table:
-    """Heads and cells, which are HTML already; all columns but the first are numbers, or words."""
+    """Heads and cells as HTML; columns after the first are aligned as numbers, or as words."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -81,7 +81,7 @@ class Table:
 
 
 def plain(cell: str) -> str:
-    """Return a cell without its HTML: what stood below stands behind."""
+    """Return a cell as plain text: bold as in Markdown, line breaks as semicolons."""
     return unescape(_TAGS.sub("", _BOLD.sub("**", _BREAKS.sub("; ", cell))))
 
 

@@ -63,7 +63,7 @@ class Ratio:
 
     @property
     def reach(self) -> float:
-        """Half the width of the interval, by Student's t: a few seeds are not sure of their error.
+        """Half the width of the interval, by Student's t, for few seeds leave the error uncertain.
 
         Without bounds where one seed says nothing of it.
         """
@@ -93,7 +93,7 @@ class Judgement:
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """What the worst of the panels may be: a method is to be trusted as far as that."""
+        """The possible verdicts of the worst panel, which decides for the cell."""
         best, worst = (
             max((ratio.words[end] for ratio in self.ratios), key=_ORDER.index) for end in (0, -1)
         )

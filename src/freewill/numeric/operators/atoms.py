@@ -1,4 +1,4 @@
-"""Operator of a law beside which some outputs have an explanation of their own: an atom.
+"""Operator of a law with extra columns, the atoms, each of which explains a single output.
 
 A report that nobody's value accounts for is a column with one entry, at that output.
 """
@@ -15,7 +15,7 @@ from freewill.numeric.operators.dense import DenseOperator
 
 @dataclass(frozen=True, eq=False)
 class AtomOperator(Operator):
-    """Rows of a law, each times a factor, and behind its columns one a place: `height` there.
+    """Rows of a law, each times a factor, then a column for each place: `height` there, else 0.
 
         P = [ diag(e^log_factors) A | height * e_j for j in places ]
 
@@ -68,7 +68,7 @@ class AtomOperator(Operator):
         return result
 
     def forward(self, theta: FloatArray) -> FloatArray:
-        """Return the law's product, and at atoms their weight beside it."""
+        """Return the law's product plus, at each place, `height` times the weight of its atom."""
         values, atoms = self._split(theta)
         return self._joined(self.inner.forward(values), atoms)
 
@@ -78,7 +78,7 @@ class AtomOperator(Operator):
         return self._joined(self.inner.forward_within(values, error), atoms)
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
-        """Return the law's product, and behind it the weights at atoms."""
+        """Return the law's product, then `height` times the weight at each place."""
         values = self.inner.adjoint(self._factors * weights)
         return np.concatenate([values, self.height * weights[self.places]])
 
@@ -95,7 +95,7 @@ class AtomOperator(Operator):
         return np.block([[values, rows.T], [rows, np.diag(self.height * atoms)]])
 
     def subset(self, places: IntArray) -> DenseOperator:
-        """Return some of the rows, as an array: atoms of other outputs are columns of nothing."""
+        """Return some of the rows as an array, in which atoms of other outputs are columns of 0."""
         return DenseOperator(self.dense()[places], self.log_scale[places])
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:

@@ -30,7 +30,7 @@ class LineTerms(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """Bit reports at a glance: rows base + gain * bits, their weight, and its sum by set bit."""
+    """Totals of bit reports: rows base + gain * bits, their weight, and its sum by set bit."""
 
     base: float
     gain: float
@@ -115,7 +115,7 @@ class Operator(Protocol):
 
     @property
     def sharpness(self) -> float:
-        """Logarithm of what noise falls by from a value to the next; 0 where none is next."""
+        """Logarithm of the factor by which noise falls from a value to its neighbour, or 0."""
         return 0.0
 
     def forward(self, theta: FloatArray) -> FloatArray:
@@ -176,7 +176,7 @@ class Operator(Protocol):
         return None
 
     def guess(self, weights: FloatArray) -> Guess | None:
-        """Return what a glance at bit reports tells, None for anything else."""
+        """Return totals from which theta can be guessed, None unless the outputs are bits."""
         return None
 
 

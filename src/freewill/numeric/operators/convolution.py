@@ -61,7 +61,7 @@ class ConvolutionOperator(Operator):
 
     @property
     def exact(self) -> bool:
-        """No: see above."""
+        """No: an FFT is accurate relative to its largest entry only."""
         return False
 
     @property
@@ -177,7 +177,7 @@ class ConvolutionOperator(Operator):
         return gram
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Return a product with the squares of the entries; as rough as any."""
+        """Return the product with the squared entries, as accurate as the FFT is."""
         squares = ConvolutionOperator(self.outputs, self.kernel.squared)
         return np.maximum(squares.adjoint(weights), 0.0)
 

@@ -1,4 +1,4 @@
-"""What a report of one mechanism tells at some theta: the moments of a/p - 1 over all outputs."""
+"""Information in a report of one mechanism at theta: moments of a/p - 1 over all outputs."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,7 +59,7 @@ class ListedMoments:
 
     @cached_property
     def _divisor(self) -> FloatArray:
-        """The same to divide by: what no value reports tells nothing, and does not divide by 0."""
+        """The same, infinite where it is 0: an output that no value has carries no information."""
         return np.where(self.fitted > 0, self.fitted, np.inf)
 
     @cached_property

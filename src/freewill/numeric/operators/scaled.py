@@ -1,4 +1,4 @@
-"""Operator of a law whose columns have factors: reports that not every value is as likely to make.
+"""Operator of a law whose columns have factors: values that report with different probability.
 
 If a person with the value x chooses a mechanism with probability c(x), the law of choosing it and
 reporting y is c(x) P(y | x).

@@ -1,4 +1,4 @@
-"""The Newton systems of the interior point by conjugate gradients: large optima, not sparse."""
+"""Newton systems of the interior point by conjugate gradients, for large optima not sparse."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -63,7 +63,7 @@ def _solved(
     most: int,
     start: FloatArray | None = None,
 ) -> FloatArray:
-    """Return x with product(x) near right: what is left is this small beside it, or time is up."""
+    """Return x with product(x) near right, to this relative residual or after so many products."""
     steps = conjugate_steps(product, inverse, right, start)
     step = next(steps)
     whole = step.left if start is None else float(right @ inverse(right))
@@ -138,6 +138,6 @@ class NearSystem:
 
 
 def conjugate_system(operator: Operator) -> ConjugateSystem:
-    """Return the system by products, preconditioned by a near one where bits make these dear."""
+    """Return the system by products, with a near system as preconditioner for many bit reports."""
     packed = (part.packed.nbytes for part in parts_of(operator) if isinstance(part, BitOperator))
     return ConjugateSystem(operator, NearSystem(operator) if sum(packed) > _MANY_BYTES else None)

@@ -125,7 +125,7 @@ def _direction(
     lack: FloatArray,
     aim: FloatArray | float = 0.0,
 ) -> _Point:
-    """Solve the Newton equations for theta s = aim, where p v lacks so much of its aim."""
+    """Solve the Newton equations for theta s = aim and p v = w, which p v misses by `lack`."""
     theta, fitted, dual, slack = here
     move = factor(right)
     fitted_move = likelihood.operator.forward(move)
@@ -134,7 +134,7 @@ def _direction(
 
 
 def _start(likelihood: Likelihood, start: FloatArray | None) -> Iterate:
-    """Return a point inside the simplex: some way by EM from the start, or from the middle."""
+    """Return a point inside the simplex: two cycles of EM from the start, or from the centre."""
     law, weights = likelihood.operator, likelihood.weights
     share = _UNIFORM if start is None else _TRUSTED
     theta = np.full(likelihood.size, 1 / likelihood.size)

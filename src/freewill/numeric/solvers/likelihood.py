@@ -99,7 +99,7 @@ class Part(Protocol):
 
 
 class OperatorPart(Likelihood):
-    """Reports in memory: a likelihood of one law is a part of one of many."""
+    """Reports in memory: the likelihood of one law, as a part of that of several."""
 
     @property
     def rows(self) -> int:

@@ -163,7 +163,7 @@ def _step(
 def _targets(
     hessian: FloatArray, slope: FloatArray, theta: FloatArray
 ) -> tuple[list[FloatArray], float]:
-    """Return where to go, the boldest first, and the length sqrt(d'Hd) of Newton's step d.
+    """Return the targets to try in turn, and the length sqrt(d'Hd) of Newton's step d.
 
     The length is the mean relative change of p, by which one knows how far to trust the model.
     Where a report of a large epsilon names a value almost for certain, L is w log(theta) there: a
@@ -182,7 +182,7 @@ def _targets(
 
 
 def _model_minimum(hessian: FloatArray, slope: FloatArray, theta: FloatArray) -> FloatArray:
-    """Return the minimum of the model, looked for among the values that can be in it."""
+    """Return the minimum of the model, solved on the values that can have mass there."""
     linear = 1 - slope - hessian @ theta
     near = (theta > 0) | (slope > 1)
     while True:
@@ -209,7 +209,7 @@ def _rounding(sums: Sums) -> float:
 
 
 def _shorter(here: Sums, there: Sums, move: FloatArray) -> float:
-    """Return the share of the step at which a parabola through what is known of L has its top."""
+    """Return the share of the step at which a parabola fitted to L has its maximum."""
     if np.isinf(there.value):
         return 0.5
     rise, fall = float(here.slope @ move), float(there.slope @ move)
@@ -281,7 +281,7 @@ class Passes:
         return replace(self, stride=max(1, self.stride // _FINER))
 
     def fresh_hessian_pays(self, ratio: float, rate: float) -> bool:
-        """Say if H anew saves time: a factor `ratio` is to go, the last step gained e^rate.
+        """Say if a fresh H saves time: a factor `ratio` is to go, the last step gained e^rate.
 
         At that rate log(ratio) / rate passes are left. With a fresh H the pass that takes it
         costs 1 + cost, and each pass after it gains a factor of the noise of H.
@@ -341,7 +341,7 @@ class Passes:
 
 
 def stride_for(rows: int, size: int, stride: int | None = None) -> int:
-    """Return one in how many bit reports H is taken from: as asked for, but from enough.
+    """Return the stride of the sample of H: as given, but small enough to leave enough reports.
 
     By default so many that H costs as much as L and g, or `_SAMPLE` a value if that is more.
     """
