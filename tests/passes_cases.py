@@ -8,7 +8,7 @@ import pytest
 import freewill as fw
 from freewill.numeric.operators.base import Sums
 from freewill.numeric.solvers import passes
-from freewill.numeric.solvers.likelihood import OperatorPart
+from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.solution import Status
 from freewill.stats.estimators.estimate import likelihood_of
 from problems import simulated
@@ -51,7 +51,7 @@ def grown(size=60, people=20_000, share=0.01):
 class Elsewhere:
     """A part that reads its reports again in two blocks for every pass, and notes it."""
 
-    part: OperatorPart
+    part: Likelihood
     reads: list
 
     @property

@@ -16,7 +16,7 @@ from freewill.numeric.operators.base import Sums
 from freewill.numeric.operators.stack import parts_of
 from freewill.numeric.simplex import project
 from freewill.numeric.solvers.iteration import pulled_inside
-from freewill.numeric.solvers.likelihood import Likelihood, OperatorPart, Part, gap_of
+from freewill.numeric.solvers.likelihood import Likelihood, Part, gap_of
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 
@@ -248,7 +248,7 @@ class Passes:
         operators = parts_of(likelihood.operator)
         ends = np.cumsum([operator.shape[0] for operator in operators])[:-1]
         pieces = np.split(likelihood.weights, ends)
-        parts = [OperatorPart(*pair) for pair in zip(operators, pieces, strict=True)]
+        parts = [Likelihood(*pair) for pair in zip(operators, pieces, strict=True)]
         return cls.of(parts, likelihood.size, stride)
 
     @classmethod
