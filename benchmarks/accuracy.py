@@ -10,7 +10,7 @@ import freewill as fw
 from benchmarks import instances
 from benchmarks.harness import Figure, Row
 from benchmarks.instances import Instance
-from freewill.paper import parameters as paper
+from freewill.paper import mixtures as paper
 from freewill.paper.methods import GIBU, IBU_M, INV_M, INV_R, RAP_M, RAP_R
 from freewill.stats.estimators.methods import Method
 

@@ -24,7 +24,8 @@ import numpy as np
 
 import freewill as fw
 from freewill.core.types import FloatArray
-from freewill.paper import parameters as paper
+from freewill.paper import mixtures as paper
+from freewill.paper import places
 from freewill.paper.places import load, synthetic_city
 
 _PLACES = (np.arange(100) - 50) / 50
@@ -86,7 +87,7 @@ def bells() -> FloatArray:
 
 def on_line(name: str, geometric: Sequence[float], krr: Sequence[float]) -> Case:
     """Return mechanisms on 0..99 with four ways to choose: free, by a slope, a U and a step."""
-    line = paper.LINE
+    line = places.LINE
     mechanisms: list[fw.Mechanism] = [fw.Geometric(line, epsilon) for epsilon in geometric]
     mechanisms += [fw.KRR(line, epsilon) for epsilon in krr]
     shapes = {
@@ -107,7 +108,7 @@ def in_city(name: str, geometric: Sequence[float], krr: Sequence[float], file: s
     """
     crowd = synthetic_city() if file is None else load(file)
     grid, truth = crowd.alphabet, crowd.truth
-    north, east = (side / 2 for side in np.divmod(np.arange(grid.size), paper.CITY.columns))
+    north, east = (side / 2 for side in np.divmod(np.arange(grid.size), places.CITY.columns))
     distance = np.hypot(east - truth @ east, north - truth @ north)
     middle = truth @ distance
     far = (distance - middle) / np.sqrt(truth @ (distance - middle) ** 2)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import freewill as fw
-from freewill.paper import parameters as paper
+from freewill.paper import mixtures as paper
+from freewill.paper import places
 
 GOWALLA = "FREEWILL_GOWALLA_COUNTS"
 """Environment variable: a csv file `col,row,count` of check-ins on the city's 24 x 16 cells."""
@@ -124,20 +125,20 @@ def linear_geometric() -> Instance:
     """Ten geometric mechanisms on the line."""
     return Instance(
         "ten linear geometric, k=100",
-        mixture(fw.Geometric, paper.LINE, paper.GEOMETRIC_LINE),
+        mixture(fw.Geometric, places.LINE, paper.GEOMETRIC_LINE),
         binomial(100),
     )
 
 
 def linear_krr() -> Instance:
     """Ten k-RR mechanisms on the line."""
-    return Instance("ten k-RR, k=100", mixture(fw.KRR, paper.LINE, paper.KRR_LINE), binomial(100))
+    return Instance("ten k-RR, k=100", mixture(fw.KRR, places.LINE, paper.KRR_LINE), binomial(100))
 
 
 def linear_both() -> Instance:
     """Five geometric and five k-RR mechanisms on the line."""
-    both = mixture(fw.Geometric, paper.LINE, paper.MIXED_LINE_GEOMETRIC)
-    both += mixture(fw.KRR, paper.LINE, paper.MIXED_LINE_KRR)
+    both = mixture(fw.Geometric, places.LINE, paper.MIXED_LINE_GEOMETRIC)
+    both += mixture(fw.KRR, places.LINE, paper.MIXED_LINE_KRR)
     return Instance("5 linear geometric + 5 k-RR, k=100", both, binomial(100))
 
 

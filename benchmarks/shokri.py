@@ -11,7 +11,8 @@ from scipy.sparse import csr_array, vstack
 
 import freewill as fw
 from benchmarks.harness import Figure, Row, isolated, limited
-from freewill.paper.parameters import CITY, LINE, SHOKRI_CITY, SHOKRI_LINE
+from freewill.paper.mixtures import SHOKRI_CITY, SHOKRI_LINE
+from freewill.paper.places import CITY, LINE
 
 
 def solve_all(where: str, selection: str) -> dict[str, float]:

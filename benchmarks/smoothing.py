@@ -11,7 +11,8 @@ import freewill as fw
 from benchmarks import instances
 from benchmarks.harness import Figure, Row, clock, limited
 from benchmarks.instances import Instance
-from freewill.paper import parameters as paper
+from freewill.paper import mixtures as paper
+from freewill.paper import places
 
 ADULT = "FREEWILL_ADULT_COUNTS"
 """Environment variable: a csv file with a column `age` and columns of counts."""
@@ -192,7 +193,7 @@ def seconds() -> Iterator[Row]:
 
 def rappor_line() -> Instance:
     """Four RAPPOR mechanisms on 0..99: hardly a report repeats."""
-    mechanisms = instances.mixture(fw.RAPPOR, paper.LINE, (0.5, 1.0, 2.0, 4.0))
+    mechanisms = instances.mixture(fw.RAPPOR, places.LINE, (0.5, 1.0, 2.0, 4.0))
     return Instance("four RAPPOR, k=100, n=100,000", mechanisms, instances.binomial(100))
 
 

@@ -13,7 +13,7 @@ from benchmarks.environments import NotInstalledError
 from benchmarks.harness import Figure, Row, compared, isolated, limited
 from benchmarks.instances import Instance
 from benchmarks.opponents import MIXSQP_FASTEST, STOP, Run, cpu_seconds
-from freewill.paper.parameters import RAPPOR_HIGH_PRIVACY
+from freewill.paper.mixtures import RAPPOR_HIGH_PRIVACY
 
 _TIGHT, _FINE = 1e-9, 1e-6
 # From 10^5 to 10^6 the vectors leave the cache; a quadratic solver would take 10 times longer

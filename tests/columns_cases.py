@@ -5,6 +5,7 @@ import pytest
 
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers import column_pool
+from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.solution import Status
 
 
@@ -19,7 +20,11 @@ def assert_certified(solution, likelihood, tolerance=1e-9):
     assert np.log(slope.max()) <= tolerance + 1e-12
 
 
+def pool_of(operator, plane=None):
+    return column_pool.ColumnPool(Likelihood(operator, np.ones(operator.shape[0])), plane)
+
+
 def small_pool(outputs=30, size=12, seed=0):
     rng = np.random.default_rng(seed)
     operator = DenseOperator(rng.random((outputs, size)) + 0.05)
-    return operator, column_pool.ColumnPool(operator), rng
+    return operator, pool_of(operator), rng

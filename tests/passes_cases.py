@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.kernel import Sums, kernel
+from freewill.numeric.operators.base import Sums
 from freewill.numeric.solvers import passes
-from freewill.numeric.solvers.parts import OperatorPart
+from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.solution import Status
 from freewill.stats.estimators.estimate import likelihood_of
 from problems import simulated
@@ -51,7 +51,7 @@ def grown(size=60, people=20_000, share=0.01):
 class Elsewhere:
     """A part that reads its reports again in two blocks for every pass, and notes it."""
 
-    part: OperatorPart
+    part: Likelihood
     reads: list
 
     @property
@@ -72,8 +72,8 @@ class Elsewhere:
     def sums(self, theta, stride):
         self.reads.append(stride)
         law, weights = self.part.operator, self.part.weights
-        blocks = ((law.packed[::2], weights[::2]), (law.packed[1::2], weights[1::2]))
-        each = (kernel(*block, theta, law.base, law.gain, stride) for block in blocks)
+        halves = (slice(0, None, 2), slice(1, None, 2))
+        each = (law.subset(rows).sums(theta, weights[rows], stride) for rows in halves)
         return sum(each, Sums.nothing(theta.size, stride))
 
 

@@ -33,7 +33,7 @@ def test_products_depend_neither_on_the_blocks_nor_on_the_way(
     monkeypatch.setattr(bit_products, "_LEAST_ROWS", least_rows)
     monkeypatch.setattr(bit_products, "_PACKED_BYTES", 1)
     monkeypatch.setattr(bit_products, "_ENTRIES", 5 * size)
-    monkeypatch.setattr(support, "_GRAM_ENTRIES", 3 * size)
+    monkeypatch.setattr(support, "_GRAM_BYTES", 8 * 3 * size)
     operator, rng = reports(50, size), np.random.default_rng(1)
     operator.packed[3] = 0
     theta, weights = rng.standard_normal(size), rng.standard_normal(50)

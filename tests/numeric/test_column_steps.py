@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from columns_cases import assert_certified, small_pool
+from columns_cases import assert_certified, pool_of, small_pool
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers import column_pool, columns
 from freewill.numeric.solvers.iteration import after_em
-from freewill.numeric.solvers.likelihood import Certificate, Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.numeric.solvers.solution import Status
+from freewill.numeric.solvers.solution import Certificate, Status
 
 
 def test_a_pool_is_some_columns_of_the_law():
@@ -24,7 +24,7 @@ def test_a_pool_is_some_columns_of_the_law():
     theta, weights = rng.random(5), rng.random(30)
     np.testing.assert_allclose(pool.forward(theta), rows[:, pool.cells] @ theta, rtol=1e-14)
     np.testing.assert_allclose(pool.adjoint(weights), rows[:, pool.cells].T @ weights, rtol=1e-14)
-    full = pool.spread(theta)
+    full = pool.over_alphabet(theta)
     np.testing.assert_array_equal(full[pool.cells], theta)
     assert np.count_nonzero(full) == 5
 
@@ -86,13 +86,13 @@ def test_many_new_columns_make_the_hessian_anew():
 
 def test_a_pool_has_room_for_some_columns(monkeypatch):
     monkeypatch.setattr(column_pool, "_MOST", 100)
-    pool = column_pool.ColumnPool(DenseOperator(np.ones((30, 200))))
+    pool = pool_of(DenseOperator(np.ones((30, 200))))
     assert pool.room == 100
     pool.add(np.arange(99))
     assert not pool.crowded
     pool.add(np.array([99]))
     assert (pool.crowded, pool.room) == (True, 0)
-    whole = column_pool.ColumnPool(DenseOperator(np.ones((30, 70))))
+    whole = pool_of(DenseOperator(np.ones((30, 70))))
     whole.add(np.arange(70))
     assert (whole.crowded, whole.room) == (False, 0)
 
@@ -104,7 +104,7 @@ def test_columns_beyond_the_budget_are_looked_up(monkeypatch):
     answers = []
     for budget in (1 << 20, 8 * 30 * 9):
         monkeypatch.setattr(column_pool, "_BUDGET", budget)
-        pool = column_pool.ColumnPool(operator)
+        pool = pool_of(operator)
         pool.add(np.arange(0, 18, 2))
         first = pool.hessian_at(scale)
         pool.add(np.arange(20, 30))
@@ -128,14 +128,14 @@ def test_columns_beyond_the_budget_are_looked_up(monkeypatch):
 
 
 def test_many_outputs_have_columns_in_single_precision():
-    assert column_pool.ColumnPool(DenseOperator(np.ones((8001, 2)))).single
-    assert not column_pool.ColumnPool(DenseOperator(np.ones((8000, 2)))).single
+    assert pool_of(DenseOperator(np.ones((8001, 2)))).single
+    assert not pool_of(DenseOperator(np.ones((8000, 2)))).single
 
 
 def test_columns_in_single_precision_add_up_in_double(monkeypatch):
     rng = np.random.default_rng(5)
     rows = rng.random((8_200, 6))
-    pool = column_pool.ColumnPool(DenseOperator(rows))
+    pool = pool_of(DenseOperator(rows))
     pool.add(np.arange(6))
     theta, scale = rng.dirichlet(np.ones(6)), rng.uniform(1, 2, 8_200)
     held = rows.astype(np.float32).astype(np.float64)
@@ -171,7 +171,7 @@ def test_peaks_are_the_values_that_no_neighbour_exceeds(level, single):
     rng = np.random.default_rng(8)
     slope = rng.random(12 * 9)
     slope[30] = slope[31] = 2.0
-    pool = column_pool.ColumnPool(DenseOperator(np.ones((5, 108))))
+    pool = pool_of(DenseOperator(np.ones((5, 108))), (9, 12))
     pool.single = single
     pool.add(np.array([50, 30]))
     field = np.pad(slope.reshape(9, 12), 1, constant_values=-np.inf)
@@ -183,10 +183,11 @@ def test_peaks_are_the_values_that_no_neighbour_exceeds(level, single):
         and slope[x] == field[x // 12 : x // 12 + 3, x % 12 : x % 12 + 3][near > 0].max()
         and x not in (50, 30)
     ]
-    found = columns._peaks(slope, (9, 12), level, pool)
+    found = columns._peaks(pool, slope, level)
     assert sorted(found) == expected
     assert np.all(np.diff(slope[found]) <= 0)
-    every = columns._peaks(slope, None, level, pool)
+    pool.plane = None
+    every = columns._peaks(pool, slope, level)
     assert set(every) == set(np.flatnonzero(slope > level)) - {50, 30}
 
 
@@ -194,7 +195,7 @@ def newton_case(seed, size=8, rows=None):
     rng = np.random.default_rng(seed)
     rows = rng.random((20, size)) ** 3 + 1e-4 if rows is None else rows
     likelihood = Likelihood(DenseOperator(rows), rng.dirichlet(np.ones(len(rows))))
-    pool = column_pool.ColumnPool(likelihood.operator)
+    pool = column_pool.ColumnPool(likelihood)
     pool.add(rng.permutation(size))
     theta = rng.dirichlet(np.full(size, 0.1)) + 1e-9
     return likelihood, pool, theta / theta.sum()
@@ -209,8 +210,8 @@ def test_a_newton_step_raises_the_likelihood_from_anywhere(monkeypatch):
     for seed in range(60):
         likelihood, pool, theta = newton_case(seed, rows=np.eye(8) if seed % 2 else None)
         fitted = pool.forward(theta)
-        before = likelihood.certify(pool.spread(theta), fitted)
-        after, moved = columns._newton(likelihood, pool, theta, fitted, before.slope)
+        before = likelihood.certify(pool.over_alphabet(theta), fitted)
+        after, moved = columns._newton(pool, theta, fitted, before.slope)
         assert after.sum() == pytest.approx(1, abs=1e-12)
         assert after.min() > 0
         np.testing.assert_allclose(moved, pool.forward(after), rtol=1e-9)
@@ -230,11 +231,11 @@ def test_newton_steps_arrive_in_a_few_steps():
 
 
 def test_a_newton_step_that_overflows_stays_where_it_is():
-    likelihood, pool, theta = newton_case(1)
+    _, pool, theta = newton_case(1)
     fitted = np.full(20, 1e-200)
     slope = np.ones(8)
     with np.errstate(over="ignore", invalid="ignore"):
-        same, there = columns._newton(likelihood, pool, theta, fitted, slope)
+        same, there = columns._newton(pool, theta, fitted, slope)
     assert same is theta
     assert there is fitted
 
@@ -244,8 +245,8 @@ def test_a_step_against_the_slope_is_given_up():
     likelihood, pool, theta = newton_case(3)
     fitted = pool.forward(theta)
     pool.hessian_at(np.sqrt(likelihood.weights) / fitted)
-    wrong = 2 - likelihood.certify(pool.spread(theta), fitted).slope
-    same, there = columns._newton(likelihood, pool, theta, fitted, wrong)
+    wrong = 2 - likelihood.certify(pool.over_alphabet(theta), fitted).slope
+    same, there = columns._newton(pool, theta, fitted, wrong)
     assert same is theta
     assert there is fitted
     assert pool._hessian.size == 0
@@ -282,9 +283,9 @@ def test_a_start_covers_every_output():
     rows = np.kron(np.eye(6), np.ones((3, 4))) * np.random.default_rng(1).uniform(0.5, 1, (18, 24))
     likelihood = Likelihood(DenseOperator(rows), np.full(18, 1 / 18))
     for plane in (None, (1, 24), (4, 6)):
-        pool = column_pool.ColumnPool(likelihood.operator)
+        pool = column_pool.ColumnPool(likelihood, plane)
         pool.add(np.array([0, 1]))
-        theta, fitted = columns._cover(likelihood, pool, np.array([0.5, 0.5]), plane)
+        theta, fitted = columns._cover(pool, np.array([0.5, 0.5]))
         assert np.all(fitted > 0)
         assert theta.sum() == pytest.approx(1)
         np.testing.assert_allclose(fitted, rows[:, pool.cells] @ theta, rtol=1e-12)
@@ -300,8 +301,8 @@ def test_a_cold_start_is_five_steps_of_em_on_the_lattice(outputs):
     rng = np.random.default_rng(6)
     rows = rng.random((outputs, 50)) + 0.01
     likelihood = Likelihood(DenseOperator(rows), np.full(outputs, 1 / outputs))
-    pool = column_pool.ColumnPool(likelihood.operator)
-    theta, fitted = columns._start(likelihood, pool, None, None)
+    pool = column_pool.ColumnPool(likelihood)
+    theta, fitted = columns._start(pool, None)
     np.testing.assert_array_equal(pool.cells, columns._lattice(50, None, 25))
     some = rows[:, pool.cells]
     walked = after_em(
@@ -316,8 +317,8 @@ def test_a_given_start_brings_its_heaviest_columns(monkeypatch):
     likelihood, _, _ = newton_case(5, size=9)
     monkeypatch.setattr(column_pool, "_MOST", 5)
     start = np.array([0.1, 0.0, 0.3, 0.05, 0.2, 0.02, 0.25, 0.08, 0.0])
-    pool = column_pool.ColumnPool(likelihood.operator)
-    theta, fitted = columns._start(likelihood, pool, start, None)
+    pool = column_pool.ColumnPool(likelihood)
+    theta, fitted = columns._start(pool, start)
     np.testing.assert_array_equal(pool.cells, [2, 6, 4, 0, 7])
     np.testing.assert_allclose(theta, start[pool.cells] / start[pool.cells].sum(), rtol=1e-14)
     np.testing.assert_allclose(fitted, likelihood.operator.rows[:, pool.cells] @ theta, rtol=1e-13)
@@ -326,8 +327,8 @@ def test_a_given_start_brings_its_heaviest_columns(monkeypatch):
 def test_outputs_that_do_not_fit_are_impossible(monkeypatch):
     monkeypatch.setattr(column_pool, "_MOST", 3)
     likelihood = Likelihood(DenseOperator(np.eye(6)), np.full(6, 1 / 6))
-    pool = column_pool.ColumnPool(likelihood.operator)
-    theta, fitted = columns._start(likelihood, pool, None, None)
+    pool = column_pool.ColumnPool(likelihood)
+    theta, fitted = columns._start(pool, None)
     assert (pool.room, theta.size) == (0, 3)
     assert set(np.flatnonzero(fitted)) == set(pool.cells)
     solution = columns.solve(likelihood, 1e-9, 60)
@@ -346,14 +347,14 @@ def test_outputs_that_do_not_fit_are_impossible(monkeypatch):
 )
 def test_columns_are_taken_in_at_peaks_that_stand_out(slope, gap, plane, wanted):
     """Above 1 by a tenth of the gap, or a hundredth where peaks are few; never by rounding."""
-    pool = column_pool.ColumnPool(DenseOperator(np.ones((3, 5))))
-    added = columns._take_in(pool, Certificate(0.0, np.array(slope), gap), 0.1, plane)
+    pool = pool_of(DenseOperator(np.ones((3, 5))), plane)
+    added = columns._take_in(pool, Certificate(0.0, np.array(slope), gap), 0.1)
     assert added == len(wanted)
     np.testing.assert_array_equal(pool.cells, wanted)
 
 
 def test_no_more_columns_are_taken_in_than_the_next_step_keeps(monkeypatch):
     monkeypatch.setattr(columns, "_AT_A_TIME", 3)
-    pool = column_pool.ColumnPool(DenseOperator(np.ones((3, 5))))
-    assert columns._take_in(pool, Certificate(0.0, np.linspace(2, 3, 5), 0.1), 1e-9, None) == 3
+    pool = pool_of(DenseOperator(np.ones((3, 5))))
+    assert columns._take_in(pool, Certificate(0.0, np.linspace(2, 3, 5), 0.1), 1e-9) == 3
     np.testing.assert_array_equal(pool.cells, [4, 3, 2])

@@ -6,10 +6,14 @@ import pytest
 import freewill as fw
 from freewill.numeric.operators.stack import StackOperator
 from freewill.numeric.operators.support import BitOperator
-from freewill.numeric.solvers import conjugate, low_rank
+from freewill.numeric.solvers import conjugate, systems
 from freewill.numeric.solvers.conjugate import ConjugateSystem
-from freewill.numeric.solvers.low_rank import LowRankSystem, rows_beside, structured_system
-from freewill.numeric.solvers.systems import LinearSystem
+from freewill.numeric.solvers.systems import (
+    LinearSystem,
+    LowRankSystem,
+    rows_beside,
+    structured_system,
+)
 from problems import random_truth, simulated
 
 LINE = fw.Linear(0, 29)
@@ -76,8 +80,8 @@ def test_the_second_right_hand_side_is_solved_finely(kinds):
 
 def test_lines_that_would_take_too_much_memory_are_merged(monkeypatch):
     operator, rng = parts("geometric", "wide", "sharp", "k-RR", "bits"), np.random.default_rng(3)
-    monkeypatch.setattr(low_rank, "_MOST_BYTES", 1000)
-    monkeypatch.setattr(low_rank, "_MERGED", 2)
+    monkeypatch.setattr(systems, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(systems, "_MERGED", 2)
     system = structured_system(operator)
     assert isinstance(system, ConjugateSystem)
     assert isinstance(system.near, LowRankSystem)
@@ -91,12 +95,23 @@ def test_lines_that_would_take_too_much_memory_are_merged(monkeypatch):
     assert np.linalg.norm(found - exact) <= 1e-2 * np.linalg.norm(exact)
 
 
+def test_as_many_merged_parts_as_mechanisms_are_the_mechanisms(monkeypatch):
+    operator, rng = parts("geometric", "wide", "sharp", "k-RR"), np.random.default_rng(5)
+    monkeypatch.setattr(systems, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(systems, "_MERGED", 4)
+    near = structured_system(operator).near
+    inner, outer = rng.random(operator.shape[0]) + 0.1, np.exp(rng.uniform(-5, 5, 30))
+    right = rng.standard_normal(30)
+    exact = np.linalg.solve(newton_matrix(operator, inner, outer), right)
+    np.testing.assert_allclose(near.factor(inner, outer)(right), exact, rtol=1e-8)
+
+
 def test_merged_mechanisms_give_the_same_optimum(monkeypatch):
     line = fw.Linear(0, 299)
     mechanisms = [fw.Geometric(line, e) for e in np.geomspace(0.01, 1.0, 8)]
     evidence = simulated(mechanisms, random_truth(300, 1), 20_000, 1)
     whole = fw.gibu(evidence, solver="linear")
-    monkeypatch.setattr(low_rank, "_MOST_BYTES", 1)
+    monkeypatch.setattr(systems, "_MOST_BYTES", 1)
     merged = fw.gibu(evidence, solver="linear")
     assert whole.status == merged.status == fw.Status.CERTIFIED
     assert abs(whole.log_likelihood - merged.log_likelihood) <= 1e-6

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.bit_moments import BitMoments
-from freewill.numeric.operators.moments import ListedMoments
+from freewill.numeric.operators.moments import BitMoments, ListedMoments
 
 LINE, CITY, MENU = fw.Linear(0, 5), fw.Grid(3, 2, cell=0.5), fw.Categorical(list("abcdef"))
 EPSILONS = st.floats(-7, 2.6).map(lambda power: 10.0**power)

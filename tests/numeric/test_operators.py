@@ -40,7 +40,7 @@ def large_operators():
 
 
 LARGE = large_operators()
-KINDS = {
+KINDS: dict[str, type] = {
     "dense": DenseOperator,
     "symbols": SymbolOperator,
     "bits": BitOperator,

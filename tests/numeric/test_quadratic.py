@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from freewill.numeric.solvers.newton import cholesky
 from freewill.numeric.solvers.quadratic import (
     _exact,
     _polish,
+    cholesky,
     nonnegative_quadratic,
     pivoted_quadratic,
 )

@@ -6,7 +6,7 @@ import pytest
 import freewill as fw
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.operators.stack import StackOperator
-from freewill.numeric.solvers.newton import cholesky, reach
+from freewill.numeric.solvers.quadratic import cholesky, reach
 from freewill.numeric.solvers.systems import DenseSystem, Line, LinearSystem, ToeplitzSystem
 
 LINE = fw.Linear(0, 24)

@@ -12,13 +12,15 @@ import pytest
 from typer.testing import CliRunner
 
 import freewill as fw
-from freewill import paper as experiments
 from freewill.cli import app
-from freewill.paper import figures, gowalla, parameters, report
+from freewill.paper import mixtures, places
 from freewill.paper.methods import EM, GIBU, IBU_M, INV_M, RAP_M, Race, Sample
-from freewill.paper.mixtures import MIXTURES, binomial, settings
-from freewill.paper.panels import QUICK, Scale
+from freewill.paper.mixtures import MIXTURES
+from freewill.paper.panels import FIGURES, FULL, PANELS, QUICK, Scale, plan
+from freewill.paper.reproduce import counts, reproduce
 from freewill.paper.results import Results, Row, Store
+from freewill.paper.settings import binomial, settings
+from freewill.paper.verdicts import stopped
 from freewill.stats.estimators.methods import Method
 
 TINY = Scale("tiny", (100, 200), 2, 2, 1, 3, 0.2, city_selections=False)
@@ -31,58 +33,58 @@ def row(method: str, seed: int, emd: float) -> Row:
 def test_the_appendix_tables_are_the_calibrated_losses() -> None:
     losses = np.arange(28.0, 0.0, -3.0)
     for listed, kind in (
-        (parameters.KRR_LINE, fw.KRR),
-        (parameters.GEOMETRIC_LINE, fw.Geometric),
+        (mixtures.KRR_LINE, fw.KRR),
+        (mixtures.GEOMETRIC_LINE, fw.Geometric),
     ):
-        found = [kind(parameters.LINE, epsilon).quality_loss() for epsilon in listed]
+        found = [kind(places.LINE, epsilon).quality_loss() for epsilon in listed]
         assert np.allclose(found, losses, rtol=0.02)
-    found = [fw.KRR(parameters.CITY, e).quality_loss() for e in parameters.KRR_CITY]
+    found = [fw.KRR(places.CITY, e).quality_loss() for e in mixtures.KRR_CITY]
     assert np.allclose(found, np.arange(5.0, 0.0, -0.5), rtol=0.02)
 
 
 def test_the_mixed_tables_are_halves_of_the_others() -> None:
     """Against table VII as printed."""
-    assert parameters.MIXED_LINE_GEOMETRIC == (0.065, 0.088, 0.131, 0.236, 0.869)
-    assert parameters.MIXED_CITY_GEOMETRIC == (0.632, 0.835, 1.159, 1.762, 3.124)
-    assert parameters.MIXED_LINE_KRR == (3.00, 3.54, 3.96, 4.34, 4.69)
-    assert parameters.MIXED_CITY_KRR == (3.05, 4.19, 4.81, 5.27, 5.67)
+    assert mixtures.MIXED_LINE_GEOMETRIC == (0.065, 0.088, 0.131, 0.236, 0.869)
+    assert mixtures.MIXED_CITY_GEOMETRIC == (0.632, 0.835, 1.159, 1.762, 3.124)
+    assert mixtures.MIXED_LINE_KRR == (3.00, 3.54, 3.96, 4.34, 4.69)
+    assert mixtures.MIXED_CITY_KRR == (3.05, 4.19, 4.81, 5.27, 5.67)
 
 
 def test_every_mixture_has_ten_mechanisms_and_every_panel_has_gibu() -> None:
     assert [len(setting.mechanisms) for setting in settings([*MIXTURES.values()])] == [10] * 18
-    assert [figure.number for figure in experiments.FIGURES] == list(range(2, 15))
-    assert len(experiments.PANELS) == 22
-    assert all(GIBU in panel.methods for panel in experiments.PANELS)
-    for panel in experiments.PANELS:
+    assert [figure.number for figure in FIGURES] == list(range(2, 15))
+    assert len(PANELS) == 22
+    assert all(GIBU in panel.methods for panel in PANELS)
+    for panel in PANELS:
         posts = {m.post for m in panel.methods if m.estimator in ("inversion", "debias")}
         assert posts in (set(), {"project", "normalise"})
 
 
 def test_the_full_scale_is_what_was_asked_for() -> None:
-    full = experiments.FULL
+    full = FULL
     assert full.sizes[0] == 1_000
     assert full.sizes[-1] == 100_000
     assert full.seeds >= 10
 
 
 def test_a_plan_names_figures_tables_and_studies() -> None:
-    assert [p.figure for p in experiments.plan(["table2"]).panels] == ["2a", "2b", "14a", "14b"]
-    assert experiments.plan(["em"]).panels == ()
-    assert experiments.plan(["em"]).studies == ("em",)
+    assert [p.figure for p in plan(["table2"]).panels] == ["2a", "2b", "14a", "14b"]
+    assert plan(["em"]).panels == ()
+    assert plan(["em"]).studies == ("em",)
     with pytest.raises(fw.ParameterError, match="'99' is not a figure"):
-        experiments.plan(["99"])
+        plan(["99"])
 
 
 @pytest.mark.slow
 def test_a_tiny_run_draws_writes_and_resumes(tmp_path: Path) -> None:
-    plan = experiments.plan(["2a", "14a", "6", "selections"], TINY)
-    first = experiments.reproduce(plan, tmp_path, command="freewill reproduce", workers=1)
+    chosen = plan(["2a", "14a", "6", "selections"], TINY)
+    first = reproduce(chosen, tmp_path, command="freewill reproduce", workers=1)
     assert first.computed == len(first.results.rows) > 0
     assert {row.mixture for row in first.results.rows} >= {"rappor-high", "line-shokri-coin"}
-    again = experiments.reproduce(plan, tmp_path, workers=1)
+    again = reproduce(chosen, tmp_path, workers=1)
     assert again.computed == 0
     assert str(again.results) == str(first.results)  # nan is not nan
-    larger = experiments.reproduce(replace(plan, scale=replace(TINY, seeds=3)), tmp_path, workers=1)
+    larger = reproduce(replace(chosen, scale=replace(TINY, seeds=3)), tmp_path, workers=1)
     assert 0 < larger.computed < len(larger.results.rows)
     page = first.page.read_text()
     assert len(re.findall("data:image/(?:svg|png)", page)) >= 4
@@ -93,12 +95,12 @@ def test_a_tiny_run_draws_writes_and_resumes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_resumed_run_tells_the_time_of_the_whole(tmp_path: Path) -> None:
-    plan = experiments.plan(["14a", "flips"], TINY)
-    whole = experiments.reproduce(plan, tmp_path, workers=1)
+    chosen = plan(["14a", "flips"], TINY)
+    whole = reproduce(chosen, tmp_path, workers=1)
     for path in (tmp_path / "rows").iterdir():
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join(lines[: len(lines) // 2]))
-    again = experiments.reproduce(plan, tmp_path, workers=1)
+    again = reproduce(chosen, tmp_path, workers=1)
     assert 0 < again.computed < len(again.results.rows) == len(whole.results.rows)
     kept = [path.read_text().splitlines() for path in (tmp_path / "rows").iterdir()]
     stored = [json.loads(line) for lines in kept for line in lines]
@@ -106,7 +108,7 @@ def test_a_resumed_run_tells_the_time_of_the_whole(tmp_path: Path) -> None:
     spent = sum(row["all_cpu_seconds"] for row in stored)
     assert sum(row.all_cpu_seconds for row in again.results.rows) == pytest.approx(spent)
     assert all(min(row["all_cpu_seconds"], row["cpu_seconds"]) > 0 for row in stored)
-    big, small = report.counts(again)[-1]
+    big, small = counts(again)[-1]
     kept_rows = len(stored) - again.computed
     assert big == f"{round(spent)} s"
     assert (
@@ -117,8 +119,8 @@ def test_a_resumed_run_tells_the_time_of_the_whole(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_cites_the_paper_and_says_what_the_methods_are(tmp_path: Path) -> None:
-    plan = experiments.plan(["14", "em", "flips"], TINY)
-    outcome = experiments.reproduce(plan, tmp_path, workers=1)
+    chosen = plan(["14", "em", "flips"], TINY)
+    outcome = reproduce(chosen, tmp_path, workers=1)
     page = " ".join(outcome.page.read_text().split())
     assert "E. ElSalamouny and C. Palamidessi" in page
     assert "arXiv:2208.11268" in page
@@ -176,14 +178,14 @@ def test_means_over_deltas_are_over_the_same_seeds() -> None:
     rows = [row("gibu", seed, 1.0) for seed in range(4)]
     rows += [row(EM[0].name, seed, 2.0) for seed in range(2)]
     rows += [row(EM[2].name, seed, 2.0 if seed < 2 else 50.0) for seed in range(4)]
-    _, ratios = figures.stopped("rappor-low", Results(tuple(rows)), 1000)
+    _, ratios = stopped("rappor-low", Results(tuple(rows)), 1000)
     assert ratios == {1e-4: 2.0, 1e-6: 2.0}
 
 
 @pytest.mark.slow
 def test_the_page_refers_to_nothing_outside(tmp_path: Path) -> None:
-    plan = experiments.plan(["7b", "10b"], replace(TINY, sizes=(200,)))
-    page = experiments.reproduce(plan, tmp_path, workers=2).page.read_text()
+    chosen = plan(["7b", "10b"], replace(TINY, sizes=(200,)))
+    page = reproduce(chosen, tmp_path, workers=2).page.read_text()
     without_pictures = re.sub(r"data:image/[^\"]+", "", page)
     assert not re.findall(r"https?:|//|<script|<link|@import|url\(", without_pictures)
     assert "synthetic" in page
@@ -191,21 +193,21 @@ def test_the_page_refers_to_nothing_outside(tmp_path: Path) -> None:
 
 def test_half_a_line_does_not_spoil_a_store(tmp_path: Path) -> None:
     setting = settings([MIXTURES["rappor-low"]])[0]
-    store = Store(tmp_path, [setting])
+    store = Store(tmp_path, {"rappor-low": setting.key})
     store.add([row("gibu", 0, 0.5), row("gibu", 1, 0.6)])
     path = store.paths["rappor-low"]
     path.write_text(path.read_text()[:-20])
-    again = Store(tmp_path, [setting])
+    again = Store(tmp_path, {"rappor-low": setting.key})
     assert [*again.rows] == [("rappor-low", 1000, 0, "gibu")]
     again.add([row("gibu", 1, 0.6)])
-    assert len(Store(tmp_path, [setting]).rows) == 2
+    assert len(Store(tmp_path, {"rappor-low": setting.key}).rows) == 2
 
 
 def test_the_key_of_results_changes_with_their_cause() -> None:
     mixture = MIXTURES["city-krr"]
     one = settings([mixture])[0]
     truth = np.full(384, 1 / 384)
-    city = experiments.Crowd(parameters.CITY, truth, "flat")
+    city = places.Crowd(places.CITY, truth, "flat")
     assert one.key == settings([mixture])[0].key
     assert one.key != settings([mixture], city)[0].key
     part = replace(mixture.parts[0], levels=(1.0,))
@@ -237,7 +239,7 @@ def test_algorithm_1_goes_on_to_the_certificate() -> None:
 
 
 def test_the_synthetic_city_is_lumpy_and_has_empty_cells() -> None:
-    city = experiments.synthetic_city()
+    city = places.synthetic_city()
     assert "synthetic" in city.label
     assert city.truth.sum() == pytest.approx(1.0)
     assert 300 < (city.counts > 0).sum() < 384
@@ -249,7 +251,7 @@ def test_points_are_cut_to_the_box(tmp_path: Path) -> None:
     path = tmp_path / "points.csv.gz"
     with gzip.open(path, "wt") as file:
         file.write("longitude,latitude\n-122.42,37.76\n-122.42,37.76\n2.35,48.85\n")
-    city = experiments.load(path)
+    city = places.load(path)
     assert city.kind == "points"
     assert city.counts[208] == city.counts.sum() == 2
     assert "left out: 1 of 3 points, outside" in city.notes[0]
@@ -258,7 +260,7 @@ def test_points_are_cut_to_the_box(tmp_path: Path) -> None:
 def test_points_from_elsewhere_move_the_grid(tmp_path: Path) -> None:
     path = tmp_path / "paris.csv"
     path.write_text("lat,lon\n48.85,2.35\n48.86,2.36\n48.84,2.34\n")
-    city = experiments.load(path)
+    city = places.load(path)
     assert city.kind == "points"
     assert city.counts.sum() == 3
     assert city.alphabet.cell == (0.5, 0.5)
@@ -271,7 +273,7 @@ def test_the_file_of_snap_is_known_by_its_columns(tmp_path: Path) -> None:
     lines += ["1\t2010-10-18T22:17:43Z\t37.7615082532\t-122.4257665873\t420315"] * 3
     with gzip.open(path, "wt") as file:
         file.write("\n".join(lines))
-    city = experiments.load(path)
+    city = places.load(path)
     assert city.kind == "points"
     assert city.counts.sum() == 3
     assert city.label.startswith("San Francisco")
@@ -281,7 +283,7 @@ def test_the_file_of_snap_is_known_by_its_columns(tmp_path: Path) -> None:
 def test_values_make_a_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "ages.csv"
     path.write_text(text)
-    line = experiments.load(path)
+    line = places.load(path)
     assert line.kind == "values"
     assert [line.counts[3], line.counts[7], line.counts.sum()] == [2, 1, 3]
 
@@ -299,20 +301,20 @@ def test_files_that_cannot_be_right_are_refused(tmp_path: Path, text: str, messa
     path = tmp_path / "wrong.csv"
     path.write_text(text)
     with pytest.raises(fw.FreewillError, match=re.escape(message)):
-        experiments.load(path)
+        places.load(path)
 
 
 def test_a_download_is_checked_and_kept(tmp_path: Path) -> None:
     source, target = tmp_path / "there.gz", tmp_path / "cache" / "here.gz"
     source.write_bytes(b"check-ins")
     with pytest.raises(fw.FreewillError, match="expected 00"):
-        gowalla.download(source.as_uri(), target, sha256="00")
+        places.download(source.as_uri(), target, sha256="00")
     assert not list(target.parent.iterdir())
-    assert gowalla.download(source.as_uri(), target).read_bytes() == b"check-ins"
+    assert places.download(source.as_uri(), target).read_bytes() == b"check-ins"
     source.unlink()
-    assert gowalla.download(source.as_uri(), target) == target
+    assert places.download(source.as_uri(), target) == target
     with pytest.raises(fw.FreewillError, match="cannot be fetched"):
-        gowalla.download(source.as_uri(), tmp_path / "other.gz")
+        places.download(source.as_uri(), tmp_path / "other.gz")
 
 
 def test_names_of_methods_name_kept_results() -> None:
@@ -333,7 +335,7 @@ def test_a_second_file_of_a_kind_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_lists_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiments, "QUICK", replace(TINY, sizes=(100,)))
+    monkeypatch.setattr("freewill.cli.reproduce.QUICK", replace(TINY, sizes=(100,)))
     runner = CliRunner()
     listed = runner.invoke(app, ["reproduce", "--list"])
     assert listed.exit_code == 0, listed.output

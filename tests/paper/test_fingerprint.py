@@ -8,11 +8,10 @@ import pytest
 
 import freewill as fw
 from freewill.domain.mechanisms import shokri
-from freewill.paper import fingerprint as module
-from freewill.paper import mixtures
-from freewill.paper.fingerprint import fingerprint
-from freewill.paper.mixtures import MIXTURES, settings
+from freewill.paper import settings as module
+from freewill.paper.mixtures import MIXTURES
 from freewill.paper.results import Row, Store
+from freewill.paper.settings import fingerprint, settings
 
 DRAWS_AND_ANSWERS = "7741254ab056"
 SOLVED = {
@@ -82,7 +81,11 @@ def test_other_answers_or_distances_are_another_fingerprint(monkeypatch, anew):
 
 def test_results_of_other_draws_are_not_read(tmp_path, monkeypatch):
     mixture = MIXTURES["rappor-low"]
-    Store(tmp_path, settings([mixture])).add([Row("rappor-low", "gibu", 1000, 0, emd=0.5)])
-    assert len(Store(tmp_path, settings([mixture])).rows) == 1
-    monkeypatch.setattr(mixtures, "fingerprint", lambda: "another")
-    assert not Store(tmp_path, settings([mixture])).rows
+
+    def store():
+        return Store(tmp_path, {mixture.name: settings([mixture])[0].key})
+
+    store().add([Row("rappor-low", "gibu", 1000, 0, emd=0.5)])
+    assert len(store().rows) == 1
+    monkeypatch.setattr(module, "fingerprint", lambda: "another")
+    assert not store().rows

@@ -67,16 +67,15 @@ def simulate(stretch: float, learned: bool = False) -> list[tuple[float, float, 
             for method, row in zip(cell.methods, rows(cell), strict=True):
                 forecast.learn(method, row)
     forecast.add(cells)
+    forecast.begin(cells)
     waiting, running, told = iter(cells), [], []
     for number, cell in zip(range(WORKERS), waiting, strict=False):
-        forecast.begin(cell)
         heapq.heappush(running, (stretch * sum(costs[cell]), number, cell))
     while running:
         clock.now, number, cell = heapq.heappop(running)
         forecast.finish(cell, rows(cell), stretch * sum(costs[cell]))
         following = next(waiting, None)
         if following is not None:
-            forecast.begin(following)
             end = clock.now + stretch * sum(costs[following])
             heapq.heappush(running, (end, number + WORKERS, following))
         done = len(told) + 1
@@ -108,7 +107,7 @@ def test_what_may_be_added_is_reckoned_with() -> None:
     forecast = Forecast(WORKERS, Clock())
     cell = Cell("line-krr", 1000, 0, (GIBU,))
     forecast.add([cell])
-    forecast.begin(cell)
+    forecast.begin([cell])
     row = Row("line-krr", "gibu", 1000, 0, all_cpu_seconds=2.0)
     forecast.finish(cell, [row], 3.0)
     assert forecast.left() == 0.0

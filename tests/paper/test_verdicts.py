@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freewill import paper as experiments
-from freewill.paper import seeds, tables, verdicts
+from freewill.paper import panels, runner, tables, verdicts
 from freewill.paper.methods import EARLY, GIBU, IBU_M, INV_M, RAP_M
-from freewill.paper.mixtures import MIXTURES, settings
+from freewill.paper.mixtures import MIXTURES
 from freewill.paper.panels import PAPER, Scale
 from freewill.paper.results import Results, Row
+from freewill.paper.settings import settings
 from freewill.paper.verdicts import Entry, Judgement, Ratio, ratio_of, verdict
 
 ORDER = ["Excellent", "Good", "Bad", "NA"]
@@ -121,12 +121,12 @@ def test_the_worse_panel_decides_and_a_refusal_is_na() -> None:
 
 def grown(true: float, spread: float = 0.2, key: int = 0) -> Results:
     """Run the doubling of [RAP]M at low privacy on invented errors."""
-    plan = experiments.plan(["14b"], SMALL)
+    plan = panels.plan(["14b"], SMALL)
     rng = np.random.default_rng(key)
     below, noise = rng.lognormal(sigma=0.5, size=64), rng.lognormal(sigma=spread, size=64)
     above = true * below * noise / np.exp(spread**2 / 2)
     found: dict[tuple[str, int], Row] = {}
-    step = seeds.first_cells(plan)
+    step = runner.first_cells(plan)
     while step:
         for (mixture, people, seed), methods in step.items():
             assert (mixture, people) == ("rappor-low", 1000)
@@ -135,7 +135,7 @@ def grown(true: float, spread: float = 0.2, key: int = 0) -> Results:
                 assert (method.name, seed) not in found
                 value = below[seed] if method == GIBU else above[seed]
                 found[method.name, seed] = row(method.name, seed, value)
-        step = seeds.more_cells(plan, Results(tuple(found.values())))
+        step = runner.more_cells(plan, Results(tuple(found.values())))
     return Results(tuple(found.values()))
 
 
@@ -170,28 +170,28 @@ def test_what_lies_on_a_limit_ends_undecided_at_the_most_seeds() -> None:
 
 
 def test_refusals_of_some_seeds_do_not_go_on_for_ever() -> None:
-    plan = experiments.plan(["14b"], SMALL)
+    plan = panels.plan(["14b"], SMALL)
     found: list[Row] = []
-    step = seeds.first_cells(plan)
+    step = runner.first_cells(plan)
     while step:
         for (_, _, seed), methods in step.items():
             for method in methods:
                 why = "refused" if seed % 2 and method != GIBU else ""
                 found.append(row(method.name, seed, 1.25 + 0.5 * (seed % 4 == 0), failed=why))
-        step = seeds.more_cells(plan, Results(tuple(found)))
+        step = runner.more_cells(plan, Results(tuple(found)))
         assert len(found) <= 3 * 64
 
 
 def test_what_is_foretold_comes_near_what_follows() -> None:
-    plan = experiments.plan(["14b"], SMALL)
+    plan = panels.plan(["14b"], SMALL)
     results = grown(1.25)
     part = Results(tuple(r for r in results.rows if r.seed < 8))
-    (foretold,) = seeds.seeds_to_come(plan, part).values()
+    (foretold,) = runner.seeds_to_come(plan, part).values()
     assert foretold == 64 - 8
 
 
 def test_an_early_stop_is_seen_on_the_seeds_of_the_verdicts() -> None:
-    plan = experiments.plan()
+    plan = panels.plan()
     cells, most = plan.cells(), plan.scale.people
     for name in PAPER:
         tried = {

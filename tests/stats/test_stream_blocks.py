@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.kernel import Sums
+from freewill.numeric.operators.base import Sums
 from freewill.stats import streams
 from freewill.stats.estimators.estimate import passes_of
 from freewill.stats.streams import (

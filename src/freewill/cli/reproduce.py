@@ -7,10 +7,14 @@ from typing import Annotated
 
 import typer
 
-from freewill import paper
 from freewill.cli.options import integral, option
 from freewill.cli.show import remark, say, table
 from freewill.errors import ParameterError
+from freewill.paper import places
+from freewill.paper.panels import FULL, PANELS, QUICK, STUDIES, plan
+from freewill.paper.places import Crowd
+from freewill.paper.reproduce import reproduce as run
+from freewill.paper.verdicts import Judgement
 from freewill.present import plots
 
 
@@ -57,11 +61,11 @@ def reproduce(
     if out.exists() and not out.is_dir():
         raise ParameterError(f"--out {out} is a file: expected a folder, for several files.")
     plots.require_matplotlib()  # which draws at the very end, after all the work
-    plan = paper.plan(figures or (), paper.QUICK if quick else paper.FULL)
-    paths = [*(data or ()), *([paper.download()] if download else ())]
+    chosen = plan(figures or (), QUICK if quick else FULL)
+    paths = [*(data or ()), *([places.download()] if download else ())]
     city, line = _places(paths)
     command = shlex.join(["freewill", *sys.argv[1:]])
-    outcome = paper.reproduce(plan, out, city, line, command, workers)
+    outcome = run(chosen, out, city, line, command, workers)
     if outcome.judgements:
         _verdicts(outcome.judgements)
     say(f"report: {outcome.page}\ntables: {outcome.summary}\nresults: {outcome.table}")
@@ -70,17 +74,17 @@ def reproduce(
 def _list() -> None:
     rows = [
         [panel.figure, panel.mixture.title, ", ".join(method.label for method in panel.methods)]
-        for panel in paper.PANELS
+        for panel in PANELS
     ]
-    rows += [[name, text, ""] for name, text in paper.STUDIES.items()]
+    rows += [[name, text, ""] for name, text in STUDIES.items()]
     table(["figure", "shows", "methods"], rows)
 
 
-def _places(paths: list[Path]) -> tuple[paper.Crowd | None, paper.Crowd | None]:
+def _places(paths: list[Path]) -> tuple[Crowd | None, Crowd | None]:
     """Read the data files: at most one of points, and one of values."""
-    found: dict[str, paper.Crowd] = {}
+    found: dict[str, Crowd] = {}
     for path in paths:
-        crowd = paper.load(path)
+        crowd = places.load(path)
         if crowd.kind in found:
             raise ParameterError(
                 f"{path}: a second file of {crowd.kind} was given. Take one of them."
@@ -88,11 +92,11 @@ def _places(paths: list[Path]) -> tuple[paper.Crowd | None, paper.Crowd | None]:
         remark("; ".join((str(crowd), *crowd.notes)))
         found[crowd.kind] = crowd
     if "points" not in found:
-        remark(f"{paper.synthetic_city()}; give real points with --data or --download")
+        remark(f"{places.synthetic_city()}; give real points with --data or --download")
     return found.get("points"), found.get("values")
 
 
-def _verdicts(judgements: tuple[paper.Judgement, ...]) -> None:
+def _verdicts(judgements: tuple[Judgement, ...]) -> None:
     marks = {True: "yes", False: "NO", None: "open"}
     rows = [
         [

@@ -23,8 +23,8 @@ def project(vector: ArrayLike) -> FloatArray:
     falling = np.sort(values)[::-1]
     shifts = (np.cumsum(falling) - 1) / np.arange(1, values.size + 1)
     support = np.flatnonzero(falling > shifts)[-1]
-    kept = np.maximum(values - shifts[support], 0)
-    return np.asarray(kept / kept.sum())
+    shifted = np.maximum(values - shifts[support], 0)
+    return np.asarray(shifted / shifted.sum())
 
 
 def normalise(vector: ArrayLike) -> FloatArray:

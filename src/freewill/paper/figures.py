@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from freewill.paper.methods import EM, GIBU
-from freewill.paper.mixtures import Mixture, Setting
+from freewill.paper.methods import GIBU
+from freewill.paper.mixtures import Mixture
 from freewill.paper.results import Results
-from freewill.paper.theory import error_without_privacy
+from freewill.paper.settings import Setting
+from freewill.paper.verdicts import price, stopped
 from freewill.present import plots
 from freewill.stats.estimators.methods import Method
 
@@ -70,7 +71,7 @@ def errors(
 def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None:
     curve = results.curve(mixture, method.name)
     people = np.array([*curve])
-    mean, spread = np.array([*curve.values()]).reshape(-1, 2).T
+    mean, deviation = np.array([*curve.values()]).reshape(-1, 2).T
     colour, marker = _PENS[method.estimator, method.post]
     axes.plot(
         people,
@@ -87,8 +88,8 @@ def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None
         zorder=3 if method == GIBU else 2,
     )
     # A logarithmic axis has no place for a band that reaches 0.
-    low = np.maximum(mean - spread, mean / 5)
-    axes.fill_between(people, low, mean + spread, color=colour, alpha=0.15, linewidth=0)
+    low = np.maximum(mean - deviation, mean / 5)
+    axes.fill_between(people, low, mean + deviation, color=colour, alpha=0.15, linewidth=0)
 
 
 def _log(axes: "Axes") -> None:
@@ -124,10 +125,10 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> "Fig
     """Draw what algorithm 1 leaves at each delta: the gap, and the EMD beside the optimum's."""
     figure = plots.blank_figure(11.6, 4.2)
     left, right = figure.subplots(1, 2)
-    shown: set[float] = set()
+    deltas: set[float] = set()
     for mixture in mixtures:
         gaps, ratios = stopped(mixture.name, results, people)
-        shown.update(gaps)
+        deltas.update(gaps)
         if gaps:
             left.plot([*gaps], [*gaps.values()], **_pen(mixture))
             right.plot([*ratios], [*ratios.values()], **_pen(mixture))
@@ -137,7 +138,7 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> "Fig
     for axes in (left, right):
         _log(axes)
         axes.xaxis.set_major_formatter("{x:.0e}")
-        axes.set_xticks(sorted(shown))
+        axes.set_xticks(sorted(deltas))
         axes.tick_params(axis="x", labelrotation=40)
         axes.invert_xaxis()
     left.yaxis.set_major_formatter("{x:.0e}")
@@ -145,32 +146,12 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> "Fig
     return figure
 
 
-def stopped(
-    mixture: str, results: Results, people: int
-) -> tuple[dict[float, float], dict[float, float]]:
-    """Return, by delta, the mean gap of algorithm 1 and the ratio of its mean EMD to GIBU's.
-
-    All means are over the same seeds, those that every delta was tried on.
-    """
-    gaps, ratios = {}, {}
-    by_delta = {m: results.by_seed(mixture, m.name, people) for m in EM}
-    tried = {method: own for method, own in by_delta.items() if own}
-    best = results.by_seed(mixture, GIBU.name, people)
-    seeds = best.keys() & set.intersection(*map(set, tried.values())) if tried else ()
-    for method, own in tried.items():
-        gap = results.by_seed(mixture, method.name, people, "gap")
-        if seeds and method.delta is not None:
-            gaps[method.delta] = float(np.mean([gap[seed] for seed in seeds]))
-            ratios[method.delta] = sum(own[seed] for seed in seeds) / sum(best[s] for s in seeds)
-    return gaps, ratios
-
-
 def prices(settings: Iterable[Setting], results: Results) -> "Figure":
     """Draw GIBU's mean squared l2 error over (1 - sum theta^2) / n, the error without privacy."""
     figure = plots.blank_figure(9.4, 4.2)
     axes = figure.add_subplot()
     for setting in settings:
-        factors = price(setting, results)
+        factors = price(setting.mixture.name, setting.truth, results)
         axes.plot([*factors], [*factors.values()], **_pen(setting.mixture))
     axes.axhline(1.0, color=plots.INK, linewidth=1.2, zorder=1)
     up = "squared l2 error / error without privacy"
@@ -178,13 +159,3 @@ def prices(settings: Iterable[Setting], results: Results) -> "Figure":
     _log(axes)
     axes.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
-
-
-def price(setting: Setting, results: Results) -> dict[int, float]:
-    """Return, by the number of people, GIBU's mean squared l2 error over that without privacy."""
-    name = setting.mixture.name
-    found = {}
-    for people in results.curve(name, GIBU.name):
-        squares = [x**2 for x in results.by_seed(name, GIBU.name, people, "l2").values()]
-        found[people] = float(np.mean(squares)) / error_without_privacy(setting.truth, people)
-    return found

@@ -1,6 +1,6 @@
 """The time left of a long run, from what rows of each kind have cost so far."""
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
@@ -12,7 +12,7 @@ from freewill.stats.estimators.methods import Method
 
 @dataclass(frozen=True)
 class Cell:
-    """One draw of people from a setting, and the methods that are to look at it."""
+    """One draw of people from a setting, and the methods to run on it."""
 
     mixture: str
     people: int
@@ -45,12 +45,11 @@ def guess(mixture: str, method: Method) -> float:
 
 
 class Forecast:
-    """What is waiting and running, at what its kind has cost, over the workers there are.
+    """The time left: what waits and runs, at the mean cost of its kind, over the workers.
 
     A mean over all that is finished would promise that what follows costs as much; here kinds are
-    kept apart. A kind not seen yet costs what it did at another size, or else a guess, scaled by
-    how well guesses have done. Times are CPU times, stretched by what a CPU second has taken, and
-    by how long workers have waited for work.
+    told apart. A kind not seen yet costs what it did at another size, or else a guess, scaled by
+    how well guesses have done. Times are CPU times, stretched by what a CPU second has taken.
     """
 
     def __init__(self, workers: int, clock: Callable[[], float] = perf_counter) -> None:
@@ -58,9 +57,9 @@ class Forecast:
         self._seen: defaultdict[object, list[float]] = defaultdict(lambda: [0.0, 0.0])
         self._waiting: Counter[Kind] = Counter()
         self._foretold: Mapping[Kind, int] = {}
+        self._queue: deque[Cell] = deque()
         self._running: dict[Cell, float] = {}
         self._guessed = self._cost = self._cpu = self._wall = 0.0
-        self._since: float | None = None
 
     def learn(self, method: Method, row: Row) -> None:
         """Note what a row has cost, in this run or in an earlier one."""
@@ -78,24 +77,34 @@ class Forecast:
             self._waiting.update(cell.kinds)
 
     def foretell(self, kinds: Mapping[Kind, int]) -> None:
-        """Reckon with rows that may have to be added later, instead of those foretold before."""
+        """Set how many rows of each kind may have to be added later."""
         self._foretold = kinds
 
-    def begin(self, cell: Cell) -> None:
-        """Note that a cell has started."""
+    def begin(self, cells: Iterable[Cell]) -> None:
+        """Note the cells that the workers run next, in this order."""
+        self._queue.extend(cells)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._queue and len(self._running) < self._workers:
+            self._start(self._queue.popleft())
+
+    def _start(self, cell: Cell) -> None:
         self._waiting.subtract(cell.kinds)
         self._running[cell] = self._clock()
 
     def finish(self, cell: Cell, rows: Iterable[Row], seconds: float) -> None:
         """Note what a cell has cost: its rows in CPU time, and in all by the clock."""
-        began = self._running.pop(cell)
-        if self._since is None:
-            # Not before: processes take a while to start, once.
-            self._since = max(began, self._clock() - seconds)
+        if cell not in self._running:
+            # It began and ended between two looks.
+            self._queue.remove(cell)
+            self._start(cell)
+        del self._running[cell]
         for method, row in zip(cell.methods, rows, strict=True):
             self.learn(method, row)
             self._cpu += row.all_cpu_seconds
         self._wall += seconds
+        self._hand_out()
 
     def _expected(self, kind: Kind) -> float:
         mixture, method, _ = kind
@@ -116,17 +125,9 @@ class Forecast:
             max(stretch * sum(map(self._expected, cell.kinds)) - (now - since), 0.0)
             for cell, since in self._running.items()
         ]
-        return max((stretch * work + sum(rest)) / self._hands(now), *rest, 0.0)
-
-    def _hands(self, now: float) -> float:
-        """Return how many workers were busy, on average."""
-        if self._since is None or now <= self._since:
-            return self._workers
-        running = sum(now - max(since, self._since) for since in self._running.values())
-        busy = (self._wall + running) / (now - self._since)
-        return min(max(busy, 0.5), self._workers)
+        return max((stretch * work + sum(rest)) / self._workers, *rest, 0.0)
 
     def share(self) -> float:
         """Return how much of the work is done, 0 to 1."""
-        left = self.left() * self._hands(self._clock())
+        left = self.left() * self._workers
         return self._wall / (self._wall + left) if self._wall else 0.0

@@ -45,8 +45,8 @@ class Sample:
         own = replace(method, way="") if method.way == "M" else method
         fresh = Evidence(evidence.alphabet, tuple(replace(group) for group in evidence.groups))
         started = process_time()
-        found = own.run(fresh)
-        return replace(found, seconds=process_time() - started + seconds)
+        estimate = own.run(fresh)
+        return replace(estimate, seconds=process_time() - started + seconds)
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class Race(Method):
                 break
         return certified_estimate(evidence, here.theta, "em", status, begun, step)
 
-    def ended(self, found: Estimate) -> str:
+    def ended(self, estimate: Estimate) -> str:
         """Say why the race ended: certified, out of steps or out of time."""
-        short = found.status == Status.MAX_STEPS and found.steps < self.max_steps
-        return OUT_OF_TIME if short else str(found.status)
+        short = estimate.status == Status.MAX_STEPS and estimate.steps < self.max_steps
+        return OUT_OF_TIME if short else str(estimate.status)
 
 
 def _both(estimator: str, way: Way) -> tuple[Method, Method]:

@@ -1,34 +1,38 @@
-"""The mixtures of mechanisms that the paper evaluates, each with the truth it is tried on."""
+"""The mixtures of mechanisms that the paper evaluates, with the numbers of its appendix."""
 
-import hashlib
-import json
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
-
-from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.krr import KRR
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.rappor import RAPPOR
 from freewill.domain.mechanisms.shokri import Shokri
-from freewill.paper import parameters as paper
-from freewill.paper.fingerprint import fingerprint
-from freewill.paper.places import Crowd, synthetic_city
-from freewill.stats.evidence import Evidence, collect
 
 Place = Literal["line", "short line", "city"]
 Kind = Literal["k-rr", "geometric", "rappor", "shokri"]
-
-RESULTS_VERSION = 3
-"""Raise it when rows hold other numbers for a reason that `fingerprint` does not see."""
 SELECTIONS = ("max-entropy", "centre", "vertex", "coin")
+
+RAPPOR_HIGH_PRIVACY = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+RAPPOR_LOW_PRIVACY = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
+"""Table IV: epsilons of ten RAPPOR mechanisms."""
+
+KRR_LINE = (3.00, 3.54, 3.96, 4.34, 4.69, 5.06, 5.46, 5.93, 6.60, 8.08)
+KRR_CITY = (3.05, 4.19, 4.81, 5.27, 5.67, 6.05, 6.44, 6.87, 7.40, 8.20)
+"""Table V: epsilons of ten k-RR mechanisms."""
+
+GEOMETRIC_LINE = (0.020, 0.025, 0.031, 0.039, 0.050, 0.065, 0.088, 0.131, 0.236, 0.869)
+GEOMETRIC_CITY = (0.190, 0.244, 0.310, 0.390, 0.493, 0.632, 0.835, 1.159, 1.762, 3.124)
+"""Table VI: epsilons of ten geometric mechanisms, for a unit on the line and for a kilometre."""
+
+MIXED_LINE_GEOMETRIC, MIXED_LINE_KRR = GEOMETRIC_LINE[5:], KRR_LINE[:5]
+MIXED_CITY_GEOMETRIC, MIXED_CITY_KRR = GEOMETRIC_CITY[5:], KRR_CITY[:5]
+"""Table VII: five geometric mechanisms and five k-RR."""
+
+SHOKRI_LINE = (1.0, 4.0, 7.0, 10.0, 13.0, 16.0, 19.0, 22.0, 24.5, 28.0)
+SHOKRI_CITY = (0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1, 2.4, 2.7, 3.0)
+"""Table VIII: the quality losses Q of ten mechanisms of Shokri et al."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +41,16 @@ class Part:
 
     kind: Kind
     levels: tuple[float, ...]
-    selection: str = "max-entropy"
+    selection: str = SELECTIONS[0]
 
     def mechanisms(self, alphabet: Any) -> list[Mechanism]:
         """Build the mechanisms on an alphabet."""
         if self.kind == "shokri":
-            chosen: Any = self.selection
-            return [Shokri(alphabet, level, selection=chosen) for level in self.levels]
+            selection: Any = self.selection
+            return [Shokri(alphabet, level, selection=selection) for level in self.levels]
         geometric = PlanarGeometric if len(alphabet.axes) > 1 else Geometric
         kinds: dict[str, Any] = {"k-rr": KRR, "rappor": RAPPOR, "geometric": geometric}
         return [kinds[self.kind](alphabet, level) for level in self.levels]
-
-
-_Parts = tuple[Part, ...]
 
 
 @dataclass(frozen=True)
@@ -60,122 +61,52 @@ class Mixture:
     title: str
     place: Place
     table: str
-    parts: _Parts
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """A mixture at its place: ready to draw people, and to name its results by their cause."""
-
-    mixture: Mixture
-    alphabet: Alphabet
-    truth: FloatArray
-
-    @cached_property
-    def mechanisms(self) -> list[Mechanism]:
-        """The mechanisms on offer."""
-        return [m for part in self.mixture.parts for m in part.mechanisms(self.alphabet)]
-
-    @cached_property
-    def key(self) -> str:
-        """A hash of all that decides the numbers: alphabet, mechanisms, laws, truth and draws."""
-        # Two releases may solve one spec of Shokri's to different optima: the law itself counts.
-        laws = [mechanism.law() for mechanism in self.mechanisms if mechanism.name == Shokri.name]
-        cause = {
-            "results": [RESULTS_VERSION, fingerprint()],
-            "alphabet": self.alphabet.spec(),
-            "mechanisms": [mechanism.spec() for mechanism in self.mechanisms],
-            "laws": [hashlib.sha256(np.round(law, 6).tobytes()).hexdigest() for law in laws],
-            "truth": hashlib.sha256(np.round(self.truth, 15).tobytes()).hexdigest(),
-        }
-        text = json.dumps(cause, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-    def draw(self, people: int, seed: int) -> tuple[Evidence, IntArray]:
-        """Let people draw a value and choose a mechanism; return the evidence and their values.
-
-        >>> setting = settings([MIXTURES["line-krr"]])[0]
-        >>> evidence, values = setting.draw(1000, seed=0)
-        >>> evidence.people, len(evidence.groups), len(values)
-        (1000, 10, 1000)
-        """
-        name = int.from_bytes(hashlib.sha256(self.mixture.name.encode()).digest()[:4], "big")
-        rng = np.random.default_rng([seed, people, name])
-        values = rng.choice(self.truth.size, size=people, p=self.truth)
-        choices = rng.integers(len(self.mechanisms), size=people)
-        parts = [
-            (mechanism, mechanism.obfuscate(values[choices == number], rng))
-            for number, mechanism in enumerate(self.mechanisms)
-        ]
-        return collect(parts), values
-
-
-def binomial(size: int) -> FloatArray:
-    """Return the paper's truth on a line, the binomial distribution with alpha = 0.5.
-
-    >>> binomial(3)
-    array([0.25, 0.5 , 0.25])
-    """
-    return np.array([math.comb(size - 1, value) / 2 ** (size - 1) for value in range(size)])
-
-
-def settings(
-    mixtures: Sequence[Mixture], city: Crowd | None = None, line: Crowd | None = None
-) -> list[Setting]:
-    """Put mixtures at their places: the paper's lines, and a city (synthetic by default)."""
-    truth = binomial(paper.LINE.size) if line is None else line.truth
-    town = synthetic_city() if city is None else city
-    where: dict[Place, tuple[Alphabet, FloatArray]] = {
-        "line": (paper.LINE, truth),
-        "short line": (paper.SHORT_LINE, binomial(paper.SHORT_LINE.size)),
-        "city": (town.alphabet, town.truth),
-    }
-    return [Setting(mixture, *where[mixture.place]) for mixture in mixtures]
+    parts: tuple[Part, ...]
 
 
 def shokri(place: Place, selection: str = SELECTIONS[0]) -> Mixture:
     """Return ten mechanisms of Shokri et al. under a selection rule."""
     suffix = "" if selection == SELECTIONS[0] else f"-{selection}"
-    levels = paper.SHOKRI_CITY if place == "city" else paper.SHOKRI_LINE
+    part = Part("shokri", SHOKRI_CITY if place == "city" else SHOKRI_LINE, selection)
     title = f"ten Shokri ({selection}), {place}"
-    part = Part("shokri", levels, selection)
     return Mixture(f"{place}-shokri{suffix}", title, place, "VIII", (part,))
 
 
-def _two(name: str, title: str, table: str, line: _Parts, city: _Parts) -> tuple[Mixture, Mixture]:
-    """Return a mixture on the line and its like in the city."""
-    planar = title.replace("geometric", "planar geometric")
+def _rappor(level: str, epsilons: tuple[float, ...]) -> tuple[Mixture, Mixture]:
+    """Return RAPPOR mechanisms as printed, and those that flip each bit less often.
+
+    As printed (eq. 12) a bit is flipped with probability 1 / (1 + e^(eps/2)); with 1 / (1 + e^eps)
+    the mechanisms are RAPPOR's at twice the epsilon.
+    """
+    name, title = f"rappor-{level}", f"ten RAPPOR, {level} privacy"
+    printed, fewer = Part("rappor", epsilons), Part("rappor", tuple(2 * e for e in epsilons))
     return (
-        Mixture(f"line-{name}", f"{title}, line", "line", table, line),
-        Mixture(f"city-{name}", f"{planar}, city", "city", table, city),
+        Mixture(name, title, "short line", "IV", (printed,)),
+        Mixture(f"{name}-flips", f"{title}, bits flipped less", "short line", "IV", (fewer,)),
     )
 
 
-def _flips(name: str, title: str, epsilons: tuple[float, ...]) -> Mixture:
-    """Return RAPPOR mechanisms that flip each bit with probability 1 / (1 + e^eps).
-
-    As printed (eq. 12) it is 1 / (1 + e^(eps/2)): these are RAPPOR's at twice the epsilon.
-    """
-    part = Part("rappor", tuple(2 * epsilon for epsilon in epsilons))
-    return Mixture(f"{name}-flips", f"{title}, bits flipped less", "short line", "IV", (part,))
-
-
-_HIGH, _LOW = Part("rappor", paper.RAPPOR_HIGH_PRIVACY), Part("rappor", paper.RAPPOR_LOW_PRIVACY)
-_KRR_LINE, _KRR_CITY = Part("k-rr", paper.KRR_LINE), Part("k-rr", paper.KRR_CITY)
-_GEO_LINE, _GEO_CITY = (Part("geometric", e) for e in (paper.GEOMETRIC_LINE, paper.GEOMETRIC_CITY))
-_MIXED_LINE = (Part("geometric", paper.MIXED_LINE_GEOMETRIC), Part("k-rr", paper.MIXED_LINE_KRR))
-_MIXED_CITY = (Part("geometric", paper.MIXED_CITY_GEOMETRIC), Part("k-rr", paper.MIXED_CITY_KRR))
+_HIGH, _HIGH_FLIPS = _rappor("high", RAPPOR_HIGH_PRIVACY)
+_LOW, _LOW_FLIPS = _rappor("low", RAPPOR_LOW_PRIVACY)
+_KRR, _PLANAR_KRR = Part("k-rr", KRR_LINE), Part("k-rr", KRR_CITY)
+_GEOMETRIC, _PLANAR = Part("geometric", GEOMETRIC_LINE), Part("geometric", GEOMETRIC_CITY)
+_MIXED = (Part("geometric", MIXED_LINE_GEOMETRIC), Part("k-rr", MIXED_LINE_KRR))
+_PLANAR_MIXED = (Part("geometric", MIXED_CITY_GEOMETRIC), Part("k-rr", MIXED_CITY_KRR))
+_FIVE = "geometric and five k-RR"
 _LISTED = (
-    Mixture("rappor-high", "ten RAPPOR, high privacy", "short line", "IV", (_HIGH,)),
-    Mixture("rappor-low", "ten RAPPOR, low privacy", "short line", "IV", (_LOW,)),
-    *_two("krr", "ten k-RR", "V", (_KRR_LINE,), (_KRR_CITY,)),
-    *_two("geometric", "ten geometric", "VI", (_GEO_LINE,), (_GEO_CITY,)),
-    *_two("mixed", "five geometric and five k-RR", "VII", _MIXED_LINE, _MIXED_CITY),
+    _HIGH,
+    _LOW,
+    Mixture("line-krr", "ten k-RR, line", "line", "V", (_KRR,)),
+    Mixture("city-krr", "ten k-RR, city", "city", "V", (_PLANAR_KRR,)),
+    Mixture("line-geometric", "ten geometric, line", "line", "VI", (_GEOMETRIC,)),
+    Mixture("city-geometric", "ten planar geometric, city", "city", "VI", (_PLANAR,)),
+    Mixture("line-mixed", f"five {_FIVE}, line", "line", "VII", _MIXED),
+    Mixture("city-mixed", f"five planar {_FIVE}, city", "city", "VII", _PLANAR_MIXED),
     shokri("line"),
     shokri("city"),
     *(shokri("line", selection) for selection in SELECTIONS[1:]),
     *(shokri("city", selection) for selection in SELECTIONS[1:]),
-    _flips("rappor-high", "ten RAPPOR, high privacy", paper.RAPPOR_HIGH_PRIVACY),
-    _flips("rappor-low", "ten RAPPOR, low privacy", paper.RAPPOR_LOW_PRIVACY),
+    _HIGH_FLIPS,
+    _LOW_FLIPS,
 )
 MIXTURES = {mixture.name: mixture for mixture in _LISTED}

@@ -1,6 +1,6 @@
 """The paper's figures 2 to 14 and tables I and II, panel by panel, and the studies beyond them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -120,49 +120,55 @@ class Plan:
     @property
     def figures(self) -> tuple[Figure, ...]:
         """The figures that have a panel here, each with these panels."""
-        cut = (
-            replace(figure, panels=tuple(panel for panel in figure.panels if panel in self.panels))
-            for figure in FIGURES
-        )
-        return tuple(figure for figure in cut if figure.panels)
+        planned = {f: tuple(p for p in f.panels if p in self.panels) for f in FIGURES}
+        return tuple(replace(figure, panels=some) for figure, some in planned.items() if some)
 
-    def cells(self) -> dict[tuple[str, int, int], list[Method]]:
+    def cells(self) -> "Cells":
         """Return the methods to run on each (mixture, people, seed), each method once."""
-        found: dict[tuple[str, int, int], list[Method]] = {}
+        return gathered(self._wanted())
 
-        def add(mixture: str, sizes: Iterable[int], seeds: int, methods: Iterable[Method]) -> None:
-            for people, seed in product(sizes, range(seeds)):
-                listed = found.setdefault((mixture, people, seed), [])
-                listed.extend(method for method in methods if method not in listed)
-
+    def _wanted(self) -> Iterator["Wanted"]:
         scale, most = self.scale, (self.scale.people,)
+        seeds, em_seeds = range(scale.seeds), range(scale.em_seeds)
         for panel in self.panels:
-            add(panel.mixture.name, scale.sizes, scale.seeds, panel.methods)
+            name = panel.mixture.name
+            yield name, scale.sizes, seeds, panel.methods
             if panel.mixture.parts[0].kind == "shokri":
                 # Table I says NA: is it?
-                add(panel.mixture.name, most, scale.seeds, INV_R if panel.number == 6 else INV_M)
-        if "selections" in self.studies:
-            for selection in SELECTIONS:
-                line, city = shokri("line", selection).name, shokri("city", selection).name
-                add(line, scale.sizes, scale.seeds, (IBU_R, IBU_M, GIBU))
-                add(line, most, scale.seeds, INV_M)
-                if scale.city_selections:
-                    add(city, most, scale.seeds, (IBU_M, *INV_M, GIBU))
+                yield name, most, seeds, INV_R if panel.number == 6 else INV_M
+        for selection in SELECTIONS if "selections" in self.studies else ():
+            line, city = shokri("line", selection).name, shokri("city", selection).name
+            yield line, scale.sizes, seeds, (IBU_R, IBU_M, GIBU)
+            yield line, most, seeds, INV_M
+            if scale.city_selections:
+                yield city, most, seeds, (IBU_M, *INV_M, GIBU)
         if "flips" in self.studies:
-            for mixture in MIXTURES.values():
-                if mixture.name.endswith("-flips"):
-                    add(mixture.name, most, scale.seeds, (*RAP_R, *RAP_M, GIBU))
-        if "em" in self.studies:
-            stopped = IBU_M_STOPPED[: scale.em_deltas]
-            for name, mixture in PAPER.items():
-                add(name, most, scale.em_seeds, (GIBU, *EM[: scale.em_deltas]))
-                # What if the paper stopped there? Asked of the seeds that the verdicts have.
-                add(name, most, scale.seeds, (GIBU, EARLY))
-                if mixture.place != "short line":
-                    add(name, most, scale.em_seeds, (IBU_M, *stopped))
-                    add(name, most, scale.seeds, (IBU_M, IBU_M_EARLY))
-                add(name, most, 1, (Race(seconds=scale.limit_seconds),))
-        return found
+            for name in ("rappor-high-flips", "rappor-low-flips"):
+                yield name, most, seeds, (*RAP_R, *RAP_M, GIBU)
+        for name, mixture in PAPER.items() if "em" in self.studies else ():
+            yield name, most, em_seeds, (GIBU, *EM[: scale.em_deltas])
+            # What if the paper stopped there? Asked of the seeds that the verdicts have.
+            yield name, most, seeds, (GIBU, EARLY)
+            if mixture.place != "short line":
+                yield name, most, em_seeds, (IBU_M, *IBU_M_STOPPED[: scale.em_deltas])
+                yield name, most, seeds, (IBU_M, IBU_M_EARLY)
+            yield name, most, range(1), (Race(seconds=scale.limit_seconds),)
+
+
+Cells = dict[tuple[str, int, int], list[Method]]
+"""Methods to run on each (mixture, people, seed)."""
+Wanted = tuple[str, Iterable[int], Iterable[int], Iterable[Method]]
+"""A mixture, numbers of people, seeds and methods: each with each."""
+
+
+def gathered(wanted: Iterable[Wanted]) -> Cells:
+    """Merge what is wanted of the same draw, each method once."""
+    cells: Cells = {}
+    for mixture, sizes, seeds, methods in wanted:
+        for people, seed in product(sizes, seeds):
+            listed = cells.setdefault((mixture, people, seed), [])
+            listed.extend(method for method in methods if method not in listed)
+    return cells
 
 
 def plan(names: Iterable[str] = (), scale: Scale = FULL) -> Plan:
@@ -171,22 +177,18 @@ def plan(names: Iterable[str] = (), scale: Scale = FULL) -> Plan:
     >>> [panel.figure for panel in plan(["fig7", "2a"]).panels]
     ['2a', '7a', '7b']
     """
-    asked = [name.lower().removeprefix("figure").removeprefix("fig") for name in names]
-    if not asked:
+    wanted = [name.lower().removeprefix("figure").removeprefix("fig") for name in names]
+    if not wanted:
         return Plan(scale, PANELS, tuple(STUDIES))
-    chosen: set[str] = set()
-    for name in asked:
+    chosen: list[Panel] = []
+    for name in wanted:
         numbers = TABLES.get(name, ())
-        fitting = {
-            panel.figure
-            for panel in PANELS
-            if panel.number in numbers or name in (panel.figure, str(panel.number))
-        }
+        fitting = [p for p in PANELS if p.number in numbers or name in (p.figure, str(p.number))]
         if not fitting and name not in STUDIES:
             raise ParameterError(
                 f"{name!r} is not a figure of the paper: expected 2 to 14, with a or b for one "
                 f"panel, {', '.join((*TABLES, *STUDIES))}."
             )
-        chosen.update(fitting)
-    panels = tuple(panel for panel in PANELS if panel.figure in chosen)
-    return Plan(scale, panels, tuple(study for study in STUDIES if study in asked))
+        chosen += fitting
+    panels = tuple(panel for panel in PANELS if panel in chosen)
+    return Plan(scale, panels, tuple(study for study in STUDIES if study in wanted))

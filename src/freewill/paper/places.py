@@ -2,21 +2,37 @@
 
 import csv
 import gzip
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import numpy as np
 
-from freewill.core.numerals import number
+from freewill.core.atomic import whole_file
+from freewill.core.cache import folder
+from freewill.core.numerals import number, whole
+from freewill.core.progress import progress
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.grid import Grid, kilometres_per_degree
+from freewill.domain.alphabets.linear import Linear
 from freewill.errors import FreewillError, several, shown
-from freewill.paper.parameters import CITY, LINE
 
+LINE = Linear(0, 99)
+SHORT_LINE = Linear(0, 19)
+CITY = Grid.box(37.7228, 37.7946, -122.5153, -122.3789, columns=24, rows=16, cell=0.5)
+"""San Francisco; the paper rounds its cells to 0.5 km."""
+
+URL = "https://snap.stanford.edu/data/loc-gowalla_totalCheckins.txt.gz"
+SHA256: str | None = None
+"""Checked where it is set; SNAP publishes no checksum of its own."""
+_BLOCK = 1 << 18  # bytes between two looks at the bar
+_SECONDS = 60  # without a byte, before the server counts as gone
 _LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _COUNT = ("count", "counts", "people", "n")
 _SNAP_COLUMNS = 5  # user, time, latitude, longitude, place
@@ -86,27 +102,31 @@ def load(path: str | Path) -> Crowd:
     try:
         opened: Any = gzip.open if target.suffix == ".gz" else open
         with opened(target, "rt", encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            if first.count("\t") == _SNAP_COLUMNS - 1:
-                table = csv.reader(chain([first], file), delimiter="\t")
-                known = (row for row in table if len(row) == _SNAP_COLUMNS)
-                return _city(target, _read_columns(target, known, 2, 3))
-            heads = [head.strip().strip('"').lower() for head in first.split(",")]
-            latitude, longitude = _find(heads, _LATITUDE), _find(heads, _LONGITUDE)
-            if latitude is not None and longitude is not None:
-                return _city(target, _read_columns(target, csv.reader(file), latitude, longitude))
-            if len(heads) == 1:
-                rows = chain([first], file) if number(heads[0]) is not None else file
-                return _line(target, *_read_columns(target, csv.reader(rows), 0).T)
-            count = _find(heads, _COUNT)
-            if len(heads) == 2 and count is not None:
-                return _line(target, *_read_columns(target, csv.reader(file), 1 - count, count).T)
-            raise FreewillError(
-                f"{target} has the columns {', '.join(heads)}: expected latitude and longitude, "
-                f"or one column of values, with or without one named count."
-            )
+            return _crowd(target, file)
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
         raise FreewillError(f"{target} cannot be read as CSV: {error}.") from None
+
+
+def _crowd(path: Path, file: TextIO) -> Crowd:
+    """Detect by the first line what a file holds, and count it."""
+    first = file.readline()
+    if first.count("\t") == _SNAP_COLUMNS - 1:
+        table = csv.reader(chain([first], file), delimiter="\t")
+        whole_rows = (row for row in table if len(row) == _SNAP_COLUMNS)
+        return _city(path, _read_columns(path, whole_rows, 2, 3))
+    heads = [head.strip().strip('"').lower() for head in first.split(",")]
+    latitude, longitude, count = (_find(heads, n) for n in (_LATITUDE, _LONGITUDE, _COUNT))
+    if latitude is not None and longitude is not None:
+        return _city(path, _read_columns(path, csv.reader(file), latitude, longitude))
+    if len(heads) == 1:
+        rows = chain([first], file) if number(heads[0]) is not None else file
+        return _line(path, *_read_columns(path, csv.reader(rows), 0).T)
+    if len(heads) == 2 and count is not None:
+        return _line(path, *_read_columns(path, csv.reader(file), 1 - count, count).T)
+    raise FreewillError(
+        f"{path} has the columns {', '.join(heads)}: expected latitude and longitude, "
+        f"or one column of values, with or without one named count."
+    )
 
 
 def _find(heads: list[str], names: tuple[str, ...]) -> int | None:
@@ -115,18 +135,17 @@ def _find(heads: list[str], names: tuple[str, ...]) -> int | None:
 
 def _read_columns(path: Path, rows: Iterable[list[str]], *places: int) -> FloatArray:
     """Read columns of numbers; a row without them is an error that shows it."""
-    found = []
+    table: list[list[float | None]] = []
     for row in filter(None, rows):
-        read = [number(row[place].strip(" ")) for place in places if place < len(row)]
-        found.append([one for one in read if one is not None])
-        if len(found[-1]) != len(places):
+        table.append([number(row[n].strip(" ")) if n < len(row) else None for n in places])
+        if None in table[-1]:
             raise FreewillError(
-                f"{path}, row {len(found):,}, {shown(','.join(row))}: expected numbers in "
+                f"{path}, row {len(table):,}, {shown(','.join(row))}: expected numbers in "
                 f"column{'s' * (len(places) > 1)} {', '.join(str(place + 1) for place in places)}."
             )
-    if not found:
+    if not table:
         raise FreewillError(f"{path} has no rows: there is nobody to draw.")
-    return np.array(found)
+    return np.array(table, dtype=np.float64)
 
 
 def _city(path: Path, points: FloatArray) -> Crowd:
@@ -158,9 +177,47 @@ def _around(points: FloatArray) -> Grid:
 def _line(path: Path, values: FloatArray, people: FloatArray | None = None) -> Crowd:
     people = np.ones(values.size) if people is None else people
     inside = LINE.encode_inside(values)
-    kept = people[inside.kept]
-    if not kept.sum() > 0 or np.any(people < 0):
+    counted = people[inside.kept]
+    if not counted.sum() > 0 or np.any(people < 0):
         raise FreewillError(f"{path}: expected whole values from 0 to 99, and counts >= 0.")
     left_out = f"left out: {several(inside.dropped, 'row')} of {path.name}, not in 0..99"
-    counts = np.bincount(inside.indices, kept, minlength=LINE.size).astype(np.float64)
+    counts = np.bincount(inside.indices, counted, minlength=LINE.size).astype(np.float64)
     return Crowd(LINE, counts, f"values of {path.name}", (left_out,) if inside.dropped else ())
+
+
+def download(url: str = URL, target: Path | None = None, sha256: str | None = SHA256) -> Path:
+    """Fetch the Gowalla check-ins of SNAP once (about 100 MB), and return where they are.
+
+    It is written aside and renamed when it is whole, so that a broken download leaves nothing
+    behind. With `sha256` the content is checked too.
+    """
+    path = target or folder() / url.rsplit("/", 1)[-1]
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest, done = hashlib.sha256(), 0
+    try:
+        with (
+            whole_file(path) as part,
+            progress(f"downloading {path.name}") as show,
+            urlopen(url, timeout=_SECONDS) as response,
+            part.open("wb") as file,
+        ):
+            size = whole(response.headers.get("Content-Length") or "") or 0
+            while block := response.read(_BLOCK):
+                file.write(block)
+                digest.update(block)
+                done += len(block)
+                show(done / size if size else 0.0)
+            if size and done != size:
+                raise FreewillError(f"{url}: {done:,} of {several(size, 'byte')} came. Try again.")
+            if sha256 is not None and digest.hexdigest() != sha256:
+                raise FreewillError(
+                    f"{url}: the content has the SHA-256 {digest.hexdigest()}, expected {sha256}. "
+                    f"Fetch the file by hand and give it with --data."
+                )
+    except (URLError, TimeoutError) as error:
+        raise FreewillError(
+            f"{url} cannot be fetched ({error}). Fetch it by hand and give it with --data."
+        ) from None
+    return path

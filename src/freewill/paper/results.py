@@ -4,15 +4,13 @@ import csv
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-
-from freewill.paper.mixtures import Setting
 
 
 @dataclass(frozen=True)
@@ -42,14 +40,14 @@ class Row:
 
 
 class Store:
-    """Rows on disk, one file a setting; a run that stops leaves all finished rows behind."""
+    """Rows on disk, one file a mixture; a run that stops leaves all finished rows behind.
 
-    def __init__(self, folder: Path, settings: Iterable[Setting]) -> None:
+    `keys` has, by the name of each mixture, a hash of what decides the numbers (`Setting.key`).
+    """
+
+    def __init__(self, folder: Path, keys: Mapping[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.paths = {
-            setting.mixture.name: folder / f"{setting.mixture.name}-{setting.key}.jsonl"
-            for setting in settings
-        }
+        self.paths = {name: folder / f"{name}-{key}.jsonl" for name, key in keys.items()}
         self.rows: dict[tuple[str, int, int, str], Row] = {}
         for path in self.paths.values():
             text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -107,10 +105,8 @@ class Results:
 
     def failure(self, mixture: str, method: str) -> str:
         """Return why a method has no estimate on a mixture, or nothing."""
-        kept = (
-            rows for (m, name, _), rows in self._grouped.items() if (m, name) == (mixture, method)
-        )
-        return next((row.failed for rows in kept for row in rows if row.failed), "")
+        own = (row for row in self.rows if (row.mixture, row.method) == (mixture, method))
+        return next((row.failed for row in own if row.failed), "")
 
     def sizes(self, mixture: str, method: str) -> list[int]:
         """Return the numbers of people that a method was tried with."""
@@ -121,13 +117,13 @@ class Results:
 
         A single seed has no deviation.
         """
-        found = {}
+        curve = {}
         for people in self.sizes(mixture, method):
             errors = [*self.by_seed(mixture, method, people).values()]
             if errors:
-                spread = float(np.std(errors, ddof=1)) if len(errors) > 1 else 0.0
-                found[people] = float(np.mean(errors)), spread
-        return found
+                deviation = float(np.std(errors, ddof=1)) if len(errors) > 1 else 0.0
+                curve[people] = float(np.mean(errors)), deviation
+        return curve
 
     def write_csv(self, path: Path) -> None:
         """Write all rows, tidy: one observation a row."""

@@ -1,30 +1,42 @@
-"""The runner: every cell of a plan once, on all cores, resumed where it stopped."""
+"""The runner: every cell of a plan once, on all cores, resumed where it stopped.
+
+Verdicts that are close get more seeds: doubled until they are decided twice, up to a limit.
+"""
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
+from itertools import product
+from multiprocessing import get_context
 from time import perf_counter, process_time
 
 import numpy as np
 
-from freewill.core.progress import Show, progress
+from freewill.core.progress import progress
 from freewill.core.types import FloatArray
 from freewill.domain.metrics import emd, l2
 from freewill.errors import FreewillError
-from freewill.paper.crew import Crew
 from freewill.paper.forecast import Cell, Forecast, Kind
-from freewill.paper.methods import GIBU, Race, Sample
-from freewill.paper.mixtures import Setting
-from freewill.paper.panels import Plan
+from freewill.paper.methods import GIBU, IBU_M, INV_M, Race, Sample
+from freewill.paper.mixtures import SELECTIONS, Place, shokri
+from freewill.paper.panels import Cells, Plan, Scale, Wanted, gathered
 from freewill.paper.results import Results, Row, Store
-from freewill.paper.seeds import Cells, first_cells, more_cells, seeds_to_come
+from freewill.paper.settings import Setting
+from freewill.paper.verdicts import ENTRIES, EXCELLENT, FLIPPED, GOOD, Ratio, ratio_of
 from freewill.stats.estimators.methods import Method
 
 _GLANCE_SECONDS = 1.0  # between two looks at the time left
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_PLACES: tuple[Place, ...] = ("line", "city")
+Done = tuple[list[Row], float]
+"""The rows of a cell, and the seconds that it took by the clock."""
 
 
-def run_cell(setting: Setting, cell: Cell) -> tuple[list[Row], float]:
+def run_cell(setting: Setting, cell: Cell) -> Done:
     """Draw the people of a cell and run its methods on the same reports; say how long it took."""
     _warm_up(setting)
     started, begun = perf_counter(), process_time()
@@ -39,8 +51,8 @@ def run_cell(setting: Setting, cell: Cell) -> tuple[list[Row], float]:
 @cache
 def _warm_up(setting: Setting) -> None:
     """Load what the first estimate and the first distance load: no method is to pay for that."""
-    found = GIBU.run(setting.draw(100, seed=0)[0])
-    emd(found.theta / found.theta.sum(), setting.truth, setting.alphabet)
+    theta = GIBU.run(setting.draw(100, seed=0)[0]).theta
+    emd(theta / theta.sum(), setting.truth, setting.alphabet)
 
 
 def _row(
@@ -48,8 +60,8 @@ def _row(
 ) -> Row:
     head, begun = (cell.mixture, method.name, cell.people, cell.seed), process_time()
     try:
-        found = sample.run(method)
-        theta = found.theta / found.theta.sum()
+        estimate = sample.run(method)
+        theta = estimate.theta / estimate.theta.sum()
     except FreewillError as error:
         spent = process_time() - begun
         return Row(*head, cpu_seconds=spent, all_cpu_seconds=spent + share, failed=str(error))
@@ -61,10 +73,10 @@ def _row(
     return Row(
         *head,
         *distances,
-        gap=float(found.gap),
-        steps=found.steps,
-        status=method.ended(found) if isinstance(method, Race) else str(found.status),
-        cpu_seconds=found.seconds,
+        gap=float(estimate.gap),
+        steps=estimate.steps,
+        status=method.ended(estimate) if isinstance(method, Race) else str(estimate.status),
+        cpu_seconds=estimate.seconds,
         all_cpu_seconds=process_time() - begun + share,
     )
 
@@ -77,75 +89,198 @@ def run(
     The first seed of all but races and what is judged come first, then the seeds that verdicts
     need, then all the rest: so what things cost, and how much there will be, are known early.
     """
-    by_name = {setting.mixture.name: setting for setting in settings}
-    planned, judged = plan.cells(), {**first_cells(plan)}
+    planned, judged = plan.cells(), first_cells(plan)
     number = workers or os.cpu_count() or 1
-    with progress("reproducing") as show, Crew(by_name, run_cell, number) as crew:
-        work = _Work(plan, store, crew, Forecast(number), show)
-        work.forecast.add(_missing(planned, store))
+    forecast, next_glance = Forecast(number), 0.0
+    methods = {method.name: method for listed in planned.values() for method in listed}
+    for row in store.rows.values():
+        if row.method in methods:
+            forecast.learn(methods[row.method], row)
+    forecast.add(_missing(planned, store))
+
+    def do(step: Cells, judging: bool = True) -> None:
+        """Run cells; while `judging`, verdicts tell what may have to follow."""
+        nonlocal next_glance
+        cells = sorted(_missing(step, store), key=lambda cell: cell.order)
+        forecast.begin(cells)
+        for cell, (rows, seconds) in finished(cells):
+            store.add(rows)
+            forecast.finish(cell, rows, seconds)
+            if perf_counter() >= next_glance:
+                if judging:
+                    forecast.foretell(_to_come(plan, _stored(judged, store)))
+                show(forecast.share(), forecast.left())
+                next_glance = perf_counter() + _GLANCE_SECONDS
+        forecast.foretell({})
+
+    by_name = {setting.mixture.name: setting for setting in settings}
+    with progress("reproducing") as show, crew(by_name, run_cell, number) as finished:
         first = {
-            key: [method for method in methods if not isinstance(method, Race)]
-            for key, methods in planned.items()
+            key: [method for method in listed if not isinstance(method, Race)]
+            for key, listed in planned.items()
             if key[2] == 0
         }
-        work.do({**judged, **first}, judged)
-        while step := more_cells(plan, _found(judged, store)):
+        do({**judged, **first})
+        while step := more_cells(plan, _stored(judged, store)):
             judged.update(step)
-            work.forecast.add(_missing(step, store))
-            work.do(step, judged)
-        work.do(planned)
-    return _found({**judged, **planned}, store)
-
-
-class _Work:
-    """What the steps of a run share."""
-
-    def __init__(
-        self, plan: Plan, store: Store, crew: Crew, forecast: Forecast, show: Show
-    ) -> None:
-        self.plan, self.store, self.crew = plan, store, crew
-        self.forecast, self.show = forecast, show
-        self._next_glance = 0.0
-        methods = {m.name: m for methods in plan.cells().values() for m in methods}
-        for row in store.rows.values():
-            if row.method in methods:
-                forecast.learn(methods[row.method], row)
-
-    def do(self, step: Cells, judged: Cells | None = None) -> None:
-        """Run cells; `judged` are those whose verdicts tell what may have to follow."""
-        cells = sorted(_missing(step, self.store), key=lambda cell: cell.order)
-        for cell, (rows, seconds) in self.crew.finished(cells, self.forecast.begin):
-            self.store.add(rows)
-            self.forecast.finish(cell, rows, seconds)
-            if perf_counter() >= self._next_glance:
-                if judged is not None:
-                    self.forecast.foretell(self._to_come(judged))
-                self.show(self.forecast.share(), self.forecast.left())
-                self._next_glance = perf_counter() + _GLANCE_SECONDS
-        self.forecast.foretell({})
-
-    def _to_come(self, judged: Cells) -> Mapping[Kind, int]:
-        """Return the rows that will have to be added, as far as can be seen."""
-        found: Counter[Kind] = Counter()
-        for contest, seeds in seeds_to_come(self.plan, _found(judged, self.store)).items():
-            for method in (GIBU, *contest.methods):
-                found[contest.mixture, method, self.plan.scale.people] += seeds
-        return found
+            forecast.add(_missing(step, store))
+            do(step)
+        do(planned, judging=False)
+    return _stored({**judged, **planned}, store)
 
 
 def _missing(cells: Cells, store: Store) -> list[Cell]:
     """Return the cells that have methods which the store does not hold, with these alone."""
-    found = []
-    for (mixture, people, seed), methods in cells.items():
-        missing = [m for m in methods if (mixture, people, seed, m.name) not in store.rows]
-        if missing:
-            found.append(Cell(mixture, people, seed, tuple(missing)))
-    return found
+    missing = []
+    for key, methods in cells.items():
+        new = tuple(method for method in methods if (*key, method.name) not in store.rows)
+        if new:
+            missing.append(Cell(*key, new))
+    return missing
 
 
-def _found(cells: Cells, store: Store) -> Results:
+def _stored(cells: Cells, store: Store) -> Results:
     """Return the rows that the store holds of these cells."""
-    keys: Iterable[tuple[str, int, int, str]] = (
-        (*where, method.name) for where, methods in cells.items() for method in methods
-    )
+    keys = ((*where, method.name) for where, methods in cells.items() for method in methods)
     return Results(tuple(store.rows[key] for key in keys if key in store.rows))
+
+
+@contextmanager
+def crew(
+    settings: Mapping[str, Setting], task: Callable[[Setting, Cell], Done], workers: int
+) -> Iterator[Callable[[Sequence[Cell]], Iterator[tuple[Cell, Done]]]]:
+    """Yield a function that runs cells and yields each when it is finished.
+
+    Each worker is a process of its own with single-threaded linear algebra: the problems are small,
+    and threads would only get in each other's way. Processes start with the first cells.
+    """
+
+    def finished(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Done]]:
+        if workers == 1 or len(cells) < 2:
+            for cell in cells:
+                yield cell, task(settings[cell.mixture], cell)
+            return
+        futures = {pool.submit(_work, task, cell): cell for cell in cells}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+
+    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _start, (settings,))
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield finished
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for name in _THREADS:
+            os.environ.pop(name)
+        os.environ.update(before)
+
+
+_SETTINGS: dict[str, Setting] = {}
+"""What a worker process was started with; empty everywhere else."""
+
+
+def _start(settings: Mapping[str, Setting]) -> None:
+    _SETTINGS.update(settings)
+
+
+def _work(task: Callable[[Setting, Cell], Done], cell: Cell) -> Done:
+    return task(_SETTINGS[cell.mixture], cell)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A method, with its post-processings, that is judged beside GIBU on one mixture."""
+
+    mixture: str
+    methods: tuple[Method, ...]
+
+    def tried(self, results: Results, scale: Scale) -> int:
+        """Return how many seeds were run at the largest size, which alone is judged."""
+        return results.tried(self.mixture, self.methods[0].name, scale.people)
+
+    def wanted(self, scale: Scale, seeds: range) -> Wanted:
+        """Return the seeds to run; GIBU sees the same draws."""
+        return self.mixture, (scale.people,), seeds, (GIBU, *self.methods)
+
+
+@cache
+def contests(plan: Plan) -> list[Contest]:
+    """Return everything that a plan gives a verdict on."""
+    entries = (*ENTRIES, *FLIPPED)
+    judged = [Contest(name, entry.methods) for entry in entries for name in entry.mixtures]
+    for selection, place, methods in product(SELECTIONS, _PLACES, ((IBU_M,), INV_M)):
+        judged.append(Contest(shokri(place, selection).name, methods))
+    planned = plan.cells()
+    return [
+        contest
+        for contest in dict.fromkeys(judged)
+        if {GIBU, *contest.methods} <= set(planned.get((contest.mixture, plan.scale.people, 0), ()))
+    ]
+
+
+def first_cells(plan: Plan) -> Cells:
+    """Return the seeds that every contest has."""
+    seeds = range(plan.scale.seeds)
+    return gathered(contest.wanted(plan.scale, seeds) for contest in contests(plan))
+
+
+def more_cells(plan: Plan, results: Results) -> Cells:
+    """Return as many seeds again for each contest that is still open."""
+    most = plan.scale.most_seeds
+    return gathered(
+        contest.wanted(plan.scale, range(tried, min(2 * tried, most)))
+        for contest, _, tried in _open(plan, results)
+    )
+
+
+def _to_come(plan: Plan, results: Results) -> Mapping[Kind, int]:
+    """Return the rows that will have to be added, as far as can be seen."""
+    rows: Counter[Kind] = Counter()
+    for contest, seeds in seeds_to_come(plan, results).items():
+        for method in (GIBU, *contest.methods):
+            rows[contest.mixture, method, plan.scale.people] += seeds
+    return rows
+
+
+def seeds_to_come(plan: Plan, results: Results) -> dict[Contest, int]:
+    """Foretell how many seeds beyond this doubling will decide, if ratio and deviation stay."""
+    scale = plan.scale
+    # Before anything is known: halfway to the most, on a logarithmic scale, for every other one.
+    guess = round(((scale.seeds * scale.most_seeds) ** 0.5 - scale.seeds) / 2)
+    new = (c for c in contests(plan) if c.tried(results, scale) < scale.seeds)
+    to_come = dict.fromkeys(new, guess)
+    for contest, ratio, tried in _open(plan, results):
+        if tried >= scale.seeds:
+            distance = min(abs(ratio.value - limit) for limit in (EXCELLENT, GOOD))
+            # It falls with the root of the number of seeds, and the last doubling confirms.
+            needed = 2 * tried * (ratio.reach / max(distance, 1e-9)) ** 2
+            to_come[contest] = max(_doubled(scale, needed) - _doubled(scale, tried), 0)
+    return to_come
+
+
+def _open(plan: Plan, results: Results) -> Iterator[tuple[Contest, Ratio, int]]:
+    """Yield the contests that want more seeds, with the ratio so far and the seeds tried.
+
+    Looking again and again, one look may seem to decide by chance, and a ratio that is left where
+    it first did so lies too far from the limit: so the look before must have decided too.
+    """
+    scale = plan.scale
+    for contest in contests(plan):
+        tried = contest.tried(results, scale)
+        looks = [tried] if tried <= scale.seeds else [tried, tried // 2]
+        ratios = [
+            ratio_of(results, contest.mixture, contest.methods, scale.people, seeds=seeds)
+            for seeds in looks
+        ]
+        undecided = any(ratio is not None and ratio.word == "undecided" for ratio in ratios)
+        if ratios[0] is not None and undecided and tried < scale.most_seeds:
+            yield contest, ratios[0], tried
+
+
+def _doubled(scale: Scale, seeds: float) -> int:
+    """Return so many seeds, rounded up to a doubling of those of the scale, at the most."""
+    number = scale.seeds
+    while number < min(seeds, scale.most_seeds):
+        number *= 2
+    return min(number, scale.most_seeds)

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
+from itertools import product
 
 import numpy as np
 
 from freewill.errors import several
-from freewill.paper.figures import price, stopped
 from freewill.paper.methods import (
     EARLY,
     EM,
@@ -18,12 +18,14 @@ from freewill.paper.methods import (
     INV_M,
     OUT_OF_TIME,
 )
-from freewill.paper.mixtures import MIXTURES, SELECTIONS, Mixture, Setting, shokri
+from freewill.paper.mixtures import MIXTURES, SELECTIONS, Mixture, Place, shokri
 from freewill.paper.panels import PANELS
 from freewill.paper.results import Results
-from freewill.paper.verdicts import Judgement, Ratio, ratio_of
+from freewill.paper.settings import Setting
+from freewill.paper.verdicts import Judgement, Ratio, price, ratio_of, stopped
 
 _NOTHING = "&ndash;"
+_PLACES: tuple[Place, ...] = ("line", "city")
 _MEASURED = {"line": "line", "city": "city", "short line": "line 0..19"}
 _MARKS = {True: ("yes", "agrees", "✓"), False: ("no", "differs", "✗"), None: ("open", "open", "?")}
 _ENDS = {
@@ -38,7 +40,7 @@ _BOLD, _TAGS = re.compile(r"</?b>"), re.compile(r"<[^>]*>")
 
 @dataclass(frozen=True)
 class Table:
-    """Heads and cells, which are HTML already; all columns but the first are numbers, or words."""
+    """Heads and cells as HTML; columns after the first are aligned as numbers, or as words."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -51,15 +53,14 @@ class Table:
             return ""
         kind = ' class="number"' if self.numbers else ""
         dense = ' class="dense"' if len(self.heads) > _MANY else ""
-        top = "".join(f"<th{kind if i else ''}>{head}</th>" for i, head in enumerate(self.heads))
-        body = "".join(
-            "<tr>"
-            + "".join(f"<td{kind if i else ''}>{cell}</td>" for i, cell in enumerate(row))
-            + "</tr>"
-            for row in self.rows
-        )
+
+        def line(tag: str, cells: Sequence[str]) -> str:
+            rest = "".join(f"<{tag}{kind}>{cell}</{tag}>" for cell in cells[1:])
+            return f"<tr><{tag}>{cells[0]}</{tag}>{rest}</tr>"
+
+        body = "".join(line("td", row) for row in self.rows)
         return (
-            f'<div class="wide"><table{dense}><thead><tr>{top}</tr></thead>'
+            f'<div class="wide"><table{dense}><thead>{line("th", self.heads)}</thead>'
             f"<tbody>{body}</tbody></table></div>"
         )
 
@@ -80,7 +81,7 @@ class Table:
 
 
 def plain(cell: str) -> str:
-    """Return a cell without its HTML: what stood below stands behind."""
+    """Return a cell as plain text: bold as in Markdown, line breaks as semicolons."""
     return unescape(_TAGS.sub("", _BOLD.sub("**", _BREAKS.sub("; ", cell))))
 
 
@@ -90,10 +91,8 @@ def verdicts(judgements: Iterable[Judgement], name: str) -> Table:
     columns = list(dict.fromkeys(judgement.entry.column for judgement in chosen))
     rows = list(dict.fromkeys(judgement.entry.row for judgement in chosen))
     cells = {(j.entry.row, j.entry.column): _verdict(j) for j in chosen}
-    listed = [
-        [f"<b>{row}</b>", *(cells.get((row, column), "") for column in columns)] for row in rows
-    ]
-    return Table(["mechanisms", *columns], listed, numbers=False)
+    table = [[f"<b>{row}</b>", *(cells.get((row, name), "") for name in columns)] for row in rows]
+    return Table(["mechanisms", *columns], table, numbers=False)
 
 
 def _verdict(judgement: Judgement) -> str:
@@ -102,13 +101,9 @@ def _verdict(judgement: Judgement) -> str:
     if judgement.word == "undecided":
         details[0] += f", here {' or '.join(judgement.words)}"
     for ratio in judgement.ratios:
+        measured = f"{whole(ratio)}, {several(ratio.seeds, 'seed')}"
         place = _MEASURED[MIXTURES[ratio.mixture].place]
-        told = (
-            "cannot be inverted"
-            if ratio.refused
-            else f"{whole(ratio)}, {several(ratio.seeds, 'seed')}"
-        )
-        details.append(f"{place}: {told}")
+        details.append(f"{place}: {'cannot be inverted' if ratio.refused else measured}")
     return (
         f'{chip(judgement.word)}<span class="mark {kind}" title="{title}"> {sign}</span>'
         f'<div class="detail">{"<br>".join(details)}</div>'
@@ -191,8 +186,8 @@ def race(mixtures: Iterable[Mixture], results: Results, people: int) -> Table:
             arrived = row.status == "certified"
             ours, theirs = ours + own[row.seed], theirs + row.cpu_seconds
             all_arrived = all_arrived and arrived
-            told = [f"{row.steps:,}", f"{row.gap:.1e}", _ENDS.get(row.status, row.status)]
-            rows.append([mixture.title, *_times(own[row.seed], row.cpu_seconds, arrived), *told])
+            end = [f"{row.steps:,}", f"{row.gap:.1e}", _ENDS.get(row.status, row.status)]
+            rows.append([mixture.title, *_times(own[row.seed], row.cpu_seconds, arrived), *end])
     if rows:
         rows.append(["<b>together</b>", *_times(ours, theirs, all_arrived), "", "", ""])
     heads = ["", "GIBU", "algorithm 1", "slower", "its steps", "gap it reached", "why it ended"]
@@ -207,9 +202,7 @@ def _times(ours: float, theirs: float, arrived: bool) -> list[str]:
 def selections(results: Results, planned: Results, people: int) -> Table:
     """Return what each selection rule leaves to GIBU, and what [IBU]M and [INV]M make of it."""
     rows = []
-    for mixture in [shokri("line", s) for s in SELECTIONS] + [
-        shokri("city", s) for s in SELECTIONS
-    ]:
+    for mixture in (shokri(*where) for where in product(_PLACES, SELECTIONS)):
         own = planned.curve(mixture.name, GIBU.name).get(people)
         if own is not None:
             unit = "km" if mixture.place == "city" else "steps"
@@ -226,7 +219,7 @@ def prices(settings: Iterable[Setting], results: Results) -> Table:
     """Return GIBU's squared l2 error over that without privacy, at the least and most people."""
     rows, heads = [], [""]
     for setting in settings:
-        factors = price(setting, results)
+        factors = price(setting.mixture.name, setting.truth, results)
         heads = ["", *(several(people, "person") for people in factors)]
         rows.append([setting.mixture.title, *(f"{factor:.1f}" for factor in factors.values())])
     return Table(heads, rows)
@@ -250,11 +243,9 @@ def parameters(settings: Iterable[Setting]) -> Table:
     names = {"k-rr": "k-RR", "geometric": "geometric", "rappor": "RAPPOR"}
     rows = []
     for setting in settings:
-        mixture = setting.mixture
-        for part in mixture.parts:
-            kind = f"Shokri ({part.selection}), Q"
-            if part.kind in names:
-                kind = f"{names[part.kind]}, epsilon"
-            levels = ", ".join(f"{level:g}" for level in part.levels)
-            rows.append([mixture.title, mixture.table, f"{kind} = {levels}", setting.key])
+        for part in setting.mixture.parts:
+            own = f"Shokri ({part.selection}), Q"
+            kind = f"{names[part.kind]}, epsilon" if part.kind in names else own
+            text = f"{kind} = {', '.join(f'{level:g}' for level in part.levels)}"
+            rows.append([setting.mixture.title, setting.mixture.table, text, setting.key])
     return Table(["mixture", "paper's table", "mechanisms", "key of its results"], rows, False)

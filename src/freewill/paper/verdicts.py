@@ -8,8 +8,10 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
-from freewill.paper.methods import IBU_M, IBU_R, INV_M, INV_R, RAP_M, RAP_R
+from freewill.core.types import FloatArray
+from freewill.paper.methods import EM, GIBU, IBU_M, IBU_R, INV_M, INV_R, RAP_M, RAP_R
 from freewill.paper.results import Results
+from freewill.paper.theory import error_without_privacy
 from freewill.stats.estimators.methods import Method
 
 Word = Literal["Excellent", "Good", "Bad", "NA", "undecided"]
@@ -56,13 +58,12 @@ class Ratio:
         if self.refused:
             return "refused"
         # As many digits as the error has to say.
-        known = self.error > 0
-        digits = min(max(1 - math.floor(math.log10(self.error)), 0), 4) if known else 2
+        digits = 2 if not self.error > 0 else min(max(1 - math.floor(math.log10(self.error)), 0), 4)
         return f"{self.value:.{digits}f} ± {self.error:.{digits}f}"
 
     @property
     def reach(self) -> float:
-        """Half the width of the interval, by Student's t: a few seeds are not sure of their error.
+        """Half the width of the interval, by Student's t, for few seeds leave the error uncertain.
 
         Without bounds where one seed says nothing of it.
         """
@@ -92,7 +93,7 @@ class Judgement:
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """What the worst of the panels may be: a method is to be trusted as far as that."""
+        """The possible verdicts of the worst panel, which decides for the cell."""
         best, worst = (
             max((ratio.words[end] for ratio in self.ratios), key=_ORDER.index) for end in (0, -1)
         )
@@ -170,12 +171,13 @@ FLIPPED = tuple(
 
 def judge(results: Results, entries: Sequence[Entry] = ENTRIES) -> list[Judgement]:
     """Judge every entry whose panels were all run, at the largest size."""
-    found = []
+    judgements = []
     for entry in entries:
         ratios = [ratio_of(results, name, entry.methods) for name in entry.mixtures]
-        if all(ratio is not None for ratio in ratios):
-            found.append(Judgement(entry, tuple(ratio for ratio in ratios if ratio is not None)))
-    return found
+        run = tuple(ratio for ratio in ratios if ratio is not None)
+        if len(run) == len(ratios):
+            judgements.append(Judgement(entry, run))
+    return judgements
 
 
 def ratio_of(
@@ -219,3 +221,32 @@ def _jackknife(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
         return value, float("nan")
     without = (above.sum() - above) / (below.sum() - below)
     return value, float(np.sqrt((count - 1) * np.var(without)))
+
+
+def stopped(
+    mixture: str, results: Results, people: int
+) -> tuple[dict[float, float], dict[float, float]]:
+    """Return, by delta, the mean gap of algorithm 1 and the ratio of its mean EMD to GIBU's.
+
+    All means are over the same seeds, those that every delta was tried on.
+    """
+    gaps, ratios = {}, {}
+    by_delta = {m: results.by_seed(mixture, m.name, people) for m in EM}
+    tried = {method: own for method, own in by_delta.items() if own}
+    best = results.by_seed(mixture, GIBU.name, people)
+    seeds = best.keys() & set.intersection(*map(set, tried.values())) if tried else ()
+    for method, own in tried.items():
+        gap = results.by_seed(mixture, method.name, people, "gap")
+        if seeds and method.delta is not None:
+            gaps[method.delta] = float(np.mean([gap[seed] for seed in seeds]))
+            ratios[method.delta] = sum(own[seed] for seed in seeds) / sum(best[s] for s in seeds)
+    return gaps, ratios
+
+
+def price(mixture: str, truth: FloatArray, results: Results) -> dict[int, float]:
+    """Return, by the number of people, GIBU's mean squared l2 error over that without privacy."""
+    factors = {}
+    for people in results.curve(mixture, GIBU.name):
+        squares = [x**2 for x in results.by_seed(mixture, GIBU.name, people, "l2").values()]
+        factors[people] = float(np.mean(squares)) / error_without_privacy(truth, people)
+    return factors

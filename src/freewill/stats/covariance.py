@@ -193,7 +193,7 @@ class ProductCovariance:
             far = values[-1] - values[max(0, len(values) - 1 - _QUIET)]
             if number > _QUIET and (far < _ACCURACY * values[-1] or number > _MOST):
                 break
-        found = step.found
+        found = step.solution
         return np.asarray(found - self.theta * found.sum())
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.numeric.solvers import columns, interior
-from freewill.numeric.solvers.likelihood import Certificate, Likelihood
-from freewill.numeric.solvers.solution import Solution, Status
+from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.solution import Certificate, Solution, Status
 from freewill.numeric.solvers.systems import DenseSystem
 
 

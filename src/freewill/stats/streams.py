@@ -21,8 +21,7 @@ from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.counts import people_in
 from freewill.errors import EvidenceError, several
-from freewill.numeric.operators.base import Guess
-from freewill.numeric.operators.kernel import Sums
+from freewill.numeric.operators.base import Guess, Sums
 
 T = TypeVar("T")
 _BLOCK_BYTES = 1 << 24

@@ -25,7 +25,7 @@ from freewill.domain.mechanisms.base import (
     checked_index,
 )
 from freewill.domain.outputs.bits import Bits
-from freewill.numeric.operators.bit_moments import BitMoments
+from freewill.numeric.operators.moments import BitMoments
 from freewill.numeric.operators.support import BitOperator
 
 _TELLS_ALL = 150.0

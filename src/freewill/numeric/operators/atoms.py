@@ -1,4 +1,4 @@
-"""Operator of a law beside which some outputs have an explanation of their own: an atom.
+"""Operator of a law with extra columns, the atoms, each of which explains a single output.
 
 A report that nobody's value accounts for is a column with one entry, at that output.
 """
@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import Operator, Products
+from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.dense import DenseOperator
 
 
 @dataclass(frozen=True, eq=False)
-class AtomOperator(Products):
-    """Rows of a law, each times a factor, and behind its columns one a place: `height` there.
+class AtomOperator(Operator):
+    """Rows of a law, each times a factor, then a column for each place: `height` there, else 0.
 
         P = [ diag(e^log_factors) A | height * e_j for j in places ]
 
@@ -63,12 +63,12 @@ class AtomOperator(Products):
         return theta[:size], theta[size:]
 
     def _joined(self, fitted: FloatArray, atoms: FloatArray) -> FloatArray:
-        found = self._factors * fitted
-        found[self.places] += self.height * atoms
-        return found
+        result = self._factors * fitted
+        result[self.places] += self.height * atoms
+        return result
 
     def forward(self, theta: FloatArray) -> FloatArray:
-        """Return the law's product, and at atoms their weight beside it."""
+        """Return the law's product plus, at each place, `height` times the weight of its atom."""
         values, atoms = self._split(theta)
         return self._joined(self.inner.forward(values), atoms)
 
@@ -78,7 +78,7 @@ class AtomOperator(Products):
         return self._joined(self.inner.forward_within(values, error), atoms)
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
-        """Return the law's product, and behind it the weights at atoms."""
+        """Return the law's product, then `height` times the weight at each place."""
         values = self.inner.adjoint(self._factors * weights)
         return np.concatenate([values, self.height * weights[self.places]])
 
@@ -94,13 +94,8 @@ class AtomOperator(Products):
         rows = self._own_rows() * atoms[:, None]
         return np.block([[values, rows.T], [rows, np.diag(self.height * atoms)]])
 
-    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Return the diagonal of that."""
-        values = self.inner.gram_diagonal(self._factors**2 * weights)
-        return np.concatenate([values, self.height**2 * weights[self.places]])
-
     def subset(self, places: IntArray) -> DenseOperator:
-        """Return some of the rows, as an array: atoms of other outputs are columns of nothing."""
+        """Return some of the rows as an array, in which atoms of other outputs are columns of 0."""
         return DenseOperator(self.dense()[places], self.log_scale[places])
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
@@ -113,12 +108,6 @@ class AtomOperator(Products):
         (behind,) = np.nonzero(~honest)
         rows[self.places[wanted[behind] - size], behind] = self.height
         return rows
-
-    def log_dense(self) -> FloatArray:
-        """Return the logarithm of all entries, factors included; -inf where there is nothing."""
-        behind = np.full((self.inner.shape[0], self.places.size), -np.inf)
-        behind[self.places, np.arange(self.places.size)] = np.log(self.height)
-        return np.hstack([self.inner.log_dense() + self.log_factors[:, None], behind])
 
     def _own_rows(self) -> FloatArray:
         """Return the law's rows at the atoms, which are few."""

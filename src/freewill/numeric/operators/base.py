@@ -1,14 +1,13 @@
 """What an operator is: the law of the observed outputs, as two products."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.errors import LawError, ParameterError, shown
-from freewill.numeric.operators.kernel import Sums
 
 Structure = Literal["dense", "symbols", "bits", "geometric", "planar", "stack"]
 """What a law is made of: the solvers choose by it."""
@@ -31,7 +30,7 @@ class LineTerms(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """Bit reports at a glance: rows base + gain * bits, their weight, and its sum by set bit."""
+    """Totals of bit reports: rows base + gain * bits, their weight, and its sum by set bit."""
 
     base: float
     gain: float
@@ -39,37 +38,85 @@ class Guess(NamedTuple):
     ones: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """L = sum w log p without the rows' own factors, g = P'(w/p), H = P' diag(w/p^2) P.
+
+    They add up over blocks of reports. H is None where it was not asked for, and where an output
+    has no probability at theta: L is then -inf.
+    """
+
+    value: float
+    slope: FloatArray
+    hessian: FloatArray | None
+
+    @classmethod
+    def nothing(cls, size: int, stride: int) -> "Sums":
+        """Return the sums of no reports."""
+        return cls(0.0, np.zeros(size), np.zeros((size, size)) if stride else None)
+
+    @classmethod
+    def impossible(cls, size: int) -> "Sums":
+        """Return the sums where an observed output has probability 0."""
+        return cls(-np.inf, np.full(size, np.inf), None)
+
+    @classmethod
+    def of(
+        cls, size: int, fitted: FloatArray, weights: FloatArray, adjoint: Map, gram: Map | None
+    ) -> "Sums":
+        """Return the sums at p = P theta, from w -> P'w and, for H, w -> P' diag(w) P."""
+        if not np.all(fitted > 0):
+            return cls.impossible(size)
+        ratio = weights / fitted
+        hessian = None if gram is None else gram(ratio / fitted)
+        return cls(float(weights @ np.log(fitted)), adjoint(ratio), hessian)
+
+    def __add__(self, other: "Sums") -> "Sums":
+        hessian = None
+        if self.hessian is not None and other.hessian is not None:
+            hessian = self.hessian + other.hessian
+        return Sums(self.value + other.value, self.slope + other.slope, hessian)
+
+
 class Operator(Protocol):
     """P(y | x) for observed outputs y (rows) and all values x of the alphabet (columns).
 
-    Rows are stored up to a known factor, P(y | x) = exp(log_scale[y]) * row[y, x], so that the
+    Rows are stored up to a factor, P(y | x) = exp(log_scale[y]) * row[y, x], so that the
     largest entry of a row is near 1 however improbable the output is. No estimate of theta
     depends on the factor; only the log-likelihood adds it back.
 
     All products but one kind are accurate entry by entry: sums of terms of one sign. `exact`
     says so. What an FFT returns is accurate relative to its largest entry only, and
     `forward_within` and `adjoint_within` then look up what it does not get right.
+
+    An operator names this class as its base and inherits what its two products, or its rows as an
+    array, can answer; it answers anew what its structure makes cheaper or more exact.
     """
 
-    @property
-    def structure(self) -> Structure:
-        """What the law is made of."""
+    if TYPE_CHECKING:
+        # Only here: a dataclass would take an inherited property for the default of its field.
+        @property
+        def log_scale(self) -> FloatArray:
+            """Logarithm of the factor of each row."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """(observed outputs, size of the alphabet)."""
 
     @property
-    def log_scale(self) -> FloatArray:
-        """Logarithm of the factor of each row."""
+    def structure(self) -> Structure:
+        """What the law is made of."""
+        return "dense"
 
     @property
     def exact(self) -> bool:
-        """Whether all products are accurate entry by entry."""
+        """Whether all products are accurate entry by entry: only those of an FFT are not."""
+        return True
 
     @property
     def sharpness(self) -> float:
-        """Logarithm of what noise falls by from a value to the next; 0 where none is next."""
+        """Logarithm of the factor by which noise falls from a value to its neighbour, or 0."""
+        return 0.0
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return rows @ theta, one number an output."""
@@ -79,21 +126,34 @@ class Operator(Protocol):
 
     def forward_within(self, theta: FloatArray, error: float) -> FloatArray:
         """Return rows @ theta for theta >= 0, each number within this relative error."""
+        return self.forward(theta)
 
     def adjoint_within(self, weights: FloatArray, error: float) -> FloatArray:
         """Return rows.T @ weights for weights >= 0, each number within this (absolute) error."""
+        return self.adjoint(weights)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ diag(weights) @ rows."""
+        rows = self.dense()
+        return np.asarray(rows.T @ (weights[:, None] * rows))
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the diagonal of that matrix: the weights times the squared rows."""
+        rows = self.dense()
+        return np.asarray(np.einsum("j,jx,jx->x", weights, rows, rows))
 
     def gram_map(self, weights: FloatArray) -> Map:
         """Return that matrix as a product, good to float32 at least: for directions."""
+        return lambda vector: self.adjoint(weights * self.forward(vector))
 
     def near_gram_map(self, weights: FloatArray) -> Map:
         """Return a product close to that one, where it costs much less: for preconditioners."""
+        return self.gram_map(weights)
+
+    @classmethod
+    def gram_maps(cls, weighted: Sequence[tuple[Any, FloatArray]], near: bool) -> list[Map]:
+        """Return maps that add up to the (near) gram maps of weighted laws of this class."""
+        return [law.near_gram_map(w) if near else law.gram_map(w) for law, w in weighted]
 
     def subset(self, places: IntArray) -> "Operator":
         """Return the law of some of the outputs alone, named by their (rising) places."""
@@ -102,64 +162,21 @@ class Operator(Protocol):
         """Return the rows as an array, or only these columns of it."""
 
     def log_dense(self) -> FloatArray:
-        """Return log P(y | x) with the factor included, finite even where P underflows."""
+        """Return log P(y | x) with the factor included; an impossible output gives -inf."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.dense()) + self.log_scale[:, None])
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H; of bits from about one row in `stride`."""
+        fitted = self.forward(theta)
+        return Sums.of(theta.size, fitted, weights, self.adjoint, self.gram if stride else None)
 
     def line_terms(self) -> LineTerms | None:
         """Return what the law adds to a system on a line, where it has that structure."""
-
-    def guess(self, weights: FloatArray) -> Guess | None:
-        """Return what a glance at bit reports tells, None for anything else."""
-
-
-class Products:
-    """What an operator answers that has nothing but its products to answer from."""
-
-    structure: ClassVar[Structure] = "dense"
-
-    @property
-    def exact(self) -> bool:
-        """Yes: only an FFT is not."""
-        return True
-
-    @property
-    def sharpness(self) -> float:
-        """None: no value is nearer than another."""
-        return 0.0
-
-    def forward_within(self: Operator, theta: FloatArray, error: float) -> FloatArray:
-        """Return rows @ theta, which is as accurate as can be."""
-        return self.forward(theta)
-
-    def adjoint_within(self: Operator, weights: FloatArray, error: float) -> FloatArray:
-        """Return rows.T @ weights, which is as accurate as can be."""
-        return self.adjoint(weights)
-
-    def gram_map(self: Operator, weights: FloatArray) -> Map:
-        """Return x -> P' diag(weights) P x, by the two products."""
-        return lambda vector: self.adjoint(weights * self.forward(vector))
-
-    def near_gram_map(self: Operator, weights: FloatArray) -> Map:
-        """Return the same: nothing costs less."""
-        return self.gram_map(weights)
-
-    def sums(self: Operator, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
-        """Return L, g and, unless `stride` is 0, the exact H: two products and a gram matrix."""
-        fitted = self.forward(theta)
-        if not np.all(fitted > 0):
-            return Sums.impossible(theta.size)
-        ratio = weights / fitted
-        hessian = self.gram(ratio / fitted) if stride else None
-        return Sums(float(weights @ np.log(fitted)), self.adjoint(ratio), hessian)
-
-    def line_terms(self) -> LineTerms | None:
-        """Return None: the solvers for lines do not know this law."""
         return None
 
     def guess(self, weights: FloatArray) -> Guess | None:
-        """Return None: the outputs are not bits."""
+        """Return totals from which theta can be guessed, None unless the outputs are bits."""
         return None
 
 
@@ -186,7 +203,7 @@ def dot_test(operator: Operator, rng: np.random.Generator, tolerance: float = 1e
     >>> dot_test(DenseOperator(np.eye(3)), np.random.default_rng(0)) < 1e-12
     True
     """
-    if isinstance(operator, type) or not all(map(partial(hasattr, operator), _TESTED)):
+    if isinstance(operator, type) or not all(hasattr(operator, name) for name in _TESTED):
         raise ParameterError(f"operator={shown(operator)}: expected one with {', '.join(_TESTED)}.")
     if not isinstance(rng, np.random.Generator):
         raise ParameterError(f"rng={shown(rng)}: expected numpy.random.default_rng(seed).")

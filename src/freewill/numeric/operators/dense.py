@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import Products
+from freewill.numeric.operators.base import Operator
 
 
 @dataclass(frozen=True, eq=False)
-class DenseOperator(Products):
+class DenseOperator(Operator):
     """Rows held as an array, probabilities unless a log_scale is given; O(outputs * k) a product.
 
     >>> operator = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
@@ -38,14 +38,6 @@ class DenseOperator(Products):
         """Return rows.T @ weights."""
         return np.asarray(weights @ self.rows)
 
-    def gram(self, weights: FloatArray) -> FloatArray:
-        """Return rows.T @ diag(weights) @ rows."""
-        return np.asarray(self.rows.T @ (weights[:, None] * self.rows))
-
-    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Return the weights times the squared rows."""
-        return np.asarray(np.einsum("j,jx,jx->x", weights, self.rows, self.rows))
-
     def subset(self, places: IntArray) -> "DenseOperator":
         """Return some of the rows."""
         return DenseOperator(self.rows[places], self.log_scale[places])
@@ -53,8 +45,3 @@ class DenseOperator(Products):
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows."""
         return self.rows if columns is None else self.rows[:, columns]
-
-    def log_dense(self) -> FloatArray:
-        """Return log P(y | x); an impossible output gives -inf."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.rows) + self.log_scale[:, None])

@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import LineTerms, Products, Structure
+from freewill.numeric.operators.base import LineTerms, Operator, Structure
 
 
 @dataclass(frozen=True, eq=False)
-class GeometricOperator(Products):
+class GeometricOperator(Operator):
     """P(y | x) = exp(log_constants[y]) * exp(-decay * |y - x|): eqs. 2 and 3 on observed outputs.
 
     With a = exp(-decay), the sum over x <= y of a^(y-x) theta_x obeys s_y = a s_(y-1) + theta_y,

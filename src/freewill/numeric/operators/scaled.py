@@ -1,4 +1,4 @@
-"""Operator of a law whose columns have factors: reports that not every value is as likely to make.
+"""Operator of a law whose columns have factors: values that report with different probability.
 
 If a person with the value x chooses a mechanism with probability c(x), the law of choosing it and
 reporting y is c(x) P(y | x).
@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import Guess, LineTerms, Map, Operator, Structure
-from freewill.numeric.operators.kernel import Sums
+from freewill.numeric.operators.base import Map, Operator, Structure, Sums
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledOperator:
+class ScaledOperator(Operator):
     """Each column of a law times a factor >= 0, by the products of that law.
+
+    With factors the law is none of those that systems on a line know, and bit sums do not tell how
+    the factors shared the people out: it has neither line terms nor a guess.
 
     >>> from freewill.numeric.operators.dense import DenseOperator
     >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
@@ -77,7 +79,7 @@ class ScaledOperator:
         return np.asarray(self.factors**2 * self.inner.gram_diagonal(weights))
 
     def gram_map(self, weights: FloatArray) -> Map:
-        """Return that matrix as a product."""
+        """Return the law's product, before and after it the factors."""
         return self._scaled(self.inner.gram_map(weights))
 
     def near_gram_map(self, weights: FloatArray) -> Map:
@@ -96,11 +98,6 @@ class ScaledOperator:
         factors = self.factors if columns is None else self.factors[columns]
         return np.asarray(self.inner.dense(columns) * factors)
 
-    def log_dense(self) -> FloatArray:
-        """Return the logarithm of the law; an impossible output gives -inf."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.inner.log_dense() + np.log(self.factors))
-
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H, from the law's own at factors * theta."""
         inner = self.inner.sums(self.factors * theta, weights, stride)
@@ -108,11 +105,3 @@ class ScaledOperator:
         if inner.hessian is not None:
             hessian = self.factors[:, None] * inner.hessian * self.factors
         return Sums(inner.value, self.factors * inner.slope, hessian)
-
-    def line_terms(self) -> LineTerms | None:
-        """Return None: with factors the law is none of those that are known on a line."""
-        return None
-
-    def guess(self, weights: FloatArray) -> Guess | None:
-        """Return None: bit sums do not tell how the factors shared the people out."""
-        return None

@@ -1,6 +1,6 @@
 """Operators one above the other: the law of everything that was observed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -10,13 +10,11 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
 from freewill.errors import AlphabetError
-from freewill.numeric.operators.base import Map, Operator, Products, Structure
-from freewill.numeric.operators.convolution import ConvolutionOperator
-from freewill.numeric.operators.planar_gram import PlanarGram, PlanarLaw
+from freewill.numeric.operators.base import Map, Operator, Structure
 
 
 @dataclass(frozen=True, eq=False)
-class StackOperator(Products):
+class StackOperator(Operator):
     """Rows of several operators over the same alphabet, in the order given."""
 
     parts: Sequence[Operator]
@@ -54,10 +52,14 @@ class StackOperator(Products):
         """Return all parts' products, one after the other."""
         return np.concatenate([part.forward(theta) for part in self.parts])
 
+    def _sum(self, method: str, weights: FloatArray, *error: float) -> FloatArray:
+        """Return the sum of what all parts make of their pieces of the weights."""
+        pieces = zip(self.parts, self.split(weights), strict=True)
+        return np.asarray(sum(getattr(part, method)(piece, *error) for part, piece in pieces))
+
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return the sum of all parts' products."""
-        pieces = zip(self.parts, self.split(weights), strict=True)
-        return np.asarray(sum(part.adjoint(piece) for part, piece in pieces))
+        return self._sum("adjoint", weights)
 
     @cached_property
     def exact(self) -> bool:
@@ -71,39 +73,29 @@ class StackOperator(Products):
     def adjoint_within(self, weights: FloatArray, error: float) -> FloatArray:
         """Return the sum of all parts' products; the inexact ones share the error."""
         share = error / max(1, sum(not part.exact for part in self.parts))
-        pieces = zip(self.parts, self.split(weights), strict=True)
-        return np.asarray(sum(part.adjoint_within(piece, share) for part, piece in pieces))
+        return self._sum("adjoint_within", weights, share)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return the sum of all parts' gram matrices."""
-        pieces = zip(self.parts, self.split(weights), strict=True)
-        return np.asarray(sum(part.gram(piece) for part, piece in pieces))
+        return self._sum("gram", weights)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the sum of all parts' diagonals."""
-        pieces = zip(self.parts, self.split(weights), strict=True)
-        return np.asarray(sum(part.gram_diagonal(piece) for part, piece in pieces))
+        return self._sum("gram_diagonal", weights)
 
     def gram_map(self, weights: FloatArray) -> Map:
         """Return the sum of all parts' products; planar ones share their transforms."""
-        return self._sum_of_maps(weights, lambda part, piece: part.gram_map(piece))
+        return self._sum_of_maps(weights, near=False)
 
     def near_gram_map(self, weights: FloatArray) -> Map:
         """Return the sum of all parts' near products; planar ones share their transforms."""
-        return self._sum_of_maps(weights, lambda part, piece: part.near_gram_map(piece))
+        return self._sum_of_maps(weights, near=True)
 
-    def _sum_of_maps(
-        self, weights: FloatArray, map_of: Callable[[Operator, FloatArray], Map]
-    ) -> Map:
-        planar: list[PlanarLaw] = []
-        maps: list[Map] = []
+    def _sum_of_maps(self, weights: FloatArray, near: bool) -> Map:
+        by_class: dict[type[Operator], list[tuple[Operator, FloatArray]]] = {}
         for part, piece in zip(self.parts, self.split(weights), strict=True):
-            if isinstance(part, ConvolutionOperator):
-                planar.append(part.planar_law(piece))
-            else:
-                maps.append(map_of(part, piece))
-        if planar:
-            maps.append(PlanarGram(planar))
+            by_class.setdefault(type(part), []).append((part, piece))
+        maps = [each for kind, pairs in by_class.items() for each in kind.gram_maps(pairs, near)]
         return lambda vector: np.asarray(sum(each(vector) for each in maps))
 
     def subset(self, places: IntArray) -> "StackOperator":
@@ -125,10 +117,6 @@ class StackOperator(Products):
         for piece, end in zip(chain([first], others), self._ends, strict=True):
             rows[end - len(piece) : end] = piece
         return rows
-
-    def log_dense(self) -> FloatArray:
-        """Return log P(y | x) of all rows."""
-        return np.concatenate([part.log_dense() for part in self.parts])
 
 
 def parts_of(operator: Operator) -> Sequence[Operator]:

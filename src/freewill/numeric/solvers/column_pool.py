@@ -1,13 +1,15 @@
 """Some columns of a law, held dense, with the Hessian of the likelihood on them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from freewill.core.slices import slices
 from freewill.core.types import BoolArray, FloatArray, IntArray
-from freewill.numeric.operators.base import Operator
+
+if TYPE_CHECKING:
+    from freewill.numeric.solvers.likelihood import Likelihood
 
 _BUDGET = 1 << 30
 """Bytes for the entries of the columns in use; beyond that they are looked up each time."""
@@ -20,13 +22,14 @@ _MOST = 3072
 class ColumnPool:
     """The columns of P in use: their cells, entries (a row each) and Hessian.
 
+    `plane` is the (rows, columns) of a grid, (1, k) for a line, None where values have no order.
     Entries are held while there is room for them. After that products are those of the operator,
     and the Hessian, whose arithmetic is many times theirs, looks them up block by block.
     """
 
-    def __init__(self, operator: Operator) -> None:
-        outputs, size = operator.shape
-        self.operator = operator
+    def __init__(self, likelihood: "Likelihood", plane: tuple[int, int] | None = None) -> None:
+        outputs, size = likelihood.operator.shape
+        self.likelihood, self.operator, self.plane = likelihood, likelihood.operator, plane
         self.single = outputs > 8_000
         """Whether entries are float32: half the memory and time, where these matter."""
         self._kind = np.dtype(np.float32 if self.single else np.float64)
@@ -82,7 +85,7 @@ class ColumnPool:
         self._hessian = self._hessian[np.ix_(order, order)]
         return order
 
-    def spread(self, theta: FloatArray) -> FloatArray:
+    def over_alphabet(self, theta: FloatArray) -> FloatArray:
         """Return theta over the whole alphabet."""
         full = np.zeros(self.operator.shape[1])
         full[self.cells] = theta
@@ -91,7 +94,7 @@ class ColumnPool:
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return P theta, added up in float64, to the accuracy of the entries."""
         if self._buffer is None:
-            return self.operator.forward_within(self.spread(theta), _SINGLE)
+            return self.operator.forward_within(self.over_alphabet(theta), _SINGLE)
         fitted = np.empty(self.operator.shape[0])
         for rows in slices(fitted.size, 1024):
             fitted[rows] = theta @ self.entries(rows).astype(np.float64, copy=False)

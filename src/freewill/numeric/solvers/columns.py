@@ -5,9 +5,9 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray
 from freewill.numeric.solvers.column_pool import ColumnPool
 from freewill.numeric.solvers.iteration import accelerated_em, after_em
-from freewill.numeric.solvers.likelihood import Certificate, Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
+from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 from freewill.numeric.solvers.threads import one_blas_thread
 
 _WARM_UP = 5
@@ -64,8 +64,8 @@ def solve(
     >>> solve(Likelihood(law, np.array([0.6, 0.4])), 1e-9, 20).theta.round(6)
     array([0.7, 0.3])
     """
-    columns, trace = ColumnPool(likelihood.operator), Trace(on_step)
-    theta, fitted = _start(likelihood, columns, start, plane)
+    columns, trace = ColumnPool(likelihood, plane), Trace(on_step)
+    theta, fitted = _start(columns, start)
     if not np.all(fitted > 0):
         uniform = np.full(likelihood.size, 1 / likelihood.size)
         certificate = likelihood.certify(uniform, tolerance)
@@ -74,16 +74,16 @@ def solve(
     best = Solution(theta, Certificate(-np.inf, theta, np.inf), 0, Status.MAX_STEPS)
     value, waiting = -np.inf, 0
     for step in range(max_steps + 1):
-        fitted, certificate = _certify(likelihood, columns, theta, fitted, tolerance)
+        fitted, certificate = _certify(columns, theta, fitted, tolerance)
         if step:
             trace.add(step, certificate.gap, certificate.value)
         if certificate.gap < best.certificate.gap:
-            best = Solution(columns.spread(theta), certificate, step, Status.MAX_STEPS)
+            best = Solution(columns.over_alphabet(theta), certificate, step, Status.MAX_STEPS)
         if certificate.gap <= tolerance:
             return best._replace(status=Status.CERTIFIED, trace=trace.gaps)
         if step == max_steps:
             break
-        added = _take_in(columns, certificate, tolerance, plane)
+        added = _take_in(columns, certificate, tolerance)
         theta = np.concatenate([theta, np.zeros(added)])
         rising = certificate.value > value + 1e-14 * abs(value)
         waiting = 0 if added or rising else waiting + 1
@@ -91,22 +91,18 @@ def solve(
         if columns.crowded or waiting > _PATIENCE:
             best = best._replace(status=Status.STALLED)
             break
-        refitted = _refit(likelihood, columns, theta, added, certificate)
-        theta, fitted = refitted or _newton(likelihood, columns, theta, fitted, certificate.slope)
+        refitted = _refit(columns, theta, added, certificate)
+        theta, fitted = refitted or _newton(columns, theta, fitted, certificate.slope)
     certificate = likelihood.certify(best.theta, tolerance)
     status = Status.CERTIFIED if certificate.gap <= tolerance else best.status
     return Solution(best.theta, certificate, step, status, trace.gaps)
 
 
 def _certify(
-    likelihood: Likelihood,
-    columns: ColumnPool,
-    theta: FloatArray,
-    fitted: FloatArray,
-    tolerance: float,
+    columns: ColumnPool, theta: FloatArray, fitted: FloatArray, tolerance: float
 ) -> tuple[FloatArray, Certificate]:
     """Certify; near the end from exact entries, for float32 leaves p with 7 digits."""
-    full = columns.spread(theta)
+    likelihood, full = columns.likelihood, columns.over_alphabet(theta)
     slope = likelihood.operator.adjoint(likelihood.weights / fitted)
     certificate = Certificate(likelihood.value(fitted), slope, likelihood.gap(full, slope))
     if certificate.gap <= (max(tolerance, _NEAR) if columns.single else tolerance):
@@ -116,41 +112,32 @@ def _certify(
     return fitted, certificate
 
 
-def _start(
-    likelihood: Likelihood,
-    columns: ColumnPool,
-    start: FloatArray | None,
-    plane: tuple[int, int] | None,
-) -> tuple[FloatArray, FloatArray]:
+def _start(columns: ColumnPool, start: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Begin on a sparse lattice that makes every output possible, with a few steps of EM."""
     if start is None:
-        columns.add(_lattice(likelihood.size, plane, max(1, columns.room // 2)))
+        size = columns.likelihood.size
+        columns.add(_lattice(size, columns.plane, max(1, columns.room // 2)))
         theta = np.full(columns.cells.size, 1 / columns.cells.size)
     else:
         heaviest = np.argsort(-start, kind="stable")[: columns.room]
         columns.add(heaviest[start[heaviest] > 0])
         theta = start[columns.cells] / start[columns.cells].sum()
-    theta, fitted = _cover(likelihood, columns, theta, plane)
+    theta, fitted = _cover(columns, theta)
     if start is not None or not np.all(fitted > 0):
         return theta, fitted
-    theta, fitted, _ = after_em(columns, likelihood.weights, theta, _WARM_UP)
+    theta, fitted, _ = after_em(columns, columns.likelihood.weights, theta, _WARM_UP)
     # The columns may be float32, whose products do not keep the sum.
     return theta / theta.sum(), fitted / theta.sum()
 
 
-def _cover(
-    likelihood: Likelihood,
-    columns: ColumnPool,
-    theta: FloatArray,
-    plane: tuple[int, int] | None,
-) -> tuple[FloatArray, FloatArray]:
+def _cover(columns: ColumnPool, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Add columns until every output is possible; return p = 0 when they do not fit."""
-    fitted = columns.forward(theta)
-    usual = np.maximum(likelihood.operator.forward(np.ones(likelihood.size)), 1e-300)
+    operator, fitted = columns.operator, columns.forward(theta)
+    usual = np.maximum(operator.forward(np.ones(operator.shape[1])), 1e-300)
     while np.any(faint := fitted <= _FAINT * usual):
         # The values that explain most of the outputs far from all columns.
-        reach = likelihood.operator.adjoint(faint / usual)
-        wanted = _peaks(reach, plane, 1e-3 * float(reach.max()), columns)
+        reach = operator.adjoint(faint / usual)
+        wanted = _peaks(columns, reach, 1e-3 * float(reach.max()))
         if not wanted.size:
             return theta, np.where(faint, 0.0, fitted)
         columns.add(wanted)
@@ -170,26 +157,17 @@ def _lattice(size: int, plane: tuple[int, int] | None, most: int) -> IntArray:
     return np.asarray((row[:, None] * wide + column).ravel()[:most])
 
 
-def _take_in(
-    columns: ColumnPool,
-    certificate: Certificate,
-    tolerance: float,
-    plane: tuple[int, int] | None,
-) -> int:
+def _take_in(columns: ColumnPool, certificate: Certificate, tolerance: float) -> int:
     """Add the columns at the peaks of g; return how many."""
-    share = 0.1 if plane is None else 0.01
+    share = 0.1 if columns.plane is None else 0.01
     level = 1 + max(0.01 * tolerance, share * certificate.gap)
-    wanted = _peaks(certificate.slope, plane, level, columns)[:_AT_A_TIME]
+    wanted = _peaks(columns, certificate.slope, level)[:_AT_A_TIME]
     columns.add(wanted)
     return wanted.size
 
 
 def _refit(
-    likelihood: Likelihood,
-    columns: ColumnPool,
-    theta: FloatArray,
-    added: int,
-    certificate: Certificate,
+    columns: ColumnPool, theta: FloatArray, added: int, certificate: Certificate
 ) -> tuple[FloatArray, FloatArray] | None:
     """Give new columns weight and all a few steps of EM; None near the end or if L would fall.
 
@@ -199,7 +177,7 @@ def _refit(
     far = _FAR_IF_SINGLE if columns.single else _FAR
     if not added or certificate.gap < (far if _MANY * added > theta.size else _UNEXPLAINED):
         return None
-    share = _SHARE * added / theta.size
+    likelihood, share = columns.likelihood, _SHARE * added / theta.size
     theta = (1 - share) * theta
     theta[-added:] = share / added
     # A weight may underflow and take an output's p along: L is then no number, and does not rise.
@@ -209,34 +187,28 @@ def _refit(
     return (theta, fitted) if likelihood.value(fitted) > certificate.value else None
 
 
-def _peaks(
-    slope: FloatArray, plane: tuple[int, int] | None, level: float, columns: ColumnPool
-) -> IntArray:
+def _peaks(columns: ColumnPool, slope: FloatArray, level: float) -> IntArray:
     """Return the values above the level that no neighbour exceeds, the highest first.
 
     Those in use are left out, and so are those for which there is no room.
     """
     peak = slope > level
-    if plane is not None:
+    if columns.plane is not None:
         from scipy.ndimage import maximum_filter  # noqa: PLC0415
 
         neighbours = _SQUARE if columns.single else _CROSS
-        around = maximum_filter(slope.reshape(plane), footprint=neighbours, mode="nearest")
+        around = maximum_filter(slope.reshape(columns.plane), footprint=neighbours, mode="nearest")
         peak &= slope >= around.ravel()
     peak[columns.cells] = False
-    found = np.flatnonzero(peak)
-    return found[np.argsort(-slope[found], kind="stable")][: columns.room]
+    values = np.flatnonzero(peak)
+    return values[np.argsort(-slope[values], kind="stable")][: columns.room]
 
 
 def _newton(
-    likelihood: Likelihood,
-    columns: ColumnPool,
-    theta: FloatArray,
-    fitted: FloatArray,
-    slope: FloatArray,
+    columns: ColumnPool, theta: FloatArray, fitted: FloatArray, slope: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Take one constrained Newton step for -sum_j w_j log p_j + sum(theta), then normalise."""
-    weights = likelihood.weights
+    weights = columns.likelihood.weights
     hessian = columns.hessian_at(np.sqrt(weights) / fitted)
     if not np.all(np.isfinite(hessian)):
         return theta, fitted

@@ -1,4 +1,4 @@
-"""The Newton systems of the interior point by conjugate gradients: large optima, not sparse."""
+"""Newton systems of the interior point by conjugate gradients, for large optima not sparse."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,8 +9,7 @@ from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Map, Operator
 from freewill.numeric.operators.stack import parts_of
 from freewill.numeric.operators.support import BitOperator
-from freewill.numeric.solvers.newton import Factor
-from freewill.numeric.solvers.systems import System
+from freewill.numeric.solvers.quadratic import Factor, System
 
 _PREDICTOR = 0.03
 """Relative residual of the predictor, which only tells how much centring is needed."""
@@ -27,7 +26,7 @@ _MANY_BYTES = 1 << 19
 class ConjugateStep(NamedTuple):
     """Where conjugate gradients stand."""
 
-    found: FloatArray
+    solution: FloatArray
     """The approximate solution x, in an array that the next step changes."""
     left: float
     """r' M r for what is left of the right-hand side, r, and the preconditioner M."""
@@ -39,19 +38,19 @@ def conjugate_steps(
     product: Map, inverse: Map, right: FloatArray, start: FloatArray | None = None
 ) -> Iterator[ConjugateStep]:
     """Yield the start and then ever better solutions of product(x) = right."""
-    found = np.zeros_like(right) if start is None else start.copy()
-    left = right.copy() if start is None else right - product(found)
+    solution = np.zeros_like(right) if start is None else start.copy()
+    left = right.copy() if start is None else right - product(solution)
     way = inverse(left)
     size = float(left @ way)
-    yield ConjugateStep(found, size, 0.0)
+    yield ConjugateStep(solution, size, 0.0)
     while True:
         image = product(way)
         length = size / float(way @ image)
-        found += length * way
+        solution += length * way
         left -= length * image
         towards = inverse(left)
         last, size = size, float(left @ towards)
-        yield ConjugateStep(found, size, length * last)
+        yield ConjugateStep(solution, size, length * last)
         # Conjugate to the last way even if the preconditioner is not the same map each time.
         way = towards - (length * float(towards @ image) / last) * way
 
@@ -64,7 +63,7 @@ def _solved(
     most: int,
     start: FloatArray | None = None,
 ) -> FloatArray:
-    """Return x with product(x) near right: what is left is this small beside it, or time is up."""
+    """Return x with product(x) near right, to this relative residual or after so many products."""
     steps = conjugate_steps(product, inverse, right, start)
     step = next(steps)
     whole = step.left if start is None else float(right @ inverse(right))
@@ -72,7 +71,7 @@ def _solved(
         if not step.left > tolerance**2 * whole:
             break
         step = next(steps)
-    return step.found
+    return step.solution
 
 
 class ConjugateSystem:
@@ -99,11 +98,11 @@ class ConjugateSystem:
 
         def solve(right: FloatArray) -> FloatArray:
             tolerance, start = (_CORRECTOR, earlier[0]) if earlier else (_PREDICTOR, None)
-            found = _solved(
+            solution = _solved(
                 lambda way: product(way) + outer * way, inverse, right, tolerance, _MOST, start
             )
-            earlier[:] = [found]
-            return found
+            earlier[:] = [solution]
+            return solution
 
         return solve
 
@@ -139,6 +138,6 @@ class NearSystem:
 
 
 def conjugate_system(operator: Operator) -> ConjugateSystem:
-    """Return the system by products, preconditioned by a near one where bits make these dear."""
+    """Return the system by products, with a near system as preconditioner for many bit reports."""
     packed = (part.packed.nbytes for part in parts_of(operator) if isinstance(part, BitOperator))
     return ConjugateSystem(operator, NearSystem(operator) if sum(packed) > _MANY_BYTES else None)

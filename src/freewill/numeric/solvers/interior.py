@@ -7,9 +7,8 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.numeric.solvers.iteration import Iterate, accelerated_em, after_em, pulled_inside
 from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.newton import Factor, reach
+from freewill.numeric.solvers.quadratic import Factor, System, reach
 from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
-from freewill.numeric.solvers.systems import System
 from freewill.numeric.solvers.threads import one_blas_thread
 
 _FRACTION = 0.995
@@ -126,7 +125,7 @@ def _direction(
     lack: FloatArray,
     aim: FloatArray | float = 0.0,
 ) -> _Point:
-    """Solve the Newton equations for theta s = aim, where p v lacks so much of its aim."""
+    """Solve the Newton equations for theta s = aim and p v = w, which p v misses by `lack`."""
     theta, fitted, dual, slack = here
     move = factor(right)
     fitted_move = likelihood.operator.forward(move)
@@ -135,7 +134,7 @@ def _direction(
 
 
 def _start(likelihood: Likelihood, start: FloatArray | None) -> Iterate:
-    """Return a point inside the simplex: some way by EM from the start, or from the middle."""
+    """Return a point inside the simplex: two cycles of EM from the start, or from the centre."""
     law, weights = likelihood.operator, likelihood.weights
     share = _UNIFORM if start is None else _TRUSTED
     theta = np.full(likelihood.size, 1 / likelihood.size)

@@ -1,23 +1,17 @@
 """The log-likelihood of a mixture and the certificate that bounds its distance to the optimum."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Protocol
 
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.base import Guess, Operator, Sums
 from freewill.numeric.operators.dense import DenseOperator
-
-
-class Certificate(NamedTuple):
-    """The value at some theta, its gradient g, and the bound L* - L <= gap."""
-
-    value: float
-    slope: FloatArray
-    gap: float
+from freewill.numeric.solvers.solution import Certificate
 
 
 def gap_of(slope: FloatArray, scale: float = 1.0, error: float = 0.0) -> float:
@@ -31,11 +25,34 @@ def gap_of(slope: FloatArray, scale: float = 1.0, error: float = 0.0) -> float:
     return math.log1p(max(most - 1, 0.0)) if math.isfinite(most) else math.inf
 
 
+class Part(Protocol):
+    """Some of the reports behind a likelihood. A pass reads them once and keeps none of them."""
+
+    @property
+    def rows(self) -> int:
+        """Bit reports, of which H may come from a sample; 0 where H is exact."""
+
+    @property
+    def weight(self) -> float:
+        """Share of all people who reported here."""
+
+    @property
+    def log_scale(self) -> float:
+        """Weighted sum of the rows' own factors, which `sums` leaves out of L."""
+
+    def sums(self, theta: FloatArray, stride: int) -> Sums:
+        """Return L, g and, unless `stride` is 0, H; from about one bit report in `stride`."""
+
+    def guesses(self) -> Iterator[Guess]:
+        """Yield the bit sums of each law, from which the debiased start is made."""
+
+
 @dataclass(frozen=True, eq=False)
 class Likelihood:
     """L(theta) = sum_j w_j log (P theta)_j, concave in theta; j runs over observed outputs.
 
-    With g = P'(w / p) and p = P theta, theta . g = 1 and L* - L(theta) <= log max_x g_x.
+    With g = P'(w / p) and p = P theta, theta . g = 1 and L* - L(theta) <= log max_x g_x. The
+    likelihood of one law is a `Part` of that of several, with its reports in memory.
     """
 
     operator: Operator
@@ -80,6 +97,21 @@ class Likelihood:
     def gap(self, theta: FloatArray, slope: FloatArray) -> float:
         """Return the bound on L* - L(theta), from the gradient g at theta."""
         return gap_of(slope, float(theta.sum()) / self.weight)
+
+    @property
+    def rows(self) -> int:
+        """Bit reports; 0 for any other kind, whose H is exact."""
+        return self.operator.shape[0] if self.operator.structure == "bits" else 0
+
+    def sums(self, theta: FloatArray, stride: int) -> Sums:
+        """Return the operator's sums."""
+        return self.operator.sums(theta, self.weights, stride)
+
+    def guesses(self) -> Iterator[Guess]:
+        """Yield the operator's bit sums, if it is bits."""
+        guess = self.operator.guess(self.weights)
+        if guess is not None:
+            yield guess
 
 
 def compact(likelihood: Likelihood, entries: int = 1 << 22) -> Likelihood:

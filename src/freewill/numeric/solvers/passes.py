@@ -12,14 +12,13 @@ from functools import cached_property
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.kernel import Sums
+from freewill.numeric.operators.base import Sums
 from freewill.numeric.operators.stack import parts_of
 from freewill.numeric.simplex import project
 from freewill.numeric.solvers.iteration import pulled_inside
-from freewill.numeric.solvers.likelihood import Certificate, Likelihood, gap_of
-from freewill.numeric.solvers.parts import OperatorPart, Part
+from freewill.numeric.solvers.likelihood import Likelihood, Part, gap_of
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic
-from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
+from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 
 _UNIFORM = 0.05
 """Share of the uniform distribution in the start: from zero, a value is slow to return."""
@@ -63,20 +62,19 @@ def solve(
     state = best = _first(passes, start, hessian)
     trace.add(state.made, state.certificate.gap, state.certificate.value)
     while best.certificate.gap > tolerance and state.made < max_steps:
-        tired = state.idle >= _PATIENCE
-        if state.hessian is None or (tired and state.gain <= _rounding(state.sums)):
-            return best.solution(Status.STALLED, state.made, trace)
-        if tired:
-            passes = replace(passes, stride=max(1, passes.stride // _FINER))
+        if state.hessian is None or (state.tired and state.gain <= _rounding(state.sums)):
+            # There is no model, or only rounding moves L: no step can gain any more.
+            break
+        if state.tired:
+            passes = passes.finer()
         targets, length = _targets(state.hessian, state.sums.slope, state.theta)
+        # The three occasions on which H is taken anew (docs/solvers.md).
         fresh = (
-            tired
+            state.tired
             or length > _LONG_STEP + passes.noise
             or passes.fresh_hessian_pays(state.certificate.gap / tolerance, state.rate)
         )
         state = _step(passes, state, targets, fresh, max_steps - state.made)
-        if np.isinf(state.sums.value) and state.made < max_steps:
-            return best.solution(Status.STALLED, state.made, trace)
         if np.isinf(state.sums.value):
             break
         trace.add(state.made, state.certificate.gap, state.certificate.value)
@@ -84,7 +82,8 @@ def solve(
             best = state = replace(state, idle=0)
     if best.certificate.gap <= tolerance:
         return best.solution(Status.CERTIFIED, best.made, trace)
-    return best.solution(Status.MAX_STEPS, state.made, trace)
+    status = Status.MAX_STEPS if state.made >= max_steps else Status.STALLED
+    return best.solution(status, state.made, trace)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +94,7 @@ class _State:
     sums: Sums
     certificate: Certificate
     hessian: FloatArray | None
+    """H, exact, sampled or corrected; None where it is not finite."""
     made: int
     """Passes made so far."""
     rate: float = np.inf
@@ -104,12 +104,18 @@ class _State:
     idle: int = 0
     """Steps since the gap was the smallest so far."""
 
+    @property
+    def tired(self) -> bool:
+        """Whether so many steps did not shrink the gap that the sample of H is to blame."""
+        return self.idle >= _PATIENCE
+
     def solution(self, status: Status, made: int, trace: Trace) -> Solution:
+        """Return this point as the answer."""
         return Solution(self.theta, self.certificate, made, status, trace.gaps, self.hessian)
 
 
 def _first(passes: "Passes", start: FloatArray | None, hessian: FloatArray | None) -> _State:
-    """Begin at the debiased bit sums, or where one is told to, inside if that is impossible."""
+    """Begin at the debiased bit sums, or at `start`, inside if that is impossible."""
     theta, made = (passes.start(), 2) if start is None else (start / start.sum(), 1)
     sums = passes.sums(theta, fresh=hessian is None)
     if start is not None and np.isinf(sums.value):
@@ -122,42 +128,42 @@ def _first(passes: "Passes", start: FloatArray | None, hessian: FloatArray | Non
 def _step(
     passes: "Passes", state: _State, targets: Sequence[FloatArray], fresh: bool, budget: int
 ) -> _State:
-    """Move to the first place that gains; correct H there, or take it anew."""
-    move, there, tried = _search(passes, state, targets, fresh, budget)
-    made = state.made + tried
-    if np.isinf(there.value) or state.hessian is None:
-        return replace(state, sums=there, made=made)
-    hessian = there.hessian
-    if not fresh:
-        hessian = _secant(state.hessian, move, state.sums.slope - there.slope)
-    theta = state.theta + move
-    certificate = passes.certificate(theta, there)
-    rate = float(np.log(state.certificate.gap / max(certificate.gap, 1e-300)))
-    gain = there.value - state.sums.value
-    return _State(theta, there, certificate, hessian, made, rate, gain, state.idle + 1)
+    """Move to the first target that gains, or towards the last one, ever shorter.
 
-
-def _search(
-    passes: "Passes", state: _State, targets: Sequence[FloatArray], fresh: bool, budget: int
-) -> tuple[FloatArray, Sums, int]:
-    """Return the first move that gains, its sums and the passes made: shorten the last target."""
-    theta, here = state.theta, state.sums
-    move, there, tried = theta, here, 0
-    for tried in range(1, budget + 1):
-        if tried <= len(targets):
-            move = targets[tried - 1] - theta
+    At the new place H is taken anew, or corrected. `budget` is how many passes may be made; where
+    they do not reach a possible place, only the count of passes and the sums change.
+    """
+    here, made = state.sums, state.made
+    move, there = state.theta, here
+    for tried in range(budget):
+        if tried < len(targets):
+            move = targets[tried] - state.theta
         else:
             move = move * _shorter(here, there, move)
-        there = passes.sums(theta + move, fresh)
+        there, made = passes.sums(state.theta + move, fresh), made + 1
         if not _lost(here, there, move):
             break
-    return move, there, tried
+    if np.isinf(there.value) or state.hessian is None:
+        return replace(state, sums=there, made=made)
+    secant = None if fresh else _secant(state.hessian, move, here.slope - there.slope)
+    theta = state.theta + move
+    certificate = passes.certificate(theta, there)
+    return _State(
+        theta,
+        there,
+        certificate,
+        there.hessian if fresh else secant,
+        made,
+        rate=float(np.log(state.certificate.gap / max(certificate.gap, 1e-300))),
+        gain=there.value - here.value,
+        idle=state.idle + 1,
+    )
 
 
 def _targets(
     hessian: FloatArray, slope: FloatArray, theta: FloatArray
 ) -> tuple[list[FloatArray], float]:
-    """Return where to go, the boldest first, and the length sqrt(d'Hd) of Newton's step d.
+    """Return the targets to try in turn, and the length sqrt(d'Hd) of Newton's step d.
 
     The length is the mean relative change of p, by which one knows how far to trust the model.
     Where a report of a large epsilon names a value almost for certain, L is w log(theta) there: a
@@ -176,7 +182,7 @@ def _targets(
 
 
 def _model_minimum(hessian: FloatArray, slope: FloatArray, theta: FloatArray) -> FloatArray:
-    """Return the minimum of the model, looked for among the values that can be in it."""
+    """Return the minimum of the model, solved on the values that can have mass there."""
     linear = 1 - slope - hessian @ theta
     near = (theta > 0) | (slope > 1)
     while True:
@@ -203,7 +209,7 @@ def _rounding(sums: Sums) -> float:
 
 
 def _shorter(here: Sums, there: Sums, move: FloatArray) -> float:
-    """Return the share of the step at which a parabola through what is known of L has its top."""
+    """Return the share of the step at which a parabola fitted to L has its maximum."""
     if np.isinf(there.value):
         return 0.5
     rise, fall = float(here.slope @ move), float(there.slope @ move)
@@ -242,7 +248,7 @@ class Passes:
         operators = parts_of(likelihood.operator)
         ends = np.cumsum([operator.shape[0] for operator in operators])[:-1]
         pieces = np.split(likelihood.weights, ends)
-        parts = [OperatorPart(*pair) for pair in zip(operators, pieces, strict=True)]
+        parts = [Likelihood(*pair) for pair in zip(operators, pieces, strict=True)]
         return cls.of(parts, likelihood.size, stride)
 
     @classmethod
@@ -270,8 +276,12 @@ class Passes:
         """Relative error that sampling leaves in H, 2 sqrt(k / rows of the sample)."""
         return 0.0 if self.stride == 1 else 2 * float(np.sqrt(self.size * self.stride / self.rows))
 
+    def finer(self) -> "Passes":
+        """Return passes that take H from more reports."""
+        return replace(self, stride=max(1, self.stride // _FINER))
+
     def fresh_hessian_pays(self, ratio: float, rate: float) -> bool:
-        """Say if H anew saves time: a factor `ratio` is to go, the last step gained e^rate.
+        """Say if a fresh H saves time: a factor `ratio` is to go, the last step gained e^rate.
 
         At that rate log(ratio) / rate passes are left. With a fresh H the pass that takes it
         costs 1 + cost, and each pass after it gains a factor of the noise of H.
@@ -293,8 +303,8 @@ class Passes:
             # H - gg' is a covariance. Shrunk towards its diagonal, as the size of the sample
             # asks, it does not promise steps for free where the sample has seen nothing.
             shrink = self.size * self.stride / self.rows
-            spread = np.maximum(sums.hessian.diagonal() - sums.slope**2, 0)
-            sums.hessian[np.diag_indices(self.size)] += shrink * spread
+            variance = np.maximum(sums.hessian.diagonal() - sums.slope**2, 0)
+            sums.hessian[np.diag_indices(self.size)] += shrink * variance
         return sums
 
     def certificate(self, theta: FloatArray, sums: Sums) -> Certificate:
@@ -331,7 +341,7 @@ class Passes:
 
 
 def stride_for(rows: int, size: int, stride: int | None = None) -> int:
-    """Return one in how many bit reports H is taken from: as asked for, but from enough.
+    """Return the stride of the sample of H: as given, but small enough to leave enough reports.
 
     By default so many that H costs as much as L and g, or `_SAMPLE` a value if that is more.
     """

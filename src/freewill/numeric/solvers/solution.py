@@ -6,7 +6,6 @@ from typing import NamedTuple, TypeAlias
 
 from freewill.core.types import FloatArray
 from freewill.errors import ParameterError, shown
-from freewill.numeric.solvers.likelihood import Certificate
 
 
 class Status(StrEnum):
@@ -22,6 +21,14 @@ class Status(StrEnum):
     """The step limit came first; the gap says how far it got, `advice` what to do."""
     STALLED = "stalled"
     """No further progress, by rounding or for want of room; `gap` and `advice` say the rest."""
+
+
+class Certificate(NamedTuple):
+    """The value at some theta, its gradient g, and the bound L* - L <= gap."""
+
+    value: float
+    slope: FloatArray
+    gap: float
 
 
 class Solution(NamedTuple):
@@ -40,7 +47,7 @@ class Solution(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is told of a step when it is done.
+    """What `on_step` receives after each step.
 
     `share` is how much of all the work is done, 0 to 1, where that can be counted; where it is
     None, how far the gap has fallen tells.
@@ -56,14 +63,14 @@ OnStep: TypeAlias = Callable[[Step], None]
 
 
 def checked_on_step(on_step: OnStep | None) -> OnStep | None:
-    """Return whom to tell of steps, if anyone, after checking that it is a function."""
+    """Return the callback, if there is one, after checking that it is a function."""
     if on_step is not None and not callable(on_step):
         raise ParameterError(f"on_step={shown(on_step)}: expected a function of a Step.")
     return on_step
 
 
 class Trace:
-    """The gaps of a run, step by step; whoever wants to know is told."""
+    """The gaps of a run, step by step, each passed on to the callback."""
 
     def __init__(self, on_step: OnStep | None) -> None:
         self._gaps: list[float] = []

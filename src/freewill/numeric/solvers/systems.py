@@ -2,27 +2,25 @@
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from copy import copy
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dgbtrf, dgbtrs
 
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import BoolArray, FloatArray
 from freewill.numeric.operators.base import LineTerms, Operator
-from freewill.numeric.operators.stack import parts_of
-from freewill.numeric.solvers.newton import Factor, cholesky
+from freewill.numeric.operators.stack import StackOperator, parts_of
+from freewill.numeric.solvers.conjugate import ConjugateSystem
+from freewill.numeric.solvers.quadratic import Factor, System, cholesky
 
 _REPRESENTABLE = 300.0
 """Exponents up to which e^(2 x) and its inverse are ordinary doubles."""
-
-
-class System(Protocol):
-    """Factors the system for given diagonals."""
-
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
-        """Factor P' diag(inner) P + diag(outer)."""
+_MOST_BYTES = 1 << 28
+"""Memory of a banded system beyond which its mechanisms are merged."""
+_MERGED = 3
+"""Mechanisms that are left then."""
 
 
 class DenseSystem:
@@ -55,14 +53,16 @@ class Line:
         # Where each output's weight is added up: by part, geometric ones first, and by symbol.
         ranks = np.argsort(np.argsort([term.decay == np.inf for term in terms], kind="stable"))
         places = [rank * size + term.outputs for rank, term in zip(ranks, terms, strict=True)]
-        self._places = np.concatenate(places)
+        self._places = np.concatenate([np.empty(0, dtype=np.int64), *places])
+        self._shares: FloatArray | None = None
+        """What each geometric mechanism brings to each part, where these are merged."""
 
     @classmethod
     def of(cls, operator: Operator) -> "Line | None":
         """Return the line that all parts of an operator are laws on, None if one is not."""
         terms = [part.line_terms() for part in parts_of(operator)]
-        known = [term for term in terms if term is not None]
-        return cls(known, operator.shape[1]) if len(known) == len(terms) else None
+        on_line = [term for term in terms if term is not None]
+        return cls(on_line, operator.shape[1]) if len(on_line) == len(terms) else None
 
     @property
     def band_bytes(self) -> int:
@@ -77,8 +77,13 @@ class Line:
         times (d / its own)^2, for K, the matrix of e^(-decay |i - j|), has row sums of about
         2 / decay and enters twice.
         """
-        groups = np.array_split(np.argsort(self.decays), count)
-        return _MergedLine(self, [group for group in groups if group.size])
+        groups = np.array_split(np.argsort(self.decays), min(count, self.decays.size))
+        line = copy(self)
+        line.decays = np.exp([np.log(self.decays[group]).mean() for group in groups])
+        line._shares = np.zeros((len(groups), self.decays.size))
+        for row, decay, group in zip(line._shares, line.decays, groups, strict=True):
+            row[group] = (decay / self.decays[group]) ** 2
+        return line
 
     @property
     def short(self) -> bool:
@@ -89,28 +94,12 @@ class Line:
         """Return the weights [geometric part, z], then own, cross and constant."""
         flat = np.bincount(self._places, inner, minlength=math.prod(self._shape))
         by_part = flat.reshape(self._shape).astype(np.float64, copy=False)
-        smooth, symbols = by_part[: self.decays.size], by_part[self.decays.size :]
+        smooth, symbols = np.split(by_part, [len(by_part) - self._bases.size])
+        if self._shares is not None:
+            smooth = self._shares @ smooth
         own = self._gains**2 @ symbols
         cross = (self._bases * self._gains) @ symbols
         return smooth, own, cross, float(self._bases**2 @ symbols.sum(axis=1))
-
-
-class _MergedLine(Line):
-    """A line whose geometric parts stand for several of another one."""
-
-    def __init__(self, line: Line, groups: Sequence[IntArray]) -> None:
-        self._line = line
-        self.size = line.size
-        logs = np.log(line.decays)
-        self.decays = np.exp([logs[group].mean() for group in groups])
-        self._shares = np.zeros((len(groups), line.decays.size))
-        for row, (decay, group) in enumerate(zip(self.decays, groups, strict=True)):
-            self._shares[row, group] = (decay / line.decays[group]) ** 2
-
-    def masses(self, inner: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return those of the line, those of merged parts added up."""
-        smooth, own, cross, constant = self._line.masses(inner)
-        return self._shares @ smooth, own, cross, constant
 
 
 class ToeplitzSystem:
@@ -192,24 +181,79 @@ class LinearSystem:
         centre = 2 * block
         band[centre, :, 0] = diagonal
         for number, (decay, mass) in enumerate(zip(self.line.decays, masses, strict=True)):
-            ratio, smooth, spread = np.exp(-decay), 1 + number, 1 + count + number
+            ratio, smooth, twice = np.exp(-decay), 1 + number, 1 + count + number
             drop = np.expm1(-2 * decay)
-            for slot in (smooth, spread):
+            for slot in (smooth, twice):
                 band[centre, :, slot] = 1 + ratio**2
                 band[centre, [0, -1], slot] = 1.0
                 band[[centre - block, centre + block], :, slot] = -ratio
             band[centre + smooth, :, 0] = drop
-            band[centre + spread - smooth, :, smooth] = drop * mass
-            band[centre - spread, :, spread] = 1.0
+            band[centre + twice - smooth, :, smooth] = drop * mass
+            band[centre - twice, :, twice] = 1.0
         flat = band.reshape(3 * block + 1, -1)
         factors, pivots, info = dgbtrf(flat, block, block, overwrite_ab=1)
         if info:
             raise LinAlgError(f"the banded Newton system is singular at pivot {info}")
 
         def solve(right: FloatArray) -> FloatArray:
-            spread_out = np.zeros((size, block))
-            spread_out[:, 0] = right
-            found, _ = dgbtrs(factors, block, block, spread_out.reshape(-1, 1), pivots)
-            return np.asarray(found).reshape(size, block)[:, 0].copy()
+            padded = np.zeros((size, block))
+            padded[:, 0] = right
+            solution, _ = dgbtrs(factors, block, block, padded.reshape(-1, 1), pivots)
+            return np.asarray(solution).reshape(size, block)[:, 0].copy()
 
         return solve
+
+
+class LowRankSystem:
+    """(B + R' diag(d) R) x = r, where B is a structured system and R has few rows.
+
+    With Z = B^-1 R' the answer is B^-1 r - Z (diag(1/d) + R Z)^-1 R B^-1 r. O(rows^2 k) and as many
+    solves with B a step, in memory for two arrays of rows * k.
+    """
+
+    def __init__(self, base: System, rows: FloatArray, few: BoolArray) -> None:
+        self.base = base
+        self.rows = rows
+        self.few = few
+        """Which of all outputs the rows are; the others are the structured ones."""
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+        """Factor the structured part, and the small matrix of the few rows."""
+        base = self.base.factor(inner[~self.few], outer)
+        solved = np.array([base(row) for row in self.rows])
+        small = cholesky(self.rows @ solved.T, 1 / inner[self.few])
+
+        def solve(right: FloatArray) -> FloatArray:
+            first = base(right)
+            return np.asarray(first - small(self.rows @ first) @ solved)
+
+        return solve
+
+
+def rows_beside(operator: Operator) -> int:
+    """Return how many outputs have no structure on a line."""
+    return sum(part.shape[0] for part in parts_of(operator) if part.line_terms() is None)
+
+
+def structured_system(operator: Operator) -> System:
+    """Return the system of all parts that have structure on a line, and the others as rows.
+
+    Where many geometric mechanisms on a long line would take too much memory, those of like
+    sharpness are merged, and the system so made is the preconditioner of conjugate gradients.
+    """
+    parts = parts_of(operator)
+    others = [part for part in parts if part.line_terms() is None]
+    terms = [term for part in parts if (term := part.line_terms()) is not None]
+    line = Line(terms, operator.shape[1])
+    if line.band_bytes > _MOST_BYTES:
+        near = _with_rows(LinearSystem(line.merged(_MERGED)), parts, others)
+        return ConjugateSystem(operator, near)
+    return _with_rows(LinearSystem(line), parts, others)
+
+
+def _with_rows(base: System, parts: Sequence[Operator], others: Sequence[Operator]) -> System:
+    """Return the system of the structured parts with the rows of the others beside it."""
+    if not others:
+        return base
+    few = np.concatenate([np.full(part.shape[0], part in others) for part in parts])
+    return LowRankSystem(base, StackOperator(others).dense(), few)

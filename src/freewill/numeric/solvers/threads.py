@@ -7,12 +7,11 @@ from importlib import import_module
 from threading import Lock
 from typing import Any
 
-import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, which is not NumPy's)
-
 
 @cache
 def _libraries() -> Sequence[Any]:
     """Return what sets the threads of each BLAS in the process; finding them takes milliseconds."""
+    import_module("scipy.linalg")  # which loads SciPy's BLAS, and that is not NumPy's
     controller = import_module("threadpoolctl").ThreadpoolController()
     return tuple(controller.select(user_api="blas").lib_controllers)
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several
-from freewill.numeric.solvers.likelihood import Certificate
-from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
+from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
 from freewill.stats.choice.fit import ChoiceFit, Free, corrected, fit, narrowed

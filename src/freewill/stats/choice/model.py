@@ -15,7 +15,6 @@ from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.operators.scaled import ScaledOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.parts import OperatorPart
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Solution
 from freewill.stats.choice.bases import Basis, contrasts
@@ -130,7 +129,7 @@ class ChoiceModel:
             found = dense_maximum(likelihood, self.tolerance, self.max_steps, start, plane)
         else:
             parts = [
-                OperatorPart(ScaledOperator(one, np.ascontiguousarray(c)), weights)
+                Likelihood(ScaledOperator(one, np.ascontiguousarray(c)), weights)
                 for one, c, weights in zip(self.operators, choice.T, self.weights, strict=True)
             ]
             source = Passes.of(parts, self.size)

@@ -14,8 +14,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.simplex import normalise
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.parts import OperatorPart, Part
+from freewill.numeric.solvers.likelihood import Likelihood, Part
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import OnStep, Solution, Status
 from freewill.stats.estimators.identifiability import confounded_values, in_words
@@ -247,7 +246,7 @@ def passes_of(evidence: Evidence) -> Passes:
     refuse_nobody(evidence, "an estimate")
     everyone = evidence.people
     counted = [group for group in evidence.groups if group.table is not None]
-    parts: list[Part] = [OperatorPart(group.operator, group.counts / everyone) for group in counted]
+    parts: list[Part] = [Likelihood(group.operator, group.counts / everyone) for group in counted]
     parts += [StreamPart(source, some, everyone) for source, some in evidence.sources()]
     return Passes.of(parts, evidence.alphabet.size)
 

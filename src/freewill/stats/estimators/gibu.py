@@ -12,10 +12,16 @@ from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers import columns, interior, passes
 from freewill.numeric.solvers.conjugate import conjugate_system
 from freewill.numeric.solvers.likelihood import Likelihood, compact
-from freewill.numeric.solvers.low_rank import rows_beside, structured_system
 from freewill.numeric.solvers.passes import Passes
+from freewill.numeric.solvers.quadratic import System
 from freewill.numeric.solvers.solution import OnStep, Solution, Status
-from freewill.numeric.solvers.systems import DenseSystem, Line, System, ToeplitzSystem
+from freewill.numeric.solvers.systems import (
+    DenseSystem,
+    Line,
+    ToeplitzSystem,
+    rows_beside,
+    structured_system,
+)
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.choice import SolverName, alternatives, choose_solver
 from freewill.stats.estimators.estimate import (

@@ -11,7 +11,6 @@ from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers import columns, passes
 from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.parts import OperatorPart
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Solution, Status
 from freewill.stats.evidence import Evidence, Group, refuse_nobody
@@ -200,8 +199,7 @@ class AtomModel:
         if self._small:
             return dense_maximum(likelihood, tolerance, limit, start)
         if self._bits:
-            part = OperatorPart(likelihood.operator, likelihood.weights)
-            return passes.solve(Passes.of([part], likelihood.size), tolerance, limit, start)
+            return passes.solve(Passes.of([likelihood], likelihood.size), tolerance, limit, start)
         return columns.solve(likelihood, tolerance, limit, start)
 
 

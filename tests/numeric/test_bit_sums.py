@@ -1,13 +1,12 @@
-"""The kernel of bit reports, against dense sums; its sample, against the whole."""
+"""L, g and H of bit reports, against dense sums; the sample of H, against the whole."""
 
 import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators import bit_products
-from freewill.numeric.operators import kernel as kernels
+from freewill.numeric.operators import bit_products, support
+from freewill.numeric.operators.base import Sums
 from freewill.numeric.operators.dense import DenseOperator
-from freewill.numeric.operators.kernel import Sums
 from freewill.numeric.operators.stack import StackOperator
 from freewill.numeric.operators.support import BitOperator
 
@@ -26,11 +25,11 @@ def dense_sums(rows, weights, theta):
 
 @pytest.mark.parametrize("size", [2, 7, 8, 9, 20, 100])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0])
-def test_kernel_is_the_dense_sum(size, epsilon, monkeypatch):
+def test_sums_of_bits_are_the_dense_sums(size, epsilon, monkeypatch):
     monkeypatch.setattr(bit_products, "_PACKED_BYTES", 100)
     monkeypatch.setattr(bit_products, "_LEAST_ROWS", 7)
     monkeypatch.setattr(bit_products, "_FEW_ROWS", 7)
-    monkeypatch.setattr(kernels, "_MATRIX_ENTRIES", 1300)
+    monkeypatch.setattr(support, "_GRAM_BYTES", 4 * 1300)
     rng = np.random.default_rng(size)
     operator = bits(size, epsilon, 301, rng)
     theta, weights = rng.dirichlet(np.ones(size)), rng.random(301)
@@ -90,15 +89,13 @@ def test_an_impossible_output_is_minus_infinity():
         assert (sums + Sums.nothing(2, 1)).hessian is None
 
 
-def test_kernel_adds_up_over_blocks():
+def test_sums_of_bits_add_up_over_blocks():
     rng = np.random.default_rng(4)
     operator = bits(30, 2.0, 500, rng)
     weights, theta = np.full(500, 1 / 500), rng.dirichlet(np.ones(30))
 
     def sums(rows):
-        return kernels.kernel(
-            operator.packed[rows], weights[rows], theta, operator.base, operator.gain, 1
-        )
+        return operator.subset(rows).sums(theta, weights[rows], 1)
 
     whole = sums(slice(None))
     both = Sums.nothing(30, 1) + sums(slice(0, 123)) + sums(slice(123, None))
@@ -118,10 +115,8 @@ def test_a_sampled_hessian_is_right_on_average(epsilon, stride):
     found = []
     for _ in range(400):
         order = rng.permutation(400)
-        block = operator.packed[order], weights[order]
-        found.append(
-            kernels.kernel(*block, theta, operator.base, operator.gain, stride).hessian / exact
-        )
+        sums = operator.subset(order).sums(theta, weights[order], stride)
+        found.append(sums.hessian / exact)
     error = np.std(found, axis=0) / np.sqrt(len(found))
     assert np.std(found, axis=0).max() > 1e-3
     np.testing.assert_array_less(np.abs(np.mean(found, axis=0) - 1), 5 * error + 1e-5)
@@ -131,9 +126,7 @@ def test_a_sample_is_about_one_row_in_stride():
     rng = np.random.default_rng(9)
     operator = bits(8, 1.0, 20_000, rng)
     curvature = np.full(20_000, 1 / 20_000)
-    chosen, raised = kernels._sample(
-        operator.packed, curvature, 8, operator.base, operator.gain, 20
-    )
+    chosen, raised = operator.sample(curvature, 20)
     assert 1000 <= chosen.size <= 1000 + 10
     assert raised.sum() == pytest.approx(curvature.sum(), rel=0.05)
 
@@ -143,19 +136,17 @@ def test_sampled_curvature_is_near_the_whole():
     operator = bits(10, 6.0, 20000, rng, values=3)
     weights = np.full(20000, 1 / 20000)
     theta = np.array([0.4, 0.3, 0.29] + [0.01 / 7] * 7)
-    whole, part = (
-        kernels.kernel(operator.packed, weights, theta, operator.base, operator.gain, stride)
-        for stride in (1, 10)
-    )
+    whole, part = (operator.sums(theta, weights, stride) for stride in (1, 10))
     np.testing.assert_array_equal(whole.slope, part.slope)
     spread = np.linalg.eigvals(np.linalg.solve(whole.hessian, part.hessian)).real
     assert 0.5 < spread.min() <= spread.max() < 2
 
 
 def test_an_empty_block_adds_nothing():
-    empty = np.zeros((0, 3), dtype=np.uint8)
+    packed = np.zeros((0, 3), dtype=np.uint8)
+    empty = BitOperator(packed, 20, np.log(0.1), 0.9, np.zeros(0))
     for stride in (0, 1, 10):
-        sums = kernels.kernel(empty, np.zeros(0), np.full(20, 0.05), 0.1, 0.9, stride)
+        sums = empty.sums(np.full(20, 0.05), np.zeros(0), stride)
         assert sums.value == 0
         assert not np.any(sums.slope)
         assert stride == 0 or not np.any(sums.hessian)
@@ -165,7 +156,7 @@ def test_an_empty_block_adds_nothing():
 def test_a_row_that_carries_a_value_alone_is_in_every_sample(place):
     packed = np.full((2000, 1), 0b001, dtype=np.uint8)
     packed[place] = 0b100
-    curvature = np.ones(2000)
-    chosen, raised = kernels._sample(packed, curvature, 3, 1e-9, 1.0, 1900)
+    operator = BitOperator(packed, 3, np.log(1e-9), 1.0, np.zeros(2000))
+    chosen, raised = operator.sample(np.ones(2000), 1900)
     assert raised[chosen == place] == pytest.approx(1)
     assert chosen.size < 10
