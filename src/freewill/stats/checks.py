@@ -8,8 +8,7 @@ import numpy as np
 
 from freewill.errors import FreewillError, printable, several
 from freewill.stats.choice.check import ChoiceCheck, choice_check_of
-from freewill.stats.estimators.estimate import Start
-from freewill.stats.estimators.identifiability import in_words
+from freewill.stats.estimators.estimate import Start, in_words
 from freewill.stats.evidence import Evidence
 from freewill.stats.few import FEW
 from freewill.stats.functionals import checked_level

@@ -17,10 +17,8 @@ from freewill.stats.covariance import OnRow
 from freewill.stats.estimators.estimate import (
     Estimate,
     Start,
+    certificate_of,
     certified_estimate,
-    default_tolerance,
-    likelihood_of,
-    passes_of,
 )
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.identifiability import unresolved_directions
@@ -128,8 +126,7 @@ class Estimated:
 
 def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
     """Return g = sum w a / p at theta, one number a value: 1 on average over theta."""
-    source = likelihood_of(evidence) if evidence.held else passes_of(evidence)
-    return np.asarray(source.certify(theta, default_tolerance(evidence)).slope)
+    return np.asarray(certificate_of(evidence, theta).slope)
 
 
 def one_step(
