@@ -68,6 +68,7 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate as ChoiceAwareEstima
 from freewill.stats.choice.aware import choice_aware as choice_aware
 from freewill.stats.choice.check import ChoiceCheck as ChoiceCheck
 from freewill.stats.choice.check import check_choice as check_choice
+from freewill.stats.collect import collect as collect
 from freewill.stats.compare import Comparison as Comparison
 from freewill.stats.compare import compare as compare
 from freewill.stats.estimators.em import em as em
@@ -81,7 +82,6 @@ from freewill.stats.estimators.methods import combine_mechanisms as combine_mech
 from freewill.stats.estimators.methods import combine_results as combine_results
 from freewill.stats.evidence import Evidence as Evidence
 from freewill.stats.evidence import Group as Group
-from freewill.stats.evidence import collect as collect
 from freewill.stats.evidence import merge as merge
 from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit

@@ -28,7 +28,7 @@ from freewill.stats.functionals import (
 from freewill.stats.information import several_people
 from freewill.stats.intervals import intervals_of, reach_of
 from freewill.stats.one_step import OneStep
-from freewill.stats.same_people import Body, refuse_shared
+from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.tails import written
 from freewill.stats.work import Work
 

@@ -12,8 +12,7 @@ from freewill.stats.compare import compare_of
 from freewill.stats.estimators.estimate import Estimate, Start
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
-from freewill.stats.evidence import Evidence, checked_evidence
-from freewill.stats.groups import names_of
+from freewill.stats.evidence import Evidence, checked_evidence, names_of
 from freewill.stats.intervals import intervals_of
 from freewill.stats.one_step import OneStep, one_step_of
 from freewill.stats.planning.plan import Plan, plan

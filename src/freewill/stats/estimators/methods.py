@@ -12,11 +12,12 @@ from freewill.core.types import FloatArray
 from freewill.domain.mechanisms.average import average
 from freewill.errors import ParameterError, shown
 from freewill.numeric.solvers.solution import OnStep, Status
+from freewill.stats.collect import collect
 from freewill.stats.estimators.em import em, ibu
 from freewill.stats.estimators.estimate import Estimate, certified_estimate
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.inversion import debias, inversion
-from freewill.stats.evidence import Evidence, collect, refuse_nobody
+from freewill.stats.evidence import Evidence, refuse_nobody
 
 Way = Literal["", "M", "R"]
 Estimator: TypeAlias = Callable[..., Estimate]

@@ -15,11 +15,10 @@ from freewill.numeric.solvers.solution import OnStep, Trace
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, Group, checked_evidence
+from freewill.stats.evidence import Evidence, Group, checked_evidence, name_of
 from freewill.stats.forged.atoms import AtomFit, AtomModel, watched
 from freewill.stats.forged.beside_choice import HonestReports, doubt_of
 from freewill.stats.forged.doubted import DoubtedOneStep
-from freewill.stats.groups import name_of
 from freewill.stats.information import several_people
 from freewill.stats.intervals import Intervals, intervals, intervals_of
 
