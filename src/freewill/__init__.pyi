@@ -91,11 +91,11 @@ from freewill.stats.forged.robust import SetAside as SetAside
 from freewill.stats.forged.robust import robust as robust
 from freewill.stats.functionals import Functionals as Functionals
 from freewill.stats.information import Information as Information
-from freewill.stats.information import information as information
 from freewill.stats.intervals import Intervals as Intervals
 from freewill.stats.intervals import intervals as intervals
 from freewill.stats.laws.check import FitCheck as FitCheck
 from freewill.stats.laws.check import check_fit as check_fit
+from freewill.stats.one_step import information as information
 from freewill.stats.one_step import one_step as one_step
 from freewill.stats.planning.menus import Menu as Menu
 from freewill.stats.planning.menus import menu as menu

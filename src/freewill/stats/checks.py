@@ -10,9 +10,8 @@ from freewill.errors import FreewillError, printable, several
 from freewill.stats.choice.check import ChoiceCheck, choice_check_of
 from freewill.stats.estimators.estimate import Start, in_words
 from freewill.stats.evidence import Evidence, names_of
-from freewill.stats.few import FEW
 from freewill.stats.functionals import checked_level
-from freewill.stats.information import several_people
+from freewill.stats.information import FEW, several_people
 from freewill.stats.laws.beside_choice import beside_choice_of
 from freewill.stats.laws.check import FitCheck, fit_check_of
 from freewill.stats.one_step import OneStep

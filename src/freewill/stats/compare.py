@@ -16,7 +16,6 @@ from freewill.stats.bands import band
 from freewill.stats.distance import distance_between, transports_on
 from freewill.stats.equality import equality, solves_of
 from freewill.stats.evidence import Evidence
-from freewill.stats.few import advice_on_few
 from freewill.stats.functionals import (
     Quantiles,
     Weights,
@@ -25,7 +24,7 @@ from freewill.stats.functionals import (
     checked_level,
     weights_of,
 )
-from freewill.stats.information import several_people
+from freewill.stats.information import advice_on_few, several_people
 from freewill.stats.intervals import intervals_of, reach_of
 from freewill.stats.one_step import OneStep
 from freewill.stats.provenance import Body, refuse_shared

@@ -8,6 +8,7 @@ from scipy.special import chdtrc
 
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
+from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, merge
 from freewill.stats.information import DENSE, Information, information_at, pulled
@@ -47,7 +48,7 @@ class Scores:
     def of(cls, one: Evidence, other: Evidence, work: Work) -> "Scores":
         """Return the scores at the theta that is most likely for both, pulled inside."""
         everyone = merge([one, other])
-        mode = gibu(everyone, on_step=work.maximum(everyone)).theta
+        mode = gibu(everyone, on_step=work.maximum(default_tolerance(everyone))).theta
         theta = pulled(mode, everyone.people)
         first, second, both = (information_at(some, theta) for some in (one, other, everyone))
         return cls(

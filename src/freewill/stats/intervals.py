@@ -16,7 +16,6 @@ from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.bands import asked_of, draws_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
-from freewill.stats.few import advice_on_few
 from freewill.stats.functionals import (
     Quantiles,
     Weights,
@@ -25,7 +24,7 @@ from freewill.stats.functionals import (
     checked_level,
     weights_of,
 )
-from freewill.stats.information import Information, several_people
+from freewill.stats.information import Information, advice_on_few, several_people
 from freewill.stats.one_step import Estimated, OneStep
 from freewill.stats.work import Work
 

@@ -7,8 +7,9 @@ from time import perf_counter
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import is_line
 from freewill.numeric.simplex import project
 from freewill.numeric.solvers.solution import OnStep, Status
@@ -19,6 +20,7 @@ from freewill.stats.estimators.estimate import (
     Start,
     certificate_of,
     certified_estimate,
+    default_tolerance,
 )
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.identifiability import unresolved_directions
@@ -34,6 +36,10 @@ from freewill.stats.information import (
 from freewill.stats.work import Work
 
 T = TypeVar("T")
+
+
+_HAIR = 1e-9
+"""Share of the uniform distribution in a theta that is given, so that nothing divides by 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +69,9 @@ class OneStep:
     def solved_by(self, work: Work) -> Self:
         """Find the maximum now, and tell of the steps to it, as a part of work with `maxima`."""
         if self.maxima:
-            vars(self)["maximum"] = gibu(self.evidence, on_step=work.maximum(self.evidence))
+            vars(self)["maximum"] = gibu(
+                self.evidence, on_step=work.maximum(default_tolerance(self.evidence))
+            )
         return self
 
     @property
@@ -96,10 +104,10 @@ class OneStep:
         """Return h'theta_1 for rows h, with their errors."""
         information = self.information
         influences = information.influences(rows, on_row)
-        known = np.isfinite(influences).all(axis=1)
+        finite = np.isfinite(influences).all(axis=1)
         values = np.asarray(rows @ information.theta)
         # C 1 = 0: what is added to g for all values alike changes nothing but rounding.
-        values[known] += influences[known] @ (self.slope - 1)
+        values[finite] += influences[finite] @ (self.slope - 1)
         variances = information.variances_of(rows, influences)
         shape = information.shape(rows, influences)
         return Estimated(rows, influences, values, variances, shape, information.people)
@@ -127,6 +135,30 @@ class Estimated:
 def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
     """Return g = sum w a / p at theta, one number a value: 1 on average over theta."""
     return np.asarray(certificate_of(evidence, theta).slope)
+
+
+def information(
+    evidence: Evidence, theta: ArrayLike | None = None, on_step: OnStep | None = None
+) -> Information:
+    """Return the Fisher information of evidence at theta: by default near the most likely one.
+
+    The maximum likelihood is pulled inside, towards uniform by half a person a value, so that a
+    value that nobody seems to have is not taken for certain. `on_step` is called with a `Step`
+    (number, gap, log_likelihood) after each step to it.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> fisher = fw.information(fw.collect([(coin, [0], [600]), (coin, [1], [400])]))
+    >>> fisher.standard_error().round(4)
+    array([0.0335, 0.0335])
+    """
+    several_people(evidence, "information")
+    size = evidence.alphabet.size
+    if theta is None:
+        inside = pulled(gibu(evidence, on_step=on_step).theta, evidence.people)
+    else:
+        inside = (1 - _HAIR) * distribution(theta, size) + _HAIR / size
+    return information_at(evidence, inside)
 
 
 def one_step(
