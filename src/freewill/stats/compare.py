@@ -12,7 +12,6 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.solution import OnStep
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.bands import band
 from freewill.stats.distance import distance_between, transports_on
 from freewill.stats.equality import equality, solves_of
 from freewill.stats.evidence import Evidence
@@ -25,7 +24,7 @@ from freewill.stats.functionals import (
     weights_of,
 )
 from freewill.stats.information import advice_on_few, several_people
-from freewill.stats.intervals import intervals_of, reach_of
+from freewill.stats.intervals import band, intervals_of, reach_of
 from freewill.stats.one_step import OneStep
 from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.tails import written
