@@ -6,15 +6,15 @@ from typing import Any
 
 from freewill.domain.survey import Survey
 from freewill.numeric.solvers.solution import OnStep
-from freewill.stats.checks import verdicts_of
+from freewill.stats.checks import check_assumptions
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
-from freewill.stats.compare import compare_of
+from freewill.stats.compare import compare as compare_fits
 from freewill.stats.estimators.estimate import Estimate, Start
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
 from freewill.stats.evidence import Evidence, checked_evidence, names_of
-from freewill.stats.intervals import intervals_of
-from freewill.stats.one_step import OneStep, one_step_of
+from freewill.stats.intervals import Intervals, intervals
+from freewill.stats.one_step import OneStep, one_step
 from freewill.stats.planning.plan import Plan, plan
 from freewill.stats.smoothing.smooth import SmoothEstimate, smooth
 
@@ -38,10 +38,22 @@ class Fit(OneStep):
         """The estimate: by maximum likelihood, unless another method was asked for."""
         return self.maximum if self.method == _MAXIMUM else self.method.run(self.evidence)
 
-    intervals = intervals_of
-    checks = verdicts_of
-    compare = compare_of
-    one_step = one_step_of
+    checks = check_assumptions
+    compare = compare_fits
+
+    def intervals(
+        self,
+        of: Any = "shares",
+        level: float = 0.95,
+        joint: bool = False,
+        on_step: OnStep | None = None,
+    ) -> Intervals:
+        """Return confidence intervals for functionals of theta (`fw.intervals`)."""
+        return intervals(self, of, level, joint, on_step=on_step)
+
+    def one_step(self, on_step: OnStep | None = None) -> Estimate:
+        """Return the efficient estimate of theta (`fw.one_step`)."""
+        return one_step(self, on_step=on_step)
 
     def plan(self, people: Any = None, target: float | None = None, of: Any = "emd") -> Plan:
         """Predict the errors of the next survey (`fw.plan`), were people and choices as in this.

@@ -24,7 +24,7 @@ from freewill.stats.functionals import (
     weights_of,
 )
 from freewill.stats.information import Information, advice_on_few, several_people
-from freewill.stats.one_step import Estimated, OneStep
+from freewill.stats.one_step import Estimated, OneStep, fit_of
 from freewill.stats.work import Work
 
 COLUMNS = ("point", "low", "high", "standard_error")
@@ -87,8 +87,9 @@ class Intervals:
         return frame({"of": list(self.of), **self.columns()}, backend)
 
 
+@one_blas_thread
 def intervals(
-    evidence: Evidence,
+    evidence: Evidence | OneStep,
     of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
@@ -102,7 +103,8 @@ def intervals(
     estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend on
     it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
     after each one to the maximum, then after each solve of a functional; up to 1,024 values one
-    solve is for all. To ask several questions of the same evidence, ask `fw.fit(evidence)`.
+    solve is for all. To ask several questions of the same evidence, ask `fw.fit(evidence)`, which
+    may stand in the place of the evidence.
 
     The centre is the one-step efficient estimator h'theta_1 (see `one_step`), whose standard error
     is sqrt(h'C h / n). With z the normal quantile and s the skewness of the estimate, the interval
@@ -118,23 +120,7 @@ def intervals(
       yes  0.7164  (0.6501 to 0.7821)
       no   0.2836  (0.2179 to 0.3499)
     """
-    return intervals_of(OneStep(evidence, start), of, level, joint, on_step)
-
-
-@one_blas_thread
-def intervals_of(
-    fit: OneStep,
-    of: Any = "shares",
-    level: float = 0.95,
-    joint: bool = False,
-    on_step: OnStep | None = None,
-) -> Intervals:
-    """Return confidence intervals for functionals of theta, as `fw.intervals` does.
-
-    `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
-    something of `fw.functionals`: every value's share by default. With `joint` the band holds all
-    of them at once. `on_step` is told how far the work has come.
-    """
+    fit = fit_of(evidence, start)
     several_people(fit.evidence, "intervals")
     work = Work(on_step)
 

@@ -100,6 +100,13 @@ class OneStep:
         """Gradient g at theta_w, one number a value."""
         return slope_at(self.evidence, self.information.theta)
 
+    @property
+    def theta(self) -> FloatArray:
+        """theta_1 of up to 1,024 values; what the reports do not tell stays as in theta_w."""
+        information = self.information
+        moved = information.people * information.covariance @ (self.slope - 1)
+        return np.asarray(information.theta + moved)
+
     def estimated(self, rows: FloatArray, on_row: OnRow | None = None) -> "Estimated":
         """Return h'theta_1 for rows h, with their errors."""
         information = self.information
@@ -111,6 +118,11 @@ class OneStep:
         variances = information.variances_of(rows, influences)
         shape = information.shape(rows, influences)
         return Estimated(rows, influences, values, variances, shape, information.people)
+
+
+def fit_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneStep:
+    """Return a fit as it is, and one of evidence."""
+    return evidence if isinstance(evidence, OneStep) else OneStep(evidence, start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +173,9 @@ def information(
     return information_at(evidence, inside)
 
 
+@one_blas_thread
 def one_step(
-    evidence: Evidence, start: Start | None = None, on_step: OnStep | None = None
+    evidence: Evidence | OneStep, start: Start | None = None, on_step: OnStep | None = None
 ) -> Estimate:
     """Return the efficient estimate of theta: a Newton step from inside, clipped only at the end.
 
@@ -182,13 +195,8 @@ def one_step(
     >>> int(estimate.theta.argmax()), estimate.method
     (4, 'one-step')
     """
-    return one_step_of(OneStep(evidence, start), on_step)
-
-
-@one_blas_thread
-def one_step_of(fit: OneStep, on_step: OnStep | None = None) -> Estimate:
-    """Return the efficient estimate of theta of a fit, as `fw.one_step` does."""
-    started, evidence = perf_counter(), fit.evidence
+    started, fit = perf_counter(), fit_of(evidence, start)
+    evidence = fit.evidence
     several_people(evidence, "one_step")
     work = Work(on_step)
     work.expect(1, fit.maxima)

@@ -9,7 +9,7 @@ from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, several
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.choice.preferences import preference
-from freewill.stats.equality import displacements, single_differences, smooth_differences
+from freewill.stats.difference import displacements, single_differences, smooth_differences
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, Group, names_of, too_small
 from freewill.stats.functionals import checked_level
