@@ -13,8 +13,9 @@ from freewill.stats.estimators.estimate import Estimate, Start
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
 from freewill.stats.evidence import Evidence, checked_evidence, names_of
-from freewill.stats.intervals import Intervals, intervals
-from freewill.stats.one_step import OneStep, one_step
+from freewill.stats.intervals import intervals as intervals_of
+from freewill.stats.one_step import OneStep
+from freewill.stats.one_step import one_step as one_step_of
 from freewill.stats.planning.plan import Plan, plan
 from freewill.stats.smoothing.smooth import SmoothEstimate, smooth
 
@@ -38,22 +39,10 @@ class Fit(OneStep):
         """The estimate: by maximum likelihood, unless another method was asked for."""
         return self.maximum if self.method == _MAXIMUM else self.method.run(self.evidence)
 
+    intervals = intervals_of
     checks = check_assumptions
     compare = compare_fits
-
-    def intervals(
-        self,
-        of: Any = "shares",
-        level: float = 0.95,
-        joint: bool = False,
-        on_step: OnStep | None = None,
-    ) -> Intervals:
-        """Return confidence intervals for functionals of theta (`fw.intervals`)."""
-        return intervals(self, of, level, joint, on_step=on_step)
-
-    def one_step(self, on_step: OnStep | None = None) -> Estimate:
-        """Return the efficient estimate of theta (`fw.one_step`)."""
-        return one_step(self, on_step=on_step)
+    one_step = one_step_of
 
     def plan(self, people: Any = None, target: float | None = None, of: Any = "emd") -> Plan:
         """Predict the errors of the next survey (`fw.plan`), were people and choices as in this.

@@ -93,6 +93,7 @@ def intervals(
     of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
+    *,
     start: Start | None = None,
     on_step: OnStep | None = None,
 ) -> Intervals:

@@ -175,7 +175,7 @@ def information(
 
 @one_blas_thread
 def one_step(
-    evidence: Evidence | OneStep, start: Start | None = None, on_step: OnStep | None = None
+    evidence: Evidence | OneStep, *, start: Start | None = None, on_step: OnStep | None = None
 ) -> Estimate:
     """Return the efficient estimate of theta: a Newton step from inside, clipped only at the end.
 
