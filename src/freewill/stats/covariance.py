@@ -27,7 +27,7 @@ Weighted = Sequence[tuple[float, Moments]]
 
 
 OnRow = Callable[[int], None]
-"""Is told how many rows are done since it was told before."""
+"""Called with the number of rows done since the last call."""
 
 
 @dataclass(frozen=True, eq=False)

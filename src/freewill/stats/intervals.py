@@ -18,9 +18,9 @@ from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import (
     Quantiles,
     Weights,
-    asked,
     cdf,
     checked_level,
+    functionals_of,
     weights_of,
 )
 from freewill.stats.information import Information, advice_on_few, several_people
@@ -28,7 +28,7 @@ from freewill.stats.one_step import Estimated, OneStep, fit_of
 from freewill.stats.work import Work
 
 COLUMNS = ("point", "low", "high", "standard_error")
-"""What is told of each functional, in tables and files."""
+"""Columns of each functional, in tables and files."""
 _DRAWS = 2000
 """Of normal errors, from which bands take their number of standard errors."""
 _FAINT = 0.005
@@ -97,7 +97,7 @@ def intervals(
     start: Start | None = None,
     on_step: OnStep | None = None,
 ) -> Intervals:
-    """Return intervals for functionals of theta: every value's share, unless told otherwise.
+    """Return intervals for functionals of theta: every value's share by default.
 
     `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
     something of `fw.functionals`. With `joint` the band holds all of them at once. `start` is an
@@ -146,7 +146,7 @@ def answered(
     level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
-    functionals = asked(of)
+    functionals = functionals_of(of)
     if isinstance(functionals, Quantiles):
         return quantiles_of(answer(cdf().on(alphabet), level), functionals)
     weights = weights_of(functionals, alphabet)

@@ -11,9 +11,9 @@ SINGULAR = 1e-10
 _CLEAR = 1e-12
 """Least over largest eigenvalue of A A' from which no singular value is near SINGULAR."""
 _OBSERVED = 4
-"""Observed outputs a value that are looked at, where not all outputs can be listed."""
+"""Observed outputs a value that are taken, where not all outputs can be listed."""
 _WORK = 2e10
-"""Operations up to which laws are looked at: some seconds, for a law of 2,500 values."""
+"""Operations up to which the rank of laws is computed: some seconds, for a law of 2,500 values."""
 _NAMING_WORK = 2e9
 """Operations up to which values are named: directions take ten times as long as their number."""
 _TOUCHED = 1e-5
@@ -28,8 +28,8 @@ def unresolved_directions(evidence: Evidence) -> int | None:
     so that no number of people can tell them apart. A mechanism of full rank (k-RR, the geometric
     ones, RAPPOR, Identity) resolves everything, and so does any mixture with one of them, though a
     tiny epsilon takes more people than there are: standard errors say so. Where there is none, the
-    laws are looked at, all outputs of all mechanisms that have reports, O(k^2 *
-    outputs). None: not known, for the laws are too large to look at (from some 2,500 values on),
+    laws are searched, all outputs of all mechanisms that have reports, O(k^2 *
+    outputs). None: not known, for the laws are too large for that (from some 2,500 values on),
     or have outputs that cannot be listed, of which those observed do not tell all apart.
 
     >>> import freewill as fw
@@ -95,14 +95,14 @@ def _of_full_rank(mechanism: Mechanism) -> bool:
 
 
 def _work(evidence: Evidence) -> float:
-    """Return how many operations a look at all laws takes."""
+    """Return how many operations the rank of all laws takes."""
     size = evidence.alphabet.size
     columns = sum(_columns(group) for group in evidence.groups)
     return float(size) * columns * min(size, columns)
 
 
 def _columns(group: Group) -> int:
-    """Return how many outputs are looked at: all of them, or some of those observed."""
+    """Return how many outputs are taken: all of them, or some of those observed."""
     space = group.mechanism.output_space
     if space.listable:
         return len(space.all())
