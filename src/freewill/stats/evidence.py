@@ -17,7 +17,7 @@ from freewill.domain.outputs.counts import checked_people, people_in
 from freewill.errors import EvidenceError, closest, noun, printable, several, shown
 from freewill.numeric.operators.base import Operator, Structure
 from freewill.numeric.operators.stack import StackOperator
-from freewill.stats.provenance import Parts, picked, united
+from freewill.stats.provenance import Parts, own_part, picked, united
 from freewill.stats.streams import (
     Block,
     Held,
@@ -152,6 +152,11 @@ class Evidence:
     groups: tuple[Group, ...]
     parts: Parts = field(default=frozenset(), compare=False, repr=False)
     """Digests of what it was put together from (`freewill.stats.provenance`)."""
+
+    @cached_property
+    def digests(self) -> Parts:
+        """Digests of the evidence and of what it was put together from."""
+        return self.parts | own_part(self)
 
     @property
     def people(self) -> int:

@@ -45,7 +45,10 @@ def unresolved_directions(evidence: Evidence) -> int | None:
     if _work(evidence) > _WORK:
         return None
     laws = [_law(group) for group in evidence.groups]
-    lost = 0 if _clear(laws) else lost_directions(np.hstack(laws))
+    # Of full rank by a wide margin, in a few products: most laws are.
+    eigenvalues = eigvalsh(sum((law @ law.T for law in laws), np.zeros((len(laws[0]),) * 2)))
+    clear = eigenvalues[0] > _CLEAR * eigenvalues[-1]
+    lost = 0 if clear else lost_directions(np.hstack(laws))
     listed = all(group.mechanism.output_space.listable for group in evidence.groups)
     return lost if listed or lost == 0 else None
 
@@ -67,21 +70,16 @@ def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
     if _work(evidence) > _NAMING_WORK or not unresolved_directions(evidence):
         return ()
     law = np.hstack([_law(group) for group in evidence.groups])
-    lost = _null_space(law)
+    size, outputs = law.shape
+    short = law.T if outputs <= size else qr(law.T, mode="r")[0][:size]
+    _, singular_values, directions = svd(short)
+    rank = int(np.sum(singular_values > SINGULAR * singular_values[0]))
+    lost = directions[rank:].T
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
     _, which = connected_components(np.abs(lost @ lost.T) > _TOUCHED, directed=False)
     sets = [np.flatnonzero(which == one) for one in np.unique(which)]
     return tuple(tuple(values.tolist()) for values in sets if values.size > 1)
-
-
-def _null_space(law: FloatArray) -> FloatArray:
-    """Return orthonormal directions d with d A = 0, to ten digits, in columns."""
-    size, outputs = law.shape
-    short = law.T if outputs <= size else qr(law.T, mode="r")[0][:size]
-    _, singular_values, directions = svd(short)
-    rank = int(np.sum(singular_values > SINGULAR * singular_values[0]))
-    return np.asarray(directions[rank:].T)
 
 
 def _of_full_rank(mechanism: Mechanism) -> bool:
@@ -117,12 +115,6 @@ def _law(group: Group) -> FloatArray:
     if columns == 0:
         return np.empty((mechanism.alphabet.size, 0))
     return mechanism.operator(group.outputs[:columns]).dense().T
-
-
-def _clear(laws: list[FloatArray]) -> bool:
-    """Say whether the laws together are of full rank by a wide margin, in a few products."""
-    eigenvalues = eigvalsh(sum((law @ law.T for law in laws), np.zeros((len(laws[0]),) * 2)))
-    return bool(eigenvalues[0] > _CLEAR * eigenvalues[-1])
 
 
 def lost_directions(law: FloatArray) -> int:
