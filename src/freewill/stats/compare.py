@@ -23,7 +23,7 @@ from freewill.stats.functionals import (
     weights_of,
 )
 from freewill.stats.information import advice_on_few, several_people
-from freewill.stats.intervals import band, intervals, reach_of
+from freewill.stats.intervals import band, interval_lines, intervals, reach_of
 from freewill.stats.one_step import OneStep, fit_of
 from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.tails import written
@@ -100,12 +100,7 @@ class Comparison:
             apart = f"{self.distance} {self.emd:.4g}{unit} {ends}"
         who = f"the other {several(other, 'person')} less the one {several(one, 'person')}"
         head = f"{self.level:.0%} intervals, {kind}, of {who}"
-        columns = (np.atleast_1d(column) for column in (self.difference, self.low, self.high))
-        longest = max(map(len, self.of))
-        lines = [
-            f"  {name:<{longest}}  {point:+.4g}  ({low:+.4g} to {high:+.4g})"
-            for name, point, low, high in zip(self.of, *columns, strict=True)
-        ]
+        lines = interval_lines(self.of, self.difference, self.low, self.high, "+")
         advice = [self.advice] if self.advice else []
         return "\n".join([self.verdict, apart, head, *lines, *advice])
 

@@ -1,6 +1,6 @@
 """Intervals for anything one may ask of theta, one by one or all together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -66,12 +66,7 @@ class Intervals:
     def __str__(self) -> str:
         kind = "all together" if self.joint else "one by one"
         head = f"{100 * self.level:.6g}% intervals, {kind}, from {several(self.people, 'person')}"
-        columns = (np.atleast_1d(column) for column in (self.point, self.low, self.high))
-        longest = max(map(len, self.of))
-        lines = [
-            f"  {name:<{longest}}  {point:.4g}  ({low:.4g} to {high:.4g})"
-            for name, point, low, high in zip(self.of, *columns, strict=True)
-        ]
+        lines = interval_lines(self.of, self.point, self.low, self.high)
         return "\n".join([head, *lines, *([self.advice] if self.advice else [])])
 
     def columns(self) -> dict[str, FloatArray]:
@@ -85,6 +80,17 @@ class Intervals:
         polars.
         """
         return frame({"of": list(self.of), **self.columns()}, backend)
+
+
+def interval_lines(
+    names: Sequence[str], point: FloatArray, low: FloatArray, high: FloatArray, sign: str = ""
+) -> list[str]:
+    """Return a line for each interval, its name first; `sign` is "+" where signs are printed."""
+    number, longest = f"{sign}.4g", max(map(len, names))
+    return [
+        f"  {name:<{longest}}  {at:{number}}  ({down:{number}} to {up:{number}})"
+        for name, at, down, up in zip(names, *map(np.atleast_1d, (point, low, high)), strict=True)
+    ]
 
 
 @one_blas_thread
