@@ -105,10 +105,10 @@ def intervals(
 ) -> Intervals:
     """Return intervals for functionals of theta: every value's share by default.
 
-    `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
-    something of `fw.functionals`. With `joint` the band holds all of them at once. `start` is an
-    estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend on
-    it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
+    `of` is a name ("shares", "mean", "median", "quartiles", "cdf"), something of `fw.functionals`,
+    or weights, in one row or several. With `joint` the band holds all of them at once. `start` is
+    an estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend
+    on it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
     after each one to the maximum, then after each solve of a functional; up to 1,024 values one
     solve is for all. To ask several questions of the same evidence, ask `fw.fit(evidence)`, which
     may stand in the place of the evidence.
