@@ -58,11 +58,8 @@ class Functionals:
     """Something to ask of theta on whatever alphabet it is on."""
 
     what: str
-    bind: Callable[[Alphabet], Weights]
-
-    def on(self, alphabet: Alphabet) -> Weights:
-        """Return the weights on an alphabet."""
-        return self.bind(alphabet)
+    on: Callable[[Alphabet], Weights]
+    """Gives the weights on an alphabet."""
 
     def __str__(self) -> str:
         return self.what
