@@ -298,6 +298,20 @@ def weights_of(of: Any, alphabet: Alphabet) -> Weights:
     )
 
 
+def estimable(of: Any, alphabet: Alphabet) -> tuple[Weights, Quantiles | None]:
+    """Return the weights to estimate, and the quantiles to read off these where they are the CDF's.
+
+    >>> import freewill as fw
+    >>> weights, quantiles = estimable("median", fw.Linear(1, 3))
+    >>> weights.names, str(quantiles)
+    (('<= 1', '<= 2'), 'median')
+    """
+    wanted = functionals_of(of)
+    if isinstance(wanted, Quantiles):
+        return cdf().on(alphabet), wanted
+    return weights_of(wanted, alphabet), None
+
+
 def refuse_many(count: int, size: int, what: str, advice: str) -> None:
     """Refuse more rows of weights than memory should hold."""
     refuse_beyond(_ROWS_BYTES, 8 * count * size, what, advice, ParameterError)
