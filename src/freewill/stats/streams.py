@@ -6,6 +6,7 @@ many people it saw and a checksum of their reports, so that an estimate of other
 first seen is an error, not an estimate.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -154,13 +155,8 @@ class Summary:
         one, two = self.guess, other.guess
         if one is not None and two is not None:
             one = one._replace(weight=one.weight + two.weight, ones=one.ones + two.ones)
-        return Summary(
-            self.seen + other.seen,
-            self.rows + other.rows,
-            self.bytes + other.bytes,
-            self.log_scale + other.log_scale,
-            one,
-        )
+        rows, size = self.rows + other.rows, self.bytes + other.bytes
+        return Summary(self.seen + other.seen, rows, size, self.log_scale + other.log_scale, one)
 
 
 def checksum(block: Block) -> int:
@@ -217,8 +213,8 @@ def summarising(mechanisms: Mapping[str, Mechanism]) -> Work:
     def work(blocks: Blocks) -> Summaries:
         total = Summaries({})
         for block in blocks:
-            summary = Summary.of(block, mechanisms[block.mechanism])
-            total += Summaries({block.mechanism: summary})
+            own = block.mechanism
+            total += Summaries({own: Summary.of(block, mechanisms[own])})
         return total + Summaries({}, blocks.refused())
 
     return work
@@ -310,10 +306,7 @@ def summing(
     weight: float,
     checked: bool,
 ) -> Work:
-    """Return the work of a pass of the solver over the reports of these mechanisms.
-
-    `weight` is that of one person; `checked` says whether to tell what was seen.
-    """
+    """Return the work of a solver's pass: `weight` is a person's, `checked` returns what it saw."""
 
     def work(blocks: Blocks) -> Pass:
         total = Pass(Sums.nothing(theta.size, stride), {})
@@ -333,7 +326,6 @@ class StreamPart:
 
     source: Source
     streams: Mapping[str, Stream]
-    """By mechanism."""
     everyone: int
     """How many people reported, here and elsewhere: the weight of a report is 1 over that."""
 
@@ -376,12 +368,12 @@ class StreamPart:
 
 def gathered(blocks: Iterable[Block], copy: bool = True) -> Iterator[Block]:
     """Put small blocks of the same mechanism together; copy them where memory is used again."""
-    waiting: dict[str, list[Block]] = {}
-    sizes: dict[str, int] = {}
+    waiting: defaultdict[str, list[Block]] = defaultdict(list)
+    sizes: Counter[str] = Counter()
     for block in blocks:
-        some = waiting.setdefault(block.mechanism, [])
-        some.append(block._replace(outputs=block.outputs.copy()) if copy else block)
-        sizes[block.mechanism] = sizes.get(block.mechanism, 0) + block.outputs.nbytes
+        whole = block._replace(outputs=block.outputs.copy()) if copy else block
+        waiting[block.mechanism].append(whole)
+        sizes[block.mechanism] += block.outputs.nbytes
         if sizes[block.mechanism] >= _BLOCK_BYTES:
             del sizes[block.mechanism]
             yield together(waiting.pop(block.mechanism))
@@ -402,7 +394,6 @@ def together(blocks: list[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     outputs: Any = np.concatenate([block.outputs for block in blocks])
-    if all(block.counts is None for block in blocks):
-        return Block(blocks[0].mechanism, outputs)
-    counts = np.concatenate([block.numbers for block in blocks])
+    counted = any(block.counts is not None for block in blocks)
+    counts = np.concatenate([block.numbers for block in blocks]) if counted else None
     return Block(blocks[0].mechanism, outputs, counts)
