@@ -16,14 +16,13 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
 from freewill.errors import FreewillError, several, shown
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.few import advice_on_plans, enough_people
 from freewill.stats.functionals import weights_of
-from freewill.stats.information import DENSE
+from freewill.stats.information import DENSE, advice_on_plans, enough_people
 from freewill.stats.planning.needed import MOST_PEOPLE, REACH, needed_for_interval
 from freewill.stats.planning.plan import BLIND
 from freewill.stats.planning.predicted import Design
 
-_OF: dict[str, str | None] = {"shares": None, "mean": "mean"}
+_OF = ("shares", "mean")
 """What may be asked about, as `fw.plan` calls it: every value's share, or the mean."""
 
 
@@ -125,7 +124,7 @@ class Plans:
         if of == "shares" and estimate.alphabet.size > DENSE:
             return self._looked_up(survey, estimate)
         try:
-            weights = weights_of(_OF[of], estimate.alphabet)
+            weights = weights_of(of, estimate.alphabet)
             # As `fw.plan` does, which would also simulate distances: that takes seconds.
             design = Design(estimate.alphabet, parts, estimate.theta / estimate.theta.sum())
             variances = design.variances(weights.rows)

@@ -24,8 +24,9 @@ from freewill.domain.metrics import emd
 from freewill.paper.methods import EARLY, GIBU, IBU_M, IBU_R, INV_M, INV_R, RAP_M
 from freewill.paper.mixtures import Mixture, Place
 from freewill.paper.places import LINE, SHORT_LINE, Crowd, synthetic_city
+from freewill.stats.collect import collect
 from freewill.stats.estimators.methods import Method
-from freewill.stats.evidence import Evidence, collect
+from freewill.stats.evidence import Evidence
 
 RESULTS_VERSION = 3
 """Raise it when rows hold other numbers for a reason that `fingerprint` does not see."""

@@ -22,8 +22,7 @@ from freewill.stats.estimators.estimate import (
     whole,
 )
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, checked_evidence
-from freewill.stats.groups import name_of
+from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.intervals import Intervals
 from freewill.stats.work import Work
 
@@ -77,7 +76,7 @@ class ChoiceAwareEstimate(Estimate):
 
     def intervals(
         self,
-        of: Any = None,
+        of: Any = "shares",
         level: float = 0.95,
         joint: bool = False,
         on_step: OnStep | None = None,

@@ -8,12 +8,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from freewill.core.types import FloatArray
-from freewill.stats.bands import band
 from freewill.stats.choice.bases import Basis
 from freewill.stats.choice.model import ChoiceModel, Inverse, softmax, with_constant
 from freewill.stats.functionals import Weights, checked_level
 from freewill.stats.information import Information, information_at
-from freewill.stats.intervals import Intervals, answered, intervals_about
+from freewill.stats.intervals import Intervals, answered, band, intervals_about
 from freewill.stats.one_step import Estimated
 
 
@@ -37,7 +36,7 @@ class JointEstimate:
     covariance: FloatArray = field(repr=False)
     information: Information = field(repr=False)
 
-    def intervals(self, of: Any = None, level: float = 0.95, joint: bool = False) -> Intervals:
+    def intervals(self, of: Any = "shares", level: float = 0.95, joint: bool = False) -> Intervals:
         """Return intervals for functionals of theta, as `fw.intervals` takes them."""
         alphabet, size = self.information.alphabet, self.information.theta.size
 
