@@ -101,7 +101,7 @@ from freewill.stats.planning.menus import Menu as Menu
 from freewill.stats.planning.menus import menu as menu
 from freewill.stats.planning.plan import Plan as Plan
 from freewill.stats.planning.plan import plan as plan
-from freewill.stats.smoothing.smooth import SmoothEstimate as SmoothEstimate
-from freewill.stats.smoothing.smooth import smooth as smooth
+from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
+from freewill.stats.smooth import smooth as smooth
 
 __version__: str

@@ -15,7 +15,7 @@ from freewill.stats.evidence import Evidence
 from freewill.stats.forged.beside_choice import HonestReports
 from freewill.stats.forged.robust import robust
 from freewill.stats.one_step import one_step
-from freewill.stats.smoothing.smooth import smooth
+from freewill.stats.smooth import smooth
 
 
 @dataclass(frozen=True)
