@@ -117,7 +117,7 @@ class Comparison:
 def compare(
     one: Evidence,
     other: Evidence,
-    of: Any = None,
+    of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
     on_step: OnStep | None = None,
@@ -156,7 +156,7 @@ def compare(
 def compare_of(
     first: OneStep,
     other: OneStep | Evidence,
-    of: Any = None,
+    of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
     on_step: OnStep | None = None,

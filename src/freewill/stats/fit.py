@@ -44,7 +44,7 @@ class Fit(OneStep):
     compare = compare_of
     one_step = one_step_of
 
-    def plan(self, people: Any = None, target: float | None = None, of: Any = None) -> Plan:
+    def plan(self, people: Any = None, target: float | None = None, of: Any = "emd") -> Plan:
         """Predict the errors of the next survey (`fw.plan`), were people and choices as in this.
 
         The truth to plan for is the estimate, and mechanisms are chosen as often as they were here.

@@ -89,7 +89,7 @@ class Intervals:
 
 def intervals(
     evidence: Evidence,
-    of: Any = None,
+    of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
     start: Start | None = None,
@@ -124,7 +124,7 @@ def intervals(
 @one_blas_thread
 def intervals_of(
     fit: OneStep,
-    of: Any = None,
+    of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
     on_step: OnStep | None = None,
