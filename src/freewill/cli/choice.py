@@ -16,8 +16,8 @@ from freewill.stats.choice.check import check_choice
 from freewill.stats.choice.preferences import preference
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
-from freewill.stats.forged.robust import RobustEstimate
 from freewill.stats.groups import names_of as group_names
+from freewill.stats.robust import RobustEstimate
 
 _LONGEST = 2000
 """Characters of a verdict, in which mechanisms are named."""

@@ -1,22 +1,26 @@
 """Reports that nobody's value accounts for: outputs with an explanation of their own, atoms."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import EvidenceError, several
 from freewill.numeric.operators.atoms import AtomOperator
-from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.base import Operator, probabilities
 from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.moments import ListedMoments, Moments
 from freewill.numeric.solvers import columns, passes
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.parts import OperatorPart
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Solution, Status
 from freewill.stats.evidence import Evidence, Group, refuse_nobody
-from freewill.stats.information import refuse_unheld
+from freewill.stats.information import Information, refuse_unheld
 from freewill.stats.maximum import dense_maximum
+from freewill.stats.one_step import OneStep
 
 _DENSE = 1 << 22
 """Entries of the law, atoms included, up to which it is held as an array."""
@@ -77,22 +81,30 @@ class AtomModel:
 
     def __init__(self, evidence: Evidence, tolerance: float, max_steps: int) -> None:
         refuse_nobody(evidence, "an estimate")
-        _refuse_single(evidence)
+        groups = evidence.groups
+        if len(groups) == 1:
+            raise EvidenceError(
+                f"all {several(evidence.people, 'person')} chose {evidence.mechanisms[0]}: a "
+                f"single mechanism cannot defend itself, for some theta explains its forged "
+                f"reports, and no other mechanism contradicts that theta. Take fw.gibu, and offer "
+                f"people a choice."
+            )
         refuse_unheld(evidence, "a robust estimate")
         self.people, self.tolerance, self.max_steps = evidence.people, tolerance, max_steps
-        self.size = evidence.alphabet.size
-        self.weights = evidence.weights
-        self.group: IntArray = np.repeat(
-            np.arange(len(evidence.groups)), [group.rows for group in evidence.groups]
-        )
+        self.size, self.weights = evidence.alphabet.size, evidence.weights
+        self.group = np.repeat(np.arange(len(groups)), [group.rows for group in groups])
         self.shares = self._per_group(self.weights)
-        may = np.array([watched(group) for group in evidence.groups])
+        may = np.array([watched(group) for group in groups])
         self.places: IntArray = np.flatnonzero(may[self.group])
-        _refuse_bits(evidence, self.places)
-        self._bits = any(group.structure == "bits" for group in evidence.groups)
+        if not self.places.size:
+            raise EvidenceError(
+                f"{several(len(groups), 'mechanism')} that all report bits: forged reports are "
+                f"found on outputs that too many people send, and bits hardly repeat. Take "
+                f"fw.gibu, or collect reports that are symbols, such as those of k-RR, as well."
+            )
+        self._bits = any(group.structure == "bits" for group in groups)
         law: Operator = evidence.operator
-        rows = law.shape[0]
-        self._small = rows * (self.size + self.places.size) <= _DENSE
+        self._small = law.shape[0] * (self.size + self.places.size) <= _DENSE
         self.law = DenseOperator(law.dense(), law.log_scale) if self._small else law
 
     @property
@@ -105,12 +117,14 @@ class AtomModel:
     ) -> AtomFit:
         """Return the fit that has no atom: gibu's."""
         nothing = np.zeros(self.weights.size)
-        fitted = np.exp(self.law.log_scale) * self.law.forward(theta) * self.shares[self.group]
+        fitted = _fitted(self.law, theta) * self.shares[self.group]
         return AtomFit(theta, nothing, fitted, fitted, log_likelihood, gap, status, 0)
 
     def fit(self, places: IntArray, near: AtomFit, price: float = 0.0) -> AtomFit:
         """Return the most likely theta and phi with atoms at these places, from a fit nearby."""
-        honest = self._honest(near.theta, self._within(places, near))
+        chosen = np.zeros(self.weights.size, dtype=np.bool_)
+        chosen[places] = True
+        honest = self._honest(near.theta, chosen & (self.weights > near.honest))
         found, steps = near, 0
         for _ in range(_ROUNDS):
             found = self._given(honest, places, found, price)
@@ -149,15 +163,9 @@ class AtomModel:
     def _per_group(self, numbers: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(self.group, numbers), dtype=np.float64)
 
-    def _within(self, places: IntArray, near: AtomFit) -> BoolArray:
-        """Return which of these outputs stick out of a fit."""
-        chosen = np.zeros(self.weights.size, dtype=np.bool_)
-        chosen[places] = True
-        return np.asarray(chosen & (self.weights > near.honest))
-
     def _honest(self, theta: FloatArray, atoms: BoolArray) -> FloatArray:
         """Return r, the best given theta and the outputs with an atom."""
-        law = np.exp(self.law.log_scale) * self.law.forward(theta)
+        law = _fitted(self.law, theta)
         left = self._per_group(np.where(atoms, 0.0, self.weights))
         covered = 1 - self._per_group(np.where(atoms, law, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -176,7 +184,7 @@ class AtomModel:
         # A price only proposes atoms: that need not be exact.
         tolerance = _LOOSE * self.tolerance if price else self.tolerance
         found = self._solve(likelihood, start / start.sum(), tolerance)
-        fitted = np.exp(law.log_scale) * law.forward(found.theta)
+        fitted = _fitted(law, found.theta)
         weight, theta = np.zeros(self.weights.size), found.theta[: self.size]
         weight[places] = height * found.theta[self.size :]
         # What an atom explains of the reports there; less than half a report is none.
@@ -196,13 +204,12 @@ class AtomModel:
         )
 
     def _solve(self, likelihood: Likelihood, start: FloatArray, tolerance: float) -> Solution:
-        limit = self.max_steps
         if self._small:
-            return dense_maximum(likelihood, tolerance, limit, start)
-        if self._bits:
-            part = OperatorPart(likelihood.operator, likelihood.weights)
-            return passes.solve(Passes.of([part], likelihood.size), tolerance, limit, start)
-        return columns.solve(likelihood, tolerance, limit, start)
+            return dense_maximum(likelihood, tolerance, self.max_steps, start)
+        if not self._bits:
+            return columns.solve(likelihood, tolerance, self.max_steps, start)
+        source = Passes.of([OperatorPart(likelihood.operator, self.weights)], likelihood.size)
+        return passes.solve(source, tolerance, self.max_steps, start)
 
 
 def watched(group: Group) -> bool:
@@ -210,19 +217,105 @@ def watched(group: Group) -> bool:
     return not group.mechanism.output_space.packed
 
 
-def _refuse_single(evidence: Evidence) -> None:
-    if len(evidence.groups) == 1:
-        raise EvidenceError(
-            f"all {several(evidence.people, 'person')} chose {evidence.mechanisms[0]}: a single "
-            f"mechanism cannot defend itself, for some theta explains its forged reports, and no "
-            f"other mechanism contradicts that theta. Take fw.gibu, and offer people a choice."
-        )
+def _fitted(law: Operator, theta: FloatArray) -> FloatArray:
+    """Return the probability of each observed output."""
+    return np.asarray(np.exp(law.log_scale) * law.forward(theta))
 
 
-def _refuse_bits(evidence: Evidence, places: IntArray) -> None:
-    if not places.size:
-        raise EvidenceError(
-            f"{several(len(evidence.groups), 'mechanism')} that all report bits: forged reports "
-            f"are found on outputs that too many people send, and bits hardly repeat. Take "
-            f"fw.gibu, or collect reports that are symbols, such as those of k-RR, as well."
+@dataclass(frozen=True, eq=False)
+class DoubtedMoments:
+    """Moments of a mechanism of which some outputs S tell nothing, nor how often they come.
+
+    What a report tells is split in two: whether it is one of S, which one, or another output; and
+    which one of the others. With b = 1 - sum_S a and B = 1 - sum_S p, the first has the information
+
+        E = sum_S a a' / p + b b' / B - 1 1',
+
+    and what is left is K - E, that of reports given that they are not in S.
+    """
+
+    whole: Moments
+    coarse: ListedMoments
+    """Of the outputs S and of all others as one, which is the last."""
+
+    def information(self) -> FloatArray:
+        """Return K - E, k x k."""
+        return self.whole.information() - self.coarse.information()
+
+    def product(self, direction: FloatArray) -> FloatArray:
+        """Return (K - E) u."""
+        return self.whole.product(direction) - self.coarse.product(direction)
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of K - E."""
+        return np.maximum(self.whole.diagonal() - self.coarse.diagonal(), 0.0)
+
+    def response(self, value: int) -> FloatArray | None:
+        """Return a(z | value) of all outputs: a preconditioner needs no more."""
+        return self.whole.response(value)
+
+    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return sum p (s - r)^2 and ^3 over the outputs believed, with r the mean of s there."""
+        scored = self.coarse.scores @ directions.T
+        shares, mean, rest = self.coarse.shares[:-1], scored[-1], self.coarse.shares[-1]
+        doubted = scored[:-1]
+        square, cube = self.whole.powers(directions)
+        square = square - shares @ (doubted * doubted)
+        cube = cube - shares @ (doubted * doubted * doubted)
+        second = np.maximum(square - rest * mean**2, 0.0)
+        return second, np.asarray(cube - 3 * mean * square + 2 * rest * mean**3)
+
+
+@dataclass(frozen=True, eq=False)
+class DoubtedOneStep(OneStep):
+    """theta_1 from reports of which some outputs are not believed, named for each group.
+
+    Where an output has an atom (`AtomModel`), its reports explain the atom and nothing else, and
+    the share of the mechanism among the honest is unknown: theta is estimated from the other
+    outputs, given that a report is one of them. The evidence is that of the reports kept; how many
+    of those are on an output that is not believed makes no difference.
+    """
+
+    doubted: tuple[IntArray, ...]
+
+    @property
+    def mode(self) -> FloatArray:
+        """The theta that it starts from, which is no maximum of the reports kept."""
+        return np.asarray(self.start)
+
+    def information_at(self, pull: float) -> Information:
+        """Return the information of the outputs that are believed."""
+        whole = super().information_at(pull)
+        moments = tuple(
+            DoubtedMoments(one, _coarse(mechanism, outputs, whole.theta)) if outputs.size else one
+            for (mechanism, _, _), one, outputs in zip(
+                whole.parts, whole.moments, self.doubted, strict=True
+            )
         )
+        return replace(whole, moments=moments)
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        """Gradient at theta_w, with as many reports of a doubted output as the others suggest."""
+        found, theta = super().slope, self.information.theta
+        for group, outputs in zip(self.evidence.groups, self.doubted, strict=True):
+            if outputs.size:
+                found = found + _exchanged(group, outputs, theta) / self.evidence.people
+        return np.asarray(found)
+
+
+def _coarse(mechanism: Mechanism, outputs: IntArray, theta: FloatArray) -> ListedMoments:
+    """Return the moments of an observer who sees these outputs, and all others as one."""
+    rows = probabilities(mechanism.operator(outputs))
+    rest = np.maximum(1 - rows.sum(axis=0), 0.0)
+    return ListedMoments(DenseOperator(np.vstack([rows, rest])), theta)
+
+
+def _exchanged(group: Group, outputs: IntArray, theta: FloatArray) -> FloatArray:
+    """Return what sum n a / p gains by expected counts of doubted outputs instead of those kept."""
+    rows = probabilities(group.mechanism.operator(outputs))
+    fitted = rows @ theta
+    kept = np.array([group.counts[group.outputs == one].sum() for one in outputs])
+    rate = (group.people - kept.sum()) / max(1 - float(fitted.sum()), np.finfo(float).tiny)
+    change = np.divide(rate * fitted - kept, fitted, out=np.zeros_like(fitted), where=fitted > 0)
+    return np.asarray(change @ rows)
