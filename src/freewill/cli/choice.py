@@ -12,8 +12,7 @@ from freewill.present import plots
 from freewill.present.plots.choices import names_of, refuse_crowd
 from freewill.present.readable.page import quick
 from freewill.stats.choice.aware import ChoiceAwareEstimate
-from freewill.stats.choice.check import check_choice
-from freewill.stats.choice.preferences import preference
+from freewill.stats.choice.check import check_choice, preference
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
 from freewill.stats.groups import names_of as group_names

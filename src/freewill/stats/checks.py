@@ -15,8 +15,7 @@ from freewill.stats.few import FEW
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import names_of
 from freewill.stats.information import several_people
-from freewill.stats.laws.beside_choice import beside_choice_of
-from freewill.stats.laws.check import FitCheck, fit_check_of
+from freewill.stats.laws.check import FitCheck, beside_choice_of, fit_check_of
 from freewill.stats.one_step import OneStep
 
 _NAMED = 5
