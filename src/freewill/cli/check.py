@@ -68,7 +68,7 @@ def check(
         estimate = AnyMethod("gibu").run_shown(evidence)
         with progress("checking") as show:
             verdicts = check_assumptions(
-                evidence, level, estimate, on_check=lambda share, name: show(share, note=name)
+                evidence, level, on_check=lambda share, name: show(share, note=name), start=estimate
             )
     if as_json:
         told = {name.replace(" ", "_"): one.described() for name, one in verdicts.items()}

@@ -15,7 +15,7 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import check_choice, preference
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
-from freewill.stats.groups import names_of as group_names
+from freewill.stats.evidence import names_of as group_names
 from freewill.stats.robust import RobustEstimate
 
 _LONGEST = 2000

@@ -38,8 +38,7 @@ from freewill.present import plots
 from freewill.present.geojson import check_place, features
 from freewill.present.readable.doubt import advice, heading
 from freewill.present.readable.shares import Shares
-from freewill.stats.estimators.estimate import Estimate, default_tolerance
-from freewill.stats.estimators.identifiability import in_words
+from freewill.stats.estimators.estimate import Estimate, default_tolerance, in_words
 from freewill.stats.evidence import Evidence
 from freewill.stats.intervals import Intervals
 from freewill.stats.robust import RobustEstimate

@@ -16,7 +16,7 @@ from freewill.errors import EvidenceError, several
 from freewill.io import load_evidence, save_evidence
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.evidence import merge as added
-from freewill.stats.same_people import Body, shared_people
+from freewill.stats.provenance import Body, shared_people
 
 
 def merge(

@@ -15,8 +15,7 @@ from freewill.collector.refusals import RefusedError, refused
 from freewill.collector.store import Store
 from freewill.collector.sureness import looked_at, takes_long
 from freewill.errors import several
-from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.estimators.identifiability import in_words
+from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.fit import fit
 
 _Made = TypeVar("_Made")

@@ -13,8 +13,8 @@ from freewill.errors import AlphabetError, EvidenceError, ParameterError, severa
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.solution import Solution, Status
+from freewill.stats.estimators.gibu import dense_maximum
 from freewill.stats.evidence import Evidence
-from freewill.stats.maximum import dense_maximum
 
 _NARROWEST = 0.5
 """Narrower kernels leave a cell as it is: the next one gets less than a tenth of its mass."""

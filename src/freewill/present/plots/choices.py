@@ -27,7 +27,7 @@ from freewill.present.plots.canvas import (
     save,
 )
 from freewill.present.plots.shares import Ground, edges_of, lengths
-from freewill.stats import groups
+from freewill.stats import evidence
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def names_of(estimate: ChoiceAwareEstimate) -> list[str]:
     """Return what the mechanisms are called: by the survey, else by what they are."""
     if estimate.evidence is None:
         return [brief(one) for one in estimate.mechanisms]
-    return groups.names_of(estimate.evidence, short=True)
+    return evidence.names_of(estimate.evidence, short=True)
 
 
 @dataclass(frozen=True, eq=False)

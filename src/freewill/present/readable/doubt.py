@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.groups import Groups
 from freewill.errors import several
-from freewill.stats.few import FEW
+from freewill.stats.information import FEW
 from freewill.stats.intervals import Intervals
 
 if TYPE_CHECKING:

@@ -14,17 +14,15 @@ from freewill.errors import EvidenceError, ParameterError, several
 from freewill.numeric.solvers.likelihood import Certificate
 from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.bands import band
 from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
 from freewill.stats.choice.fit import ChoiceFit, Free, beside_constants, corrected, fit, narrowed
 from freewill.stats.choice.model import ChoiceModel, Inverse
 from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.functionals import Weights, checked_level
-from freewill.stats.groups import name_of
 from freewill.stats.information import Information, information_at
-from freewill.stats.intervals import Intervals, answered, intervals_about
+from freewill.stats.intervals import Intervals, answered, band, intervals_about
 from freewill.stats.one_step import Estimated
 from freewill.stats.work import Work
 

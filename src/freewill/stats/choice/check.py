@@ -11,13 +11,12 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.texts import readable
 from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.equality import displacements, single_differences, smooth_differences
+from freewill.stats.difference import displacements, single_differences, smooth_differences
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence
+from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import names_of, too_small
 from freewill.stats.information import several_people
-from freewill.stats.one_step import OneStep, slope_at
+from freewill.stats.one_step import OneStep, fit_of, slope_at
 from freewill.stats.tails import combined, weighted_chi_square_tail, written
 
 _ROUNDING = 1e-12
@@ -130,7 +129,7 @@ class ChoiceCheck(Check):
 
 
 def check_choice(
-    evidence: Evidence, level: float = 0.95, start: Start | None = None
+    evidence: Evidence | OneStep, level: float = 0.95, start: Start | None = None
 ) -> ChoiceCheck:
     """Test whether people chose their mechanism without regard to their value.
 
@@ -161,11 +160,7 @@ def check_choice(
     >>> check.holds, {one.name[:4]: one.direction for one in check.groups}
     (False, {'geom': 'more up to 49', 'k-rr': 'more from 50 on'})
     """
-    return choice_check_of(OneStep(evidence, start), level)
-
-
-def choice_check_of(fit: OneStep, level: float = 0.95) -> ChoiceCheck:
-    """Return the test of free choice (`check_choice`) of a fit."""
+    fit = fit_of(evidence, start)
     several_people(fit.evidence, "check_choice")
     level = checked_level(level)
     groups, left_out = fit.once(_tested)

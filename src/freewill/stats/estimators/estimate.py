@@ -10,21 +10,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, distribution
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, is_line
+from freewill.domain.alphabets.texts import texts
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.errors import ParameterError, several, shown
+from freewill.errors import ParameterError, printable, several, shown
 from freewill.numeric.simplex import normalise
-from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.likelihood import Certificate, Likelihood
 from freewill.numeric.solvers.parts import OperatorPart, Part
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import OnStep, Solution, Status
-from freewill.stats.estimators.identifiability import confounded_values, in_words
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.streams import StreamPart
 
 if TYPE_CHECKING:
     from freewill.present.readable.shares import Shares
     from freewill.stats.intervals import Intervals
+
+_SETS, _VALUES = 4, 6
+"""Sets of confounded values, and values of each, that a sentence names."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,9 +90,11 @@ class Estimate:
         >>> fw.gibu(fw.collect([(tens, [0, 0, 1])])).confounded
         ((0, 1), (2, 3))
         """
+        from freewill.stats.estimators import identifiability  # noqa: PLC0415
+
         if not self.unresolved or self.evidence is None:
             return ()
-        return confounded_values(self.evidence)
+        return identifiability.confounded_values(self.evidence)
 
     @property
     def shares(self) -> "Shares":
@@ -148,10 +153,10 @@ class Estimate:
     def __getstate__(self) -> dict[str, Any]:
         # Evidence in files or on a cluster is this process's. What was worked out from counts, the
         # laws above all, is larger than they are.
-        kept = self.evidence if self.evidence is not None and self.evidence.held else None
-        if kept is not None:
-            kept = Evidence(kept.alphabet, tuple(replace(group) for group in kept.groups))
-        return {**self.__dict__, "evidence": kept}
+        counts = None
+        if self.evidence is not None and self.evidence.held:
+            counts = Evidence(self.alphabet, tuple(map(replace, self.evidence.groups)))
+        return {**self.__dict__, "evidence": counts}
 
     @property
     def certificate(self) -> str:
@@ -188,6 +193,32 @@ def _readable() -> Any:
     from freewill.present.readable import shares  # noqa: PLC0415
 
     return shares
+
+
+def in_words(sets: tuple[tuple[int, ...], ...], alphabet: Alphabet) -> str:
+    """Return sets of values in words of the alphabet, the first few of many.
+
+    >>> import freewill as fw
+    >>> in_words(((0, 1), (2, 3, 4, 5), (7, 8, 10)), fw.Linear(0, 12))
+    '0 and 1; 2 to 5; 7, 8 and 10'
+    """
+    listed = [_listed(values, alphabet) for values in sets[:_SETS]]
+    more = len(sets) - _SETS
+    if more > 0:
+        listed.append(f"and {more:,} more such {'set' if more == 1 else 'sets'}")
+    return "; ".join(listed)
+
+
+def _listed(values: tuple[int, ...], alphabet: Alphabet) -> str:
+    """Return two or more values as a list, or as a range where they are one on a line."""
+    first, last = values[0], values[-1]
+    if is_line(alphabet) and len(values) == last - first + 1 > 3:
+        return " to ".join(texts(alphabet, [first, last]))
+    named = _VALUES if len(values) > _VALUES + 1 else len(values)
+    words = [printable(text) for text in texts(alphabet, values[:named])]
+    left = len(values) - named
+    end = f"{left:,} more" if left else words.pop()
+    return f"{', '.join(words)} and {end}"
 
 
 Start: TypeAlias = Estimate | ArrayLike
@@ -257,6 +288,15 @@ def default_tolerance(evidence: Evidence) -> float:
     return 0.01 / max(evidence.people, 1)
 
 
+def certificate_of(
+    evidence: Evidence, theta: FloatArray, tolerance: float | None = None
+) -> Certificate:
+    """Return the log-likelihood of theta, its gradient and its gap."""
+    passing = any(group.streams for group in evidence.groups)
+    source = passes_of(evidence) if passing else likelihood_of(evidence)
+    return source.certify(theta, default_tolerance(evidence) if tolerance is None else tolerance)
+
+
 def certified_estimate(
     evidence: Evidence,
     theta: FloatArray,
@@ -269,10 +309,8 @@ def certified_estimate(
 ) -> Estimate:
     """Wrap the answer of any method with its likelihood and gap; `started` by `perf_counter`."""
     seconds = perf_counter() - started
-    passing = any(group.streams for group in evidence.groups)
-    likelihood = passes_of(evidence) if passing else likelihood_of(evidence)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        certificate = likelihood.certify(theta, default_tolerance(evidence))
+        certificate = certificate_of(evidence, theta)
     # A vector with negative components is no distribution; no bound holds for it. None is known
     # where numbers overflow.
     bounded = np.all(theta >= 0) and np.isfinite(certificate.gap)

@@ -4,10 +4,7 @@ import numpy as np
 from scipy.linalg import eigvalsh, qr, svd, svdvals
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet, is_line
-from freewill.domain.alphabets.texts import texts
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.errors import printable
 from freewill.stats.evidence import Evidence, Group, checked_evidence
 
 SINGULAR = 1e-10
@@ -22,8 +19,6 @@ _NAMING_WORK = 2e9
 _TOUCHED = 1e-5
 """Entry of the projector on what is lost from which on two values are connected: rounding near
 SINGULAR turns that space by up to 1e-6."""
-_SETS, _VALUES = 4, 6
-"""Sets, and values of each, that a sentence names."""
 
 
 def unresolved_directions(evidence: Evidence) -> int | None:
@@ -78,32 +73,6 @@ def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
     _, which = connected_components(np.abs(lost @ lost.T) > _TOUCHED, directed=False)
     sets = [np.flatnonzero(which == one) for one in np.unique(which)]
     return tuple(tuple(values.tolist()) for values in sets if values.size > 1)
-
-
-def in_words(sets: tuple[tuple[int, ...], ...], alphabet: Alphabet) -> str:
-    """Return sets of values in words of the alphabet, the first few of many.
-
-    >>> import freewill as fw
-    >>> in_words(((0, 1), (2, 3, 4, 5), (7, 8, 10)), fw.Linear(0, 12))
-    '0 and 1; 2 to 5; 7, 8 and 10'
-    """
-    told = [_listed(values, alphabet) for values in sets[:_SETS]]
-    more = len(sets) - _SETS
-    if more > 0:
-        told.append(f"and {more:,} more such {'set' if more == 1 else 'sets'}")
-    return "; ".join(told)
-
-
-def _listed(values: tuple[int, ...], alphabet: Alphabet) -> str:
-    """Return two or more values as a list, or as a range where they are one on a line."""
-    first, last = values[0], values[-1]
-    if is_line(alphabet) and len(values) == last - first + 1 > 3:
-        return " to ".join(texts(alphabet, [first, last]))
-    named = _VALUES if len(values) > _VALUES + 1 else len(values)
-    words = [printable(text) for text in texts(alphabet, values[:named])]
-    left = len(values) - named
-    end = f"{left:,} more" if left else words.pop()
-    return f"{', '.join(words)} and {end}"
 
 
 def _null_space(law: FloatArray) -> FloatArray:

@@ -14,13 +14,12 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.stats.choice.bases import BasisName
 from freewill.stats.choice.check import Check
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence
+from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import names_of, too_small
 from freewill.stats.information import several_people
 from freewill.stats.laws.departures import Departures, Explained, Null, explained
 from freewill.stats.laws.group_laws import ChoiceLaw, Crowd, epsilon_of
-from freewill.stats.one_step import OneStep
+from freewill.stats.one_step import OneStep, fit_of
 from freewill.stats.tails import written
 
 _LARGEST = 4096
@@ -155,8 +154,9 @@ class FitCheck(Check):
         return f"reports do not fit their laws ({written(self.p_value)}): {self.named}"
 
 
+@one_blas_thread
 def check_fit(
-    evidence: Evidence,
+    evidence: Evidence | OneStep,
     level: float = 0.95,
     start: Start | None = None,
     aware: ChoiceAwareEstimate | None = None,
@@ -191,14 +191,7 @@ def check_fit(
     >>> [(one.name, round(one.sent, 1)) for one in check.suspects]
     [('k-rr(0..19, epsilon=3)', 2.1)]
     """
-    return fit_check_of(OneStep(evidence, start), level, aware)
-
-
-@one_blas_thread
-def fit_check_of(
-    fit: OneStep, level: float = 0.95, aware: ChoiceAwareEstimate | None = None
-) -> FitCheck:
-    """Return the test of all laws (`check_fit`) of a fit."""
+    fit = fit_of(evidence, start)
     evidence = fit.evidence
     several_people(evidence, "check_fit")
     level = checked_level(level)
@@ -344,7 +337,7 @@ class FitBesideChoice:
 
 
 def fit_beside_choice(
-    evidence: Evidence, level: float = 0.95, start: Start | None = None
+    evidence: Evidence | OneStep, level: float = 0.95, start: Start | None = None
 ) -> FitBesideChoice:
     """Test the laws where the choice may depend on the value.
 
@@ -366,13 +359,9 @@ def fit_beside_choice(
     >>> fw.check_fit(evidence).holds, fit_beside_choice(evidence).holds
     (False, True)
     """
-    return beside_choice_of(OneStep(evidence, start), level)
-
-
-def beside_choice_of(fit: OneStep, level: float = 0.95) -> FitBesideChoice:
-    """Return the test of the laws where the choice may depend on the value, of a fit."""
+    fit = fit_of(evidence, start)
     aware = choice_aware(fit.evidence)
-    richest = fit_check_of(fit, level, aware)
+    richest = check_fit(fit, level, aware=aware)
     whatever = "reports do not fit their laws, whatever the choice"
     for rank, (assumed, check) in enumerate(_ladder(fit, level, aware)):
         if check.holds:
@@ -413,8 +402,8 @@ def _ladder(
     fit: OneStep, level: float, aware: ChoiceAwareEstimate
 ) -> Iterator[tuple[str, FitCheck]]:
     """Test the laws given choices simpler than the one that was found, the simplest first."""
-    yield "were the choice free", fit_check_of(fit, level)
+    yield "were the choice free", check_fit(fit, level)
     for basis, words in _SIMPLE.items():
         if basis in [tried.basis for tried in aware.fits[1:]]:
             law = choice_aware(fit.evidence, basis)
-            yield f"did the choice depend on the value {words}", fit_check_of(fit, level, law)
+            yield f"did the choice depend on the value {words}", check_fit(fit, level, aware=law)

@@ -24,7 +24,7 @@ from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, shown
 from freewill.numeric.solvers.solution import OnStep
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.distance import diameter
+from freewill.stats.difference import diameter
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import Weights
 from freewill.stats.planning.design import Design, true_variance

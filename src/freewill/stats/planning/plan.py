@@ -14,9 +14,8 @@ from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, SurveyError, closest, several, shown
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.few import advice_on_plans, enough_people
 from freewill.stats.functionals import Weights
-from freewill.stats.information import DENSE
+from freewill.stats.information import DENSE, advice_on_plans, enough_people
 from freewill.stats.planning.design import (
     MOST_PEOPLE,
     REACH,
