@@ -40,7 +40,7 @@ def model_of(evidence: fw.Evidence) -> AtomModel:
 
 def free_fit(model: AtomModel, evidence: fw.Evidence) -> AtomFit:
     exact = fw.gibu(evidence)
-    return model.without(exact.theta, exact.log_likelihood, exact.gap, exact.status)
+    return model.without(exact)
 
 
 def naive(evidence: fw.Evidence, theta, shares, forged) -> float:

@@ -17,6 +17,7 @@ from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.parts import OperatorPart
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Solution, Status
+from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.gibu import dense_maximum
 from freewill.stats.evidence import Evidence, Group, refuse_nobody
 from freewill.stats.information import Information, refuse_unheld
@@ -112,30 +113,28 @@ class AtomModel:
         """What an atom must gain: log N where N outputs may have one."""
         return float(np.log(self.places.size))
 
-    def without(
-        self, theta: FloatArray, log_likelihood: float, gap: float, status: Status
-    ) -> AtomFit:
+    def without(self, exact: Estimate) -> AtomFit:
         """Return the fit that has no atom: gibu's."""
-        nothing = np.zeros(self.weights.size)
-        fitted = _fitted(self.law, theta) * self.shares[self.group]
-        return AtomFit(theta, nothing, fitted, fitted, log_likelihood, gap, status, 0)
+        nothing, value = np.zeros(self.weights.size), exact.log_likelihood
+        fitted = _fitted(self.law, exact.theta) * self.shares[self.group]
+        return AtomFit(exact.theta, nothing, fitted, fitted, value, exact.gap, exact.status, 0)
 
     def fit(self, places: IntArray, near: AtomFit, price: float = 0.0) -> AtomFit:
         """Return the most likely theta and phi with atoms at these places, from a fit nearby."""
         chosen = np.zeros(self.weights.size, dtype=np.bool_)
         chosen[places] = True
         honest = self._honest(near.theta, chosen & (self.weights > near.honest))
-        found, steps = near, 0
+        steps = 0
         for _ in range(_ROUNDS):
-            found = self._given(honest, places, found, price)
-            steps += found.steps
-            after = self._honest(found.theta, found.forged > 0)
+            near = self._given(honest, places, near, price)
+            steps += near.steps
+            after = self._honest(near.theta, near.forged > 0)
             # L is at its top in r: what is left to gain is of second order.
             lack = float(np.sum((after - honest) ** 2 / honest)) / 2
             if lack <= self.tolerance or price:
                 break
             honest = after
-        return replace(found, steps=steps)
+        return replace(near, steps=steps)
 
     def gains(self, fit: AtomFit) -> FloatArray:
         """Return what an atom at each output would add to the log-likelihood of all people.
@@ -169,9 +168,9 @@ class AtomModel:
         left = self._per_group(np.where(atoms, 0.0, self.weights))
         covered = 1 - self._per_group(np.where(atoms, law, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(left > 0, left / np.maximum(covered, 0.0), 0.0)
-        found = np.clip(found, _LEAST * self.shares, self.shares)
-        return np.asarray(found / found.sum())
+            honest = np.where(left > 0, left / np.maximum(covered, 0.0), 0.0)
+        honest = np.clip(honest, _LEAST * self.shares, self.shares)
+        return np.asarray(honest / honest.sum())
 
     def _given(self, honest: FloatArray, places: IntArray, near: AtomFit, price: float) -> AtomFit:
         """Return the maximum for given r, with its certificate."""
@@ -183,14 +182,14 @@ class AtomModel:
         start = np.concatenate([near.theta * max(1 - float(atoms.sum()), 0.1), atoms])
         # A price only proposes atoms: that need not be exact.
         tolerance = _LOOSE * self.tolerance if price else self.tolerance
-        found = self._solve(likelihood, start / start.sum(), tolerance)
-        fitted = _fitted(law, found.theta)
-        weight, theta = np.zeros(self.weights.size), found.theta[: self.size]
-        weight[places] = height * found.theta[self.size :]
+        solution = self._solve(likelihood, start / start.sum(), tolerance)
+        fitted = _fitted(law, solution.theta)
+        weight, theta = np.zeros(self.weights.size), solution.theta[: self.size]
+        weight[places] = height * solution.theta[self.size :]
         # What an atom explains of the reports there; less than half a report is none.
         forged = self.weights * np.minimum(weight / fitted, 1.0)
         forged[forged * self.people < _SOMEBODY] = 0.0
-        value = found.certificate.value - float(self.shares @ np.log(self.shares))
+        value = solution.certificate.value - float(self.shares @ np.log(self.shares))
         whole = float(theta.sum())
         return AtomFit(
             theta / whole if whole > 0 else near.theta,
@@ -198,9 +197,9 @@ class AtomModel:
             fitted,
             fitted - np.minimum(weight, fitted),
             value,
-            found.certificate.gap,
-            found.status,
-            found.steps,
+            solution.certificate.gap,
+            solution.status,
+            solution.steps,
         )
 
     def _solve(self, likelihood: Likelihood, start: FloatArray, tolerance: float) -> Solution:
@@ -287,21 +286,19 @@ class DoubtedOneStep(OneStep):
         """Return the information of the outputs that are believed."""
         whole = super().information_at(pull)
         moments = tuple(
-            DoubtedMoments(one, _coarse(mechanism, outputs, whole.theta)) if outputs.size else one
-            for (mechanism, _, _), one, outputs in zip(
-                whole.parts, whole.moments, self.doubted, strict=True
-            )
+            DoubtedMoments(own, _coarse(part[0], outputs, whole.theta)) if outputs.size else own
+            for part, own, outputs in zip(whole.parts, whole.moments, self.doubted, strict=True)
         )
         return replace(whole, moments=moments)
 
     @cached_property
     def slope(self) -> FloatArray:
         """Gradient at theta_w, with as many reports of a doubted output as the others suggest."""
-        found, theta = super().slope, self.information.theta
+        slope, theta = super().slope, self.information.theta
         for group, outputs in zip(self.evidence.groups, self.doubted, strict=True):
             if outputs.size:
-                found = found + _exchanged(group, outputs, theta) / self.evidence.people
-        return np.asarray(found)
+                slope = slope + _exchanged(group, outputs, theta) / self.evidence.people
+        return np.asarray(slope)
 
 
 def _coarse(mechanism: Mechanism, outputs: IntArray, theta: FloatArray) -> ListedMoments:
@@ -315,7 +312,7 @@ def _exchanged(group: Group, outputs: IntArray, theta: FloatArray) -> FloatArray
     """Return what sum n a / p gains by expected counts of doubted outputs instead of those kept."""
     rows = probabilities(group.mechanism.operator(outputs))
     fitted = rows @ theta
-    kept = np.array([group.counts[group.outputs == one].sum() for one in outputs])
-    rate = (group.people - kept.sum()) / max(1 - float(fitted.sum()), np.finfo(float).tiny)
-    change = np.divide(rate * fitted - kept, fitted, out=np.zeros_like(fitted), where=fitted > 0)
+    counts = np.array([group.counts[group.outputs == output].sum() for output in outputs])
+    rate = (group.people - counts.sum()) / max(1 - float(fitted.sum()), np.finfo(float).tiny)
+    change = np.divide(rate * fitted - counts, fitted, out=np.zeros_like(fitted), where=fitted > 0)
     return np.asarray(change @ rows)

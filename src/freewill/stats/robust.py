@@ -194,7 +194,7 @@ def robust(
     exact = gibu(evidence, tolerance, limit)
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
-        free = model.without(exact.theta, exact.log_likelihood, exact.gap, exact.status)
+        free = model.without(exact)
         search = _Search(model, free, trace)
         best = search.best()
     kept, doubted, set_aside = _apart(evidence, best.fit)

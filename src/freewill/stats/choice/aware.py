@@ -16,7 +16,7 @@ from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
 from freewill.stats.choice.fit import ChoiceFit, Free, beside_constants, corrected, fit, narrowed
-from freewill.stats.choice.model import ChoiceModel, Inverse
+from freewill.stats.choice.model import ChoiceModel, inverse_of
 from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, name_of
@@ -70,7 +70,7 @@ class JointEstimate:
             prior[1:] = self.spread**-2 / model.people
             own = parts.own + np.diag(prior.ravel())
             information = np.block([[place.information, parts.cross], [parts.cross.T, own]])
-            covariance = Inverse.of(information).matrix()
+            covariance = inverse_of(information)(np.eye(len(information)))
             covariance[: theta.size, : theta.size] -= np.outer(theta, theta)
             slope = np.append(parts.theta_slope, parts.slope - (prior * near).ravel())
             moved = np.append(theta, near) + covariance @ slope

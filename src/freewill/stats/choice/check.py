@@ -1,7 +1,7 @@
 """A test of free choice: whether people chose their mechanism without regard to their value."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import chdtrc
@@ -69,6 +69,8 @@ class GroupChoice:
 class Check:
     """A test of an assumption: one line a group, and all of them together."""
 
+    assumption: ClassVar[str]
+    failure: ClassVar[str]
     p_value: float
     level: float
     groups: tuple[Any, ...]
@@ -82,7 +84,15 @@ class Check:
     @property
     def verdict(self) -> str:
         """What the test says, in words."""
-        raise NotImplementedError
+        p_value = written(self.p_value)
+        if self.holds:
+            return f"nothing speaks against {self.assumption} ({p_value})"
+        return f"{self.failure} ({p_value}): {self.named}"
+
+    @property
+    def named(self) -> str:
+        """All that is to blame, in words."""
+        return ""
 
     def line(self, group: Any) -> str:
         """Return what is printed of a group."""
@@ -107,6 +117,8 @@ class ChoiceCheck(Check):
     they were not tested.
     """
 
+    assumption = "free choice"
+    failure = "the choice depends on the value"
     groups: tuple[GroupChoice, ...]
 
     @property
@@ -116,12 +128,9 @@ class ChoiceCheck(Check):
         return tuple(sorted(chosen, key=lambda group: group.p_value))
 
     @property
-    def verdict(self) -> str:
-        """What the test says, in words."""
-        if self.holds:
-            return f"nothing speaks against free choice ({written(self.p_value)})"
-        named = "; ".join(f"{group.name} is {group.words}" for group in self.deviating)
-        return f"the choice depends on the value ({written(self.p_value)}): {named}"
+    def named(self) -> str:
+        """Who is chosen by whom more than by others."""
+        return "; ".join(f"{group.name} is {group.words}" for group in self.deviating)
 
     def line(self, group: GroupChoice) -> str:
         """Return whom a group is chosen by, or how many people it is of where nothing deviates."""
@@ -164,7 +173,8 @@ def check_choice(
     several_people(fit.evidence, "check_choice")
     level = checked_level(level)
     groups, left_out = fit.once(_tested)
-    return ChoiceCheck(min(one.adjusted for one in groups), level, groups, dict(left_out))
+    p_value = min(group.adjusted for group in groups)
+    return ChoiceCheck(p_value, level, groups, dict(left_out))
 
 
 @one_blas_thread
@@ -217,7 +227,7 @@ class _Scores:
     def of(cls, fit: OneStep) -> "_Scores":
         evidence, information, theta = fit.evidence, fit.information, fit.mode
         alphabet, inside = evidence.alphabet, information.theta
-        slopes = tuple(slope_at(Evidence(alphabet, (one,)), inside) - 1 for one in evidence.groups)
+        slopes = tuple(slope_at(Evidence(alphabet, (g,)), inside) - 1 for g in evidence.groups)
         shares = (share for _, share, _ in information.parts)
         slope = sum(share * one for share, one in zip(shares, slopes, strict=True))
         step = information.influences(np.asarray(slope)[None])[0]
@@ -278,7 +288,7 @@ def holm(p_values: list[float]) -> list[float]:
     raised = np.arange(len(p_values), 0, -1) * np.array(p_values)[order]
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
-    return [float(one) for one in adjusted]
+    return adjusted.tolist()
 
 
 def preference(tilt: FloatArray, theta: FloatArray, alphabet: Alphabet) -> str:

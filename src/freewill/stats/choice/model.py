@@ -5,13 +5,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, helmert, lapack
+from scipy.linalg import cho_solve, cholesky, helmert
 from scipy.special import softmax
 
 from freewill.core.limits import refuse_beyond
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several
-from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.base import Map, Operator
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.operators.scaled import ScaledOperator
 from freewill.numeric.solvers import passes
@@ -199,8 +199,8 @@ class Place:
         return total
 
     @cached_property
-    def _inverse(self) -> "Inverse":
-        return Inverse.of(self.information)
+    def _inverse(self) -> Map:
+        return inverse_of(self.information)
 
     def parts(self, basis: Basis) -> Parts:
         """Return the derivatives and the information: O(mechanisms k^2 coefficients)."""
@@ -230,7 +230,7 @@ class Place:
         it does not notice.
         """
         parts, people = self.parts(basis), self.model.people
-        through = self._inverse.times(np.column_stack([parts.cross, parts.theta_slope]))
+        through = self._inverse(np.column_stack([parts.cross, parts.theta_slope]))
         slope = parts.slope - parts.cross.T @ through[:, -1]
         curvature = parts.own - parts.cross.T @ through[:, :-1]
         return Score(
@@ -240,33 +240,16 @@ class Place:
         )
 
 
-class Inverse(NamedTuple):
-    """The inverse of a matrix that is positive definite but for some rounding, as its factor.
+def inverse_of(matrix: FloatArray) -> Map:
+    """Return what multiplies by the inverse of a matrix, positive definite but for some rounding.
 
     The matrix is scaled to a unit diagonal, for values that nobody has count as much as common
     ones, and gets a ridge there: along directions that are lost, nothing but rounding is projected
     out.
     """
-
-    scale: FloatArray
-    factor: FloatArray
-
-    @classmethod
-    def of(cls, matrix: FloatArray) -> "Inverse":
-        """Factor it."""
-        diagonal = np.diag(matrix)
-        scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-        scaled = np.array(matrix * scale * scale[:, None], order="F")
-        scaled[np.diag_indices(len(scaled))] += _RIDGE
-        return cls(scale, cholesky(scaled, lower=True, overwrite_a=True))
-
-    def times(self, right: FloatArray) -> FloatArray:
-        """Return matrix^-1 right."""
-        scaled = cho_solve((self.factor, True), self.scale[:, None] * right, overwrite_b=True)
-        return np.asarray(self.scale[:, None] * scaled)
-
-    def matrix(self) -> FloatArray:
-        """Return the inverse itself."""
-        lower, _ = lapack.dpotri(self.factor, lower=1)
-        whole = np.tril(lower) + np.tril(lower, -1).T
-        return np.asarray(whole * self.scale * self.scale[:, None])
+    diagonal = np.diag(matrix)
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[:, None]
+    scaled = np.array(matrix * scale.T * scale, order="F")
+    scaled[np.diag_indices(len(scaled))] += _RIDGE
+    factor = cholesky(scaled, lower=True, overwrite_a=True)
+    return lambda right: np.asarray(scale * cho_solve((factor, True), scale * right))

@@ -126,6 +126,8 @@ class FitCheck(Check):
     what is to blame (another epsilon, reports set aside), None where nothing is.
     """
 
+    assumption = "the laws"
+    failure = "reports do not fit their laws"
     groups: tuple[GroupFit, ...]
     left_p: float = 1.0
     amended: Evidence | None = field(default=None, repr=False, compare=False)
@@ -145,13 +147,6 @@ class FitCheck(Check):
     def named(self) -> str:
         """All that is to blame, in words."""
         return "; ".join(group.blame for group in self.suspects)
-
-    @property
-    def verdict(self) -> str:
-        """What the test says, in words."""
-        if self.holds:
-            return f"nothing speaks against the laws ({written(self.p_value)})"
-        return f"reports do not fit their laws ({written(self.p_value)}): {self.named}"
 
 
 @one_blas_thread
@@ -362,7 +357,7 @@ def fit_beside_choice(
     fit = fit_of(evidence, start)
     aware = choice_aware(fit.evidence)
     richest = check_fit(fit, level, aware=aware)
-    whatever = "reports do not fit their laws, whatever the choice"
+    whatever = f"{FitCheck.failure}, whatever the choice"
     for rank, (assumed, check) in enumerate(_ladder(fit, level, aware)):
         if check.holds:
             return _holding(check)

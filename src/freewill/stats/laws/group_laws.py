@@ -90,8 +90,8 @@ class Crowd:
             moves = theta[:, None] * (contrast - mean)
             step = (law.functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
             jacobian = np.hstack([np.diag(own / share), step])
-            told = group.mechanism.moments(theta).information()
-            information += group.people * jacobian.T @ told @ jacobian
+            own_information = group.mechanism.moments(theta).information()
+            information += group.people * jacobian.T @ own_information @ jacobian
             thetas.append(theta)
             jacobians.append(jacobian)
         covariance, _ = inverse_on_simplex(information, inside)
