@@ -124,7 +124,7 @@ def test_a_coin_has_no_digest_and_days_alike_by_chance_are_no_copies():
     """Two weeks of a coin's days: some have the same counts, of different people."""
     days = [week(200, seed, COIN) for seed in range(14)]
     assert len({tuple(day.groups[0].counts) for day in days}) < 14
-    assert all(Body(day, "day").parts == frozenset() for day in days)
+    assert all(day.digests == frozenset() for day in days)
     assert said(fw.merge(days[:7]), fw.merge(days[7:])) == ""
     assert own_part(fw.collect([(MIXED[1], [3, 4])])) == frozenset()
 

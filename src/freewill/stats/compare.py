@@ -17,13 +17,13 @@ from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import (
     Quantiles,
     Weights,
-    asked,
     cdf,
     checked_level,
+    functionals_of,
     weights_of,
 )
 from freewill.stats.information import advice_on_few, several_people
-from freewill.stats.intervals import band, intervals, reach_of
+from freewill.stats.intervals import band, interval_lines, intervals, reach_of
 from freewill.stats.one_step import OneStep, fit_of
 from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.tails import written
@@ -100,12 +100,7 @@ class Comparison:
             apart = f"{self.distance} {self.emd:.4g}{unit} {ends}"
         who = f"the other {several(other, 'person')} less the one {several(one, 'person')}"
         head = f"{self.level:.0%} intervals, {kind}, of {who}"
-        columns = (np.atleast_1d(column) for column in (self.difference, self.low, self.high))
-        longest = max(map(len, self.of))
-        lines = [
-            f"  {name:<{longest}}  {point:+.4g}  ({low:+.4g} to {high:+.4g})"
-            for name, point, low, high in zip(self.of, *columns, strict=True)
-        ]
+        lines = interval_lines(self.of, self.difference, self.low, self.high, "+")
         advice = [self.advice] if self.advice else []
         return "\n".join([self.verdict, apart, head, *lines, *advice])
 
@@ -131,7 +126,7 @@ def compare(
     h'C_1 h / n_1 + h'C_2 h / n_2, and third cumulants add as well, one with the other sign; from
     these, intervals are made as `intervals` makes them. A quantile's two intervals are put together
     by the squares of what they reach (with `joint`, by their sum, of bands that hold both). The
-    distance is told in `distance_between`, the test in `equality`. `on_step` is called with a
+    distance is that of `distance_between`, the test that of `equality`. `on_step` is called with a
     `Step` (number, gap, log_likelihood, share of the work done) after each one to the three maxima,
     of one, of other and of both together, and after each solve of a functional or of a transport.
 
@@ -159,7 +154,7 @@ def compare(
     for name, given in (("joint", joint), ("equal", equal)):
         if not isinstance(given, bool | np.bool_):
             raise ParameterError(f"{name}={shown(given)}: expected True or False.")
-    functionals, work = asked(of), Work(on_step)
+    functionals, work = functionals_of(of), Work(on_step)
     quantiles = isinstance(functionals, Quantiles)
     weights = weights_of(cdf() if quantiles else functionals, one.alphabet)
     many = (1 + joint if quantiles else 1) * len(weights.rows)

@@ -27,7 +27,7 @@ Weighted = Sequence[tuple[float, Moments]]
 
 
 OnRow = Callable[[int], None]
-"""Is told how many rows are done since it was told before."""
+"""Called with the number of rows done since the last call."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,20 +158,17 @@ class ProductCovariance:
         """
         if self.plane is None:
             return None
+        rows, columns = self.plane
+        centre = (rows // 2) * columns + columns // 2
         waves, smooth, flat = np.zeros(self.plane), 0.0, 0.0
         for share, moments in self.parts:
-            response, height = moments.response(self._centre), share * moments.diagonal().mean()
+            response, height = moments.response(centre), share * moments.diagonal().mean()
             if response is None:
                 flat += height
             else:
                 waves += share * _waves(response, self.plane)
                 smooth += height
         return waves + flat / smooth * float(waves.mean()) if smooth > 0 else None
-
-    @property
-    def _centre(self) -> int:
-        rows, columns = self.plane or (1, self.theta.size)
-        return (rows // 2) * columns + columns // 2
 
     def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return C h for each row h, good enough for a variance within .2 %."""

@@ -17,7 +17,7 @@ from freewill.domain.outputs.counts import checked_people, people_in
 from freewill.errors import EvidenceError, closest, noun, printable, several, shown
 from freewill.numeric.operators.base import Operator, Structure
 from freewill.numeric.operators.stack import StackOperator
-from freewill.stats.provenance import Parts, picked, united
+from freewill.stats.provenance import Parts, own_part, picked, united
 from freewill.stats.streams import (
     Block,
     Held,
@@ -70,7 +70,7 @@ class Group:
 
     @cached_property
     def summary(self) -> Summary:
-        """What one look at the reports gives."""
+        """What one pass over the reports gives."""
         if self.table is not None:
             return Summary.of(Block(self.mechanism.id, *self.table), self.mechanism)
         return reduce(add, (stream.summary for stream in self.streams))
@@ -112,7 +112,7 @@ class Group:
 
     @cached_property
     def structure(self) -> Structure:
-        """What the law is made of, told without bringing reports into memory."""
+        """What the law is made of, without bringing reports into memory."""
         if self.table is not None:
             return self.operator.structure
         return self.mechanism.operator(self.mechanism.output_space.empty()).structure
@@ -152,6 +152,11 @@ class Evidence:
     groups: tuple[Group, ...]
     parts: Parts = field(default=frozenset(), compare=False, repr=False)
     """Digests of what it was put together from (`freewill.stats.provenance`)."""
+
+    @cached_property
+    def digests(self) -> Parts:
+        """Digests of the evidence and of what it was put together from."""
+        return self.parts | own_part(self)
 
     @property
     def people(self) -> int:
@@ -359,7 +364,7 @@ def refuse_impossible(group: Group) -> None:
 def name_of(group: Group, *, short: bool = False) -> str:
     """Return what a group is called: by the survey, else by its mechanism.
 
-    `short` is without the alphabet, where that is told beside it.
+    `short` is without the alphabet, where that stands beside it.
 
     >>> import freewill as fw
     >>> group = fw.collect([(fw.KRR(fw.Linear(0, 9), 1.0), [3])]).groups[0]

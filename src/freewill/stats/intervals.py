@@ -1,6 +1,6 @@
 """Intervals for anything one may ask of theta, one by one or all together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,9 +18,9 @@ from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import (
     Quantiles,
     Weights,
-    asked,
     cdf,
     checked_level,
+    functionals_of,
     weights_of,
 )
 from freewill.stats.information import Information, advice_on_few, several_people
@@ -28,7 +28,7 @@ from freewill.stats.one_step import Estimated, OneStep, fit_of
 from freewill.stats.work import Work
 
 COLUMNS = ("point", "low", "high", "standard_error")
-"""What is told of each functional, in tables and files."""
+"""Columns of each functional, in tables and files."""
 _DRAWS = 2000
 """Of normal errors, from which bands take their number of standard errors."""
 _FAINT = 0.005
@@ -66,12 +66,7 @@ class Intervals:
     def __str__(self) -> str:
         kind = "all together" if self.joint else "one by one"
         head = f"{100 * self.level:.6g}% intervals, {kind}, from {several(self.people, 'person')}"
-        columns = (np.atleast_1d(column) for column in (self.point, self.low, self.high))
-        longest = max(map(len, self.of))
-        lines = [
-            f"  {name:<{longest}}  {point:.4g}  ({low:.4g} to {high:.4g})"
-            for name, point, low, high in zip(self.of, *columns, strict=True)
-        ]
+        lines = interval_lines(self.of, self.point, self.low, self.high)
         return "\n".join([head, *lines, *([self.advice] if self.advice else [])])
 
     def columns(self) -> dict[str, FloatArray]:
@@ -87,6 +82,17 @@ class Intervals:
         return frame({"of": list(self.of), **self.columns()}, backend)
 
 
+def interval_lines(
+    names: Sequence[str], point: FloatArray, low: FloatArray, high: FloatArray, sign: str = ""
+) -> list[str]:
+    """Return a line for each interval, its name first; `sign` is "+" where signs are printed."""
+    number, longest = f"{sign}.4g", max(map(len, names))
+    return [
+        f"  {name:<{longest}}  {at:{number}}  ({down:{number}} to {up:{number}})"
+        for name, at, down, up in zip(names, *map(np.atleast_1d, (point, low, high)), strict=True)
+    ]
+
+
 @one_blas_thread
 def intervals(
     evidence: Evidence | OneStep,
@@ -97,12 +103,12 @@ def intervals(
     start: Start | None = None,
     on_step: OnStep | None = None,
 ) -> Intervals:
-    """Return intervals for functionals of theta: every value's share, unless told otherwise.
+    """Return intervals for functionals of theta: every value's share by default.
 
-    `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
-    something of `fw.functionals`. With `joint` the band holds all of them at once. `start` is an
-    estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend on
-    it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
+    `of` is a name ("shares", "mean", "median", "quartiles", "cdf"), something of `fw.functionals`,
+    or weights, in one row or several. With `joint` the band holds all of them at once. `start` is
+    an estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend
+    on it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
     after each one to the maximum, then after each solve of a functional; up to 1,024 values one
     solve is for all. To ask several questions of the same evidence, ask `fw.fit(evidence)`, which
     may stand in the place of the evidence.
@@ -146,7 +152,7 @@ def answered(
     level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
-    functionals = asked(of)
+    functionals = functionals_of(of)
     if isinstance(functionals, Quantiles):
         return quantiles_of(answer(cdf().on(alphabet), level), functionals)
     weights = weights_of(functionals, alphabet)

@@ -54,7 +54,7 @@ class OneStep:
 
     evidence: Evidence
     start: Start | None
-    """Where the maximum is looked for from: a warm start, on which nothing else depends."""
+    """Where the search for the maximum begins: a warm start, on which nothing else depends."""
 
     @cached_property
     def maximum(self) -> Estimate:
@@ -63,7 +63,7 @@ class OneStep:
 
     @property
     def maxima(self) -> int:
-        """How many maxima are still to be found, 1 or 0; none from a start, which is near."""
+        """How many maxima are still to be computed, 1 or 0; none from a start, which is near."""
         return int(self.start is None and "maximum" not in vars(self))
 
     def solved_by(self, work: Work) -> Self:

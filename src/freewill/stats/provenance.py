@@ -8,9 +8,7 @@ do not. Evidence that others could have by chance, as that of a few people or of
 import hashlib
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -99,22 +97,11 @@ def _fitted_sum(evidence: "Evidence") -> float:
     return sum(float(fitted(counts).sum()) for _, counts in tables)
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
-    """Evidence that is held against other, and what it is called; worked out once for all of it."""
+class Body(NamedTuple):
+    """Evidence that is held against other, and what it is called."""
 
     evidence: "Evidence"
     name: str
-
-    @cached_property
-    def parts(self) -> Parts:
-        """Digests of the evidence and of what it was put together from."""
-        return self.evidence.parts | own_part(self.evidence)
-
-    @cached_property
-    def counted(self) -> list["Group"]:
-        """The groups whose outputs repeat."""
-        return [group for group in self.evidence.groups if group.table is not None]
 
 
 def shared_people(one: Body, other: Body) -> str:
@@ -128,7 +115,7 @@ def shared_people(one: Body, other: Body) -> str:
     if one.evidence == other.evidence:
         many = several(one.evidence.people, "person")
         return f"{one.name} and {other.name} hold the same evidence of {many}"
-    if one.parts & other.parts:
+    if one.evidence.digests & other.evidence.digests:
         return (
             f"{one.name} and {other.name} have people in common: one was made from the other, or "
             f"both from the same evidence or file of reports"
@@ -178,12 +165,13 @@ def log_chance(small: Body, large: Body) -> float:
     than n!/n^n prod c^c / c!, which falls with each count c: at most that of N (with n of large).
     A report that does not repeat has at most the chance n max_x a(z|x) to be among n others.
     """
-    bound = 0.0
-    if large.counted:
-        spaces = [group.mechanism.output_space for group in large.counted]
+    bound, counted = 0.0, [group for group in large.evidence.groups if group.table is not None]
+    if counted:
+        spaces = [group.mechanism.output_space for group in counted]
         outputs = sum(1 << space.size if space.packed else space.size for space in spaces)
-        people = sum(group.people for group in large.counted)
-        more = max(people - sum(group.people for group in small.counted), 0)
+        people = sum(group.people for group in counted)
+        fewer = sum(group.people for group in small.evidence.groups if group.table is not None)
+        more = max(people - fewer, 0)
         ways = float(gammaln(more + outputs) - gammaln(outputs) - gammaln(more + 1))
         bound += min(0.0, ways + stirling(people) + _fitted_sum(small.evidence))
     for group in small.evidence.groups:

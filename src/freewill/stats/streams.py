@@ -32,7 +32,7 @@ HELD_BYTES = 1 << 26
 
 
 class Block(NamedTuple):
-    """Some reports of one mechanism, named by its id; each counts once unless told otherwise."""
+    """Some reports of one mechanism, named by its id; without counts, each counts once."""
 
     mechanism: str
     outputs: Reports
@@ -96,8 +96,7 @@ class Held:
         yield work(self)
 
     def __iter__(self) -> Iterator[Block]:
-        for block in gathered(self.pieces, copy=False):
-            name, outputs, counts = block
+        for name, outputs, counts in gathered(self.pieces, copy=False):
             for some in slices(len(outputs), _BLOCK_BYTES // max(1, outputs[:1].nbytes)):
                 yield Block(name, outputs[some], None if counts is None else counts[some])
 
@@ -126,7 +125,7 @@ class Seen:
 
     @classmethod
     def of(cls, block: Block) -> "Seen":
-        """Look at a block."""
+        """Return those of a block."""
         return cls(block.people, checksum(block))
 
     def __add__(self, other: "Seen") -> "Seen":
@@ -135,7 +134,7 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What one look at the reports of a mechanism gives; summaries of parts add up."""
+    """What one pass over the reports of a mechanism gives; summaries of parts add up."""
 
     seen: Seen
     rows: int
@@ -145,7 +144,7 @@ class Summary:
 
     @classmethod
     def of(cls, block: Block, mechanism: Mechanism) -> "Summary":
-        """Look at a block."""
+        """Summarise a block."""
         operator, weights = mechanism.operator(block.outputs), block.weights
         scale = float(weights @ operator.log_scale)
         guess = operator.guess(weights)
@@ -248,11 +247,9 @@ class Stream:
     @property
     def first_seen(self) -> Seen:
         """The people and the checksum of the first pass; of reports in memory, by one over them."""
-        return (
-            self.seen.seen
-            if self.seen is not None
-            else reduce(add, map(Seen.of, self.blocks()), Seen())
-        )
+        if self.seen is not None:
+            return self.seen.seen
+        return reduce(add, map(Seen.of, self.blocks()), Seen())
 
     def blocks(self) -> Iterator[Block]:
         """Bring the reports of this mechanism here, a block at a time."""

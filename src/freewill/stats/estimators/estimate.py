@@ -1,4 +1,4 @@
-"""What every estimator returns: theta, how it was found, and how far it is from the optimum."""
+"""What every estimator returns: theta, how it was computed, and how far it is from the optimum."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -99,8 +99,8 @@ class Estimate:
     @property
     def shares(self) -> "Shares":
         """The share of every value, as `coarser` has those of groups."""
-        found: Shares = _readable().shares_of(self)
-        return found
+        shares: Shares = _readable().shares_of(self)
+        return shares
 
     def coarser(self, by: Any, rows: int | None = None) -> "Shares":
         """Return the shares of groups of values: each is the sum of theta over its group.
@@ -117,8 +117,8 @@ class Estimate:
         >>> estimate.coarser(5).shares, estimate.coarser({"three": [3]}).names
         (array([0.75, 0.25]), ('three', 'the rest'))
         """
-        found: Shares = _readable().coarser_shares(self, by, rows)
-        return found
+        shares: Shares = _readable().coarser_shares(self, by, rows)
+        return shares
 
     def intervals(
         self,
@@ -131,8 +131,8 @@ class Estimate:
 
         They are about the one-step estimate, whatever method this one is of (docs/inference.md).
         """
-        found: Intervals = _readable().intervals_of(self, of, level, joint, on_step)
-        return found
+        answer: Intervals = _readable().intervals_of(self, of, level, joint, on_step)
+        return answer
 
     def table(
         self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
@@ -189,7 +189,7 @@ class Estimate:
 
 
 def _readable() -> Any:
-    """Return the room that shows estimates. It lies above this one: entered when first asked."""
+    """Return the room that shows estimates, which lies above this one: entered when first used."""
     from freewill.present.readable import shares  # noqa: PLC0415
 
     return shares
@@ -289,11 +289,10 @@ def default_tolerance(evidence: Evidence) -> float:
 
 
 def certificate_of(
-    evidence: Evidence, theta: FloatArray, tolerance: float | None = None
+    evidence: Evidence, theta: FloatArray, tolerance: float | None = None, passing: bool = False
 ) -> Certificate:
-    """Return the log-likelihood of theta, its gradient and its gap."""
-    passing = any(group.streams for group in evidence.groups)
-    source = passes_of(evidence) if passing else likelihood_of(evidence)
+    """Return the log-likelihood of theta, its gradient and its gap; `passing`, by a pass."""
+    source = passes_of(evidence) if passing or not evidence.held else likelihood_of(evidence)
     return source.certify(theta, default_tolerance(evidence) if tolerance is None else tolerance)
 
 
@@ -309,8 +308,10 @@ def certified_estimate(
 ) -> Estimate:
     """Wrap the answer of any method with its likelihood and gap; `started` by `perf_counter`."""
     seconds = perf_counter() - started
+    # One certificate of reports that do not repeat needs no law of them in memory.
+    passing = any(group.streams for group in evidence.groups)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        certificate = certificate_of(evidence, theta)
+        certificate = certificate_of(evidence, theta, passing=passing)
     # A vector with negative components is no distribution; no bound holds for it. None is known
     # where numbers overflow.
     bounded = np.all(theta >= 0) and np.isfinite(certificate.gap)

@@ -2,7 +2,7 @@
 
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -109,7 +109,11 @@ def gibu(
     theta = None if start is None else theta_of(start, evidence.alphabet)
     curvature = start.curvature if isinstance(start, Estimate) else None
     run = _Run(tolerance, whole("max_steps", max_steps), theta, curvature, on_step)
-    chosen = choose_solver(evidence) if solver is None else _checked_solver(solver)
+    if solver is not None and not (isinstance(solver, str) and solver in get_args(SolverName)):
+        raise ParameterError(
+            f"solver={shown(solver)}: expected one of {', '.join(get_args(SolverName))}."
+        )
+    chosen = choose_solver(evidence) if solver is None else solver
     solution = _attempt(chosen, evidence, run)
     for other in () if solver is not None else alternatives(evidence, chosen):
         if solution.status == Status.CERTIFIED:
@@ -146,14 +150,6 @@ def _attempt(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
         theta = np.full(size, 1 / size) if run.start is None else run.start
         certificate = certificate_of(evidence, theta, run.tolerance)
         return Solution(theta, certificate, 0, Status.STALLED)
-
-
-def _checked_solver(solver: Any) -> SolverName:
-    if not (isinstance(solver, str) and solver in get_args(SolverName)):
-        raise ParameterError(
-            f"solver={shown(solver)}: expected one of {', '.join(get_args(SolverName))}."
-        )
-    return solver  # type: ignore[return-value]
 
 
 def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
@@ -240,7 +236,10 @@ def choose_solver(evidence: Evidence) -> SolverName:
     if size <= _SHORT and outputs * size <= _FEW_ENTRIES:
         return "interior"
     if structures <= _LINES:
-        return "columns" if _sparse_line(evidence) else "linear"
+        # Noise so wide on a line so long that its optimum is sparse.
+        long = size * (1 + 2 * len(evidence.groups)) ** 1.5 >= _LONG_SYSTEM
+        sparse = structures == {"geometric"} and long and _fineness(evidence) <= _SMOOTH_LINE
+        return "columns" if sparse else "linear"
     return _for_any(evidence)
 
 
@@ -275,14 +274,6 @@ def _shape(evidence: Evidence) -> tuple[int, int, set[Structure]]:
     """Return how many outputs were observed, how many values there are, and the structures."""
     outputs = sum(group.rows for group in evidence.groups)
     return outputs, evidence.alphabet.size, {group.structure for group in evidence.groups}
-
-
-def _sparse_line(evidence: Evidence) -> bool:
-    """Say if the noise on a line is so wide, and the line so long, that columns win."""
-    count, size = len(evidence.groups), evidence.alphabet.size
-    smooth = all(group.structure == "geometric" for group in evidence.groups)
-    long = size * (1 + 2 * count) ** 1.5 >= _LONG_SYSTEM
-    return smooth and long and _fineness(evidence) <= _SMOOTH_LINE
 
 
 def _beside_a_line(evidence: Evidence) -> bool:

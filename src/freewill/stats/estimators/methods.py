@@ -65,14 +65,14 @@ def combine_mechanisms(evidence: Evidence, estimator: Estimator, **options: Any)
 
 def _estimated(estimator: Any, evidence: Evidence, options: dict[str, Any]) -> Estimate:
     """Return what an estimator gives, after checking that it is one and gives an estimate."""
-    found = estimator(evidence, **options) if callable(estimator) else None
-    if not isinstance(found, Estimate):
-        told = "" if found is None else f" gave {shown(found)}"
+    result = estimator(evidence, **options) if callable(estimator) else None
+    if not isinstance(result, Estimate):
+        gave = "" if result is None else f" gave {shown(result)}"
         raise ParameterError(
-            f"estimator={shown(estimator)}{told}: expected a function that returns an Estimate, "
+            f"estimator={shown(estimator)}{gave}: expected a function that returns an Estimate, "
             f"such as fw.inversion."
         )
-    return found
+    return result
 
 
 def compound(evidence: Evidence) -> Evidence:
@@ -93,9 +93,9 @@ def _combined(
     order = list(Status)
     status = max([Status.CONVERGED, *(part.status for part in parts)], key=order.index)
     steps = sum(part.steps for part in parts)
-    known = [part.unresolved for part in parts if part.unresolved is not None]
+    counts = [part.unresolved for part in parts if part.unresolved is not None]
     # Some that are lost are worth telling; that none is lost must be known of every part.
-    unresolved = max(known, default=0) or (0 if len(known) == len(parts) else None)
+    unresolved = max(counts, default=0) or (0 if len(counts) == len(parts) else None)
     return certified_estimate(evidence, theta, method, status, started, steps, unresolved)
 
 
@@ -107,7 +107,7 @@ class Entry(NamedTuple):
     options: tuple[str, ...]
     takes_one: bool = True
     tells: bool = False
-    """Whether `on_step` is told how far the work has come."""
+    """Whether it calls `on_step`."""
 
 
 _COMBINE = {"M": combine_mechanisms, "R": combine_results}
@@ -170,12 +170,12 @@ class Method:
         if not isinstance(text, str):
             raise ParameterError(f"method={shown(text)}: expected the name of one, as 'gibu'.")
         plain = text.lower().replace("_", "-")
-        found = _NAME.fullmatch(plain)
-        if plain in cls.table or found is None:
+        match = _NAME.fullmatch(plain)
+        if plain in cls.table or match is None:
             return cls(plain if plain in cls.table else text, **options)
-        way: Any = (found[2] or "").upper()
+        way: Any = (match[2] or "").upper()
         by_paper = {entry.paper.lower(): name for name, entry in cls.table.items()}
-        return cls(by_paper.get(found[1], found[1]), way, **options)
+        return cls(by_paper.get(match[1], match[1]), way, **options)
 
     @property
     def options(self) -> dict[str, Any]:
