@@ -15,14 +15,7 @@ from freewill.numeric.solvers.solution import OnStep
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import (
-    Quantiles,
-    Weights,
-    cdf,
-    checked_level,
-    functionals_of,
-    weights_of,
-)
+from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
 from freewill.stats.information import Information, advice_on_few, several_people
 from freewill.stats.one_step import Estimated, OneStep, fit_of
 from freewill.stats.work import Work
@@ -152,11 +145,10 @@ def answered(
     level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
-    functionals = functionals_of(of)
-    if isinstance(functionals, Quantiles):
-        return quantiles_of(answer(cdf().on(alphabet), level), functionals)
-    weights = weights_of(functionals, alphabet)
+    weights, quantiles = estimable(of, alphabet)
     answers = answer(weights, level)
+    if quantiles is not None:
+        return quantiles_of(answers, quantiles)
     return single(answers) if weights.single and not joint else answers
 
 
