@@ -179,8 +179,8 @@ class ChoiceAwareEstimate(Estimate):
 
         Wider than `fw.intervals`, which takes the choice to be free. They allow for a choice law
         of some bends even where a simpler one was found: that reports give no reason to doubt a
-        free choice does not make it sure. The first that are asked for take a solve, of which
-        `on_step` is told; the others and `choice_intervals` are then at hand.
+        free choice does not make it sure. The first call solves for both covariances, and then
+        calls `on_step`; later calls and `choice_intervals` use the same solution.
         """
         work = Work(on_step)
         work.expect(1)

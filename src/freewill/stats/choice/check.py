@@ -49,8 +49,8 @@ class GroupChoice:
     """What one group's reports say about who chose its mechanism.
 
     `p_value` is of the hypothesis that these people's values are distributed as everybody's;
-    `adjusted` corrects it for the number of groups (Holm). `direction` says in words which values
-    they have more often, for what that is worth where nothing deviates.
+    `adjusted` corrects it for the number of groups (Holm). `direction` names the values that they
+    have more often than others; it means little where nothing deviates.
     """
 
     name: str

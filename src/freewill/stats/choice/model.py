@@ -101,9 +101,9 @@ class ChoiceModel:
     def operators(self) -> list[Operator]:
         """The law of each group's reports; arrays, where these are small."""
         operators: list[Operator] = [group.operator for group in self.evidence.groups]
-        if sum(one.shape[0] for one in operators) * self.size > _DENSE:
+        if sum(operator.shape[0] for operator in operators) * self.size > _DENSE:
             return operators
-        return [DenseOperator(one.dense(), one.log_scale) for one in operators]
+        return [DenseOperator(operator.dense(), operator.log_scale) for operator in operators]
 
     def free(self, size: int = 0) -> FloatArray:
         """Return the coefficients of a choice that is free of the value, for so many functions."""
@@ -129,7 +129,7 @@ class ChoiceModel:
             plane = self.evidence.alphabet.plane
             solution = dense_maximum(likelihood, self.tolerance, self.max_steps, start, plane)
         else:
-            laws = [ScaledOperator(one, np.ascontiguousarray(chosen)) for one, chosen in pairs]
+            laws = [ScaledOperator(law, np.ascontiguousarray(chosen)) for law, chosen in pairs]
             source = Passes.of(list(map(OperatorPart, laws, self.weights)), self.size)
             solution = passes.solve(source, self.tolerance, self.max_steps, start)
         return solution._replace(theta=solution.theta / solution.theta.sum())

@@ -167,7 +167,7 @@ def check_fit(
     were all laws right. The largest over all outputs, and over all epsilons, are held against what
     they would be in draws of the reports. A departure moves theta, and with it the residuals of
     the others: the clearest is named first, fitted (an epsilon; so many reports too many), and only
-    what it leaves is looked at again. `start` is an estimate or a theta from which `gibu` begins:
+    what it leaves is tested again. `start` is an estimate or a theta from which `gibu` begins:
     it saves steps, and nothing depends on it.
 
     All of that takes the choice to be free: where it depends on the value, theta is no group's, and

@@ -268,7 +268,7 @@ def explained(
 
     A departure shifts the residuals of everything else, for it moved theta. So the one that
     deviates furthest is named; all sizes so far are fitted, by Newton's steps on evidence amended
-    by them (another epsilon, reports set aside); and only what they leave is looked at again.
+    by them (another epsilon, reports set aside); and only what they leave is tested again.
     """
     best = Explained(first, first)
     while len(best.places) < _MOST:

@@ -69,7 +69,7 @@ class Plan:
     """Whether the target is an earth mover's distance, and not half of an interval."""
     needed: int | None = None
     screened: dict[str, FloatArray] = field(default_factory=dict, repr=False)
-    """The expected error under each truth that was looked at, roughly; empty where it was given."""
+    """The expected error under each truth compared, to some 10 %; empty where theta was given."""
     advice: str = ""
 
     @property
