@@ -8,16 +8,10 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.errors import several
-from freewill.numeric.solvers.likelihood import Certificate
+from freewill.numeric.solvers.likelihood import Certificate, Likelihood
 from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.estimators.estimate import (
-    Estimate,
-    default_tolerance,
-    likelihood_of,
-    positive,
-    whole,
-)
+from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, refuse_nobody
 from freewill.stats.sieves import Fit, Kernels, Sieves
@@ -144,7 +138,7 @@ def smooth(
         method="smooth",
         status=next(failed, Status.CERTIFIED),
         gap=max(fit.gap for fit in used),
-        log_likelihood=likelihood_of(evidence).certify(theta, tolerance).value,
+        log_likelihood=Likelihood(sieves.law, sieves.weights).certify(theta, tolerance).value,
         steps=len(fits),
         seconds=perf_counter() - started,
         unresolved=exact.unresolved,

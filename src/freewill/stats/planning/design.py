@@ -171,6 +171,55 @@ class Design:
         error = drawn.std(ddof=1) / np.sqrt(drawn.size)
         return Expected(float(drawn.mean()), float(low), float(high), float(error), simulate)
 
+    def needed_for_emd(self, target: float, *, check: bool = True) -> int | None:
+        """Return the number of people whose expected distance is the target; None beyond 10^12.
+
+        Found by draws to first order, which are cheap and the same at every number; then checked,
+        and moved where they are wrong, by simulated surveys, if these are to be had at that size.
+        """
+        people = self._to_first_order(target) if self.resolved else None
+        if people is None or not check:
+            return people
+        # What is too few never comes back.
+        least = 2
+        for _ in range(_CHECKS):
+            expected = self.expected_emd(people)
+            off = expected.mean / target
+            if off <= 1 + _MEAN_NOISE and (off >= 1 - _MEAN_NOISE or people == least):
+                break
+            if off > 1:
+                least = min(people + 1, MOST_PEOPLE)
+            moved = math.ceil(people * min(max(off**2, 0.25), 4.0))
+            people = min(max(moved, least), MOST_PEOPLE)
+            if not expected.simulated:
+                break
+        return people
+
+    def _to_first_order(self, target: float) -> int | None:
+        """Return where the expected distance, by draws to first order, is about the target."""
+
+        def excess(log_people: float) -> float:
+            people = max(2, round(math.exp(log_people)))
+            mean = self.expected_emd(people, _MEAN_NOISE, simulate=False).mean
+            return math.log(max(mean, 1e-300) / target)
+
+        few, many = math.log(2), math.log(MOST_PEOPLE)
+        if excess(few) <= 0:
+            return 2
+        if excess(many) > 0:
+            return None
+        # The error falls nearly like n^-1/2: from the last number to where it would then be right.
+        guess = math.log(10_000)
+        for _ in range(_SEARCH):
+            off = excess(guess)
+            if abs(off) < _CLOSE or many - few < _CLOSE:
+                break
+            few, many = (guess, many) if off > 0 else (few, guess)
+            guess = guess + 2 * off
+            if not few < guess < many:
+                guess = (few + many) / 2
+        return max(2, round(math.exp(guess)))
+
     def can_simulate(self, people: int) -> bool:
         """Say whether simulating so many people is worth its time."""
         size = self.alphabet.size
@@ -310,54 +359,3 @@ def needed_for_interval(variances: FloatArray, target: float) -> int | None:
     with np.errstate(over="ignore"):
         many = float(np.square(np.float64(widest * (REACH / target))))
     return max(2, math.ceil(many * (1 - 1e-12))) if many <= MOST_PEOPLE else None
-
-
-def needed_for_emd(design: Design, target: float, *, check: bool = True) -> int | None:
-    """Return the number of people whose expected distance is the target; None beyond 10^12.
-
-    Found by draws to first order, which are cheap and the same at every number; then checked, and
-    moved where they are wrong, by simulated surveys, if these are to be had at that size.
-    """
-    people = _to_first_order(design, target) if design.resolved else None
-    if people is None or not check:
-        return people
-    # What is too few never comes back.
-    least = 2
-    for _ in range(_CHECKS):
-        expected = design.expected_emd(people)
-        off = expected.mean / target
-        if off <= 1 + _MEAN_NOISE and (off >= 1 - _MEAN_NOISE or people == least):
-            break
-        if off > 1:
-            least = min(people + 1, MOST_PEOPLE)
-        moved = math.ceil(people * min(max(off**2, 0.25), 4.0))
-        people = min(max(moved, least), MOST_PEOPLE)
-        if not expected.simulated:
-            break
-    return people
-
-
-def _to_first_order(design: Design, target: float) -> int | None:
-    """Return where the expected distance, by draws to first order, is the target or just below."""
-
-    def excess(log_people: float) -> float:
-        people = max(2, round(math.exp(log_people)))
-        mean = design.expected_emd(people, _MEAN_NOISE, simulate=False).mean
-        return math.log(max(mean, 1e-300) / target)
-
-    few, many = math.log(2), math.log(MOST_PEOPLE)
-    if excess(few) <= 0:
-        return 2
-    if excess(many) > 0:
-        return None
-    # The error falls nearly like n^-1/2: from the last number to where it would then be right.
-    guess = math.log(10_000)
-    for _ in range(_SEARCH):
-        off = excess(guess)
-        if abs(off) < _CLOSE or many - few < _CLOSE:
-            break
-        few, many = (guess, many) if off > 0 else (few, guess)
-        guess = guess + 2 * off
-        if not few < guess < many:
-            guess = (few + many) / 2
-    return max(2, round(math.exp(guess)))

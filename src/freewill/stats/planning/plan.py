@@ -16,13 +16,7 @@ from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import Weights
 from freewill.stats.information import DENSE, advice_on_plans, enough_people
-from freewill.stats.planning.design import (
-    MOST_PEOPLE,
-    REACH,
-    Design,
-    needed_for_emd,
-    needed_for_interval,
-)
+from freewill.stats.planning.design import MOST_PEOPLE, REACH, Design, needed_for_interval
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
 
 _USUAL = tuple(round(10 ** (half / 2)) for half in range(4, 13))
@@ -178,7 +172,7 @@ def plan(
     variances = design.variances(weights.rows)
     needed = None
     if target is not None and by_emd:
-        needed = needed_for_emd(design, target)
+        needed = design.needed_for_emd(target)
     elif target is not None:
         needed = needed_for_interval(variances, target)
     means, lows, highs, errors, simulated = zip(*expected, strict=True)
@@ -230,7 +224,7 @@ def _worst(
 
     def size(name: str) -> float:
         if target is not None and by_emd:
-            needed = needed_for_emd(designs[name], target, check=False)
+            needed = designs[name].needed_for_emd(target, check=False)
             return np.inf if needed is None else needed
         with np.errstate(divide="ignore"):
             mean = float(np.log(screened[name]).mean())
