@@ -2,7 +2,8 @@
 
 `python -m benchmarks.few [--runs 500] [CASE ...]` prints that of benchmarks/results/intervals.md.
 In each run the values of so many people of each mechanism are drawn from the truth (shares 1, 1/2,
-1/3, ... on 0..99), with the number of the run as the seed. `--plans` prints that of docs/planning.md:
+1/3, ... on 0..99), with the number of the run as the seed. `--plans` prints that of
+docs/planning.md:
 expected distances of `fw.plan`, beside those of as many simulated surveys as there are runs (seed
 7), and those to first order.
 """
@@ -23,7 +24,7 @@ from benchmarks.simulated import options, tabulate
 from freewill.core.types import BoolArray, FloatArray
 from freewill.stats.functionals import weights_of
 from freewill.stats.information import rests_on_few
-from freewill.stats.planning.predicted import Design
+from freewill.stats.planning.design import Design
 
 LINE = fw.Linear(0, 99)
 TRUTH = 1 / np.arange(1.0, 101) / (1 / np.arange(1.0, 101)).sum()

@@ -12,12 +12,11 @@ from freewill.present import plots
 from freewill.present.plots.choices import names_of, refuse_crowd
 from freewill.present.readable.page import quick
 from freewill.stats.choice.aware import ChoiceAwareEstimate
-from freewill.stats.choice.check import check_choice
-from freewill.stats.choice.preferences import preference
+from freewill.stats.choice.check import check_choice, preference
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
 from freewill.stats.evidence import names_of as group_names
-from freewill.stats.forged.robust import RobustEstimate
+from freewill.stats.robust import RobustEstimate
 
 _LONGEST = 2000
 """Characters of a verdict, in which mechanisms are named."""

@@ -40,8 +40,8 @@ from freewill.present.readable.doubt import advice, heading
 from freewill.present.readable.shares import Shares
 from freewill.stats.estimators.estimate import Estimate, default_tolerance, in_words
 from freewill.stats.evidence import Evidence
-from freewill.stats.forged.robust import RobustEstimate
 from freewill.stats.intervals import Intervals
+from freewill.stats.robust import RobustEstimate
 
 _BAR = 30  # characters of the likeliest value's bar
 

@@ -17,9 +17,9 @@ from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several, shown
 from freewill.present import plots
 from freewill.stats import functionals
-from freewill.stats.planning.inputs import is_emd
 from freewill.stats.planning.plan import Plan
 from freewill.stats.planning.plan import plan as predict
+from freewill.stats.planning.truths import is_emd
 
 
 def plan(
