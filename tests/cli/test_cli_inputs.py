@@ -9,7 +9,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import CITY, MENU, refused, run, run_json
-from freewill.cli.overwrites import is_same, refuse_overwriting
+from freewill.cli.inputs import refuse_overwriting
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
 from freewill.io import evidence_file, read
@@ -102,9 +102,8 @@ def test_the_output_does_not_lie_in_a_folder_that_is_read(own):
     run("collect", reports, "-s", own / "survey.json", "-o", own / "reports2" / "e.parquet")
 
 
-def test_files_that_are_not_there_are_compared_by_name(tmp_path):
-    assert is_same(tmp_path / "a", tmp_path / "b" / ".." / "a")
-    assert not is_same(tmp_path / "a", tmp_path / "b")
+def test_files_that_are_not_there_are_no_inputs(tmp_path):
+    refuse_overwriting(tmp_path / "a", [tmp_path / "b", tmp_path / "c*"])
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     refuse_overwriting(tmp_path / "loop", [tmp_path / "other"])
     (tmp_path / "there").write_text("")
@@ -244,7 +243,7 @@ def test_outputs_that_cannot_be_are_refused_before_the_work(own, monkeypatch):
     (own / "v.csv").write_text("age\n41\n")
     run("obfuscate", own / "v.csv", "-s", own / "survey.json", "-c", "age", "-o", own / "r.csv")
     run("collect", own / "r.csv", "-s", own / "survey.json", "-o", own / "e.parquet")
-    for module in ("collect", "obfuscate", "estimate"):
+    for module in ("collect", "obfuscate", "inputs"):
         monkeypatch.setattr(f"freewill.cli.{module}.load_survey", None)  # no work was begun
     survey = ("-s", own / "survey.json")
     commands = (

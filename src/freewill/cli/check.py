@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.estimate import load
+from freewill.cli.inputs import evidence_of
 from freewill.cli.methods import AnyMethod
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, numeric, option
 from freewill.cli.show import FAILED, say, say_json
-from freewill.cli.standard import standard_input
 from freewill.core.progress import progress
 from freewill.errors import ParameterError, printable
 from freewill.stats.checks import Verdict, check_assumptions, some
@@ -61,9 +60,7 @@ def check(
         raise ParameterError(
             f"--level {level:g}: expected a number between 0 and 1, as 0.95 for 95 %."
         )
-    with standard_input(sources) as files:
-        evidence, lost = load(files, survey, engine, strict=strict)
-        evidence = evidence.only(*only) if only else evidence
+    with evidence_of(sources, survey, engine, strict=strict, only=only) as (evidence, lost):
         several_people(evidence, "freewill check")
         estimate = AnyMethod("gibu").run_shown(evidence)
         with progress("checking") as show:

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from freewill.cli.differences import Differences, Of
-from freewill.cli.estimate import check_targets, load
+from freewill.cli.estimate import check_targets
+from freewill.cli.inputs import evidence_of, refuse_shared_files
 from freewill.cli.methods import watching
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
-from freewill.cli.same_people import refuse_shared_files
 from freewill.cli.show import remark, say_json, say_raw
-from freewill.cli.standard import called, standard_input
+from freewill.cli.standard import DASH, called
 from freewill.core.progress import progress
 from freewill.errors import ParameterError
 from freewill.present import plots
@@ -70,10 +70,12 @@ def compare(
     check_targets(None, plot, [one, other, *([] if survey is None else [str(survey)])])
     names = called(one), called(other)
     refuse_shared_files(one, other, reports=survey is not None, equal=equal)
-    with standard_input([one, other]) as files:
-        (first, lost), (second, more) = (
-            load([file], survey, engine, strict=strict) for file in files
-        )
+    if one == other == DASH:
+        raise ParameterError("- was given twice: standard input can be read once.")
+    with (
+        evidence_of([one], survey, engine, strict=strict) as (first, lost),
+        evidence_of([other], survey, engine, strict=strict) as (second, more),
+    ):
         for evidence, name in zip((first, second), names, strict=True):
             several_people(evidence, f"a comparison, of {name},")
         if not equal:

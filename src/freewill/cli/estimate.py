@@ -8,8 +8,7 @@ import numpy as np
 import typer
 
 from freewill.cli import choice
-from freewill.cli.collect import losses, read_with_progress, show_losses
-from freewill.cli.merge import merged
+from freewill.cli.inputs import evidence_of, refuse_overwriting
 from freewill.cli.methods import AnyMethod, watching
 from freewill.cli.options import (
     AsJson,
@@ -18,20 +17,17 @@ from freewill.cli.options import (
     Strict,
     check_target,
     integral,
-    load_survey,
     numeric,
     option,
 )
-from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.shares import Asked, described
 from freewill.cli.show import FAILED, remark, room_beside, say, say_json, say_raw, table
-from freewill.cli.standard import DASH, standard_input
+from freewill.cli.standard import DASH
 from freewill.core.frames import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
 from freewill.errors import ParameterError, several
-from freewill.io import is_evidence
 from freewill.numeric.solvers.solution import Status
 from freewill.present import geojson as geojson_file
 from freewill.present import plots
@@ -40,7 +36,6 @@ from freewill.present.readable.doubt import advice, heading
 from freewill.present.readable.shares import Shares
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
 from freewill.stats.estimators.identifiability import in_words
-from freewill.stats.evidence import Evidence
 from freewill.stats.forged.robust import RobustEstimate
 from freewill.stats.intervals import Intervals
 
@@ -131,9 +126,7 @@ def estimate(
     chosen = AnyMethod.parse(method, **given)
     drawn = choice.Drawn(plot_choice, chosen)
     asked = Asked(intervals, level, joint, bands)
-    with standard_input(sources) as files:
-        evidence, lost = load(files, survey, engine, strict=strict)
-        evidence = evidence.only(*only) if only else evidence
+    with evidence_of(sources, survey, engine, strict=strict, only=only) as (evidence, lost):
         asked.check(evidence)
         if geojson is not None:
             check_place(evidence.alphabet)  # refused before the work
@@ -212,23 +205,6 @@ def check_targets(
         check_target(path, (".png", ".svg", ".pdf"), "a picture")
     if plot is not None and plot == plot_choice:
         raise ParameterError(f"--plot and --plot-choice are both {plot}: expected two files.")
-
-
-def load(
-    sources: list[str], survey: Path | None, engine: Engine, *, strict: bool
-) -> tuple[Evidence, dict[str, Any]]:
-    """Read evidence, or reports by their survey, and describe what was left out of these."""
-    if survey is None:
-        for source in sources:
-            if Path(source).exists() and not is_evidence(source):
-                raise ParameterError(
-                    f"{source} is not evidence. If these are reports, say by --survey which "
-                    f"survey they belong to."
-                )
-        return merged(sources), {}
-    reading = read_with_progress(sources, load_survey(survey), engine, strict=strict)
-    show_losses(reading)
-    return reading.evidence, losses(reading)
 
 
 def describe(shares: Shares, sure: Intervals | None) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from freewill.cli.calibrate import load_prior
+from freewill.cli.inputs import refuse_overwriting
 from freewill.cli.options import AsJson, as_number, check_target, integral, numeric, option
-from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import FAILED, remark, say, say_json, table
 from freewill.cli.standard import DASH
 from freewill.core.progress import progress
