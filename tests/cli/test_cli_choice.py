@@ -9,7 +9,7 @@ import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
 from freewill.cli import choice
 from freewill.cli.methods import AnyMethod
-from freewill.io import load_evidence, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.present import plots
 
 NOTE = "the choice depends on the value"

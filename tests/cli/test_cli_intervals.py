@@ -16,7 +16,7 @@ import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
 from freewill.cli.methods import AnyMethod
 from freewill.cli.shares import Asked
-from freewill.io import load_evidence, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
 
 BLIND = fw.Matrix(AGES, np.full((100, 2), 0.5))
 

@@ -7,7 +7,7 @@ from benchmarks.few import CASES, ORDINARY, drawn
 import freewill as fw
 from cli_cases import run, run_json
 from freewill.collector.sureness import looked_at
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 from freewill.paper.mixtures import MIXTURES, settings
 from freewill.stats.few import FEW, SHARE
 from freewill.stats.information import information_of

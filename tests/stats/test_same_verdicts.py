@@ -12,7 +12,7 @@ from freewill.collector import sureness
 from freewill.collector.answers import json_bytes
 from freewill.collector.sureness import looked_at
 from freewill.domain.survey import Survey
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 from freewill.stats.checks import CHECKS, check_assumptions
 from freewill.stats.few import FEW
 from service_cases import needs_serve, served

@@ -16,8 +16,8 @@ from freewill.domain.survey import Survey
 from freewill.errors import EvidenceError, ParameterError, ReportError, several
 from freewill.io.copies import copied, refuse_copies
 from freewill.io.evidence_file import is_evidence, load_evidence
+from freewill.io.files import files_of, identity, local_path
 from freewill.io.reading import Reading, read
-from freewill.io.sources import files_of, identity, local_path
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.evidence import merge as added
 

@@ -35,7 +35,7 @@ from freewill.collector.tables import table_of
 from freewill.collector.token import is_token
 from freewill.collector.uploads import Uploads, unknown_survey
 from freewill.collector.writer import Writer, today
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 
 _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
 _PARQUET = "application/vnd.apache.parquet"
