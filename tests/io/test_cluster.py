@@ -204,7 +204,7 @@ def test_reports_come_to_the_driver_piece_by_piece(spark, tmp_path, monkeypatch)
 
 def test_memory_of_duckdb_is_told_by_its_cause():
     engine = engine_for("duckdb", "r.csv")
-    with engine.session(False) as running:
+    with engine(None, False) as running:
         running.connection.execute("SET memory_limit = '1MB'; SET temp_directory = ''")
         with (
             pytest.raises(
@@ -233,7 +233,7 @@ def test_memory_of_duckdb_is_told_by_its_cause():
 def test_what_befalls_a_machine_is_told_by_its_cause(error, advice):
     engine = engine_for("duckdb", "r.csv")
     with (
-        engine.session(False) as running,
+        engine(None, False) as running,
         pytest.raises(ReportError) as told,
         explained("r.parquet", "Is it damaged?", running),
     ):
