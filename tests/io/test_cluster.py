@@ -161,11 +161,14 @@ def test_the_workers_python_is_the_user_s_unless_nobody_says(
 
 @needs_spark
 def test_a_session_that_has_ended_is_told_as_that():
-    with pytest.raises(ReportError, match="start it again"), sessions.told("the reports"):
+    with (
+        pytest.raises(ReportError, match="start it again"),
+        sessions.explained_on_spark("the reports"),
+    ):
         raise pytest.importorskip("py4j.protocol").Py4JNetworkError(
             "Answer from Java side is empty"
         )
-    with pytest.raises(AttributeError), sessions.told("the reports"):
+    with pytest.raises(AttributeError), sessions.explained_on_spark("the reports"):
         _ = "a mistake of ours".nowhere
 
 

@@ -180,7 +180,9 @@ def _read_csv(part: Part) -> Any:
     """Read CSV files on the driver by DuckDB, so that a CSV is the same to both engines."""
     with engine_for("duckdb", None)(None, False) as duckdb:
         try:
-            return duckdb.scan(part, "csv").to_arrow_table()
+            scanned = duckdb.scan(part, "csv")
+            wanted = [name for name in scanned.columns if name in rows.NAMES]
+            return scanned.project(", ".join(wanted)).to_arrow_table()
         except duckdb.failures as error:
             raise pa.ArrowInvalid(first_line(error)) from None
 
