@@ -1,0 +1,34 @@
+"""Results present themselves: in notebooks, as pictures and as JSON, by the room `present`."""
+
+from typing import Any
+
+
+class Presented:
+    """What every result offers; the room that presents is entered when it is asked for."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON has it (docs/json.md)."""
+        from freewill.present.document import to_dict  # noqa: PLC0415
+
+        return to_dict(self)
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the result, and return matplotlib's figure; None where it has no picture.
+
+        `ax` takes axes of your own, `path` writes a file, `title` may be the question asked.
+        """
+        from freewill.present.notebook import plot  # noqa: PLC0415
+
+        return plot(self, **options)
+
+    def _repr_html_(self) -> str:
+        from freewill.present.notebook import page  # noqa: PLC0415
+
+        return page(self)
+
+    def _repr_pretty_(self, printer: Any, _: bool) -> None:
+        from freewill.present.notebook import few_lines  # noqa: PLC0415
+
+        printer.text(few_lines(self))
