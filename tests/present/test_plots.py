@@ -106,7 +106,7 @@ def test_bars_carry_the_labels(tmp_path, drawn):
     np.testing.assert_allclose(widths, [10, 10, 80, 50, 20, 30])
 
 
-def intervals_of(alphabet, of=None, **options):
+def intervals_of(alphabet, of="shares", **options):
     mechanism = fw.KRR(alphabet, 4.0)
     values = np.random.default_rng(2).integers(0, alphabet.size, 2000)
     reports = mechanism.obfuscate(values, np.random.default_rng(2))

@@ -27,8 +27,8 @@ def compare(
     survey: Annotated[
         Path | None, option("The survey that the reports belong to.", "--survey", "-s")
     ] = None,
-    of: Annotated[Of, option("What to compare: cells is every value's share.")] = Of.CELLS,
-    bands: Annotated[
+    of: Annotated[Of, option("What to compare: shares is every value's share.")] = Of.SHARES,
+    bins: Annotated[
         int | None,
         integral("Merge so many neighbouring values of a line; of a grid, squares of cells.", 1),
     ] = None,
@@ -61,12 +61,12 @@ def compare(
 
     Example:
 
-        freewill compare monday.parquet tuesday.parquet --bands 10 --plot days.png
+        freewill compare monday.parquet tuesday.parquet --bins 10 --plot days.png
         freewill compare 'monday/*.csv' 'tuesday/*.csv' -s survey.json --of mean --json
     """
     if as_json and as_csv:
         raise ParameterError("--json and --csv were given together: take one of them.")
-    asked = Differences(of, bands, level)
+    asked = Differences(of, bins, level)
     check_targets(None, plot, [one, other, *([] if survey is None else [str(survey)])])
     names = called(one), called(other)
     refuse_shared_files(one, other, reports=survey is not None, equal=equal)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.cli.shares import Asked, check_bands
+from freewill.cli.shares import Asked, check_bins
 from freewill.cli.show import room_beside, say, table
 from freewill.core.frames import csv_text
 from freewill.core.types import FloatArray, IntArray
@@ -18,7 +18,7 @@ from freewill.stats import functionals
 from freewill.stats.compare import Comparison
 from freewill.stats.functionals import refuse_many
 
-Of = StrEnum("Of", ["CELLS", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
+Of = StrEnum("Of", ["SHARES", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
 """What may be compared."""
 _COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
 _HEADS = ("one", "other", "difference", "low", "high", "std error")
@@ -30,13 +30,13 @@ class Differences:
     """What was asked for."""
 
     of: Of
-    bands: int | None
+    bins: int | None
     level: float
 
     def __post_init__(self) -> None:
-        if self.bands is not None and self.of != Of.CELLS:
+        if self.bins is not None and self.of != Of.SHARES:
             raise ParameterError(
-                f"--bands {self.bands} merges cells, and --of {self.of} has none: leave out one."
+                f"--bins {self.bins} merges values, and --of {self.of} has none: leave out one."
             )
         if not 0 < self.level < 1:
             raise ParameterError(
@@ -44,12 +44,12 @@ class Differences:
             )
 
     def groups(self, alphabet: Alphabet) -> Groups:
-        """Return the values, or bands of them, whose shares are compared where cells are."""
-        return Asked(bands=self.bands).groups(alphabet)
+        """Return the values, or bins of them, whose shares are compared."""
+        return Asked(bins=self.bins).groups(alphabet)
 
     def check(self, alphabet: Alphabet) -> None:
         """Refuse, before the work, what this alphabet does not allow."""
-        check_bands(self.bands, alphabet)
+        check_bins(self.bins, alphabet)
         line = len(alphabet.axes) == 1 and alphabet.plane is not None
         if self.of in (Of.CDF, Of.MEDIAN, Of.QUARTILES) and not line:
             raise ParameterError(f"--of {self.of} on {alphabet}: expected numbers in a row.")
@@ -58,12 +58,12 @@ class Differences:
         if self.of != Of.MEAN:
             many, size = self.groups(alphabet).count, alphabet.size
             what = f"{several(many, 'difference')}, of {several(size, 'value')},"
-            larger = 2 * min(self.bands or 1, size)
-            refuse_many(many, size, what, f"Merge more of them: --bands {larger} or larger.")
+            larger = 2 * min(self.bins or 1, size)
+            refuse_many(many, size, what, f"Merge more of them: --bins {larger} or larger.")
 
     def functionals(self, alphabet: Alphabet) -> Any:
         """Return what the library is asked for."""
-        if self.bands is None:
+        if self.bins is None:
             return str(self.of)
         return functionals.of_groups(self.groups(alphabet))
 
@@ -79,11 +79,11 @@ class Differences:
 
     def heads(self, found: Comparison) -> tuple[str, ...]:
         """Return the names of the columns that say what a difference is of."""
-        return self.groups(found.alphabet).heads if self.of == Of.CELLS else ("of",)
+        return self.groups(found.alphabet).heads if self.of == Of.SHARES else ("of",)
 
     def cells(self, found: Comparison) -> list[tuple[Any, ...]]:
         """Return what these columns hold."""
-        if self.of != Of.CELLS:
+        if self.of != Of.SHARES:
             return [(name,) for name in found.of]
         return self.groups(found.alphabet).cells(np.arange(len(found.of)))
 
@@ -144,7 +144,7 @@ class Differences:
             [*words, *numbers]
             for words, *numbers in zip(self._texts(found, places), *texts, strict=True)
         ]
-        axes = found.alphabet.axes if self.of == Of.CELLS else ("of",)
+        axes = found.alphabet.axes if self.of == Of.SHARES else ("of",)
         heads = [*axes, *_HEADS]
         bars = _bars(columns[3], columns[4], room_beside([heads, *lines], _BAR))
         lines = [[*line, bar] for line, bar in zip(lines, bars, strict=True)]
@@ -154,7 +154,7 @@ class Differences:
             say(f"\n{left:,} more with --rows 0, --csv or --json.")
 
     def _texts(self, found: Comparison, places: IntArray) -> list[list[str]]:
-        if self.of == Of.CELLS:
+        if self.of == Of.SHARES:
             return self.groups(found.alphabet).texts(places)
         return [[found.of[place]] for place in places]
 

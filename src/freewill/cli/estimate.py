@@ -85,7 +85,7 @@ def estimate(
     joint: Annotated[
         bool, option("Make intervals that hold all shares at once.", "--joint")
     ] = False,
-    bands: Annotated[
+    bins: Annotated[
         int | None,
         integral("Merge so many neighbouring values of a line; of a grid, squares of cells.", 1),
     ] = None,
@@ -100,7 +100,7 @@ def estimate(
     ] = None,
     geojson: Annotated[
         Path | None,
-        option("Write the map of a latitude/longitude box, cells or bands: .geojson, .json or -."),
+        option("Write the map of a latitude/longitude box, cells or bins: .geojson, .json or -."),
     ] = None,
 ) -> None:
     """Reconstruct the distribution of the true values, with a certificate.
@@ -118,7 +118,7 @@ def estimate(
     Example:
 
         freewill estimate week.parquet --plot ages.png
-        freewill estimate week.parquet --intervals --bands 5 --plot bands.png
+        freewill estimate week.parquet --intervals --bins 5 --plot bins.png
         freewill estimate week.parquet -m choice-aware --plot-choice who.png
         freewill estimate reports.csv -s survey.json --only k-rr -m inversion-m
     """
@@ -130,7 +130,7 @@ def estimate(
     given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = AnyMethod.parse(method, **given)
     drawn = choice.Drawn(plot_choice, chosen)
-    asked = Asked(intervals, level, joint, bands)
+    asked = Asked(intervals, level, joint, bins)
     with standard_input(sources) as files:
         evidence, lost = load(files, survey, engine, strict=strict)
         evidence = evidence.only(*only) if only else evidence
@@ -179,7 +179,7 @@ def draw(shares: Shares, sure: Intervals | None, plot: Path) -> None:
 def comment(found: Estimate, sure: Intervals | None) -> None:
     """Say what is hardly known and what did not arrive, of which the exit code tells too."""
     if sure is not None and sure.advice:
-        remark(advice(sure, "--bands"))
+        remark(advice(sure, "--bins"))
     if found.unresolved:
         among = f" among {in_words(found.confounded, found.alphabet)}" if found.confounded else ""
         remark(
@@ -236,7 +236,7 @@ def describe(shares: Shares, sure: Intervals | None) -> dict[str, Any]:
     found, groups = shares.estimate, shares.groups
     cells, numbers = groups.cells(np.arange(len(shares))), shares.shares.tolist()
     values = [cell[0] if len(cell) == 1 else cell for cell in cells]
-    bands = [dict(zip(groups.heads, cell, strict=True)) for cell in cells]
+    bins = [dict(zip(groups.heads, cell, strict=True)) for cell in cells]
     single = isinstance(groups, Values)
     return {
         **{name: getattr(found, name) for name in _TOLD},
@@ -244,7 +244,7 @@ def describe(shares: Shares, sure: Intervals | None) -> dict[str, Any]:
         "people": found.people,
         **_set_aside(found),
         "alphabet": found.alphabet.spec(),
-        **({"values": values, "theta": numbers} if single else {"bands": bands, "shares": numbers}),
+        **({"values": values, "theta": numbers} if single else {"bins": bins, "shares": numbers}),
         **({} if sure is None else {"intervals": described(sure)}),
     }
 

@@ -17,6 +17,7 @@ from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several, shown
 from freewill.present import plots
 from freewill.stats import functionals
+from freewill.stats.planning.inputs import is_emd
 from freewill.stats.planning.plan import Plan
 from freewill.stats.planning.plan import plan as predict
 
@@ -39,12 +40,12 @@ def plan(
     ] = None,
     target: Annotated[
         float | None,
-        numeric("An EMD to reach or, with --of or --bands, half of the widest 95 % interval."),
+        numeric("An EMD to reach; with --bins or another --of, half of the widest 95 % interval."),
     ] = None,
     of: Annotated[
-        str | None, option("What is asked: mean or cdf; without, every value's share.")
-    ] = None,
-    bands: Annotated[
+        str, option("Predict errors of: emd (earth mover's distance), shares, mean or cdf.")
+    ] = "emd",
+    bins: Annotated[
         int | None,
         integral("Ask for so many neighbouring values of a line, squares of cells of a grid.", 1),
     ] = None,
@@ -72,7 +73,7 @@ def plan(
     offered = Survey.load(survey)
     shares = None if not share else parse_shares(share)
     truth = None if theta is None else load_prior(theta, offered.alphabet.size)
-    wanted = _wanted(of, bands, offered)
+    wanted = _wanted(of, bins, offered)
     with progress("planning") as show:
         found = predict(offered, shares, truth, people or None, target, wanted, show)
     if as_json:
@@ -107,14 +108,14 @@ def parse_shares(texts: list[str]) -> dict[str, float]:
     return found
 
 
-def _wanted(of: str | None, bands: int | None, survey: Survey) -> Any:
-    if bands is None:
+def _wanted(of: str, bins: int | None, survey: Survey) -> Any:
+    if bins is None:
         return of
-    if of is not None:
-        raise ParameterError("--of and --bands were both given: take one of them.")
+    if not is_emd(of):
+        raise ParameterError("--of and --bins were both given: take one of them.")
     checked_plane(survey.alphabet)
     line = len(survey.alphabet.axes) == 1
-    return functionals.bins(bands) if line else functionals.districts(bands)
+    return functionals.bins(bins) if line else functionals.districts(bins)
 
 
 def describe(found: Plan) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What `freewill estimate` is asked to print: shares of values or bands, with intervals or not."""
+"""What `freewill estimate` is asked to print: shares of values or bins, with intervals or not."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,11 +23,11 @@ from freewill.stats.intervals import Intervals
 _LEVEL = 0.95
 
 
-def check_bands(bands: int | None, alphabet: Alphabet) -> None:
+def check_bins(bins: int | None, alphabet: Alphabet) -> None:
     """Refuse to merge neighbours where there are none."""
-    if bands is not None and alphabet.plane is None:
+    if bins is not None and alphabet.plane is None:
         raise ParameterError(
-            f"--bands {bands}: it merges neighbours on a line or a grid, and {alphabet} have none. "
+            f"--bins {bins}: it merges neighbours on a line or a grid, and {alphabet} have none. "
             f"Leave it out."
         )
 
@@ -39,7 +39,7 @@ class Asked:
     intervals: bool = False
     level: float | None = None
     joint: bool = False
-    bands: int | None = None
+    bins: int | None = None
 
     def __post_init__(self) -> None:
         for name, given in (("level", self.level is not None), ("joint", self.joint)):
@@ -53,17 +53,17 @@ class Asked:
     def check(self, evidence: Evidence) -> None:
         """Refuse, before the work, what this evidence and its alphabet do not allow."""
         alphabet = evidence.alphabet
-        check_bands(self.bands, alphabet)
+        check_bins(self.bins, alphabet)
         if self.intervals:
             several_people(evidence, "--intervals")
             many, size = self.groups(alphabet).count, alphabet.size
             what = f"--intervals for {several(many, 'share')}, of {several(size, 'value')},"
-            larger = 2 * min(self.bands or 1, size)
-            refuse_many(many, size, what, f"Merge more of them: --bands {larger} or larger.")
+            larger = 2 * min(self.bins or 1, size)
+            refuse_many(many, size, what, f"Merge more of them: --bins {larger} or larger.")
 
     def groups(self, alphabet: Alphabet) -> Groups:
         """Return what shares are of."""
-        return Values(alphabet) if self.bands is None else coarser(alphabet, self.bands)
+        return Values(alphabet) if self.bins is None else coarser(alphabet, self.bins)
 
     def shares(self, found: Estimate) -> Shares:
         """Return the shares of an estimate."""

@@ -6,6 +6,7 @@
 import json
 import math
 from collections.abc import Mapping
+from enum import Enum
 from functools import singledispatch
 from importlib.resources import files
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from freewill.domain.alphabets.groups import Groups, Values
 from freewill.domain.guarantees.exact import ExactAudit
-from freewill.domain.guarantees.promises import Audit
+from freewill.domain.guarantees.promises import Audit, LossAudit
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, shown
@@ -59,6 +60,8 @@ def portable(content: Any) -> Any:
         content = content.tolist()
     if isinstance(content, list | tuple | range):
         return [portable(value) for value in content]
+    if isinstance(content, Enum):
+        return content.value
     if isinstance(content, float) and not math.isfinite(content):
         return None
     return content
@@ -110,9 +113,8 @@ def _(
     names = ("method", "solver", "status", "gap", "certificate", "log_likelihood", "steps")
     confounded = in_words(estimate.confounded, alphabet) if estimate.confounded else ""
     people = {group.name: group.people for group in evidence.groups} if evidence else {}
-    merged = (
-        {} if isinstance(groups, Values) else {"bins": rows_of(groups), "shares": shares.shares}
-    )
+    single = isinstance(groups, Values)
+    merged = {} if single else {"bins": rows_of(groups), "shares": shares.shares}
     return _document(
         "estimate",
         {
@@ -264,6 +266,7 @@ def _(plan: Plan) -> dict[str, Any]:
 
 
 @_content.register(Audit)
+@_content.register(LossAudit)
 @_content.register(ExactAudit)
 def _(audit: Any) -> dict[str, Any]:
     return _document("audit", audit.describe())

@@ -36,7 +36,7 @@ values beyond which one solve is too many."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shares(Presented):
-    """The shares of groups of values in an estimate: of every value, of bands, districts or sets.
+    """The shares of groups of values in an estimate: of every value, of bins, districts or sets.
 
     They are sums of theta. What certifies the estimate is a statement about theta, and none about
     them; how near they are to the truth `intervals` tell.
@@ -45,7 +45,7 @@ class Shares(Presented):
     >>> noisy = fw.KRR(fw.Linear(0, 5), epsilon=2.0)
     >>> estimate = fw.gibu(fw.collect([(noisy, range(6), [50, 90, 200, 300, 180, 80])]))
     >>> print(estimate.coarser(2))
-    900 people, bands of 2 values
+    900 people, bins of 2 values
       0..1   3.22%
       2..3  73.55%
       4..5  23.23%
@@ -94,7 +94,7 @@ class Shares(Presented):
 
         `intervals` is True, for 95 %, or a level. `backend` names the library that it is a table
         of: pyarrow, pandas, polars (`core.frames`). Columns are those of `freewill estimate
-        --csv`: a value, or its coordinates; from and to of bands, edges of districts, the names of
+        --csv`: a value, or its coordinates; from and to of bins, edges of districts, the names of
         sets; then share, point, low, high, standard_error.
 
         >>> import freewill as fw

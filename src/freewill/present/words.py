@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from freewill.domain.mechanisms.base import brief
-from freewill.domain.survey import Survey
 from freewill.errors import EvidenceError, printable, several
 from freewill.stats.checks import Verdict, some
 from freewill.stats.choice.aware import ChoiceAwareEstimate
@@ -48,26 +47,6 @@ def check_lines(verdicts: Mapping[str, Verdict]) -> list[str]:
         f"{name:<{wide}}  {HOLDS[verdict.holds]:<5}  {check_line(verdict)}."
         for name, verdict in verdicts.items()
     ]
-
-
-def survey_text(survey: Survey) -> str:
-    """Return a survey in a few lines: what is asked, of which values, and what people choose from.
-
-    >>> import freewill as fw
-    >>> coin = fw.Categorical(["yes", "no"])
-    >>> print(fw.Survey(coin, {"careful": fw.KRR(coin, 1.0)}, question="Do you smoke?"))
-    Do you smoke?
-    2 labels, 1 mechanism
-      careful  k-rr(epsilon=1), 1-LDP
-    """
-    head = [printable(text, _LONGEST) for text in (survey.title, survey.question) if text]
-    many = several(len(survey.mechanisms), "mechanism")
-    wide = max(map(len, survey.mechanisms))
-    lines = [
-        f"  {printable(name):<{wide}}  {brief(mechanism)}, {mechanism.guarantee().short}"
-        for name, mechanism in survey.mechanisms.items()
-    ]
-    return "\n".join([*head, f"{survey.alphabet}, {many}", *lines])
 
 
 def unresolved_text(estimate: Estimate) -> str:
