@@ -1,6 +1,11 @@
 """Results present themselves: in notebooks, as pictures and as JSON, by the room `present`."""
 
+import math
+from collections.abc import Mapping
+from enum import Enum
 from typing import Any
+
+import numpy as np
 
 
 class Presented:
@@ -32,3 +37,24 @@ class Presented:
         from freewill.present.notebook import few_lines  # noqa: PLC0415
 
         printer.text(few_lines(self))
+
+
+def portable(content: Any) -> Any:
+    """Return what JSON can hold: lists for arrays and tuples, null for numbers it does not have.
+
+    >>> portable({"gap": math.inf, "theta": np.array([0.25, 0.75]), "people": np.int64(3)})
+    {'gap': None, 'theta': [0.25, 0.75], 'people': 3}
+    """
+    if isinstance(content, Mapping):
+        return {str(key): portable(value) for key, value in content.items()}
+    if isinstance(content, np.ndarray | np.generic):
+        if content.dtype.kind != "f" or np.isfinite(content).all():
+            return content.tolist()
+        content = content.tolist()
+    if isinstance(content, list | tuple | range):
+        return [portable(value) for value in content]
+    if isinstance(content, Enum):
+        return content.value
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content

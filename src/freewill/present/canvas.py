@@ -5,7 +5,6 @@ Figures are drawn on canvases of their own: no window opens and no global settin
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -45,11 +44,6 @@ Series = list[tuple[int, str, FloatArray]]
 """The number of a pen, a name, and the percentage at each value; the truth comes first."""
 Reach = tuple[FloatArray, FloatArray, FloatArray]
 """Points, and the lower and upper ends of their intervals."""
-
-
-def installed() -> bool:
-    """Tell whether matplotlib is there."""
-    return find_spec("matplotlib") is not None
 
 
 def require_matplotlib() -> None:

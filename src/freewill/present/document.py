@@ -4,15 +4,14 @@
 """
 
 import json
-import math
 from collections.abc import Mapping
-from enum import Enum
 from functools import singledispatch
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
+from freewill.core.presented import portable
 from freewill.domain.alphabets.groups import Groups, Values
 from freewill.domain.guarantees.exact import ExactAudit
 from freewill.domain.guarantees.promises import Audit, LossAudit
@@ -43,27 +42,6 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema of all results."""
     text = files("freewill.present").joinpath("results.schema.json").read_text("utf-8")
     content: dict[str, Any] = json.loads(text)
-    return content
-
-
-def portable(content: Any) -> Any:
-    """Return what JSON can hold: lists for arrays and tuples, null for numbers it does not have.
-
-    >>> portable({"gap": math.inf, "theta": np.array([0.25, 0.75]), "people": np.int64(3)})
-    {'gap': None, 'theta': [0.25, 0.75], 'people': 3}
-    """
-    if isinstance(content, Mapping):
-        return {str(key): portable(value) for key, value in content.items()}
-    if isinstance(content, np.ndarray | np.generic):
-        if content.dtype.kind != "f" or np.isfinite(content).all():
-            return content.tolist()
-        content = content.tolist()
-    if isinstance(content, list | tuple | range):
-        return [portable(value) for value in content]
-    if isinstance(content, Enum):
-        return content.value
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
     return content
 
 

@@ -162,18 +162,11 @@ def _table(shares: Shares, sure: Intervals | None) -> str:
     places = shares.largest(ROWS)
     some = shares.shares[places]
     low, high = (some, some) if sure is None else (sure.low[places], sure.high[places])
-    names = [*shares.groups.axes, "share"]
-    columns = [some]
-    if sure is not None:
-        names += ["point", "low", "high", "std error"]
-        columns += [column[places] for column in sure.columns().values()]
-    texts = shares.groups.texts(places)
-    figures = np.stack(columns).T.tolist()
+    heads, rows = shares.lines(places, sure, "{:.2%}")
     lines = [
-        _row([*map(_safe, words), *map(_percentage, row)], bar)
-        for words, row, bar in zip(texts, figures, _bars(low, high), strict=True)
+        _row(list(map(_safe, row)), bar) for row, bar in zip(rows, _bars(low, high), strict=True)
     ]
-    head = _row([_safe(name) for name in names], "", "th")
+    head = _row(list(map(_safe, heads)), "", "th")
     more = _more(shares, places)
     return f'<table style="border-collapse:collapse">{head}{"".join(lines)}</table>{more}'
 
@@ -210,10 +203,6 @@ def _bars(low: FloatArray, high: FloatArray) -> list[str]:
 def _block(width: int, colour: str) -> str:
     look = f"display:inline-block;height:9px;width:{max(width, 0)}px;background:{colour}"
     return f'<span style="{look}"></span>'
-
-
-def _percentage(share: float) -> str:
-    return f"{share:.2%}" if np.isfinite(share) else "unknown"
 
 
 def _safe(text: str, longest: int = _LONGEST, *, lines: bool = False) -> str:

@@ -109,6 +109,21 @@ class Shares(Presented):
             raise ParameterError(f"joint={shown(joint)} says how intervals are: ask for intervals.")
         return frame(self.columns(sure), backend)
 
+    def lines(
+        self, places: IntArray, sure: Intervals | None, form: str
+    ) -> tuple[list[str], list[list[str]]]:
+        """Return the heads and rows of a table for people; `form` is that of percentages."""
+        heads, columns = [*self.groups.axes, "share"], [self.shares]
+        if sure is not None:
+            heads += ["point", "low", "high", "std error"]
+            columns += sure.columns().values()
+        figures = np.stack([column[places] for column in columns]).T.tolist()
+        texts = zip(self.groups.texts(places), figures, strict=True)
+        return heads, [
+            [*words, *(form.format(share) if np.isfinite(share) else "unknown" for share in row)]
+            for words, row in texts
+        ]
+
     def largest(self, many: int) -> IntArray:
         """Return the places of so many shares, the largest, in their order."""
         return np.sort(np.argsort(-self.shares, kind="stable")[:many])

@@ -1,5 +1,6 @@
 """Results in words, the same on the command line, in notebooks and on the dashboard."""
 
+import math
 from collections.abc import Mapping
 
 from freewill.domain.mechanisms.base import brief
@@ -8,6 +9,7 @@ from freewill.stats.checks import Verdict, some
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import check_choice
 from freewill.stats.choice.preferences import preference
+from freewill.stats.compare import Comparison
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.identifiability import in_words
 from freewill.stats.groups import names_of
@@ -121,3 +123,14 @@ def _deviating(estimate: ChoiceAwareEstimate) -> list[bool]:
         return [True] * len(names)
     deviating = {group.name for group in check.deviating}
     return [name in deviating for name in names]
+
+
+def apart(comparison: Comparison) -> str:
+    """Say how far two distributions are from each other."""
+    if not math.isfinite(comparison.emd):
+        return f"no {comparison.distance}: it is for 1,024 values at most"
+    scale, unit = {"km": (1, " km"), "share": (100, " %")}.get(comparison.unit, (1, ""))
+    point, low, high = (
+        f"{scale * end:.3g}" for end in (comparison.emd, comparison.emd_low, comparison.emd_high)
+    )
+    return f"{comparison.distance} {point}{unit} ({low} to {high}{unit})"
