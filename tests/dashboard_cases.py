@@ -14,7 +14,6 @@ import pytest
 from freewill.collector.serving import Settings, collector, listening
 from freewill.collector.stores import open_store
 from freewill.collector.surveys import survey_id
-from freewill.collector.token import new_token
 from pages_cases import browsing
 from service_cases import sent
 
@@ -66,7 +65,7 @@ def serving(folder, *surveys, **settings):
     from freewill.collector.app import application  # noqa: PLC0415
 
     store = open_store(str(folder / "store.db"))
-    token = new_token(store)
+    token = store.new_token()
     made = collector(store, surveys, Settings(**settings))
     listener = listening("127.0.0.1", 0)
     config = uvicorn.Config(application(made), log_level="warning", lifespan="off", ws="none")

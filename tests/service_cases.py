@@ -16,7 +16,6 @@ from freewill.collector import ids
 from freewill.collector.serving import Settings, collector
 from freewill.collector.stores import open_store
 from freewill.collector.surveys import survey_id
-from freewill.collector.token import new_token
 from freewill.domain.survey import Survey
 
 NEEDED = ("msgspec", "starlette", "uvicorn")
@@ -180,7 +179,7 @@ async def collecting(path, *surveys, **settings):
 
     offered = surveys or (SURVEY,)
     store = open_store(str(path))
-    token = new_token(store)
+    token = store.new_token()
     made = collector(store, offered, Settings(**settings))
     try:
         yield Client(application(made), made, token, survey_id(offered[0]))

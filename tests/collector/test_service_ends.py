@@ -11,7 +11,7 @@ import urllib.request
 import numpy as np
 import pytest
 
-from freewill.collector.refusals import StoreBusyError, StoreError, StoreFullError
+from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
 from freewill.collector.serving import _put_in_order
 from freewill.collector.stores import open_store
 from service_cases import ID, SURVEY, needs_serve, people, served

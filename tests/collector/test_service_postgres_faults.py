@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from freewill.collector.refusals import StoreBusyError
+from freewill.collector.database import StoreBusyError
 from freewill.collector.store import Stored, Upload
 from freewill.collector.stores import open_store
 from postgres_cases import needs_postgres, rows_of, server, sql, url

@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from freewill.collector.refusals import RefusedError, StoreBusyError, StoreFullError
+from freewill.collector.database import StoreBusyError, StoreFullError
+from freewill.collector.refusals import RefusedError
 from freewill.collector.store import Stored, Upload
 from freewill.collector.writer import Writer, today
 

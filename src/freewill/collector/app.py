@@ -22,17 +22,17 @@ from starlette.routing import Route
 
 from freewill.collector.answers import SAFE_HEADERS, json_bytes, refuse
 from freewill.collector.bodies import Bodies
+from freewill.collector.database import StoreError
 from freewill.collector.estimates import Estimates
+from freewill.collector.holdings import evidence_of, people_by_day, people_of
 from freewill.collector.intake import Intake
-from freewill.collector.kept import evidence_of, people_by_day, people_of
 from freewill.collector.metrics import metrics_text
 from freewill.collector.openapi import description
 from freewill.collector.planning import Plans, asked
-from freewill.collector.refusals import Refusal, RefusedError, StoreError, busy, refused
+from freewill.collector.refusals import Refusal, RefusedError, busy, refused
 from freewill.collector.site import Site
-from freewill.collector.store import Store
+from freewill.collector.store import Store, is_token
 from freewill.collector.tables import table_of
-from freewill.collector.token import is_token
 from freewill.collector.uploads import Uploads, unknown_survey
 from freewill.collector.writer import Writer, today
 from freewill.io import save_evidence
@@ -76,7 +76,7 @@ class Collector:
                     "title": intake.survey.title,
                     "alphabet": str(intake.survey.alphabet),
                     "mechanisms": list(intake.survey.mechanisms),
-                    "closed": self.store.kept(view, own).closed,
+                    "closed": self.store.survey(view, own).closed,
                 }
                 for own, intake in self.intakes.items()
             ]
@@ -87,7 +87,7 @@ class Collector:
 
         def closed() -> str | None:
             with self.store.view() as view:
-                return self.store.kept(view, intake.id).closed
+                return self.store.survey(view, intake.id).closed
 
         told = {"id": intake.id, "closed": await run_in_threadpool(closed), "public": self.public}
         head = json_bytes(told)
@@ -101,7 +101,7 @@ class Collector:
 
         def found() -> dict[str, Any]:
             with self.store.view() as view:
-                kept = self.store.kept(view, intake.id)
+                kept = self.store.survey(view, intake.id)
                 total, days = people_of(view, kept), people_by_day(view, kept)
                 closed = kept.closed
             least = self.estimates.min_people
@@ -153,7 +153,7 @@ class Collector:
         folder = tempfile.mkdtemp(prefix="freewill-evidence-")
         try:
             with self.store.view() as view:
-                evidence = evidence_of(view, self.store.kept(view, survey))
+                evidence = evidence_of(view, self.store.survey(view, survey))
                 if not evidence.people:
                     raise refused(409, "nobody has answered yet", "Wait for the first reports.")
                 save_evidence(evidence, Path(folder, _FILE))

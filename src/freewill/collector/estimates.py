@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from freewill.collector.answers import json_bytes
-from freewill.collector.kept import Kept, evidence_of, people_of
+from freewill.collector.holdings import StoredSurvey, evidence_of, people_of
 from freewill.collector.later import Later
 from freewill.collector.refusals import RefusedError, refused
 from freewill.collector.store import Store
@@ -51,7 +51,7 @@ class Estimates:
     def made(self, survey: str) -> bytes:
         """Make the estimate of what is stored now, unless nothing came since the last one."""
         with self.store.view() as view:
-            kept = self.store.kept(view, survey)
+            kept = self.store.survey(view, survey)
             people = people_of(view, kept)
             if people < self.min_people:
                 raise too_few(people, self.min_people)
@@ -109,7 +109,7 @@ def too_few(people: int, least: int) -> RefusedError:
     )
 
 
-def described(estimate: Estimate, kept: Kept) -> dict[str, Any]:
+def described(estimate: Estimate, kept: StoredSurvey) -> dict[str, Any]:
     """Describe an estimate and its certificate for JSON."""
     evidence = estimate.evidence
     names = ("gap", "log_likelihood", "certificate", "advice", "method", "solver")

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 
 from freewill.collector.answers import json_bytes
-from freewill.collector.kept import evidence_of
+from freewill.collector.holdings import evidence_of
 from freewill.collector.store import Store
 from freewill.collector.sureness import BEYOND, MOST_VALUES, STREAMED, looked_at, not_looked_at
 from freewill.stats.estimators.estimate import Estimate
@@ -104,7 +104,7 @@ class Later:
     def _evidence(self, survey: str) -> Evidence:
         # The view is closed at once: one that is open for minutes would let the journal grow.
         with self.store.view() as view:
-            return evidence_of(view, self.store.kept(view, survey))
+            return evidence_of(view, self.store.survey(view, survey))
 
     def _go_on(self, _: Any) -> None:
         if self._ended:

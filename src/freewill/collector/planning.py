@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from freewill.collector.estimates import Estimates
-from freewill.collector.kept import people_by_day
+from freewill.collector.holdings import people_by_day
 from freewill.collector.refusals import RefusedError, refused
 from freewill.collector.store import Store
 from freewill.core.numerals import number
@@ -117,7 +117,7 @@ class Plans:
 
     def _errors(self, survey: str, of: str, estimate: Estimate) -> Errors:
         with self.store.view() as view:
-            kept = self.store.kept(view, survey)
+            kept = self.store.survey(view, survey)
             chose = {name: sum(n.values()) for name, n in people_by_day(view, kept).items()}
         whole = sum(chose.values())
         offered = kept.survey.mechanisms.items()

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from freewill.collector.database import StoreError
 from freewill.collector.estimates import MIN_PEOPLE
-from freewill.collector.refusals import StoreError
 from freewill.collector.store import Store
 from freewill.collector.stores import open_store
 from freewill.collector.surveys import survey_id
-from freewill.collector.token import first_token, new_token
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, why
 
@@ -103,7 +102,7 @@ def serve(
         store = open_store(settings.store)
         try:
             with _undisturbed() as ended_by_signals:
-                token = new_token(store) if settings.new_token else first_token(store)
+                token = store.new_token(first=not settings.new_token)
                 made = collector(store, list(surveys.values()), settings)
                 config = uvicorn.Config(
                     application(made),

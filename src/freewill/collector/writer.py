@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from freewill.collector.refusals import RefusedError, StoreBusyError, StoreFullError, busy, refused
+from freewill.collector.database import StoreBusyError, StoreFullError
+from freewill.collector.refusals import RefusedError, busy, refused
 from freewill.collector.store import Outcome, Store, Stored, Upload
 from freewill.errors import several
 

@@ -1,4 +1,4 @@
-"""What a store keeps, read at one moment: surveys, people by day, and evidence from counts."""
+"""What a store holds, read at one moment: surveys, people by day, and evidence from counts."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -8,10 +8,8 @@ from functools import reduce
 from operator import add
 from typing import Any, ClassVar
 
-from freewill.collector.database import Reader
-from freewill.collector.pages import page_rows
-from freewill.collector.refusals import StoreError
-from freewill.collector.surveys import canonical, from_bytes, row_width, survey_id
+from freewill.collector.database import Reader, StoreError
+from freewill.collector.surveys import canonical, from_bytes, page_rows, row_width, survey_id
 from freewill.core.json_text import read_json
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.counts import checked_counts
@@ -25,7 +23,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredSurvey:
     """A survey as it stands in a store."""
 
     id: str
@@ -36,26 +34,26 @@ class Kept:
     """The day on which it was closed."""
 
 
-def kept_survey(view: Reader, survey: Survey) -> Kept | None:
+def stored_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
     """Return a survey as a store has it, if it does: what is stored under its id is the survey."""
     own, spec = survey_id(survey), canonical(survey)
-    found = list(view.rows("SELECT spec, closed FROM surveys WHERE id = ?", (own,)))
-    if not found:
+    described = list(view.rows("SELECT spec, closed FROM surveys WHERE id = ?", (own,)))
+    if not described:
         return None
     offered = {mechanism.id for mechanism in survey.mechanisms.values()}
     query = "SELECT mechanism, number FROM mechanisms WHERE survey = ? LIMIT ?"
     numbers = dict(view.rows(query, (own, len(offered) + 1)))
     fine = numbers.keys() == offered and all(type(number) is int for number in numbers.values())
-    (stored, closed), *_ = found
-    if stored != spec or not fine:
+    (text, closed), *_ = described
+    if text != spec or not fine:
         raise StoreError(
             f"survey {own} in the store is not what its id says: the store is damaged, or of "
             f"another release. Restore it from a backup."
         )
-    return Kept(own, survey, numbers, closed)
+    return StoredSurvey(own, survey, numbers, closed)
 
 
-def holdings(view: Reader) -> str:
+def surveys_in_words(view: Reader) -> str:
     """Say in words which surveys a store has, those with the most people first."""
     query = (
         "SELECT surveys.id, coalesce(sum(people), 0) AS everyone FROM surveys "
@@ -63,14 +61,14 @@ def holdings(view: Reader) -> str:
         "LEFT JOIN days ON days.mechanism = mechanisms.number "
         "GROUP BY surveys.id ORDER BY everyone DESC, surveys.id LIMIT ?"
     )
-    found = [(str(own), int(people)) for own, people in view.rows(query, (_NAMED + 1,))]
-    if not found:
+    largest = [(str(own), int(people)) for own, people in view.rows(query, (_NAMED + 1,))]
+    if not largest:
         return "it has no survey yet"
     texts = [
         f"{printable(own, 40)} {_called(view, own)}({several(people, 'person')})"
-        for own, people in found[:_NAMED]
+        for own, people in largest[:_NAMED]
     ]
-    more = " and others" if len(found) > _NAMED else ""
+    more = " and others" if len(largest) > _NAMED else ""
     return f"it has {', '.join(texts)}{more}"
 
 
@@ -78,17 +76,18 @@ def _called(view: Reader, own: str) -> str:
     """Return what people read of a survey, its title or question, where it has any."""
     with suppress(ValueError):
         for (spec,) in view.rows("SELECT spec FROM surveys WHERE id = ?", (own,)):
-            told = read_json(spec)
-            words = told.get("title") or told.get("question") if isinstance(told, dict) else None
+            content = read_json(spec)
+            fields = content if isinstance(content, dict) else {}
+            words = fields.get("title") or fields.get("question")
             return f"{shown(words)} " if isinstance(words, str) else ""
     return ""
 
 
-def people_by_day(view: Reader, kept: Kept) -> dict[str, dict[str, int]]:
+def people_by_day(view: Reader, stored: StoredSurvey) -> dict[str, dict[str, int]]:
     """Return how many people chose each mechanism, by its name, on each day."""
     return {
-        name: _days(view, kept.numbers[mechanism.id], mechanism)
-        for name, mechanism in kept.survey.mechanisms.items()
+        name: _days(view, stored.numbers[mechanism.id], mechanism)
+        for name, mechanism in stored.survey.mechanisms.items()
     }
 
 
@@ -112,17 +111,17 @@ def _ordered(rows: Iterable[tuple[Any, Any]], kind: type) -> Iterator[tuple[Any,
         yield key, content
 
 
-def people_of(view: Reader, kept: Kept) -> int:
+def people_of(view: Reader, stored: StoredSurvey) -> int:
     """Return how many people answered a survey."""
     query = (
         "SELECT coalesce(sum(people), 0) FROM days JOIN mechanisms "
         "ON days.mechanism = mechanisms.number WHERE survey = ?"
     )
-    ((people,),) = view.rows(query, (kept.id,))
+    ((people,),) = view.rows(query, (stored.id,))
     return int(people)
 
 
-def evidence_of(view: Reader, kept: Kept, hold: int = HELD_BYTES) -> Evidence:
+def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> Evidence:
     """Return the evidence of a survey: counts, and pages of reports that do not repeat.
 
     Pages come into memory if they are at most `hold` bytes; else solvers pass over them where they
@@ -130,10 +129,10 @@ def evidence_of(view: Reader, kept: Kept, hold: int = HELD_BYTES) -> Evidence:
     """
     groups = []
     left: dict[int, Mechanism] = {}
-    days = people_by_day(view, kept)
+    days = people_by_day(view, stored)
     everyone = {name: sum(people.values()) for name, people in days.items()}
-    for name, mechanism in kept.survey.mechanisms.items():
-        number = kept.numbers[mechanism.id]
+    for name, mechanism in stored.survey.mechanisms.items():
+        number = stored.numbers[mechanism.id]
         if mechanism.output_space.repeats:
             groups.append(_counted(view, number, mechanism, name))
         elif everyone[name] * row_width(mechanism) <= hold:
@@ -146,12 +145,12 @@ def evidence_of(view: Reader, kept: Kept, hold: int = HELD_BYTES) -> Evidence:
         for mechanism in left.values():
             seen = look.summaries[mechanism.id]
             stream = Stream(source, mechanism, seen.seen.people, seen.rows, seen)
-            name = kept.survey.names[mechanism.id]
+            name = stored.survey.names[mechanism.id]
             groups.append(Group(mechanism, None, (stream,), name))
     for group in groups:
         with _undamaged(group.mechanism):
             _refuse_difference(group.people, everyone[group.name])
-    return assemble(kept.survey.alphabet, groups)
+    return assemble(stored.survey.alphabet, groups)
 
 
 def _refuse_difference(reports: int, people: int) -> None:
@@ -171,8 +170,8 @@ def _counted(view: Reader, number: int, mechanism: Mechanism, name: str) -> Grou
             outputs.append(output)
             people.append(count)
         counts = checked_counts(people, str(mechanism))
-        found = from_bytes(b"".join(outputs), mechanism)
-        checked = mechanism.output_space.checked(found, mechanism.name)
+        distinct = from_bytes(b"".join(outputs), mechanism)
+        checked = mechanism.output_space.checked(distinct, mechanism.name)
         group = grouped(mechanism, [(checked, counts)], name)
         refuse_impossible(group)
     return group
@@ -215,12 +214,11 @@ class StorePages:
         """Do the work here, while the pages stream by."""
         yield work(self)
 
-    def __iter__(self) -> Iterator[Block]:
-        return gathered(self._blocks(), copy=False)
-
     def blocks(self) -> Iterator[Block]:
         """Yield the reports as they stream by."""
-        return iter(self)
+        return gathered(self._blocks(), copy=False)
+
+    __iter__ = blocks
 
     def _blocks(self) -> Iterator[Block]:
         query = "SELECT page, content FROM pages WHERE mechanism = ? ORDER BY page"
