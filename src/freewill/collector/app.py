@@ -32,7 +32,6 @@ from freewill.collector.planning import Plans, asked
 from freewill.collector.refusals import Refusal, RefusedError, busy, refused
 from freewill.collector.site import Site
 from freewill.collector.store import Store, is_token
-from freewill.collector.tables import table_of
 from freewill.collector.uploads import Uploads, unknown_survey
 from freewill.collector.writer import Writer, today
 from freewill.io import save_evidence
@@ -125,7 +124,7 @@ class Collector:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it."""
         intake = self._intake(request)
         self._check_reader(request)
-        text = await self.estimates.after(lambda: table_of(self.estimates.told(intake.id)))
+        text = await self.estimates.after(self.estimates.table, intake.id)
         headers = {"content-disposition": f'attachment; filename="{intake.id}.csv"'}
         return Response(text, 200, headers, media_type="text/csv")
 
