@@ -155,7 +155,7 @@ def legend(axes: "Axes", below: bool = False, **looks: Any) -> None:
     """Say what is what: within the axes or, where there is no room, below a figure of our own."""
     looks |= {"fontsize": NORMAL, "frameon": False, "labelcolor": INK}
     figure = figure_of(axes)
-    if below and figure.get_layout_engine() is not None:
+    if below and figure.axes == [axes] and figure.get_layout_engine() is not None:
         figure.legend(loc="outside lower center", **looks)
     else:
         axes.legend(**looks)
