@@ -48,6 +48,9 @@ Bins = Annotated[
     int | None,
     integral("Merge this many neighbouring values into a bin; on a grid, squares of cells.", 1),
 ]
+Joint = Annotated[
+    bool, option("Make a confidence band: intervals that hold all together.", "--joint")
+]
 Picture = Annotated[Path | None, option("Write a picture to this file: .png, .svg or .pdf.")]
 
 
