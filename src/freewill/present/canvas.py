@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Blocks, Groups, Sets, checked_plane
 from freewill.errors import FreewillError, ParameterError, printable, several, shown
@@ -37,6 +37,8 @@ _SMALL_BYTES, _SMALL_DPI = 60_000, (96, 72, 48, 32)
 _LONGEST_NAME, _LONGEST_TITLE = 40, 80
 ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
+_SIGNED, _PALE = "RdBu_r", 0.3
+"""The colours of signed numbers, and the opacity of those that may be 0."""
 _FEW_BARS = 40
 """Values of a line up to which each has an error bar of its own; more have a band."""
 TRUTH_PEN = -1
@@ -171,6 +173,17 @@ def draw_scale(
     bar.ax.yaxis.label.set(fontsize=NORMAL, color=INK)
 
 
+def draw_signed_scale(
+    figure: "Figure", panels: list["Axes"], most: float, label: str, extend: str = "neither"
+) -> None:
+    """Put the scale of signed numbers beside panels; where these are pale, it is not."""
+    from matplotlib.cm import ScalarMappable  # noqa: PLC0415
+    from matplotlib.colors import Normalize  # noqa: PLC0415
+
+    colours = ScalarMappable(Normalize(-most, most), _SIGNED)
+    draw_scale(figure, colours, panels, label, extend)
+
+
 def draw_series(axes: "Axes", series: Series, edges: FloatArray, *, steps: bool) -> None:
     """Draw shares between the edges: curves, or steps where these are of merged values."""
     for number, name, percent in series:
@@ -264,6 +277,11 @@ class Ground:
     def draw(self, axes: "Axes", numbers: FloatArray, **looks: Any) -> "AxesImage":
         """Draw a number for each block."""
         return draw_image(axes, numbers[self.which], **looks, **self.looks)
+
+    def draw_signed(self, axes: "Axes", numbers: FloatArray, sure: BoolArray, most: float) -> None:
+        """Draw what is above 0 in red and below in blue, pale where it may be 0."""
+        opacity = np.where(sure, 1.0, _PALE)[self.which]
+        self.draw(axes, numbers, alpha=opacity, cmap=_SIGNED, vmin=-most, vmax=most)
 
     def draw_errors(self, figure: "Figure", axes: "Axes", errors: FloatArray) -> None:
         """Draw standard errors in percentage points, hatched where they are infinite."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 200
 """Functionals that find room below each other."""
-_PALE = 0.3
-"""Opacity of a difference that may be none."""
 
 
 def comparison(
@@ -166,16 +164,11 @@ def _on_map(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
     ground = Ground.of(drawn.groups)
     figure, panels = canvas.blank_panels(2, ground.shape, title or drawn.compared.verdict, ax)
     most = max(float(np.abs(drawn.difference).max()), np.finfo(float).tiny)
-    looks: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
-    opacity = np.where(drawn.sure, 1.0, _PALE)[ground.which]
-    image = ground.draw(panels[0], drawn.difference, alpha=opacity, **looks)
+    ground.draw_signed(panels[0], drawn.difference, drawn.sure, most)
     _frame(panels[0], drawn.sure[ground.which], ground.looks["extent"])
     canvas.finish_panel(panels[0], f"{drawn.less}; pale where it may be 0", *ground.names)
-    from matplotlib.cm import ScalarMappable  # noqa: PLC0415
-
-    # The image is pale in places, and its scale is not.
-    colours = ScalarMappable(image.norm, image.cmap)
-    canvas.draw_scale(figure, colours, panels[:1], f"difference in {ground.each} (points)")
+    label = f"difference in {ground.each} (points)"
+    canvas.draw_signed_scale(figure, panels[:1], most, label)
     ground.draw_errors(figure, panels[1], drawn.errors)
     ground.finish(panels)
     return figure
