@@ -21,8 +21,8 @@ import numpy as np
 import freewill as fw
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import BoolArray, FloatArray
-from freewill.stats.few import rests_on_few
 from freewill.stats.functionals import weights_of
+from freewill.stats.information import rests_on_few
 from freewill.stats.planning.predicted import Design
 
 LINE = fw.Linear(0, 99)

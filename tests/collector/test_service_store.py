@@ -23,7 +23,7 @@ from freewill.collector.store import Store, Stored, Upload
 from freewill.collector.stores import read_store
 from freewill.collector.surveys import filled, from_bytes, ordered, page_rows, survey_id, to_bytes
 from freewill.domain.survey import Survey
-from freewill.stats.evidence import collect
+from freewill.stats.collect import collect
 from service_cases import LINE, SHY, SURVEY, small_places, stored_ids
 
 ID = survey_id(SURVEY)

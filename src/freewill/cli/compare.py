@@ -26,7 +26,7 @@ from freewill.stats.compare import COLUMNS, Comparison
 from freewill.stats.compare import compare as compared
 from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.information import several_people
-from freewill.stats.same_people import Body, refuse_shared
+from freewill.stats.provenance import Body, refuse_shared
 
 Of = StrEnum("Of", ["SHARES", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
 """What may be compared."""

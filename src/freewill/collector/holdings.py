@@ -16,7 +16,7 @@ from freewill.domain.outputs.counts import checked_counts
 from freewill.domain.survey import Survey
 from freewill.errors import first_line, printable, several, shown
 from freewill.stats.evidence import Evidence, Group, assemble, grouped, refuse_impossible
-from freewill.stats.streams import HELD_BYTES, Block, Look, Stream, Work, gathered, looking
+from freewill.stats.streams import HELD_BYTES, Block, Stream, Summaries, Work, gathered, summarising
 
 _NAMED = 5
 """Surveys of a store that a message names."""
@@ -141,7 +141,7 @@ def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> E
             left[number] = mechanism
     if left:
         source = StorePages(view, left)
-        look: Look = reduce(add, source.map(looking({m.id: m for m in left.values()})))
+        look: Summaries = reduce(add, source.map(summarising({m.id: m for m in left.values()})))
         for mechanism in left.values():
             seen = look.summaries[mechanism.id]
             stream = Stream(source, mechanism, seen.seen.people, seen.rows, seen)

@@ -14,9 +14,8 @@ from freewill.core.numerals import number
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
 from freewill.errors import FreewillError, several, shown
-from freewill.stats.few import advice_on_plans, enough_people
 from freewill.stats.functionals import weights_of
-from freewill.stats.information import DENSE
+from freewill.stats.information import DENSE, advice_on_plans, enough_people
 from freewill.stats.planning.needed import MOST_PEOPLE, REACH, needed_for_interval
 from freewill.stats.planning.plan import BLIND
 from freewill.stats.planning.predicted import Design

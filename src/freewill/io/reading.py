@@ -20,7 +20,7 @@ from freewill.io.refusals import Invalid
 from freewill.io.tally import Tally
 from freewill.stats.evidence import Evidence, Group, assemble
 from freewill.stats.provenance import own_part
-from freewill.stats.streams import HELD_BYTES, Block, Held, Look, Source, Stream, looking
+from freewill.stats.streams import HELD_BYTES, Block, Held, Source, Stream, Summaries, summarising
 
 Show: TypeAlias = Callable[[float], None]
 T = TypeVar("T")
@@ -195,12 +195,12 @@ def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
     return [row for batch in table.batches(query) for row in batch.to_pylist()]
 
 
-def _look(source: Source, wide: Decoder) -> Look:
-    return reduce(add, source.map(looking(wide.by_id)), Look({}))
+def _look(source: Source, wide: Decoder) -> Summaries:
+    return reduce(add, source.map(summarising(wide.by_id)), Summaries({}))
 
 
 def _streamed(
-    source: Kept, look: Look, wide: Decoder, survey: Survey, hold: int
+    source: Kept, look: Summaries, wide: Decoder, survey: Survey, hold: int
 ) -> Iterator[Group]:
     """Yield the groups of reports that do not repeat; bring few ones here, leave many there."""
     if sum(summary.bytes for summary in look.summaries.values()) > hold:

@@ -24,8 +24,7 @@ from freewill.stats.checks import Checks, Verdict, tested
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import ChoiceCheck
 from freewill.stats.compare import COLUMNS, Comparison
-from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.estimators.identifiability import in_words
+from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import Evidence
 from freewill.stats.fit import Fit
 from freewill.stats.forged.robust import RobustEstimate

@@ -10,9 +10,8 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import check_choice
 from freewill.stats.choice.preferences import preference
 from freewill.stats.compare import Comparison
-from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.estimators.identifiability import in_words
-from freewill.stats.groups import names_of
+from freewill.stats.estimators.estimate import Estimate, in_words
+from freewill.stats.evidence import names_of
 
 _LONGEST = 2000
 """Characters of a line."""

@@ -35,10 +35,10 @@ def weighted_chi_square_tail(value: float, weights: FloatArray) -> float:
     heavy, value = heavy / largest, value / largest
     if heavy.min() == 1:
         return float(chdtrc(heavy.size, value))
-    mean, spread = float(heavy.sum()), math.sqrt(2 * float(heavy @ heavy))
-    if abs(value - mean) < _NEAR * spread:
+    mean, deviation = float(heavy.sum()), math.sqrt(2 * float(heavy @ heavy))
+    if abs(value - mean) < _NEAR * deviation:
         # Straight across the point where the formula cannot be evaluated.
-        return (_tail(mean - _NEAR * spread, heavy) + _tail(mean + _NEAR * spread, heavy)) / 2
+        return (_tail(mean - _NEAR * deviation, heavy) + _tail(mean + _NEAR * deviation, heavy)) / 2
     return _tail(value, heavy)
 
 
@@ -53,9 +53,11 @@ def _tail(value: float, weights: FloatArray) -> float:
     from scipy.optimize import brentq  # noqa: PLC0415
 
     point = float(brentq(slope, low, high, xtol=1e-15, rtol=1e-14))
-    kept = 1 - 2 * point * weights
-    root = math.copysign(math.sqrt(max(2 * point * value + float(np.log(kept).sum()), 0.0)), point)
-    curve = point * math.sqrt(2 * float(np.sum(np.square(weights / kept))))
+    factors = 1 - 2 * point * weights
+    root = math.copysign(
+        math.sqrt(max(2 * point * value + float(np.log(factors).sum()), 0.0)), point
+    )
+    curve = point * math.sqrt(2 * float(np.sum(np.square(weights / factors))))
     return float(ndtr(-root - math.log(curve / root) / root))
 
 
@@ -71,8 +73,8 @@ def combined(p_values: Sequence[float]) -> float:
     (0.03, 0.002)
     """
     # A p-value of 1 would outweigh all others.
-    found = [1 / math.tan(math.pi * min(max(p, _LEAST), _MOST)) for p in p_values]
-    return math.atan2(1.0, math.fsum(found) / len(found)) / math.pi
+    cotangents = [1 / math.tan(math.pi * min(max(p, _LEAST), _MOST)) for p in p_values]
+    return math.atan2(1.0, math.fsum(cotangents) / len(cotangents)) / math.pi
 
 
 def written(p_value: float) -> str:

@@ -23,8 +23,7 @@ from freewill.stats.estimators.estimate import (
     whole,
 )
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, checked_evidence
-from freewill.stats.groups import name_of
+from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.intervals import Intervals
 from freewill.stats.work import Work
 

@@ -10,11 +10,10 @@ from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, several
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.choice.preferences import preference
-from freewill.stats.equality import displacements, single_differences, smooth_differences
+from freewill.stats.difference import displacements, single_differences, smooth_differences
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence, Group
+from freewill.stats.evidence import Evidence, Group, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import names_of, too_small
 from freewill.stats.information import several_people
 from freewill.stats.one_step import OneStep, slope_at
 from freewill.stats.tails import combined, weighted_chi_square_tail, written

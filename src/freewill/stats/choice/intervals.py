@@ -8,12 +8,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from freewill.core.types import FloatArray
-from freewill.stats.bands import band
 from freewill.stats.choice.bases import Basis
 from freewill.stats.choice.model import ChoiceModel, Inverse, softmax, with_constant
 from freewill.stats.functionals import Weights, checked_level
 from freewill.stats.information import Information, information_at
-from freewill.stats.intervals import Intervals, answered, intervals_about
+from freewill.stats.intervals import Intervals, answered, band, intervals_about
 from freewill.stats.one_step import Estimated
 
 

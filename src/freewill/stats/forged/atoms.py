@@ -14,9 +14,9 @@ from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.parts import OperatorPart
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Solution, Status
+from freewill.stats.estimators.gibu import dense_maximum
 from freewill.stats.evidence import Evidence, Group, refuse_nobody
 from freewill.stats.information import refuse_unheld
-from freewill.stats.maximum import dense_maximum
 
 _DENSE = 1 << 22
 """Entries of the law, atoms included, up to which it is held as an array."""

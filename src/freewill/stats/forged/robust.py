@@ -15,13 +15,13 @@ from freewill.numeric.solvers.solution import OnStep, Trace
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, Group, checked_evidence
+from freewill.stats.evidence import Evidence, Group, checked_evidence, name_of
 from freewill.stats.forged.atoms import AtomFit, AtomModel, watched
 from freewill.stats.forged.beside_choice import HonestReports, doubt_of
 from freewill.stats.forged.doubted import DoubtedOneStep
-from freewill.stats.groups import name_of
 from freewill.stats.information import several_people
-from freewill.stats.intervals import Intervals, intervals, intervals_of
+from freewill.stats.intervals import Intervals, intervals
+from freewill.stats.one_step import OneStep
 
 PRICES = 0.8, 0.4, 0.2, 0.1, 0.05
 """What an atom costs beside 1, the cost of honest mass: from those that stick out most."""
@@ -105,10 +105,10 @@ class RobustEstimate(Estimate):
         `fw.intervals`. They do not allow for forgeries that were not found.
         """
         several_people(self.kept, "intervals")
-        if not self.set_aside:
-            return intervals(self.kept, of, level, joint, on_step=on_step)
-        believed = DoubtedOneStep(self.kept, self.theta, self.doubted)
-        return intervals_of(believed, of, level, joint, on_step)
+        believed: Evidence | OneStep = self.kept
+        if self.set_aside:
+            believed = DoubtedOneStep(self.kept, self.theta, self.doubted)
+        return intervals(believed, of, level, joint, on_step=on_step)
 
     @property
     def certificate(self) -> str:

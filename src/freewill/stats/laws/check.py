@@ -11,9 +11,8 @@ from freewill.errors import EvidenceError, ParameterError, printable, several, s
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence
+from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import names_of, too_small
 from freewill.stats.information import several_people
 from freewill.stats.laws.crowds import ChoiceLaw, Crowd
 from freewill.stats.laws.culprits import Explained, Null, explained

@@ -10,7 +10,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, closest, several, shown
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.functionals import Quantiles, Weights, asked, weights_of
+from freewill.stats.functionals import Quantiles, Weights, functionals_of, weights_of
 from freewill.stats.information import DENSE
 from freewill.stats.planning.needed import MOST_PEOPLE
 from freewill.stats.planning.truths import truths
@@ -107,7 +107,7 @@ def checked_weights(of: Any, alphabet: Alphabet, target: float | None) -> Weight
     """Return the functionals as rows of weights; refuse what a large alphabet cannot answer."""
     by_emd = is_emd(of)
     of = "shares" if by_emd else of
-    if isinstance(asked(of), Quantiles):
+    if isinstance(functionals_of(of), Quantiles):
         raise ParameterError(
             f"of={shown(of)}: a quantile's error depends on how steep the CDF is there. Plan for "
             f"'cdf' or 'mean'."

@@ -22,7 +22,7 @@ from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, shown
 from freewill.numeric.solvers.solution import OnStep
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.distance import diameter
+from freewill.stats.difference import diameter
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import Weights
 from freewill.stats.planning.inputs import checked_truths, checked_weights, is_emd

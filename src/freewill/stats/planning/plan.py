@@ -15,9 +15,8 @@ from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, SurveyError, several, shown
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.few import advice_on_plans, enough_people
 from freewill.stats.functionals import Weights
-from freewill.stats.information import DENSE
+from freewill.stats.information import DENSE, advice_on_plans, enough_people
 from freewill.stats.planning.inputs import (
     checked_people,
     checked_shares,

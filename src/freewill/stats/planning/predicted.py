@@ -12,9 +12,10 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.identity import Identity
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.stats.distance import norm_on
+from freewill.stats.collect import collect
+from freewill.stats.difference import norm_on
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, collect
+from freewill.stats.evidence import Evidence
 from freewill.stats.information import DENSE, Information, information_of
 
 _SIMULATED_VALUES = 400

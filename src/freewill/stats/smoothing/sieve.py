@@ -13,8 +13,8 @@ from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.solution import Solution, Status
 from freewill.stats.estimators.estimate import likelihood_of
+from freewill.stats.estimators.gibu import dense_maximum
 from freewill.stats.evidence import Evidence
-from freewill.stats.maximum import dense_maximum
 from freewill.stats.smoothing.kernels import Kernels
 
 _ROUNDS = 2
