@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
 from freewill.cli.analysis import AnyMethod, groups_of
-from freewill.io import load_evidence, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.present.shares import Shares, warning
 
 BLIND = fw.Matrix(AGES, np.full((100, 2), 0.5))

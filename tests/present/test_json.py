@@ -8,7 +8,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import run_json
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 from freewill.present.document import schema, to_dict
 from freewill.stats.checks import check_assumptions
 from problems import uniform_evidence

@@ -7,7 +7,7 @@ from benchmarks.few import CASES, ORDINARY, drawn
 import freewill as fw
 from cli_cases import run, run_json
 from freewill.collector.uncertainty import uncertainty_of
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 from freewill.paper.mixtures import MIXTURES, settings
 from freewill.stats.information import FEW, SHARE, information_of
 

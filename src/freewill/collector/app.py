@@ -34,7 +34,7 @@ from freewill.collector.site import Site
 from freewill.collector.store import Store, is_token
 from freewill.collector.uploads import Uploads, unknown_survey
 from freewill.collector.writer import Writer, today
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 
 _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
 _PARQUET = "application/vnd.apache.parquet"
