@@ -85,10 +85,6 @@ from freewill.stats.evidence import Group as Group
 from freewill.stats.evidence import merge as merge
 from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
-from freewill.stats.forged.beside_choice import HonestReports as HonestReports
-from freewill.stats.forged.robust import RobustEstimate as RobustEstimate
-from freewill.stats.forged.robust import SetAside as SetAside
-from freewill.stats.forged.robust import robust as robust
 from freewill.stats.functionals import Functionals as Functionals
 from freewill.stats.information import Information as Information
 from freewill.stats.intervals import Intervals as Intervals
@@ -101,7 +97,11 @@ from freewill.stats.planning.menus import Menu as Menu
 from freewill.stats.planning.menus import menu as menu
 from freewill.stats.planning.plan import Plan as Plan
 from freewill.stats.planning.plan import plan as plan
-from freewill.stats.smoothing.smooth import SmoothEstimate as SmoothEstimate
-from freewill.stats.smoothing.smooth import smooth as smooth
+from freewill.stats.robust import HonestReports as HonestReports
+from freewill.stats.robust import RobustEstimate as RobustEstimate
+from freewill.stats.robust import SetAside as SetAside
+from freewill.stats.robust import robust as robust
+from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
+from freewill.stats.smooth import smooth as smooth
 
 __version__: str

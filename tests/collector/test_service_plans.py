@@ -18,7 +18,7 @@ from freewill.collector import planning, uncertainty
 from freewill.collector.planning import asked
 from freewill.collector.refusals import RefusedError
 from freewill.domain.survey import Survey
-from freewill.stats.planning.needed import MOST_PEOPLE, needed_for_interval
+from freewill.stats.planning.design import MOST_PEOPLE, needed_for_interval
 from service_cases import MENU, SURVEY, needs_serve, people, sent, served
 
 pytestmark = needs_serve

@@ -24,11 +24,10 @@ from freewill.stats.choice.aware import choice_aware
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
 from freewill.stats.estimators.methods import Entry, Method
 from freewill.stats.evidence import Evidence
-from freewill.stats.forged.beside_choice import HonestReports
-from freewill.stats.forged.robust import robust
 from freewill.stats.functionals import refuse_many
 from freewill.stats.one_step import one_step
-from freewill.stats.smoothing.smooth import smooth
+from freewill.stats.robust import HonestReports, robust
+from freewill.stats.smooth import smooth
 
 Sources = Annotated[
     list[str],

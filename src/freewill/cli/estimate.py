@@ -32,9 +32,9 @@ from freewill.present.words import as_commands, choice_lines, unresolved_text
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import check_choice
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
-from freewill.stats.forged.robust import RobustEstimate
 from freewill.stats.information import several_people
 from freewill.stats.intervals import Intervals
+from freewill.stats.robust import RobustEstimate
 
 _BAR = 30  # characters of the likeliest value's bar
 _LONGEST = 2000  # characters of a verdict, in which mechanisms are named

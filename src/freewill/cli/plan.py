@@ -13,8 +13,8 @@ from freewill.core.progress import progress
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, shown
 from freewill.stats import functionals
-from freewill.stats.planning.inputs import is_emd
 from freewill.stats.planning.plan import plan as predict
+from freewill.stats.planning.truths import is_emd
 
 
 def plan(

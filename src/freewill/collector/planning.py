@@ -16,9 +16,8 @@ from freewill.domain.alphabets.groups import Values
 from freewill.errors import FreewillError, several, shown
 from freewill.stats.functionals import weights_of
 from freewill.stats.information import DENSE, advice_on_plans, enough_people
-from freewill.stats.planning.needed import MOST_PEOPLE, REACH, needed_for_interval
+from freewill.stats.planning.design import MOST_PEOPLE, REACH, Design, needed_for_interval
 from freewill.stats.planning.plan import BLIND
-from freewill.stats.planning.predicted import Design
 
 if TYPE_CHECKING:
     from freewill.collector.estimates import Estimates, Latest

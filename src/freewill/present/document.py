@@ -27,11 +27,11 @@ from freewill.stats.compare import COLUMNS, Comparison
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import Evidence
 from freewill.stats.fit import Fit
-from freewill.stats.forged.robust import RobustEstimate
 from freewill.stats.intervals import Intervals
 from freewill.stats.laws.check import FitCheck
 from freewill.stats.planning.plan import Plan
-from freewill.stats.smoothing.smooth import SmoothEstimate
+from freewill.stats.robust import RobustEstimate
+from freewill.stats.smooth import SmoothEstimate
 
 VERSION = 1
 """Of all shapes: a field that goes, or changes its meaning, makes a new one."""

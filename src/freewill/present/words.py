@@ -7,8 +7,7 @@ from freewill.domain.mechanisms.base import brief
 from freewill.errors import EvidenceError, printable, several
 from freewill.stats.checks import Verdict, some
 from freewill.stats.choice.aware import ChoiceAwareEstimate
-from freewill.stats.choice.check import check_choice
-from freewill.stats.choice.preferences import preference
+from freewill.stats.choice.check import check_choice, preference
 from freewill.stats.compare import Comparison
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import names_of

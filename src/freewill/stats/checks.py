@@ -8,13 +8,12 @@ import numpy as np
 
 from freewill.core.presented import Presented
 from freewill.errors import FreewillError, printable, several
-from freewill.stats.choice.check import ChoiceCheck, choice_check_of
+from freewill.stats.choice.check import ChoiceCheck, check_choice
 from freewill.stats.estimators.estimate import Start, in_words
 from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import FEW, several_people
-from freewill.stats.laws.beside_choice import beside_choice_of
-from freewill.stats.laws.check import FitCheck, fit_check_of
+from freewill.stats.laws.check import FitCheck, check_fit, fit_beside_choice
 from freewill.stats.one_step import OneStep, fit_of
 
 _NAMED = 5
@@ -122,7 +121,7 @@ def identified(fit: OneStep, _: float) -> Verdict:
 
 def free_choice(fit: OneStep, level: float) -> Verdict:
     """Say whether people chose their mechanism without regard to their value."""
-    return tested(choice_check_of(fit, level))
+    return tested(check_choice(fit, level))
 
 
 def laws(fit: OneStep, level: float) -> Verdict:
@@ -131,9 +130,9 @@ def laws(fit: OneStep, level: float) -> Verdict:
     For then theta is the distribution of no group, and laws that are right seem to be wrong.
     """
     if is_free(fit, level):
-        return tested(fit_check_of(fit, level))
+        return tested(check_fit(fit, level))
     try:
-        check = beside_choice_of(fit, level)
+        check = fit_beside_choice(fit, level)
     except FreewillError as error:
         why = str(error).rstrip(".")
         return Verdict(None, f"cannot be told apart from a choice that depends on the value: {why}")

@@ -18,7 +18,7 @@ from freewill.stats.intervals import intervals as intervals_of
 from freewill.stats.one_step import OneStep
 from freewill.stats.one_step import one_step as one_step_of
 from freewill.stats.planning.plan import Plan, plan
-from freewill.stats.smoothing.smooth import SmoothEstimate, smooth
+from freewill.stats.smooth import SmoothEstimate, smooth
 
 _MAXIMUM = Method("gibu")
 
