@@ -4,7 +4,7 @@ import gc
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -66,21 +66,6 @@ def require_serve() -> None:
         )
 
 
-def collector(store: Store, surveys: Sequence[Survey], settings: Settings) -> Any:
-    """Return a collector of surveys, ready to answer."""
-    from freewill.collector.app import Collector  # noqa: PLC0415
-    from freewill.collector.bodies import Bodies  # noqa: PLC0415
-    from freewill.collector.estimates import Estimates  # noqa: PLC0415
-    from freewill.collector.intake import Intake  # noqa: PLC0415
-    from freewill.collector.writer import Writer  # noqa: PLC0415
-
-    intakes = {survey_id(survey): Intake(survey, store.add(survey)) for survey in surveys}
-    estimates = Estimates(store, settings.min_people)
-    return Collector(
-        store, intakes, Writer(store), estimates, Bodies(), store.token_hash, settings.public
-    )
-
-
 def serve(
     surveys: dict[str, Survey], settings: Settings, started: Callable[[Started], None]
 ) -> None:
@@ -93,8 +78,8 @@ def serve(
     require_serve()
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.app import application  # noqa: PLC0415
-    from freewill.collector.patience import Server  # noqa: PLC0415
+    from freewill.collector.app import application, collector  # noqa: PLC0415
+    from freewill.collector.server import Server  # noqa: PLC0415
 
     _refuse_twice(surveys)
     listener = listening(settings.host, settings.port)
@@ -103,7 +88,9 @@ def serve(
         try:
             with _undisturbed() as ended_by_signals:
                 token = store.new_token(first=not settings.new_token)
-                made = collector(store, list(surveys.values()), settings)
+                made = collector(
+                    store, list(surveys.values()), settings.min_people, settings.public
+                )
                 config = uvicorn.Config(
                     application(made),
                     access_log=False,
@@ -158,7 +145,7 @@ def _put_in_order(store: Store) -> None:
 
 def most_connections() -> int:
     """Return how many connections there may be, for which more files may be open if need be."""
-    from freewill.collector.heads import MOST_CONNECTIONS  # noqa: PLC0415
+    from freewill.collector.server import MOST_CONNECTIONS  # noqa: PLC0415
 
     try:
         import resource  # noqa: PLC0415
