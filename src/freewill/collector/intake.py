@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -133,10 +133,10 @@ class _Offer:
         self._space = mechanism.output_space
         wide = self._space.packed and not self._space.repeats
         self._width = self._space.empty().shape[1] if wide else 0
-        self.remembered: dict[int | str, bytes] = {}
+        self.remembered: dict[Any, bytes] = {}
         """Reports as they are stored, of those that were seen before."""
 
-    def _bits(self, reports: Sequence[int | str]) -> list[bytes] | None:
+    def _bits(self, reports: Sequence[Any]) -> list[bytes] | None:
         """Return wide reports at once, if all are digits in order: the usual ones."""
         length = 2 * self._width
         if not all(isinstance(one, str) and len(one) == length for one in reports):
@@ -149,7 +149,7 @@ class _Offer:
         except ValueError:
             return None
 
-    def outputs(self, reports: Sequence[int | str]) -> Sequence[bytes | Reason]:
+    def outputs(self, reports: Sequence[Any]) -> Sequence[bytes | Reason]:
         """Return reports as they are stored, or why they cannot be, by the library's own rules."""
         if self._width:
             packed = self._bits(reports)

@@ -61,7 +61,7 @@ class Listed(TypedDict):
     """A survey in the list of all."""
 
     id: str
-    title: str
+    title: str | None
     alphabet: str
     mechanisms: list[str]
     closed: str | None

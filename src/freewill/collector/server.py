@@ -315,7 +315,8 @@ class Server(uvicorn.Server):
         """End the connections that wait for their other side, and saw no progress for too long."""
         head_seconds, body_seconds, read_seconds = self._patience
         before, self._since = self._since, {}
-        for connection in tuple(self.server_state.connections):
+        connections: tuple[Any, ...] = tuple(self.server_state.connections)
+        for connection in connections:
             request, unread = connection.cycle, connection.transport.get_write_buffer_size()
             answering = request is not None and not request.response_complete
             if unread:
