@@ -10,8 +10,8 @@ import freewill as fw
 from freewill.collector import writer as writing
 from freewill.collector.marks import marks_of
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store, Stored, Upload, token_digest
-from freewill.collector.surveys import to_bytes
+from freewill.collector.store import Store, token_digest
+from freewill.collector.surveys import Stored, Upload, to_bytes
 from freewill.collector.writer import Writer
 from freewill.core.leftovers import LOCKS
 from freewill.device.sent import Content

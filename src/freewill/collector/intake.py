@@ -4,19 +4,18 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import Meta
 
 from freewill.collector.marks import ID_BYTES
+from freewill.collector.openapi import Sent
 from freewill.collector.refusals import MOST_FAULTS, RefusedError, refused
-from freewill.collector.store import Row, Upload
-from freewill.collector.surveys import given_out, survey_id, to_bytes
+from freewill.collector.surveys import Row, Upload, given_out, survey_id, to_bytes
 from freewill.core.json_text import read_json
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.base import VALUE, Reason
+from freewill.domain.outputs.base import Reason
 from freewill.domain.survey import Survey, listed
 from freewill.errors import shown
 from freewill.io.batches import longest_report
@@ -26,33 +25,6 @@ MOST_REPORTS = 50_000
 """Reports of one batch."""
 _REMEMBERED = 1 << 16
 """Spellings of reports, of all mechanisms of a survey, that are decoded once."""
-
-
-class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A report as it is sent, or the row that a device gives.
-
-    `mechanism` is its name in the survey, or its id; `report_id` 128 random bits, drawn by the
-    device. `report` is the index of an output; a label; `value:` and a value; or the hexadecimal
-    digits of bits. In its place, `value` is the same as people write it, as the row of a device has
-    it: a label, a number, a point; the digits of bits.
-    """
-
-    mechanism: str
-    report_id: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-fA-F]{32}$"})]
-    report: int | str | msgspec.UnsetType = msgspec.UNSET
-    value: str | msgspec.UnsetType = msgspec.UNSET
-
-    def read_value(self) -> None:
-        """Take the value for the report: behind `value:`, also where it is digits."""
-        if (self.report is msgspec.UNSET) == (self.value is msgspec.UNSET):
-            neither = self.report is msgspec.UNSET
-            raise msgspec.ValidationError(
-                f"{'neither' if neither else 'both'} `report` {'nor' if neither else 'and'} "
-                "`value`: expected one of them"
-            )
-        self.report = f"{VALUE}{self.value}"
-
-
 _ESCAPED_LETTER = re.compile(rb"\\u00[5-7]")
 _ONE_OR_MANY, _LINE = msgspec.json.Decoder(Sent | list[Sent]), msgspec.json.Decoder(Sent)
 

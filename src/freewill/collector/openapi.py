@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from freewill import __version__
-from freewill.collector.intake import Sent
+from freewill.domain.outputs.base import VALUE
 
 SURVEY = "/v1/surveys/{survey}"
 """The address of a survey."""
@@ -32,6 +32,33 @@ _REFUSALS = {
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 Access = Literal["everyone", "readers", "administrator"]
 Count = Annotated[int, Meta(ge=0)]
+
+
+class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A report as it is sent, or the row that a device gives.
+
+    `mechanism` is its name in the survey, or its id; `report_id` 128 random bits, drawn by the
+    device. `report` is the index of an output; a label; `value:` and a value; or the hexadecimal
+    digits of bits. In its place, `value` is the same as people write it, as the row of a device has
+    it: a label, a number, a point; the digits of bits.
+    """
+
+    mechanism: str
+    report_id: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-fA-F]{32}$"})]
+    report: int | str | msgspec.UnsetType = msgspec.UNSET
+    value: str | msgspec.UnsetType = msgspec.UNSET
+
+    def read_value(self) -> None:
+        """Take the value for the report: behind `value:`, also where it is digits."""
+        if (self.report is msgspec.UNSET) == (self.value is msgspec.UNSET):
+            neither = self.report is msgspec.UNSET
+            raise msgspec.ValidationError(
+                f"{'neither' if neither else 'both'} `report` {'nor' if neither else 'and'} "
+                "`value`: expected one of them"
+            )
+        self.report = f"{VALUE}{self.value}"
+
+
 Report = Annotated[
     Sent, Meta(extra_json_schema={"oneOf": [{"required": ["report"]}, {"required": ["value"]}]})
 ]

@@ -8,9 +8,9 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from freewill.collector import surveys
 from freewill.collector.database import Database, Reader
@@ -18,35 +18,13 @@ from freewill.collector.holdings import StoredSurvey, evidence_of
 from freewill.collector.ids import NOTHING_SETTLED, Ids
 from freewill.collector.marks import SECRET_BYTES, Marks, marks_from, marks_of
 from freewill.collector.refusals import Refusal
+from freewill.collector.surveys import Row, Stored, Upload
 from freewill.domain.survey import Survey
 from freewill.stats.evidence import Evidence
 
 _TIDY_BYTES = 1 << 27
 """Bytes of pages that are mixed at once."""
 _TOKEN_BYTES = 32
-
-
-Row: TypeAlias = tuple[int, bytes, bytes]
-"""A report that was checked: the number of its mechanism, its output, and its id.
-
-A plain tuple, for a batch makes tens of thousands of them.
-"""
-
-
-@dataclass(frozen=True)
-class Upload:
-    """Reports for one survey that are stored together, or not at all."""
-
-    survey: str
-    rows: Sequence[Row]
-
-
-class Stored(NamedTuple):
-    """How many reports of an upload were new, and how many had been stored before."""
-
-    stored: int
-    known: int
-
 
 Outcome: TypeAlias = Stored | Refusal
 

@@ -10,7 +10,7 @@ from freewill.collector.answers import Receive, Scope, Send, answer, refuse
 from freewill.collector.intake import Intake, decoded
 from freewill.collector.openapi import SURVEY, operation
 from freewill.collector.refusals import RefusedError, busy, refused, too_slow
-from freewill.collector.store import Upload
+from freewill.collector.surveys import Upload
 from freewill.collector.writer import Writer
 from freewill.errors import several
 

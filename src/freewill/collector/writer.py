@@ -8,11 +8,15 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from freewill.collector.database import StoreBusyError, StoreFullError
 from freewill.collector.refusals import RefusedError, busy, refused
-from freewill.collector.store import Outcome, Store, Stored, Upload
+from freewill.collector.surveys import Stored, Upload
 from freewill.errors import several
+
+if TYPE_CHECKING:
+    from freewill.collector.store import Outcome, Store
 
 MOST_WAITING = 400_000
 """Reports that wait to be written, or are being written; more are told to come again."""
@@ -56,7 +60,7 @@ class Writer:
     a time to come again, and nothing is kept for later.
     """
 
-    store: Store
+    store: "Store"
     most_waiting: int = MOST_WAITING
     day: Callable[[], str] = today
     tally: Tally = field(default_factory=Tally)
@@ -143,7 +147,7 @@ class Writer:
         self._thread.join()
 
 
-def _answer(answers: list[tuple[_Waiting, Outcome]]) -> None:
+def _answer(answers: "list[tuple[_Waiting, Outcome]]") -> None:
     for item, outcome in answers:
         if not item.answer.done():
             item.answer.set_result(outcome)
