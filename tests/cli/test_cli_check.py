@@ -163,6 +163,7 @@ def test_another_check_is_one_line(bodies, monkeypatch):
     assert shown == {
         "holds": False,
         "verdict": "the client is broken",
+        "advice": "",
         "p_value": 0.01,
         "left_out": left,
     }

@@ -64,7 +64,7 @@ def test_a_plan_is_the_librarys_at_the_estimate_and_the_shares_of_now(path, surv
             theta,
             people=evidence.people,
             target=0.02,
-            of="cells" if of == "shares" else of,
+            of=of,
         )
         assert found["needed"] == expected.needed
         assert found["more"] == max(0, expected.needed - evidence.people)

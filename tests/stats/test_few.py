@@ -113,9 +113,9 @@ def test_the_command_line_tells_it_on_stderr_and_in_json(tmp_path):
     save_evidence(evidence, path)
     symbols = fw.KRR(LINE, 8.0)
     save_evidence(fw.collect([(symbols, np.arange(100), np.full(100, 100))]), calm)
-    shown = run("estimate", path, "--intervals", "--bands", 10)
+    shown = run("estimate", path, "--intervals", "--bins", 10)
     assert WARNED in " ".join(shown.stderr.split())
-    told = run_json("estimate", path, "--intervals", "--bands", 10)["intervals"]
+    told = run_json("estimate", path, "--intervals", "--bins", 10)["intervals"]
     assert WARNED in told["advice"]
     assert min(told["effective_people"]) < FEW
     assert WARNED in run_json("compare", path, calm, "--of", "mean")["advice"]

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from freewill.cli.inputs import refuse_overwriting
 from freewill.cli.options import AsJson, check_target, load_choices, option
-from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import remark, say, say_json
 from freewill.cli.standard import DASH
 from freewill.core.atomic import whole_file

@@ -1,22 +1,17 @@
 """`freewill merge`: add the evidence of days or regions together."""
 
-from itertools import combinations
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from freewill.cli.contents import describe, evidence_table
+from freewill.cli.collect import describe, evidence_table
+from freewill.cli.inputs import merged, refuse_overwriting
 from freewill.cli.options import AsJson, EvidencePath, check_target, is_standard_output, option
-from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import say, say_json
 from freewill.cli.standard import standard_input, standard_output
 from freewill.core.progress import progress
-from freewill.errors import EvidenceError, several
-from freewill.io import load_evidence, save_evidence
-from freewill.stats.evidence import Evidence, refuse_nobody
-from freewill.stats.evidence import merge as added
-from freewill.stats.same_people import Body, shared_people
+from freewill.errors import several
+from freewill.io.evidence_file import save_evidence
 
 
 def merge(
@@ -50,46 +45,3 @@ def merge(
     evidence_table(evidence, stderr=aside)
     if not aside:
         say(f"\n{several(len(sources), 'file')} merged into {out}")
-
-
-def merged(sources: list[str], *, equal: bool = False) -> Evidence:
-    """Load files of evidence and add them together; each must be another one."""
-    _refuse_twice(sources)
-    loaded: list[Evidence] = []
-    with progress("loading evidence") as show:
-        for number, source in enumerate(sources):
-            show(number / len(sources))
-            loaded.append(load_evidence(source))
-    if not equal:
-        _refuse_copies(sources, loaded)
-    evidence = added(loaded)
-    refuse_nobody(evidence, f"the sum of {several(len(sources), 'file')}")
-    return evidence
-
-
-def _refuse_twice(sources: list[str]) -> None:
-    """Refuse a file that is named twice, also by a link or another spelling."""
-    known: dict[tuple[int, int], str] = {}
-    for source in sources:
-        if not Path(source).exists():
-            continue  # loading it says so
-        state = Path(source).stat()
-        which = (state.st_dev, state.st_ino)
-        if which in known:
-            raise EvidenceError(
-                f"{known[which]} and {source} are one file: everyone in it would count twice. "
-                f"Name it once."
-            )
-        known[which] = source
-
-
-def _refuse_copies(sources: list[str], loaded: list[Evidence]) -> None:
-    """Refuse evidence that is of the same people: two days are hardly ever."""
-    pairs = zip(loaded, sources, strict=True)
-    bodies = [Body(evidence, source) for evidence, source in pairs if evidence.people]
-    for one, other in combinations(bodies, 2):
-        if said := shared_people(one, other):
-            raise EvidenceError(
-                f"{said}, who would count twice: is one a copy, or a part? If not, give --equal to "
-                f"`freewill merge`."
-            )

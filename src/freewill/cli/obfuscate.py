@@ -8,6 +8,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from freewill.cli.inputs import refuse_overwriting
 from freewill.cli.options import (
     AsJson,
     SurveyPath,
@@ -17,7 +18,6 @@ from freewill.cli.options import (
     load_survey,
     option,
 )
-from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
 from freewill.cli.values import encode, read_columns

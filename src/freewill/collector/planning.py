@@ -23,7 +23,7 @@ from freewill.stats.planning.needed import MOST_PEOPLE, REACH, needed_for_interv
 from freewill.stats.planning.plan import BLIND
 from freewill.stats.planning.predicted import Design
 
-_OF: dict[str, str | None] = {"shares": None, "mean": "mean"}
+_OF = ("shares", "mean")
 """What may be asked about, as `fw.plan` calls it: every value's share, or the mean."""
 
 
@@ -125,7 +125,7 @@ class Plans:
         if of == "shares" and estimate.alphabet.size > DENSE:
             return self._looked_up(survey, estimate)
         try:
-            weights = weights_of(_OF[of], estimate.alphabet)
+            weights = weights_of(of, estimate.alphabet)
             # As `fw.plan` does, which would also simulate distances: that takes seconds.
             design = Design(estimate.alphabet, parts, estimate.theta / estimate.theta.sum())
             variances = design.variances(weights.rows)

@@ -23,7 +23,7 @@ _LAW_BYTES = 1 << 27
 many: 2,300 values of three mechanisms, and a gigabyte."""
 BEYOND = (
     f"not looked at beyond {MOST_VALUES:,} values, where it takes long: take the evidence and run "
-    f"`freewill check` and `freewill estimate --intervals --bands`"
+    f"`freewill check` and `freewill estimate --intervals --bins`"
 )
 LAWS_BEYOND = (
     "not looked at, for the laws of so many values take more memory than a server has to spare: "

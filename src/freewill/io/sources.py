@@ -72,7 +72,10 @@ def files_of(source: Any) -> Files:
             raise ReportError(f"{shown(one)} cannot be read: {error.strerror}.") from None
     for path in paths:
         checked_path(path, ReportError)
-    paths = _each_once(paths)
+    distinct: dict[Any, str] = {}
+    for path in paths:
+        distinct.setdefault(identity(path), path)
+    paths = list(distinct.values())
     formats = {format_of(path): path for path in paths}
     if len(formats) > 1:
         (one, first), (other, second), *_ = formats.items()
@@ -108,16 +111,12 @@ def local_path(text: str) -> str:
     return url2pathname(urlsplit(text).path) if text.lower().startswith("file:/") else text
 
 
-def _each_once(paths: list[str]) -> list[str]:
-    """Leave out a file that is named twice, also by a link or another spelling of its path."""
-    known: dict[Any, str] = {}
-    for path in paths:
-        if is_remote(path):
-            known.setdefault(path, path)
-        else:
-            state = os.stat(path)
-            known.setdefault((state.st_dev, state.st_ino), path)
-    return list(known.values())
+def identity(path: str) -> Any:
+    """Return what tells a file from others, under any name and by any link."""
+    if is_remote(path) or not Path(path).exists():
+        return path
+    state = os.stat(path)
+    return state.st_dev, state.st_ino
 
 
 def is_remote(path: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
@@ -36,11 +37,11 @@ _DRAWS = 2000
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""
 _SIDES = "In the one", "In the other"
-_COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
+COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Presented):
     """The difference other - one of each functional, their distance, and a test of equality.
 
     `difference`, `low`, `high` and `standard_error` are arrays, or numbers of one functional.
@@ -117,7 +118,7 @@ class Comparison:
 def compare(
     one: Evidence,
     other: Evidence,
-    of: Any = None,
+    of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
     on_step: OnStep | None = None,
@@ -156,7 +157,7 @@ def compare(
 def compare_of(
     first: OneStep,
     other: OneStep | Evidence,
-    of: Any = None,
+    of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
     on_step: OnStep | None = None,
@@ -204,7 +205,7 @@ def compare_of(
     )
     return Comparison(
         of=names,
-        **dict(zip(_COLUMNS, columns, strict=True)),
+        **dict(zip(COLUMNS, columns, strict=True)),
         emd=emd,
         emd_low=nearest,
         emd_high=furthest,

@@ -81,11 +81,11 @@ class Quantiles:
         )
 
 
-def cells() -> Functionals:
+def shares() -> Functionals:
     """Ask for every value's share.
 
     >>> import freewill as fw
-    >>> fw.functionals.cells().on(fw.Linear(1, 3)).names
+    >>> fw.functionals.shares().on(fw.Linear(1, 3)).names
     ('1', '2', '3')
     """
     return Functionals("every value", lambda alphabet: _weights(Values(alphabet)))
@@ -199,7 +199,7 @@ def quantiles(*levels: float) -> Quantiles:
 
 
 def bins(width: int) -> Functionals:
-    """Ask for the shares of so many neighbouring values together, on a line: age bands.
+    """Ask for the shares of so many neighbouring values together, on a line.
 
     >>> import freewill as fw
     >>> fw.functionals.bins(2).on(fw.Linear(0, 4)).names
@@ -258,7 +258,7 @@ def district(south: float, north: float, west: float, east: float) -> Functional
 
 
 _BY_NAME: dict[str, Callable[[], Functionals | Quantiles]] = {
-    "cells": cells,
+    "shares": shares,
     "mean": mean,
     "cdf": cdf,
     "median": lambda: quantiles(0.5),
@@ -267,9 +267,9 @@ _BY_NAME: dict[str, Callable[[], Functionals | Quantiles]] = {
 
 
 def asked(of: Any) -> Any:
-    """Return what a name stands for, and anything else as it is; nothing stands for every value."""
+    """Return what a name stands for, and anything else as it is."""
     if of is None:
-        return cells()
+        return shares()
     if not isinstance(of, str):
         return of
     if of not in _BY_NAME:
@@ -330,7 +330,7 @@ def _better(groups: Groups) -> str:
         wide = isinstance(groups, Values)
         districts = f"{'' if wide else 'larger '}districts (functionals.districts) and "
         return f"{districts if larger else ''}the mean {'are' if larger else 'is'} known better"
-    merged = "merged values" if isinstance(groups, Values) else "wider bands"
+    merged = "merged values" if isinstance(groups, Values) else "wider bins"
     merged = f"{merged} (functionals.bins), " if larger else ""
     return f"{merged}the CDF, quantiles and the mean are known better"
 

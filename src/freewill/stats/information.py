@@ -112,8 +112,8 @@ class Information:
         found[known] = np.maximum(np.einsum("ij,ij->i", rows[known], influences[known]), 0.0)
         return found
 
-    def standard_error(self, of: Any = None, on_step: OnStep | None = None) -> FloatArray:
-        """Return the standard error of each functional, or of every value's share.
+    def standard_error(self, of: Any = "shares", on_step: OnStep | None = None) -> FloatArray:
+        """Return the standard error of each functional: by default of every value's share.
 
         Infinite where the reports tell nothing of it, however many there are. `on_step` is called
         with a `Step` (its number and share of the work) after each solve of a functional; up to

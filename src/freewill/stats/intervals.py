@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from freewill.core.frames import frame
+from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
@@ -38,7 +39,7 @@ _WIDE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
+class Intervals(Presented):
     """A point, an interval and a standard error for each functional; arrays, or numbers of one.
 
     `critical` is the number of standard errors that the interval reaches: 1.96 for one by one at
@@ -89,7 +90,7 @@ class Intervals:
 
 def intervals(
     evidence: Evidence,
-    of: Any = None,
+    of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
     start: Start | None = None,
@@ -124,7 +125,7 @@ def intervals(
 @one_blas_thread
 def intervals_of(
     fit: OneStep,
-    of: Any = None,
+    of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
     on_step: OnStep | None = None,

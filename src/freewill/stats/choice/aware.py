@@ -78,7 +78,7 @@ class ChoiceAwareEstimate(Estimate):
 
     def intervals(
         self,
-        of: Any = None,
+        of: Any = "shares",
         level: float = 0.95,
         joint: bool = False,
         on_step: OnStep | None = None,

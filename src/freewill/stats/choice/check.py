@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
+from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, several
 from freewill.numeric.solvers.threads import one_blas_thread
@@ -48,7 +49,7 @@ class GroupChoice:
 
 
 @dataclass(frozen=True)
-class ChoiceCheck:
+class ChoiceCheck(Presented):
     """A test of free choice: one line a group, and all of them together.
 
     The p-value of all is the least of the adjusted ones: where it is below 1 - level, `holds` is

@@ -37,7 +37,7 @@ class JointEstimate:
     covariance: FloatArray = field(repr=False)
     information: Information = field(repr=False)
 
-    def intervals(self, of: Any = None, level: float = 0.95, joint: bool = False) -> Intervals:
+    def intervals(self, of: Any = "shares", level: float = 0.95, joint: bool = False) -> Intervals:
         """Return intervals for functionals of theta, as `fw.intervals` takes them."""
         alphabet, size = self.information.alphabet, self.information.theta.size
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
@@ -23,12 +24,12 @@ from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.streams import StreamPart
 
 if TYPE_CHECKING:
-    from freewill.present.readable.shares import Shares
+    from freewill.present.shares import Shares
     from freewill.stats.intervals import Intervals
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Estimate:
+class Estimate(Presented):
     """A distribution on the alphabet with its certificate.
 
     `gap` bounds L* - L(theta), the log-likelihood per person that the best theta could gain. It
@@ -100,7 +101,7 @@ class Estimate:
     def coarser(self, by: Any, rows: int | None = None) -> "Shares":
         """Return the shares of groups of values: each is the sum of theta over its group.
 
-        `coarser(5)` takes bands of five values on a line, `coarser(4)` districts of 4 x 4 cells on
+        `coarser(5)` takes bins of five values on a line, `coarser(4)` districts of 4 x 4 cells on
         a grid and `coarser(columns, rows)` others. On any alphabet `by` may be sets of values that
         have none in common, {"young": range(30), ...}, or a list of such sets; values that are in
         none of them are "the rest". Nothing is estimated anew, and the certificate stays with the
@@ -117,7 +118,7 @@ class Estimate:
 
     def intervals(
         self,
-        of: Any = None,
+        of: Any = "shares",
         level: float = 0.95,
         joint: bool = False,
         on_step: OnStep | None = None,
@@ -138,9 +139,6 @@ class Estimate:
         names the library that it is a table of: pyarrow, pandas, polars (`freewill.core.frames`).
         """
         return self.shares.table(intervals, joint, backend)
-
-    def _repr_html_(self) -> str:
-        return self.shares._repr_html_()
 
     def __copy__(self) -> Self:
         return replace(self)
@@ -185,7 +183,7 @@ class Estimate:
 
 def _readable() -> Any:
     """Return the room that shows estimates. It lies above this one: entered when first asked."""
-    from freewill.present.readable import shares  # noqa: PLC0415
+    from freewill.present import shares  # noqa: PLC0415
 
     return shares
 

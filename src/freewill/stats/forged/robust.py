@@ -93,7 +93,7 @@ class RobustEstimate(Estimate):
 
     def intervals(
         self,
-        of: Any = None,
+        of: Any = "shares",
         level: float = 0.95,
         joint: bool = False,
         on_step: OnStep | None = None,

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from freewill.core.presented import Presented
 from freewill.domain.alphabets.texts import readable
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.threads import one_blas_thread
@@ -108,7 +109,7 @@ class GroupFit:
 
 
 @dataclass(frozen=True)
-class FitCheck:
+class FitCheck(Presented):
     """A test of all laws: one line a group, and all of them together.
 
     The p-value of all is the least: where it is below 1 - level, `holds` is False and `suspects`

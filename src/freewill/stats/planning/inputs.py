@@ -94,14 +94,25 @@ def checked_target(target: Any) -> float:
     return float(number)
 
 
+def is_emd(of: Any) -> bool:
+    """Say whether errors are planned for as earth mover's distances, and not of functionals.
+
+    >>> is_emd("emd"), is_emd("shares")
+    (True, False)
+    """
+    return of is None or (isinstance(of, str) and of == "emd")
+
+
 def checked_weights(of: Any, alphabet: Alphabet, target: float | None) -> Weights:
-    """Return what is asked, as rows of weights; refuse what a large alphabet cannot answer."""
+    """Return the functionals as rows of weights; refuse what a large alphabet cannot answer."""
+    by_emd = is_emd(of)
+    of = "shares" if by_emd else of
     if isinstance(asked(of), Quantiles):
         raise ParameterError(
             f"of={shown(of)}: a quantile's error depends on how steep the CDF is there. Plan for "
             f"'cdf' or 'mean'."
         )
-    if alphabet.size > DENSE and of is None:
+    if alphabet.size > DENSE and by_emd:
         goal = "" if target is None else f"target={target:g} is an EMD, and "
         raise ParameterError(
             f"{goal}{alphabet} has {several(alphabet.size, 'value')}: the EMD and the errors of "

@@ -25,7 +25,7 @@ from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.distance import diameter
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import Weights
-from freewill.stats.planning.inputs import checked_truths, checked_weights
+from freewill.stats.planning.inputs import checked_truths, checked_weights, is_emd
 from freewill.stats.planning.predicted import Design, true_variance, without_privacy
 from freewill.stats.work import Work
 
@@ -89,7 +89,7 @@ def menu(
     levels: Any,
     promise: Promise = "ldp",
     theta: ArrayLike | Estimate | None = None,
-    of: Any = None,
+    of: Any = "emd",
     on_step: OnStep | None = None,
 ) -> Menu:
     """Find, for each level of protection, the mechanism that tells the collector most.
@@ -103,12 +103,12 @@ def menu(
         "loss"  E d(x, y) = level under a uniform prior (`calibrate`); RAPPOR has no such loss.
                 An average, and no promise to anybody.
 
-    `of` is what is to be known: by default the earth mover's distance to the truth (that of shares,
-    without geometry), else what `plan` takes, such as "mean" or "cells". `theta` is the truth;
-    without one, each mechanism is judged by the truth that is worst for it, of those that `plan`
-    takes, and telling the truth likewise. `on_step` is called with a `Step` (its number and share
-    of the work) after each mechanism and truth: by the EMD that is some hundred solves, .3 s for
-    each on 100 values.
+    `of` is whose error is compared, as in `plan`: "emd", the earth mover's distance to the truth
+    (total variation without geometry), or functionals such as "mean" or "shares". `theta` is the
+    truth; without one, each mechanism is judged by the truth that is worst for it, of those that
+    `plan` takes, and telling the truth likewise. `on_step` is called with a `Step`
+    (its number and share of the work) after each mechanism and truth: by the EMD that is some
+    hundred solves, .3 s for each on 100 values.
 
     >>> import freewill as fw
     >>> print(fw.menu(fw.Linear(0, 99), [1.0, 4.0], of="mean", theta=np.full(100, 0.01)))
@@ -120,7 +120,7 @@ def menu(
     refuse_vast(checked_kind(alphabet))
     wanted = checked_levels(levels)
     kind = checked_promise(promise)
-    by_emd = of is None
+    by_emd = is_emd(of)
     weights = checked_weights(of, alphabet, None)
     several_truths = checked_truths(theta, alphabet)
     work = Work(on_step)

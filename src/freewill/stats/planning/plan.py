@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.survey import Survey
@@ -23,6 +24,7 @@ from freewill.stats.planning.inputs import (
     checked_target,
     checked_truths,
     checked_weights,
+    is_emd,
 )
 from freewill.stats.planning.needed import (
     MOST_PEOPLE,
@@ -43,7 +45,7 @@ Show = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Presented):
     """What a survey will tell, for each number of people.
 
     `emd` is the expected earth mover's distance of the most likely distribution to the truth, with
@@ -134,7 +136,7 @@ def plan(
     theta: ArrayLike | Estimate | None = None,
     people: Any = None,
     target: float | None = None,
-    of: Any = None,
+    of: Any = "emd",
     show: Show | None = None,
 ) -> Plan:
     """Predict how far from the truth a survey will be, for numbers of people.
@@ -142,9 +144,11 @@ def plan(
     `shares` says how many of the people choose each mechanism: by name, or a list in the survey's
     order; equal shares by default. `theta` is the truth to plan for; without one the worst of a few
     (`truths`) is taken. `people` is one number or several, by default 100 to a million. `of` is
-    what is asked, as in `intervals`: every value's share by default. `target` is an earth mover's
-    distance or, with `of`, half the length of the widest 95 % interval of what is asked: the
-    plan says how many people reach it. `show` is told the share of the work that is done.
+    what errors are predicted for: "emd", the earth mover's distance to the truth (with the standard
+    errors of every value's share beside it), or what `intervals` takes, such as "shares" and
+    "mean". `target` is an earth mover's distance or, where `of` names functionals, half the length
+    of the widest 95 % interval among them: the plan says how many people reach it. `show` is called
+    with the share of the work that is done.
 
     Standard errors are sqrt(h'C h / n), with C of `Information`. The distance is that of the
     maximum likelihood estimate to theta, the distribution that people's values come from, averaged
@@ -174,7 +178,7 @@ def plan(
         name: Design(survey.alphabet, parts, one)
         for name, one in checked_truths(theta, survey.alphabet).items()
     }
-    by_emd = of is None
+    by_emd = is_emd(of)
     screened: dict[str, FloatArray] = {}
     name = next(iter(designs))
     if len(designs) > 1:

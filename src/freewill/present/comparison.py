@@ -10,34 +10,8 @@ from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.alphabets.coarser import as_groups
 from freewill.domain.alphabets.groups import Groups
 from freewill.errors import ParameterError, several, shown
-from freewill.present.plots.canvas import (
-    BLUE,
-    FAINT,
-    INK,
-    NORMAL,
-    SOFT,
-    VERMILION,
-    blank_figure,
-    blank_panels,
-    draw_scale,
-    finish,
-    finish_panel,
-    pen_of,
-    plain,
-    save,
-)
-from freewill.present.plots.shares import (
-    Ground,
-    Series,
-    draw_reach,
-    draw_series,
-    edges_of,
-    finish_series,
-    has_neighbours,
-    kind_of,
-    lengths,
-    sides_of,
-)
+from freewill.present import canvas
+from freewill.present.canvas import Ground, Reach, Series, plain, saved
 from freewill.stats.compare import Comparison
 
 if TYPE_CHECKING:
@@ -51,14 +25,15 @@ _PALE = 0.3
 
 
 def comparison(
-    found: Comparison,
+    compared: Comparison,
     *,
-    path: str | Path,
+    ax: Any = None,
+    path: str | Path | None = None,
     names: Sequence[str] = ("one", "other"),
     title: str = "",
     unit: str = "",
     merged: int | Groups = 1,
-) -> Path:
+) -> "Figure":
     """Draw what two bodies of evidence say, and their difference with its intervals.
 
     On a line both estimates stand above the difference, its error bars or band, and a line at 0. In
@@ -66,49 +41,49 @@ def comparison(
     pale where the interval holds 0, framed where it does not; beside it stand the standard errors.
     Labels, and functionals that are no shares of neighbours, lie below each other. `merged` says
     which neighbours of a line, or blocks of cells, were compared as one, as in `picture`.
+    `ax` takes axes of a figure of your own, one for each panel.
 
-    >>> import freewill as fw, tempfile, pathlib
+    >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> days = [fw.collect([(coin, [0, 1], counts)]) for counts in ([600, 400], [540, 460])]
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> comparison(fw.compare(*days), names=["Monday", "Tuesday"], path=folder / "days.png").name
-    'days.png'
+    >>> len(comparison(fw.compare(*days), names=["Monday", "Tuesday"]).axes)
+    2
     """
-    if not isinstance(found, Comparison):
-        raise ParameterError(f"found={shown(found)}: expected a comparison of fw.compare.")
+    if not isinstance(compared, Comparison):
+        raise ParameterError(f"compared={shown(compared)}: expected a comparison of fw.compare.")
     if isinstance(names, str) or not isinstance(names, Sequence) or len(names) != 2:
         raise ParameterError(f"names={shown(names)}: expected two, as ['Monday', 'Tuesday'].")
-    groups = as_groups(found.alphabet, merged)
-    drawn = _Columns(found, names, groups)
-    alphabet, many = found.alphabet, len(found.of)
-    if found.shares and has_neighbours(groups) and many == groups.count:
+    groups = as_groups(compared.alphabet, merged)
+    drawn = _Columns(compared, names, groups)
+    alphabet, many = compared.alphabet, len(compared.of)
+    if compared.shares and canvas.has_neighbours(groups) and many == groups.count:
         draw = (_on_line, _on_map)[len(alphabet.extent) - 1]
-        return save(draw(drawn, title, unit), path)
+        return saved(draw(drawn, title, unit, ax), path)
     if groups.count < alphabet.size and many != groups.count:
         raise ParameterError(
             f"{several(many, 'functional')} were compared, and {groups} are "
             f"{several(groups.count, 'group')}: expected one for each."
         )
-    if len(alphabet.extent) == 1 and found.of[0].startswith("<= "):
-        return save(_on_line(drawn, title, unit), path)
+    if len(alphabet.extent) == 1 and compared.of[0].startswith("<= "):
+        return saved(_on_line(drawn, title, unit, ax), path)
     if many > _MOST_NAMES:
         raise ParameterError(
             f"{several(many, 'functional')} are too many to draw below each other: compare "
             f"{_MOST_NAMES} at most, or merged neighbours (functionals.bins, districts)."
         )
-    return save(_by_name(drawn, title), path)
+    return saved(_by_name(drawn, title, ax), path)
 
 
 class _Columns:
     """The numbers of a comparison as they are drawn: shares as percentages."""
 
-    def __init__(self, found: Comparison, names: Sequence[str], groups: Groups) -> None:
-        self.found, self.groups = found, groups
-        scale = 100 if found.shares else 1
-        ends = (found.one, found.other, found.difference, found.low, found.high)
-        columns = [scale * np.atleast_1d(end) for end in (*ends, found.standard_error)]
+    def __init__(self, compared: Comparison, names: Sequence[str], groups: Groups) -> None:
+        self.compared, self.groups = compared, groups
+        scale = 100 if compared.shares else 1
+        ends = (compared.one, compared.other, compared.difference, compared.low, compared.high)
+        columns = [scale * np.atleast_1d(end) for end in (*ends, compared.standard_error)]
         self.one, self.other, self.difference, self.low, self.high, self.errors = columns
-        people = zip(names, found.people, strict=True)
+        people = zip(names, compared.people, strict=True)
         self.names = [f"{plain(name)}: {several(many, 'person')}" for name, many in people]
         self.short = [plain(name) for name in names]
 
@@ -118,7 +93,7 @@ class _Columns:
         return [(0, self.names[0], self.one), (1, self.names[1], self.other)]
 
     @property
-    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def reach(self) -> Reach:
         """The difference and the ends of its interval."""
         return self.difference, self.low, self.high
 
@@ -133,45 +108,50 @@ class _Columns:
         return f"{self.short[1]} less {self.short[0]}"
 
 
-def _on_line(drawn: _Columns, title: str, unit: str) -> "Figure":
+def _on_line(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
     """Draw both estimates, and below them the difference."""
-    side, _ = sides_of(drawn.groups)
-    figure = blank_figure(8.4, 6.4)
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.15, 1])
-    edges = edges_of(drawn.groups)
+    side, _ = canvas.sides_of(drawn.groups)
+    if ax is None:
+        ax = canvas.blank_figure(8.4, 6.4).subplots(2, 1, sharex=True, height_ratios=[1.15, 1])
+    above, below = canvas.given_axes(ax, 2)
+    edges = canvas.edges_of(drawn.groups)
     cumulative = len(drawn.difference) < len(edges) - 1
     if cumulative:
         edges = edges[:-1]  # the share up to the last value is everyone's
-    draw_series(above, drawn.series, edges, steps=side > 1)
+    canvas.draw_series(above, drawn.series, edges, steps=side > 1)
     above.set_xlim(edges[0], edges[-1])
     above.set_ylim(bottom=min(0.0, float(min(drawn.one.min(), drawn.other.min()))))
     what = "people up to a value" if cumulative else "people"
     each = "" if side == 1 else f" in {several(side, 'value')}"
-    finish(above, title or drawn.found.verdict, "", f"share of {what}{each} (%)")
-    finish_series(above, "y", drawn.series, None)
-    below.axhline(0, color=INK, linewidth=1.0)
-    draw_reach(below, drawn.reach, edges, kind_of(drawn.found))
+    canvas.finish(above, title or drawn.compared.verdict, "", f"share of {what}{each} (%)")
+    canvas.grid_lines(above, "y")
+    canvas.legend(above)
+    below.axhline(0, color=canvas.INK, linewidth=1.0)
+    canvas.draw_reach(below, drawn.reach, edges, canvas.kind_of(drawn.compared))
     middle = (edges[1:] + edges[:-1]) / 2
     if side > 1:
-        below.stairs(drawn.difference, edges, baseline=None, color=SOFT, linewidth=1.2)
+        below.stairs(drawn.difference, edges, baseline=None, color=canvas.SOFT, linewidth=1.2)
     else:
-        below.plot(middle, drawn.difference, color=SOFT, linewidth=1.2)
+        below.plot(middle, drawn.difference, color=canvas.SOFT, linewidth=1.2)
     _draw_sure(below, middle, drawn)
     ends = float(drawn.low.min()), float(drawn.high.max())
     room = 0.06 * (ends[1] - ends[0])
     below.set_ylim(ends[0] - room, ends[1] + room)
-    finish(below, "", unit or "value", "difference (points)")
-    below.set_title(drawn.less, fontsize=NORMAL, color=INK, loc="left")
-    below.grid(axis="y", color=FAINT, linewidth=0.8)
-    below.legend(fontsize=NORMAL, frameon=False, labelcolor=INK)
-    return figure
+    canvas.finish(below, "", canvas.unit_of(drawn.compared.alphabet, unit), "difference (points)")
+    below.set_title(drawn.less, fontsize=canvas.NORMAL, color=canvas.INK, loc="left")
+    canvas.grid_lines(below, "y")
+    canvas.legend(below)
+    return canvas.figure_of(below)
 
 
 def _draw_sure(
     axes: "Axes", places: FloatArray | IntArray, drawn: _Columns, *, upright: bool = True
 ) -> None:
     """Mark the differences whose intervals do not hold 0, by their signs."""
-    signs = ((drawn.difference > 0, VERMILION, "more"), (drawn.difference < 0, BLUE, "less"))
+    signs = (
+        (drawn.difference > 0, canvas.VERMILION, "more"),
+        (drawn.difference < 0, canvas.BLUE, "less"),
+    )
     for side, colour, word in signs:
         chosen = side & drawn.sure
         if chosen.any():
@@ -181,21 +161,21 @@ def _draw_sure(
             axes.scatter(across, up, label=f"{word} in {drawn.short[1]}", **looks)
 
 
-def _on_map(drawn: _Columns, title: str, unit: str) -> "Figure":
+def _on_map(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
     """Draw the map of the difference beside the map of its standard errors."""
     ground = Ground.of(drawn.groups)
-    figure, panels = blank_panels(2, ground.shape, title or drawn.found.verdict)
+    figure, panels = canvas.blank_panels(2, ground.shape, title or drawn.compared.verdict, ax)
     most = max(float(np.abs(drawn.difference).max()), np.finfo(float).tiny)
     looks: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
     opacity = np.where(drawn.sure, 1.0, _PALE)[ground.which]
     image = ground.draw(panels[0], drawn.difference, alpha=opacity, **looks)
     _frame(panels[0], drawn.sure[ground.which], ground.looks["extent"])
-    finish_panel(panels[0], f"{drawn.less}; pale where it may be 0", *ground.names)
+    canvas.finish_panel(panels[0], f"{drawn.less}; pale where it may be 0", *ground.names)
     from matplotlib.cm import ScalarMappable  # noqa: PLC0415
 
     # The image is pale in places, and its scale is not.
     colours = ScalarMappable(image.norm, image.cmap)
-    draw_scale(figure, colours, panels[:1], f"difference in {ground.each} (points)")
+    canvas.draw_scale(figure, colours, panels[:1], f"difference in {ground.each} (points)")
     ground.draw_errors(figure, panels[1], drawn.errors)
     ground.finish(panels)
     return figure
@@ -216,36 +196,46 @@ def _frame(axes: "Axes", sure: BoolArray, extent: tuple[float, float, float, flo
     ]
     from matplotlib.collections import LineCollection  # noqa: PLC0415
 
-    axes.add_collection(LineCollection(segments, colors=INK, linewidths=1.0), autolim=False)
+    axes.add_collection(LineCollection(segments, colors=canvas.INK, linewidths=1.0), autolim=False)
 
 
-def _by_name(drawn: _Columns, title: str) -> "Figure":
+def _by_name(drawn: _Columns, title: str, ax: Any) -> "Figure":
     """Draw functionals below each other: what both say, and the difference beside it."""
     many = len(drawn.difference)
-    figure = blank_figure(9.6, float(np.clip(1.8 + 0.36 * many, 2.8, 60)))
-    both, apart = figure.subplots(1, 2, sharey=True)
+    if ax is None:
+        height = float(np.clip(1.8 + 0.36 * many, 2.8, 60))
+        ax = canvas.blank_figure(9.6, height).subplots(1, 2, sharey=True)
+    both, apart = canvas.given_axes(ax, 2)
     places = np.arange(many)
     for number, name, numbers in drawn.series:
         offset = (number - 0.5) * 0.4
-        if drawn.found.shares:
-            colour = pen_of(number)["color"]
+        if drawn.compared.shares:
+            colour = canvas.pen_of(number)["color"]
             both.barh(places + offset, numbers, 0.37, color=colour, label=name)
         else:
-            both.plot(numbers, places, "os"[number], color=pen_of(number)["color"], label=name)
-    both.set_yticks(places, [plain(name) for name in drawn.found.of])
+            both.plot(
+                numbers, places, "os"[number], color=canvas.pen_of(number)["color"], label=name
+            )
+    both.set_yticks(places, [plain(name) for name in drawn.compared.of])
     both.set_ylim(many - 0.4, -0.6)
     units = ("share of people (%)", "difference (points)")
-    across = units if drawn.found.shares else ("", "difference")
-    finish(both, title or drawn.found.verdict, across[0], "")
-    both.grid(axis="x", color=FAINT, linewidth=0.8)
-    both.legend(fontsize=NORMAL, frameon=False, labelcolor=INK)
-    apart.axvline(0, color=INK, linewidth=1.0)
-    reach = lengths(*drawn.reach)
-    looks: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 3, "color": SOFT}
-    apart.errorbar(drawn.difference, places, xerr=reach, label=kind_of(drawn.found), **looks)
+    across = units if drawn.compared.shares else ("", "difference")
+    canvas.finish(both, title or drawn.compared.verdict, across[0], "")
+    canvas.grid_lines(both, "x")
+    canvas.legend(both)
+    apart.axvline(0, color=canvas.INK, linewidth=1.0)
+    reach = canvas.lengths(*drawn.reach)
+    looks: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 3, "color": canvas.SOFT}
+    apart.errorbar(
+        drawn.difference,
+        places,
+        xerr=reach,
+        label=canvas.kind_of(drawn.compared),
+        **looks,
+    )
     _draw_sure(apart, places, drawn, upright=False)
-    apart.grid(axis="x", color=FAINT, linewidth=0.8)
-    finish(apart, "", across[1], "")
-    apart.set_title(drawn.less, fontsize=NORMAL, color=INK, loc="left")
-    apart.legend(fontsize=NORMAL, frameon=False, labelcolor=INK)
-    return figure
+    canvas.grid_lines(apart, "x")
+    canvas.finish(apart, "", across[1], "")
+    apart.set_title(drawn.less, fontsize=canvas.NORMAL, color=canvas.INK, loc="left")
+    canvas.legend(apart)
+    return canvas.figure_of(apart)

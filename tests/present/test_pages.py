@@ -2,6 +2,7 @@
 
 import base64
 import re
+import sys
 import time
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from cli_cases import AGES, ALPHABETS, MENU
-from freewill.present import plots
-from freewill.present.readable import page
+from freewill.present import canvas, plots
+from freewill.present.shares import is_quick
 from problems import uniform_evidence
 
 HOSTILE = fw.Categorical(
@@ -141,7 +142,7 @@ def test_a_page_never_fails():
 
 
 def test_without_matplotlib_there_is_the_table(ages, monkeypatch):
-    monkeypatch.setattr(plots.canvas, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     tags = [tag for tag, _ in looked_at(ages).tags]
     assert "img" not in tags
     assert "table" in tags
@@ -154,10 +155,10 @@ def test_pictures_of_pages_are_small():
     line = fw.Linear(0, 4999)
     for alphabet in (crowded, line):
         theta = rng.dirichlet(np.full(alphabet.size, 0.1))
-        assert len(plots.sketch(alphabet, {"noise": theta})) < 60_000
+        assert len(canvas.small_png(plots.picture(alphabet, {"noise": theta}))) < 60_000
     sure = fw.intervals(uniform_evidence(fw.KRR(fw.Grid(24, 16, cell=0.5), 4.0), 3000))
-    drawn = plots.sketch(sure.alphabet, {"noise": sure.point}, intervals=sure)
-    assert len(drawn) < 60_000
+    figure = plots.picture(sure.alphabet, {"noise": sure.point}, intervals=sure)
+    assert len(canvas.small_png(figure)) < 60_000
 
 
 def test_pictures_are_pictures(ages):
@@ -174,6 +175,6 @@ def test_a_page_takes_no_longer_than_a_look():
     assert "ask coarser(...).intervals()" in text
     assert text.startswith("From 250 people")
     assert "could take long" in " ".join(looked_at(wide.coarser(50_000)).texts)
-    assert not page.quick(wide)
+    assert not is_quick(wide)
     many = uniform_evidence(fw.RAPPOR(fw.Linear(0, 499), 2.0), 30_000)
-    assert not page.quick(replace(wide, evidence=many, alphabet=many.alphabet))
+    assert not is_quick(replace(wide, evidence=many, alphabet=many.alphabet))

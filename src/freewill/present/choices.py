@@ -9,25 +9,10 @@ import numpy as np
 from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.coarser import as_groups
-from freewill.domain.mechanisms.base import brief
 from freewill.errors import ParameterError, printable, several, shown
-from freewill.present.plots.canvas import (
-    FAINT,
-    INK,
-    NORMAL,
-    ROW,
-    SMALL,
-    blank_figure,
-    blank_panels,
-    draw_scale,
-    finish,
-    finish_panel,
-    pen_of,
-    plain,
-    save,
-)
-from freewill.present.plots.shares import Ground, edges_of, lengths
-from freewill.stats import groups
+from freewill.present import canvas
+from freewill.present.canvas import Ground, plain, saved
+from freewill.present.words import mechanism_names
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 
 if TYPE_CHECKING:
@@ -52,11 +37,12 @@ _PALE = 0.3
 def choices(
     estimate: ChoiceAwareEstimate,
     *,
-    path: str | Path,
+    ax: Any = None,
+    path: str | Path | None = None,
     title: str = "",
     unit: str = "",
     level: float = 0.95,
-) -> Path:
+) -> "Figure":
     """Draw c_m(x), which share of the people of each value chooses each mechanism, with bands.
 
     A dotted line is everybody's share: where a band is above it, people of these values prefer the
@@ -66,13 +52,14 @@ def choices(
     holds everybody's share. Of two mechanisms the first is drawn: the others choose the second.
     Axes end where the bands of nearly all people do: where nobody is, bands reach from 0 to 100 %.
     Alphabets too large for intervals are drawn without. `unit` names what a line measures.
+    `ax` takes axes of a figure of your own, one for each panel.
 
-    >>> import freewill as fw, tempfile, pathlib
-    >>> menu, folder = fw.Categorical(["yes", "no"]), pathlib.Path(tempfile.mkdtemp())
+    >>> import freewill as fw
+    >>> menu = fw.Categorical(["yes", "no"])
     >>> shy, bold = fw.KRR(menu, 1.0), fw.KRR(menu, 3.0)
     >>> evidence = fw.collect([(shy, [0, 1], [700, 500]), (bold, [0, 1], [200, 900])])
-    >>> choices(fw.choice_aware(evidence), path=folder / "choice.png").name
-    'choice.png'
+    >>> choices(fw.choice_aware(evidence)).axes[0].get_xlabel()
+    'chosen by (%)'
     """
     if not isinstance(estimate, ChoiceAwareEstimate):
         raise ParameterError(
@@ -82,7 +69,7 @@ def choices(
     law = _Law.of(estimate, level)
     kind = len(law.alphabet.extent) if law.alphabet.plane is not None else 0
     draw = (_labels, _line, _maps)[kind]
-    return save(draw(law, title or _title(estimate), unit), path)
+    return saved(draw(law, title or _title(estimate), unit, ax), path)
 
 
 def refuse_crowd(alphabet: Alphabet, mechanisms: int) -> None:
@@ -97,13 +84,6 @@ def refuse_crowd(alphabet: Alphabet, mechanisms: int) -> None:
             f"{several(alphabet.size, 'label')} are too many to draw below each other: at most "
             f"{_MOST_LABELS} find room."
         )
-
-
-def names_of(estimate: ChoiceAwareEstimate) -> list[str]:
-    """Return what the mechanisms are called: by the survey, else by what they are."""
-    if estimate.evidence is None:
-        return [brief(one) for one in estimate.mechanisms]
-    return groups.names_of(estimate.evidence, short=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +111,7 @@ class _Law:
         low, high = None, None
         if estimate.together is not None:
             low, high = (100 * end.T for end in estimate.choice_intervals(level))
-        names = names_of(estimate)
+        names = mechanism_names(estimate)
         choice = 100 * estimate.choice.T
         if len(names) == 2:  # the other is what is left
             names = [f"{names[0]}; the others choose {names[1]}"]
@@ -142,7 +122,7 @@ class _Law:
         return cls(estimate.alphabet, names, choice, low, high, everybody, usual, level)
 
     @property
-    def told(self) -> str:
+    def intervals(self) -> str:
         """What bands and bars are."""
         return "" if self.low is None else f"; {100 * self.level:.12g} % intervals"
 
@@ -167,10 +147,10 @@ def _title(estimate: ChoiceAwareEstimate) -> str:
     return f"Who chooses what, of {several(estimate.people, 'person')} ({law})"
 
 
-def _line(law: _Law, title: str, unit: str) -> "Figure":
-    edges = edges_of(as_groups(law.alphabet, 1))
+def _line(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
+    edges = canvas.edges_of(as_groups(law.alphabet, 1))
     middle = (edges[1:] + edges[:-1]) / 2
-    figure, panels = _panels(law, title, 4.6, 0.62)
+    figure, panels = _panels(law, title, 4.6, 0.62, ax)
     for number, (name, choice) in enumerate(zip(law.names, law.choice, strict=True)):
         axes, pen = panels[number % len(panels)], _pen(law, number)
         if law.low is not None and law.high is not None:
@@ -181,16 +161,16 @@ def _line(law: _Law, title: str, unit: str) -> "Figure":
     for number, axes in enumerate(panels):
         axes.set_xlim(edges[0], edges[-1])
         axes.set_ylim(0, law.top)
-        _finish(axes, law, number, unit or "value", _CHOSEN)
-        axes.grid(axis="y", color=FAINT, linewidth=0.8)
+        _finish(axes, law, number, canvas.unit_of(law.alphabet, unit), _CHOSEN)
+        canvas.grid_lines(axes, "y")
     return figure
 
 
-def _labels(law: _Law, title: str, unit: str) -> "Figure":
+def _labels(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
     count = law.alphabet.size
     shared = len(law.names) if law.together else 1
     height = float(np.clip(1.6 + 0.24 * count * shared**0.8, 2.8, 60))
-    figure, panels = _panels(law, title, height, height / 3.6)
+    figure, panels = _panels(law, title, height, height / 3.6, ax)
     places = np.arange(count)
     for number, (name, choice) in enumerate(zip(law.names, law.choice, strict=True)):
         axes, pen = panels[number % len(panels)], _pen(law, number)
@@ -198,7 +178,7 @@ def _labels(law: _Law, title: str, unit: str) -> "Figure":
         looks: dict[str, Any] = {"fmt": "o", "ms": 5, "capsize": 3, "color": pen["color"]}
         reach = None
         if law.low is not None and law.high is not None:
-            reach = lengths(choice, law.low[number], law.high[number])
+            reach = canvas.lengths(choice, law.low[number], law.high[number])
         axes.errorbar(choice, rows, xerr=reach, label=plain(name, _LONGEST_PAIR), **looks)
         axes.axvline(law.everybody[number], color=pen["color"], linewidth=1.1, linestyle=":")
     labels = [plain(name) for name in as_groups(law.alphabet, 1).names]
@@ -207,15 +187,17 @@ def _labels(law: _Law, title: str, unit: str) -> "Figure":
         axes.set_ylim(count - 0.5, -0.5)
         axes.set_xlim(0, law.top)
         _finish(axes, law, number, _CHOSEN, unit)
-        axes.grid(axis="x", color=FAINT, linewidth=0.8)
+        canvas.grid_lines(axes, "x")
         for edge in places[1:] - 0.5:
-            axes.axhline(edge, color=FAINT, linewidth=0.8)
+            axes.axhline(edge, color=canvas.FAINT, linewidth=0.8)
     return figure
 
 
-def _maps(law: _Law, title: str, unit: str) -> "Figure":
+def _maps(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
     ground = Ground.of(as_groups(law.alphabet, 1))
-    figure, panels = blank_panels(len(law.names), ground.shape, f"{title}{law.told}")
+    figure, panels = canvas.blank_panels(
+        len(law.names), ground.shape, f"{title}{law.intervals}", ax
+    )
     apart = law.choice - law.everybody[:, None]
     sure = np.stack([law.sure(number) for number in range(len(law.names))])
     # What nothing is known of would stretch the scale.
@@ -231,20 +213,23 @@ def _maps(law: _Law, title: str, unit: str) -> "Figure":
 
     extend = "both" if float(np.abs(apart).max()) > most else "neither"
     scale = ScalarMappable(Normalize(-most, most), "RdBu_r")
-    draw_scale(figure, scale, panels, "more or less than everybody (points)", extend)
+    canvas.draw_scale(figure, scale, panels, "more or less than everybody (points)", extend)
     return figure
 
 
-def _panels(law: _Law, title: str, height: float, shape: float) -> tuple["Figure", list["Axes"]]:
+def _panels(
+    law: _Law, title: str, height: float, shape: float, ax: Any
+) -> tuple["Figure", list["Axes"]]:
     """Return one panel for a few mechanisms, or one for each of many."""
     if not law.together:
-        return blank_panels(len(law.names), shape, f"{title}{law.told}")
-    figure = blank_figure(8.4, height)
-    return figure, [figure.add_subplot(title=title)]
+        return canvas.blank_panels(len(law.names), shape, f"{title}{law.intervals}", ax)
+    axes = canvas.blank_axes(ax, 8.4, height)
+    axes.set_title(title)
+    return canvas.figure_of(axes), [axes]
 
 
 def _pen(law: _Law, number: int) -> dict[str, Any]:
-    return pen_of(number if law.together else 0)
+    return canvas.pen_of(number if law.together else 0)
 
 
 def _finish(axes: "Axes", law: _Law, number: int, across: str, up: str) -> None:
@@ -252,18 +237,17 @@ def _finish(axes: "Axes", law: _Law, number: int, across: str, up: str) -> None:
     if not law.together:
         _finish_panel(axes, law, number, across, up)
         return
-    finish(axes, axes.get_title(), across, up)
+    canvas.finish(axes, axes.get_title(), across, up)
     axes.set_title("")
-    figure: Any = axes.figure
-    told = f"dotted: everybody{law.told}"
-    looks: dict[str, Any] = {"fontsize": NORMAL, "frameon": False, "labelcolor": INK}
-    figure.legend(loc="outside lower center", ncols=2, title=told, **looks)
+    canvas.legend(axes, below=True, ncols=2, title=f"dotted: everybody{law.intervals}")
 
 
 def _finish_panel(axes: "Axes", law: _Law, number: int, across: str, up: str) -> None:
     """Give one of many panels its mechanism, and labels where nothing is below or beside it."""
-    lowest = number + ROW >= len(law.names)
+    lowest = number + canvas.ROW >= len(law.names)
     longest = _LONGEST if len(law.names) > 1 else _LONGEST_PAIR
     name = f"{printable(law.names[number], longest)} ({law.everybody[number]:.2g} %)"
-    finish_panel(axes, name, across if lowest else "", up)
-    axes.set_title(axes.get_title(loc="left"), fontsize=SMALL, color=INK, loc="left", pad=4)
+    canvas.finish_panel(axes, name, across if lowest else "", up)
+    axes.set_title(
+        axes.get_title(loc="left"), fontsize=canvas.SMALL, color=canvas.INK, loc="left", pad=4
+    )

@@ -1,0 +1,60 @@
+"""Results present themselves: in notebooks, as pictures and as JSON, by the room `present`."""
+
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+
+class Presented:
+    """What every result offers; the room that presents is entered when it is asked for."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON has it (docs/json.md)."""
+        from freewill.present.document import to_dict  # noqa: PLC0415
+
+        return to_dict(self)
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the result, and return matplotlib's figure; None where it has no picture.
+
+        `ax` takes axes of your own, `path` writes a file, `title` may be the question asked.
+        """
+        from freewill.present.notebook import plot  # noqa: PLC0415
+
+        return plot(self, **options)
+
+    def _repr_html_(self) -> str:
+        from freewill.present.notebook import page  # noqa: PLC0415
+
+        return page(self)
+
+    def _repr_pretty_(self, printer: Any, _: bool) -> None:
+        from freewill.present.notebook import few_lines  # noqa: PLC0415
+
+        printer.text(few_lines(self))
+
+
+def portable(content: Any) -> Any:
+    """Return what JSON can hold: lists for arrays and tuples, null for numbers it does not have.
+
+    >>> portable({"gap": math.inf, "theta": np.array([0.25, 0.75]), "people": np.int64(3)})
+    {'gap': None, 'theta': [0.25, 0.75], 'people': 3}
+    """
+    if isinstance(content, Mapping):
+        return {str(key): portable(value) for key, value in content.items()}
+    if isinstance(content, np.ndarray | np.generic):
+        if content.dtype.kind != "f" or np.isfinite(content).all():
+            return content.tolist()
+        content = content.tolist()
+    if isinstance(content, list | tuple | range):
+        return [portable(value) for value in content]
+    if isinstance(content, Enum):
+        return content.value
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
