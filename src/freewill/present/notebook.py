@@ -77,10 +77,13 @@ def plot(result: Any, **options: Any) -> Any:
     # Matplotlib's rooms are entered when something is drawn.
     from freewill.present import comparison, plots  # noqa: PLC0415
 
-    draw = {Comparison: comparison.comparison, Plan: plots.planned, Estimate: plots.picture}
-    for kind, function in draw.items():
-        if isinstance(result, kind):
-            return function(result, **options)
+    if isinstance(result, Comparison):
+        return comparison.comparison(result, **options)
+    if isinstance(result, Plan):
+        return plots.planned(result, **options)
+    if isinstance(result, Estimate | Fit):
+        estimate = result.estimate if isinstance(result, Fit) else result
+        return plots.picture(estimate, **options)
     if isinstance(result, Intervals) and len(result) == result.alphabet.size:
         given = {"intervals": result, **options}
         return plots.picture(result.alphabet, {"point": result.point}, **given)

@@ -81,7 +81,7 @@ def _line(
     axes = canvas.blank_axes(ax, 8.4, 4.4)
     edges, side = canvas.edges_of(groups), canvas.sides_of(groups)[0]
     if intervals is not None:
-        canvas.draw_reach(axes, *_reach(intervals, edges))
+        canvas.draw_reach(axes, _reach(intervals), edges, canvas.kind_of(intervals))
     canvas.draw_series(axes, series, edges, steps=side > 1)
     axes.set_xlim(edges[0], edges[-1])
     axes.margins(y=0.06)
@@ -93,9 +93,8 @@ def _line(
     return canvas.figure_of(axes)
 
 
-def _reach(intervals: Intervals, edges: FloatArray) -> tuple[Reach, FloatArray, str]:
-    reach = 100 * intervals.point, 100 * intervals.low, 100 * intervals.high
-    return reach, edges, canvas.kind_of(intervals)
+def _reach(intervals: Intervals) -> Reach:
+    return 100 * intervals.point, 100 * intervals.low, 100 * intervals.high
 
 
 def _bars(
@@ -109,7 +108,7 @@ def _bars(
         colour = canvas.TRUTH if pen == canvas.TRUTH_PEN else canvas.pen_of(pen)["color"]
         axes.barh(places + offset, percent, thick * 0.92, color=colour, label=plain(name))
     if intervals is not None:
-        reach, _, label = _reach(intervals, places)
+        reach, label = _reach(intervals), canvas.kind_of(intervals)
         looks: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 3, "color": canvas.INK}
         axes.errorbar(reach[0], places, xerr=canvas.lengths(*reach), label=label, **looks)
     axes.set_yticks(places, [plain(name) for name in groups.names])
