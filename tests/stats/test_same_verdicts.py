@@ -63,6 +63,46 @@ def test_the_dashboard_says_what_the_command_line_says(name, seed, tmp_path):
     assert (told["free_choice"]["verdict"] in note) == rejected
 
 
+def random_survey(rng):
+    """Draw evidence over a random alphabet: free choices or not, right epsilons or a wrong one."""
+    size = int(rng.integers(3, 16))
+    alphabet = (
+        fw.Linear(0, size - 1),
+        fw.Categorical([f"label {number}" for number in range(min(size, 8))]),
+        fw.Grid(int(rng.integers(2, 5)), int(rng.integers(2, 4)), cell=0.5),
+    )[rng.integers(3)]
+    near = {1: fw.Geometric, 2: fw.PlanarGeometric}.get(len(alphabet.extent), fw.KRR)
+    kinds = rng.permutation(np.array([fw.KRR, fw.RAPPOR, near]))[: rng.integers(1, 4)]
+    mechanisms = [kind(alphabet, float(rng.uniform(0.8, 4))) for kind in kinds]
+    mechanisms = list(dict.fromkeys(mechanisms))
+    if len(mechanisms) == 1:
+        mechanisms.append(fw.KRR(alphabet, 5.0))
+    wrong = {0: type(mechanisms[0])(alphabet, 0.5)} if rng.random() < 0.3 else None
+    strength = float(rng.choice([0.0, 0.0, 0.4]))
+    people = int(rng.choice([60, 400, 2000]))
+    reports = chosen(mechanisms, people, int(rng.integers(2**32)), strength, wrong)
+    parts = [part for part in zip(mechanisms, reports, strict=True) if len(part[1])]
+    return fw.collect(parts)
+
+
+@pytest.mark.slow
+def test_dashboard_command_and_library_agree_on_200_random_surveys(tmp_path):
+    """The same verdict, words and p-value, whoever is asked."""
+    rng, path, seen = np.random.default_rng(24), tmp_path / "evidence.parquet", []
+    for _ in range(200):
+        evidence = random_survey(rng)
+        save_evidence(evidence, path)
+        library = fw.fit(evidence).checks()
+        command = run_json("check", path, code=int(not library.hold))["checks"]
+        dashboard = json.loads(json_bytes(uncertainty_of(fw.fit(evidence))))["checks"]
+        assert command == library.to_dict()["checks"]
+        assert dashboard == {name: command[name] for name in ("free_choice", "laws")}
+        seen.append((library["free choice"].holds, library["laws"].holds))
+    assert len(seen) == 200
+    for verdicts in zip(*seen, strict=True):
+        assert {True, False} <= set(verdicts), "every verdict is among them"
+
+
 def test_no_honest_client_is_blamed_for_a_choice_by_the_value():
     for seed in range(3):
         reports = chosen((SHY, BOLD), 5000, seed, 0.4)
