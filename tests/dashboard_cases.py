@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from freewill.collector.serving import listening
-from freewill.collector.stores import open_store
+from freewill.collector.store import open_store
 from freewill.collector.surveys import survey_id
 from pages_cases import browsing
 from service_cases import sent

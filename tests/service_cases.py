@@ -13,7 +13,7 @@ import pytest
 
 import freewill as fw
 from freewill.collector import ids
-from freewill.collector.stores import open_store
+from freewill.collector.store import open_store
 from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
 

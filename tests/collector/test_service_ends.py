@@ -13,7 +13,7 @@ import pytest
 
 from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
 from freewill.collector.serving import _put_in_order
-from freewill.collector.stores import open_store
+from freewill.collector.store import open_store
 from service_cases import ID, SURVEY, needs_serve, people, served
 
 

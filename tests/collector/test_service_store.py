@@ -355,7 +355,7 @@ import resource, sys
 import numpy as np
 from freewill.collector.database import StoreFullError
 from freewill.collector.surveys import Upload
-from freewill.collector.stores import open_store
+from freewill.collector.store import open_store
 from service_cases import SURVEY
 from test_service_store import ID, rows_of
 store = open_store(sys.argv[1])

@@ -1,6 +1,7 @@
 """The interface as a table: what each address takes and answers; OpenAPI follows from the types."""
 
 import inspect
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
@@ -10,6 +11,7 @@ from msgspec import Meta
 
 from freewill import __version__
 from freewill.domain.outputs.base import VALUE
+from freewill.present.document import schema
 
 SURVEY = "/v1/surveys/{survey}"
 """The address of a survey."""
@@ -29,9 +31,14 @@ _REFUSALS = {
     503: "Come again after Retry-After",
     507: "The disk is full or fails: send it again later, with the same ids",
 }
+_REFERENCE = "#/components/schemas/{name}"
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 Access = Literal["everyone", "readers", "administrator"]
 Count = Annotated[int, Meta(ge=0)]
+Estimate = Annotated[
+    dict[str, Any], Meta(extra_json_schema={"$ref": _REFERENCE.format(name="estimate")})
+]
+"""By the schema of all results, which is published with the package."""
 
 
 class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -134,21 +141,6 @@ class Plan(TypedDict):
     advice: str
 
 
-class Estimate(TypedDict):
-    """An estimate; `sure` says of how many people intervals and checks are, which may follow it."""
-
-    survey: str
-    people: Count
-    shares: dict[str, Any]
-    status: str
-    gap: float | None
-    certificate: str
-    intervals: dict[str, Any] | None
-    band: dict[str, Any] | None
-    checks: dict[str, Any]
-    sure: dict[str, Any]
-
-
 class Health(TypedDict):
     """Whether reports can be stored."""
 
@@ -178,8 +170,7 @@ class Operation:
         def content(kind: Any) -> dict[str, Any]:
             if isinstance(kind, str):
                 return {kind: {"schema": {} if kind == PARQUET else {"type": "string"}}}
-            reference = "#/components/schemas/{name}"
-            (schema,), types = msgspec.json.schema_components([kind], ref_template=reference)
+            (schema,), types = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
             components.update(types)
             return {"application/json": {"schema": schema}}
 
@@ -233,7 +224,8 @@ def description(operations: Iterable[Operation], surveys: Iterable[str]) -> dict
     ids = {"type": "string", "enum": list(surveys)}
     survey = parameter("survey", "The survey's id: a hash of all of it", ids, "path")
     paths: dict[str, dict[str, Any]] = {}
-    components: dict[str, Any] = {}
+    results = json.dumps(schema()["$defs"]).replace("#/$defs/", _REFERENCE.format(name=""))
+    components: dict[str, Any] = json.loads(results)
     for own in operations:
         parameters = [*([survey] if "{survey}" in own.path else []), *own.query]
         path = paths.setdefault(own.path, {"parameters": parameters})

@@ -5,7 +5,7 @@ head, a body, or the reading of an answer) is hung up on.
 """
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from http import HTTPStatus
 from time import monotonic
 from typing import Any
@@ -296,17 +296,21 @@ class Server(uvicorn.Server):
         body_seconds: float = BODY_SECONDS,
         read_seconds: float = READ_SECONDS,
         most_connections: int = MOST_CONNECTIONS,
+        signals: Sequence[int] = (),
     ) -> None:
         super().__init__(config)
         if not config.loaded:
             config.load()
         config.http_protocol_class = bounded(config.http_protocol_class, most_connections)
         self._patience = seconds, body_seconds, read_seconds
+        self._signals = signals
+        """Those that came before the server had handlers of its own, which end it."""
         self._since: dict[Any, tuple[Hashable, float]] = {}
         """By connection: how far it was, and since when."""
 
     async def on_tick(self, counter: int) -> bool:
         """Go through the connections now and then."""
+        self.should_exit = self.should_exit or bool(self._signals)
         if counter % _TICKS == 0:
             self._hang_up(monotonic())
         return await super().on_tick(counter)

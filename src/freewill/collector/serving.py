@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
 
 from freewill.collector.database import StoreError
 from freewill.collector.estimates import MIN_PEOPLE
-from freewill.collector.store import Store
-from freewill.collector.stores import open_store
+from freewill.collector.store import Store, open_store
 from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, why
@@ -86,7 +84,7 @@ def serve(
     with listener:
         store = open_store(settings.store)
         try:
-            with _undisturbed() as ended_by_signals:
+            with _noted_signals() as signals:
                 token = store.new_token(first=not settings.new_token)
                 made = collector(
                     store, list(surveys.values()), settings.min_people, settings.public
@@ -103,13 +101,12 @@ def serve(
                     backlog=_BACKLOG,
                     timeout_graceful_shutdown=_GRACE_SECONDS,
                 )
-                server = Server(config, most_connections=most_connections())
+                server = Server(config, most_connections=most_connections(), signals=signals)
                 _unhurried()
                 host, port = listener.getsockname()[:2]
                 root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
                 ids = {name: survey_id(one) for name, one in surveys.items()}
                 try:
-                    ended_by_signals(server)
                     started(Started(root, ids, token))
                     server.run(sockets=[listener])
                 finally:
@@ -162,30 +159,19 @@ def most_connections() -> int:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[Callable[[Any], None]]:
-    """Let signals end a server, once it is named, and not the process before all is put away.
+def _noted_signals() -> Iterator[list[int]]:
+    """Note signals instead of ending by them: a server that is told of the list ends.
 
     The server has handlers of its own while it runs; one that comes before that must not be lost.
     """
-    servers: list[Any] = []
     signals: list[int] = []
-
-    def end(number: int, _: Any) -> None:
-        signals.append(number)
-        for server in servers:
-            server.should_exit = True
-
-    def ended(server: Any) -> None:
-        servers.append(server)
-        if signals:
-            server.should_exit = True
-
-    before = {one: signal.signal(one, end) for one in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda n, _: signals.append(n)) for number in numbers]
     try:
-        yield ended
+        yield signals
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -199,17 +185,17 @@ def listening(host: str, port: int) -> socket.socket:
             listener.listen(_BACKLOG)
             undo.pop_all()
     except (OSError, OverflowError, UnicodeError) as error:
-        told = why(error) if isinstance(error, OSError) else str(error)
+        reason = why(error) if isinstance(error, OSError) else str(error)
         raise ParameterError(
-            f"--host {host} --port {port}: {told}. Choose another port, or end what listens there."
+            f"--host {host} --port {port}: {reason}. Choose another port, or end what listens "
+            f"there."
         ) from None
     return listener
 
 
 def _refuse_twice(surveys: dict[str, Survey]) -> None:
-    known: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name, survey in surveys.items():
-        own = survey_id(survey)
-        if own in known:
-            raise StoreError(f"{known[own]} and {name} are one survey: name it once.")
-        known[own] = name
+        first = names.setdefault(survey_id(survey), name)
+        if first != name:
+            raise StoreError(f"{first} and {name} are one survey: name it once.")

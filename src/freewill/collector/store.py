@@ -17,7 +17,9 @@ from freewill.collector.database import Database, Reader
 from freewill.collector.holdings import StoredSurvey, evidence_of
 from freewill.collector.ids import NOTHING_SETTLED, Ids
 from freewill.collector.marks import SECRET_BYTES, Marks, marks_from, marks_of
+from freewill.collector.postgres import PREFIXES, Postgres
 from freewill.collector.refusals import Refusal
+from freewill.collector.sqlite import Sqlite
 from freewill.collector.surveys import Row, Stored, Upload
 from freewill.domain.survey import Survey
 from freewill.stats.evidence import Evidence
@@ -33,11 +35,10 @@ class Store:
     """Keeps what people reported; each `write` is one transaction, on the disk when it returns.
 
     >>> import freewill as fw, tempfile
-    >>> from freewill.collector.sqlite import Sqlite
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> survey = fw.Survey(coin.alphabet, {"coin": coin})
     >>> folder = tempfile.TemporaryDirectory()
-    >>> store = Store(Sqlite(f"{folder.name}/store.db"))
+    >>> store = open_store(f"{folder.name}/store.db")
     >>> (number,) = store.add(survey).values()
     >>> row = (number, (1).to_bytes(8, "little"), bytes(range(16)))
     >>> own = surveys.survey_id(survey)
@@ -268,6 +269,11 @@ class Store:
 
     def __str__(self) -> str:
         return str(self._database)
+
+
+def open_store(where: str) -> Store:
+    """Open a store, or make it: a file of SQLite, or a database of PostgreSQL by its address."""
+    return Store(Postgres(where) if where.startswith(PREFIXES) else Sqlite(where))
 
 
 def _late(day: str) -> Refusal:
