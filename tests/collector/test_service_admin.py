@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import freewill as fw
-from freewill.collector.store import is_token
-from freewill.collector.stores import open_store
+from freewill.collector.store import is_token, open_store
 from freewill.io.evidence_file import load_evidence
 from service_cases import ID, SURVEY, needs_serve, people, sent, served, stored
 

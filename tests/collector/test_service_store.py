@@ -19,9 +19,18 @@ from freewill.collector.holdings import StorePages, evidence_of, people_by_day, 
 from freewill.collector.marks import marks_of
 from freewill.collector.refusals import Refusal
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store, Stored, Upload
+from freewill.collector.store import Store
 from freewill.collector.stores import read_store
-from freewill.collector.surveys import filled, from_bytes, ordered, page_rows, survey_id, to_bytes
+from freewill.collector.surveys import (
+    Stored,
+    Upload,
+    filled,
+    from_bytes,
+    ordered,
+    page_rows,
+    survey_id,
+    to_bytes,
+)
 from freewill.domain.survey import Survey
 from freewill.stats.collect import collect
 from service_cases import LINE, SHY, SURVEY, small_places, stored_ids
@@ -345,8 +354,8 @@ FULL = """
 import resource, sys
 import numpy as np
 from freewill.collector.database import StoreFullError
-from freewill.collector.store import Upload
-from freewill.collector.stores import open_store
+from freewill.collector.surveys import Upload
+from freewill.collector.store import open_store
 from service_cases import SURVEY
 from test_service_store import ID, rows_of
 store = open_store(sys.argv[1])

@@ -7,7 +7,7 @@ import pytest
 
 from freewill.collector.database import StoreBusyError, StoreFullError
 from freewill.collector.refusals import RefusedError
-from freewill.collector.store import Stored, Upload
+from freewill.collector.surveys import Stored, Upload
 from freewill.collector.writer import Writer, today
 
 

@@ -7,19 +7,21 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from freewill.collector import uncertainty
 from freewill.collector.answers import json_bytes
 from freewill.collector.holdings import evidence_of, people_of
 from freewill.collector.refusals import RefusedError, refused
-from freewill.collector.store import Store
 from freewill.core.frames import csv_text
 from freewill.errors import several
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
 from freewill.stats.fit import fit
 from freewill.stats.intervals import COLUMNS
+
+if TYPE_CHECKING:
+    from freewill.collector.store import Store
 
 _Result = TypeVar("_Result")
 MIN_PEOPLE = 100
@@ -44,7 +46,7 @@ class Latest:
 class Estimates:
     """The last estimate of each survey, and the next ones, which are made one at a time."""
 
-    store: Store
+    store: "Store"
     min_people: int = MIN_PEOPLE
     _latest: dict[str, Latest] = field(default_factory=dict)
     _running: dict[str, "asyncio.Future[bytes]"] = field(default_factory=dict)
@@ -139,7 +141,7 @@ class Later:
     surveys. After each the thread rests for as long as it took: one core is half busy at most.
     """
 
-    store: Store
+    store: "Store"
     compute: Callable[..., dict[str, Any]] = uncertainty.uncertainty_of
     _computed: dict[str, dict[str, Any]] = field(default_factory=dict)
     _waiting: dict[str, Estimate] = field(default_factory=dict)

@@ -9,7 +9,6 @@ import numpy as np
 
 from freewill.collector.holdings import people_by_day
 from freewill.collector.refusals import RefusedError, refused
-from freewill.collector.store import Store
 from freewill.core.numerals import number
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
@@ -21,6 +20,7 @@ from freewill.stats.planning.plan import BLIND
 
 if TYPE_CHECKING:
     from freewill.collector.estimates import Estimates, Latest
+    from freewill.collector.store import Store
 
 _OF = ("shares", "mean")
 """What may be asked about, as `fw.plan` calls it: every value's share, or the mean."""
@@ -84,7 +84,7 @@ def _wrong(what: str) -> RefusedError:
 class Plans:
     """Plans from the last estimate of each survey, whose errors are worked out once."""
 
-    store: Store
+    store: "Store"
     estimates: "Estimates"
     _errors: dict[tuple[str, str], Errors] = field(default_factory=dict)
 

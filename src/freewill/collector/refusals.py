@@ -59,3 +59,9 @@ def busy(why: str) -> RefusedError:
         "them counts once."
     )
     return refused(503, why, advice, headers={"retry-after": "1"})
+
+
+def too_slow(seconds: float) -> RefusedError:
+    """Return the refusal of a body that did not arrive in time."""
+    advice = "Send the whole body sooner, or in smaller batches."
+    return refused(408, f"a body that took over {seconds:g} seconds", advice)

@@ -8,45 +8,25 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from freewill.collector import surveys
 from freewill.collector.database import Database, Reader
 from freewill.collector.holdings import StoredSurvey, evidence_of
 from freewill.collector.ids import NOTHING_SETTLED, Ids
 from freewill.collector.marks import SECRET_BYTES, Marks, marks_from, marks_of
+from freewill.collector.postgres import PREFIXES, Postgres
 from freewill.collector.refusals import Refusal
+from freewill.collector.sqlite import Sqlite
+from freewill.collector.surveys import Row, Stored, Upload
 from freewill.domain.survey import Survey
 from freewill.stats.evidence import Evidence
 
 _TIDY_BYTES = 1 << 27
 """Bytes of pages that are mixed at once."""
 _TOKEN_BYTES = 32
-
-
-Row: TypeAlias = tuple[int, bytes, bytes]
-"""A report that was checked: the number of its mechanism, its output, and its id.
-
-A plain tuple, for a batch makes tens of thousands of them.
-"""
-
-
-@dataclass(frozen=True)
-class Upload:
-    """Reports for one survey that are stored together, or not at all."""
-
-    survey: str
-    rows: Sequence[Row]
-
-
-class Stored(NamedTuple):
-    """How many reports of an upload were new, and how many had been stored before."""
-
-    stored: int
-    known: int
-
 
 Outcome: TypeAlias = Stored | Refusal
 
@@ -55,11 +35,10 @@ class Store:
     """Keeps what people reported; each `write` is one transaction, on the disk when it returns.
 
     >>> import freewill as fw, tempfile
-    >>> from freewill.collector.sqlite import Sqlite
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> survey = fw.Survey(coin.alphabet, {"coin": coin})
     >>> folder = tempfile.TemporaryDirectory()
-    >>> store = Store(Sqlite(f"{folder.name}/store.db"))
+    >>> store = open_store(f"{folder.name}/store.db")
     >>> (number,) = store.add(survey).values()
     >>> row = (number, (1).to_bytes(8, "little"), bytes(range(16)))
     >>> own = surveys.survey_id(survey)
@@ -290,6 +269,11 @@ class Store:
 
     def __str__(self) -> str:
         return str(self._database)
+
+
+def open_store(where: str) -> Store:
+    """Open a store, or make it: a file of SQLite, or a database of PostgreSQL by its address."""
+    return Store(Postgres(where) if where.startswith(PREFIXES) else Sqlite(where))
 
 
 def _late(day: str) -> Refusal:

@@ -1,4 +1,4 @@
-"""Where a store lies: a file of SQLite, or a database of PostgreSQL by its address."""
+"""Stores as sources of reports: a file of SQLite, or a database of PostgreSQL by its address."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 from freewill.collector import postgres, sqlite
 from freewill.collector.database import Reader, StoreError
 from freewill.collector.holdings import evidence_of, stored_survey, surveys_in_words
-from freewill.collector.store import Store
 from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
 from freewill.stats.evidence import Evidence
@@ -22,13 +21,6 @@ def is_store(source: str) -> bool:
     (True, True, False)
     """
     return Path(source).suffix == SUFFIX or source.startswith(postgres.PREFIXES)
-
-
-def open_store(where: str) -> Store:
-    """Open a store, or make it."""
-    if where.startswith(postgres.PREFIXES):
-        return Store(postgres.Postgres(where))
-    return Store(sqlite.Sqlite(where))
 
 
 def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidence:

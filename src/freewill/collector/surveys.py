@@ -6,8 +6,9 @@ Reports that do not repeat lie in pages: rows of equal length, in an order that 
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,28 @@ PAGE_BYTES = 1 << 14
 """Bytes of a page: it is written anew with each commit until it is full."""
 OPEN = 0
 """The number of the page that is not full yet; all others have random ones."""
+
+
+Row: TypeAlias = tuple[int, bytes, bytes]
+"""A report that was checked: the number of its mechanism, its output, and its id.
+
+A plain tuple, for a batch makes tens of thousands of them.
+"""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Reports for one survey that are stored together, or not at all."""
+
+    survey: str
+    rows: Sequence[Row]
+
+
+class Stored(NamedTuple):
+    """How many reports of an upload were new, and how many had been stored before."""
+
+    stored: int
+    known: int
 
 
 def canonical(survey: Survey) -> str:

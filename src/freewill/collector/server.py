@@ -1,13 +1,20 @@
-"""Connections of bounded cost: what comes is held to limits before a parser sees any of it."""
+"""A server whose connections cost so much and no more, and that does not wait for ever.
+
+What comes is held to limits before a parser sees any of it, and whoever makes no progress (with a
+head, a body, or the reading of an answer) is hung up on.
+"""
 
 import re
+from collections.abc import Hashable, Sequence
 from http import HTTPStatus
+from time import monotonic
 from typing import Any
 
+import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
 
 from freewill.collector.answers import JSON, SAFE_HEADERS, json_bytes
-from freewill.collector.refusals import Refusal, busy
+from freewill.collector.refusals import Refusal, busy, too_slow
 from freewill.errors import several
 
 MOST_HEAD = 1 << 14
@@ -26,6 +33,16 @@ _REST_SECONDS = 0.05
 """That a body in tiny chunks waits for its next turn: each of them costs as much as a large one."""
 _LARGE_SHARE = 0.9
 """Of a chunked body its own bytes, where chunks are not tiny."""
+HEAD_SECONDS = 10.0
+"""Time for the head of a request to arrive, from the connection or the last answer on."""
+BODY_SECONDS = 31.0
+"""Time for a body to arrive, also where nobody waits for it; `uploads.py` refuses a slow one."""
+READ_SECONDS = 30.0
+"""Time in which some more of an answer must have been taken."""
+_LUMP = 1 << 12
+"""Bytes of an answer that are some."""
+_TICKS = 10
+"""Of uvicorn's own, a tenth of a second each, between two rounds."""
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _END = b"\r\n\r\n"
 
@@ -134,15 +151,15 @@ class Bounded:
 
     def _hand_on_head(self: Any, data: bytes) -> int:
         """Hand on a head that is whole; return its bytes, 0 where the end is still to come."""
-        found = _BLANK_LINE.search(data, self._searched, MOST_HEAD)
-        size = found.end() if found else len(data)
+        end = _BLANK_LINE.search(data, self._searched, MOST_HEAD)
+        size = end.end() if end else len(data)
         if size > MOST_LINE and data.find(b"\n", 0, MOST_LINE) < 0:
             self.refuse(_too_long(414, f"a first line of over {several(MOST_LINE, 'byte')}"))
         elif size > MOST_HEAD:
             self.refuse(_too_long(431, f"a head of over {several(MOST_HEAD, 'byte')}"))
         elif data.count(b"\n", 0, size) > MOST_FIELDS + 2:
             self.refuse(_too_long(431, f"over {several(MOST_FIELDS, 'header field')}"))
-        elif found is None:
+        elif end is None:
             self._searched = max(0, size - 2)
             return 0
         else:
@@ -213,9 +230,9 @@ class _ByState(Bounded):
 
 def bounded(protocol: type, most_connections: int = MOST_CONNECTIONS) -> type:
     """Return a protocol of uvicorn's whose connections cost so much and no more."""
-    asked = _ByCallbacks if hasattr(protocol, "on_message_complete") else _ByState
+    limits = _ByCallbacks if hasattr(protocol, "on_message_complete") else _ByState
     members = {"most_connections": most_connections}
-    return type(f"Bounded{protocol.__name__}", (asked, protocol), members)
+    return type(f"Bounded{protocol.__name__}", (limits, protocol), members)
 
 
 def response(refusal: Refusal, headers: list[tuple[bytes, bytes]]) -> bytes:
@@ -261,3 +278,67 @@ def _too_long(status: int, what: str) -> Refusal:
         f"line of {MOST_LINE:,} bytes."
     )
     return Refusal(status, what, advice)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, with connections of bounded cost and patience that ends.
+
+    uvicorn ends a connection that is silent between requests, but one byte of a head calls its
+    timer off, and for bodies and readers it waits for ever. Nothing is done for each request: all
+    connections are gone through once a second. One that had the same last request (or none) for too
+    long is closed, however much it dribbles, and so is one whose answer is not read.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        seconds: float = HEAD_SECONDS,
+        body_seconds: float = BODY_SECONDS,
+        read_seconds: float = READ_SECONDS,
+        most_connections: int = MOST_CONNECTIONS,
+        signals: Sequence[int] = (),
+    ) -> None:
+        super().__init__(config)
+        if not config.loaded:
+            config.load()
+        config.http_protocol_class = bounded(config.http_protocol_class, most_connections)
+        self._patience = seconds, body_seconds, read_seconds
+        self._signals = signals
+        """Those that came before the server had handlers of its own, which end it."""
+        self._since: dict[Any, tuple[Hashable, float]] = {}
+        """By connection: how far it was, and since when."""
+
+    async def on_tick(self, counter: int) -> bool:
+        """Go through the connections now and then."""
+        self.should_exit = self.should_exit or bool(self._signals)
+        if counter % _TICKS == 0:
+            self._hang_up(monotonic())
+        return await super().on_tick(counter)
+
+    def _hang_up(self, now: float) -> None:
+        """End the connections that wait for their other side, and saw no progress for too long."""
+        head_seconds, body_seconds, read_seconds = self._patience
+        before, self._since = self._since, {}
+        connections: tuple[Any, ...] = tuple(self.server_state.connections)
+        for connection in connections:
+            request, unread = connection.cycle, connection.transport.get_write_buffer_size()
+            answering = request is not None and not request.response_complete
+            if unread:
+                most = read_seconds
+            elif not answering:
+                most = head_seconds
+            elif request.more_body:
+                most = body_seconds
+            else:
+                continue  # it waits for us
+            progress = (request, unread // _LUMP)
+            last, since = before.get(connection, (progress, now))
+            if last != progress:
+                since = now
+            if now - since <= most:
+                self._since[connection] = (progress, since)
+            elif answering and not unread:
+                connection.refuse(too_slow(most).refusal)
+            else:
+                # Not `close`, which waits until the answer is read.
+                connection.transport.abort()
