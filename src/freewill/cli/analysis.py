@@ -151,8 +151,8 @@ def title_of(survey: Path | None, people: int) -> str:
     """Return the title of a picture: the question of the survey, if one is given."""
     if survey is None:
         return ""
-    asked = Survey.load(survey)
-    question = asked.question or asked.title
+    offered = Survey.load(survey)
+    question = offered.question or offered.title
     return f"{question} ({several(people, 'person')})" if question else ""
 
 

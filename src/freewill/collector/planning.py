@@ -47,10 +47,10 @@ class Errors:
     """People from whom on no error rests on few of them."""
 
 
-def asked(query: Sequence[tuple[str, str]]) -> Question:
+def question_of(query: Sequence[tuple[str, str]]) -> Question:
     """Return what a query asks for.
 
-    >>> asked([("target", "0.01")])
+    >>> question_of([("target", "0.01")])
     Question(target=0.01, of='shares')
     """
     given: dict[str, str] = {}
