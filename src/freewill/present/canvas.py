@@ -126,15 +126,24 @@ def plain(text: str, longest: int = _LONGEST_NAME) -> str:
     return printable(str(text), longest).replace("$", r"\$")
 
 
-def finish(axes: "Axes", title: str, across: str, up: str) -> None:
-    """Give axes their title, labels and the house's looks."""
-    axes.set_title(plain(title, _LONGEST_TITLE), fontsize=LARGE, color=INK, loc="left", pad=8)
+def finish(
+    axes: "Axes",
+    title: str,
+    across: str,
+    up: str,
+    grid: Literal["x", "y"] | None = None,
+    size: float = LARGE,
+) -> None:
+    """Give axes their title, labels and the house's looks; `grid` has faint lines across it."""
+    axes.set_title(plain(title, _LONGEST_TITLE), fontsize=size, color=INK, loc="left", pad=8)
     axes.set_xlabel(across, fontsize=NORMAL, color=INK)
     axes.set_ylabel(up, fontsize=NORMAL, color=INK)
     axes.tick_params(labelsize=SMALL, color=INK, labelcolor=INK)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(INK)
+    if grid is not None:
+        axes.grid(axis=grid, color=FAINT, linewidth=0.8)
 
 
 def draw_image(axes: "Axes", cells: FloatArray, **looks: Any) -> "AxesImage":
@@ -142,15 +151,10 @@ def draw_image(axes: "Axes", cells: FloatArray, **looks: Any) -> "AxesImage":
     return axes.imshow(cells, origin="lower", interpolation="nearest", **looks)
 
 
-def finish_panel(axes: "Axes", title: str, across: str, up: str) -> None:
+def finish_panel(axes: "Axes", title: str, across: str, up: str, *looks: Any) -> None:
     """Finish one of many panels: only the first of a row says what goes up."""
     place = axes.get_subplotspec()
-    finish(axes, title, across, up if place is None or place.is_first_col() else "")
-
-
-def grid_lines(axes: "Axes", axis: Literal["x", "y"]) -> None:
-    """Draw faint lines across an axis, behind everything else."""
-    axes.grid(axis=axis, color=FAINT, linewidth=0.8)
+    finish(axes, title, across, up if place is None or place.is_first_col() else "", *looks)
 
 
 def legend(axes: "Axes", below: bool = False, **looks: Any) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -157,8 +157,7 @@ def _line(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
     for number, axes in enumerate(panels):
         axes.set_xlim(edges[0], edges[-1])
         axes.set_ylim(0, law.top)
-        _finish(axes, law, number, canvas.unit_of(law.alphabet, unit), _CHOSEN)
-        canvas.grid_lines(axes, "y")
+        _finish(axes, law, number, canvas.unit_of(law.alphabet, unit), _CHOSEN, "y")
     return figure
 
 
@@ -181,8 +180,7 @@ def _labels(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
         axes.set_yticks(places, labels)
         axes.set_ylim(count - 0.5, -0.5)
         axes.set_xlim(0, law.top)
-        _finish(axes, law, number, _CHOSEN, unit)
-        canvas.grid_lines(axes, "x")
+        _finish(axes, law, number, _CHOSEN, unit, "x")
         for edge in places[1:] - 0.5:
             axes.axhline(edge, color=canvas.FAINT, linewidth=0.8)
     return figure
@@ -222,22 +220,28 @@ def _pen(law: _Law, number: int) -> dict[str, Any]:
     return canvas.pen_of(number if law.together else 0)
 
 
-def _finish(axes: "Axes", law: _Law, number: int, across: str, up: str) -> None:
+def _finish(
+    axes: "Axes", law: _Law, number: int, across: str, up: str, grid: Literal["x", "y"]
+) -> None:
     """Give a panel its title and labels, and say what is what where mechanisms share it."""
     if not law.together:
-        _finish_panel(axes, law, number, across, up)
+        _finish_panel(axes, law, number, across, up, grid)
         return
-    canvas.finish(axes, axes.get_title(), across, up)
+    canvas.finish(axes, axes.get_title(), across, up, grid)
     axes.set_title("")
     canvas.legend(axes, below=True, ncols=2, title=f"dotted: everybody{law.intervals}")
 
 
-def _finish_panel(axes: "Axes", law: _Law, number: int, across: str, up: str) -> None:
+def _finish_panel(
+    axes: "Axes",
+    law: _Law,
+    number: int,
+    across: str,
+    up: str,
+    grid: Literal["x", "y"] | None = None,
+) -> None:
     """Give one of many panels its mechanism, and labels where nothing is below or beside it."""
     lowest = number + canvas.ROW >= len(law.names)
     longest = _LONGEST if len(law.names) > 1 else _LONGEST_PAIR
     name = f"{printable(law.names[number], longest)} ({law.everybody[number]:.2g} %)"
-    canvas.finish_panel(axes, name, across if lowest else "", up)
-    axes.set_title(
-        axes.get_title(loc="left"), fontsize=canvas.SMALL, color=canvas.INK, loc="left", pad=4
-    )
+    canvas.finish_panel(axes, name, across if lowest else "", up, grid, canvas.SMALL)
