@@ -114,6 +114,8 @@ def test_commands_write_it(mixed, valid, tmp_path):
     checks = valid(run_json("check", path, code=int(not check_assumptions(mixed).hold)), "checks")
     assert checks == fw.fit(mixed).checks().to_dict()
     valid(run_json("compare", path, other, "--bins", 10), "comparison")
+    together = run_json("merge", path, other, "--out", tmp_path / "both.parquet")
+    assert valid(together, "evidence")["people"] == mixed.people + 700
     # What a command writes, another reads.
     (tmp_path / "theta.json").write_text(json.dumps(document))
     survey = tmp_path / "survey.json"

@@ -89,7 +89,8 @@ def _(
     alphabet, evidence = estimate.alphabet, estimate.evidence
     names = ("method", "solver", "status", "gap", "certificate", "log_likelihood", "steps")
     confounded = in_words(estimate.confounded, alphabet) if estimate.confounded else ""
-    people = {group.name: group.people for group in evidence.groups} if evidence else {}
+    groups_in = evidence.groups if evidence else ()
+    people = {group.name or group.mechanism.id: group.people for group in groups_in}
     single = isinstance(groups, Values)
     merged = {} if single else {"bins": rows_of(groups), "shares": shares.shares}
     return _document(
