@@ -32,7 +32,7 @@ _KINDS = (
     fw.functionals.mean(),
     fw.functionals.cdf(),
     fw.functionals.bins(5),
-    fw.functionals.cells(),
+    fw.functionals.shares(),
 )
 """What intervals are asked for."""
 TRUTHS = {"bells": bells(), "binomial": binomial(100)}
@@ -150,7 +150,7 @@ def held(
 ) -> Iterator[list[str]]:
     """Return how often intervals hold the truth, a row a case.
 
-    Of the mean, the CDF, bands of five values and all single ones, each with the standard error
+    Of the mean, the CDF, bins of five values and all single ones, each with the standard error
     over the runs; and of the values on whose symbols reports were forged.
     """
     theta = TRUTHS[truth]
@@ -205,7 +205,7 @@ def main() -> None:
         parser.error(f"no truth {', '.join(unknown)}; there are {', '.join(TRUTHS)}")
     head = ["truth", "forged", "in"]
     if options.coverage:
-        head += ["mean", "CDF", "bands of 5", "values", "forged value"]
+        head += ["mean", "CDF", "bins of 5", "values", "forged value"]
         head += [
             "honest alone: mean / CDF / forged value",
             "all reports: mean / CDF / forged value",

@@ -57,9 +57,9 @@ def _laws(mixture: str, city: str | None) -> list[FloatArray | None]:
 def questions(setting: Setting) -> dict[str, Any]:
     """Return what is asked: each value, sums of ten or more, the mean, the CDF, the median."""
     if MIXTURES[setting.mixture.name].place == "city":
-        return {"cells": "cells", "4 x 4 cells": fw.functionals.districts(4), "mean": "mean"}
+        return {"shares": "shares", "4 x 4 cells": fw.functionals.districts(4), "mean": "mean"}
     ten = fw.functionals.bins(10)
-    return {"cells": "cells", "sums of 10": ten, "mean": "mean", "CDF": "cdf", "median": "median"}
+    return {"shares": "shares", "sums of 10": ten, "mean": "mean", "CDF": "cdf", "median": "median"}
 
 
 def evidence_of(case: Case, seed: int) -> fw.Evidence:

@@ -163,6 +163,7 @@ def test_another_check_is_one_line(bodies, monkeypatch):
     assert shown == {
         "holds": False,
         "verdict": "the client is broken",
+        "advice": "",
         "p_value": 0.01,
         "left_out": left,
     }
@@ -184,7 +185,7 @@ def test_laws_are_not_told_apart_where_the_choice_law_is_too_large(bodies, monke
     def refuse(*_, **__):
         raise fw.ParameterError("too large.")
 
-    monkeypatch.setattr(module, "beside_choice_of", refuse)
+    monkeypatch.setattr(module, "fit_beside_choice", refuse)
     word, told = lines(run("check", bodies["step"], code=1))["laws"]
     assert word == "-"
     assert "cannot be told apart from a choice that depends on the value: too large" in told

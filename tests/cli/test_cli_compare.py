@@ -10,9 +10,9 @@ import pytest
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
-from freewill.cli.differences import largest
+from freewill.cli.compare import largest
 from freewill.io.evidence_file import load_evidence, save_evidence
-from freewill.present import plots
+from freewill.present import comparison
 
 COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
 
@@ -60,8 +60,8 @@ def same(rows, expected):
     ("options", "of", "level", "joint"),
     [
         ((), None, 0.95, False),
-        (("--of", "cells", "--level", 0.5), None, 0.5, False),
-        (("--bands", 30, "--joint"), fw.functionals.bins(30), 0.95, True),
+        (("--of", "shares", "--level", 0.5), None, 0.5, False),
+        (("--bins", 30, "--joint"), fw.functionals.bins(30), 0.95, True),
         (("--of", "cdf", "--joint"), "cdf", 0.95, True),
         (("--of", "quartiles"), "quartiles", 0.95, False),
         (("--of", "mean"), "mean", 0.95, False),
@@ -85,9 +85,9 @@ def test_json_has_the_librarys_comparison(days, options, of, level, joint):
 
 
 def test_bands_and_districts_say_where_they_are(days):
-    shown = run_json("compare", *pair(days), "--bands", 30)["differences"]
+    shown = run_json("compare", *pair(days), "--bins", 30)["differences"]
     assert [(row["from"], row["to"]) for row in shown] == [(0, 29), (30, 59), (60, 89), (90, 99)]
-    shown = run_json("compare", *pair(days, "-city"), "--bands", 4)
+    shown = run_json("compare", *pair(days, "-city"), "--bins", 4)
     same(shown["differences"], fw.compare(*bodies(days, "-city"), of=fw.functionals.districts(4)))
     assert list(shown["differences"][0])[:4] == ["lat_from", "lat_to", "lon_from", "lon_to"]
     assert shown["distance"]["unit"] == "km"
@@ -152,7 +152,7 @@ def test_the_largest_differences_are_printed_in_order(days):
 
 
 def test_bars_lie_on_the_side_of_the_difference(days):
-    shown = run("compare", *pair(days), "--bands", 25).stdout
+    shown = run("compare", *pair(days), "--bins", 25).stdout
     found = fw.compare(*bodies(days), of=fw.functionals.bins(25))
     lines = [line for line in shown.splitlines() if "│" in line]
     for line, low, high in zip(lines, found.low, found.high, strict=True):
@@ -179,7 +179,9 @@ def test_reports_are_compared_by_their_survey(days, tmp_path):
 
 def test_bodies_in_a_picture_have_names_of_their_own(days, tmp_path, monkeypatch):
     told = []
-    monkeypatch.setattr(plots, "comparison", lambda found, **given: told.append(given["names"]))
+    monkeypatch.setattr(
+        comparison, "comparison", lambda found, **given: told.append(given["names"])
+    )
     for folder, day in (("a", "monday"), ("b", "tuesday")):
         (tmp_path / folder).mkdir()
         shutil.copy(days / f"{day}.parquet", tmp_path / folder / "day.parquet")
@@ -275,8 +277,8 @@ def test_what_cannot_be_compared(days, tmp_path):
         assert "alone.parquet" in message
     assert "none.parquet" in refused("compare", monday, days / "none.parquet")
     assert "none.parquet" in refused("compare", days / "none.parquet", days / "none.parquet")
-    assert "--bands 5 merges cells" in refused("compare", monday, tuesday, "--bands=5", "--of=mean")
-    assert "have none" in refused("compare", *pair(days, "-menu"), "--bands", 2)
+    assert "--bins 5 merges values" in refused("compare", monday, tuesday, "--bins=5", "--of=mean")
+    assert "have none" in refused("compare", *pair(days, "-menu"), "--bins", 2)
     assert "no mean" in refused("compare", *pair(days, "-menu"), "--of", "mean")
     for of in ("median", "quartiles", "cdf"):
         for kind in ("-menu", "-city"):
@@ -284,7 +286,7 @@ def test_what_cannot_be_compared(days, tmp_path):
     assert "together" in refused("compare", monday, tuesday, "--json", "--csv")
     for level in ("0", "1", "95", "nan", "-1", "inf"):
         assert "--level" in run("compare", monday, tuesday, f"--level={level}", code=2).stderr
-    for wrong in (("--of", "all"), ("--bands", "0"), ("--rows", "-1"), ("--level", "x")):
+    for wrong in (("--of", "all"), ("--bins", "0"), ("--rows", "-1"), ("--level", "x")):
         run("compare", monday, tuesday, *wrong, code=2)
     run("compare", monday, code=2)
     for plot in (monday, tmp_path / "x.txt", "-", tmp_path / "no" / "x.png"):
@@ -297,10 +299,10 @@ def test_vast_alphabets_are_refused_before_the_work(tmp_path):
         saved(tmp_path / f"{name}.parquet", fw.Identity(grid), np.arange(50) * seed, seed)
     message = refused("compare", tmp_path / "a.parquet", tmp_path / "b.parquet")
     assert "38,400 differences" in message
-    assert "--bands 2 or larger" in message
+    assert "--bins 2 or larger" in message
     shown = run_json("compare", tmp_path / "a.parquet", tmp_path / "b.parquet", "--of", "mean")
     assert shown["distance"]["point"] is None
-    text = run("compare", tmp_path / "a.parquet", tmp_path / "b.parquet", "--bands", 80).stdout
+    text = run("compare", tmp_path / "a.parquet", tmp_path / "b.parquet", "--bins", 80).stdout
     assert text.splitlines()[1] == "no earth mover's distance: it is for 1,024 values at most"
 
 
@@ -311,12 +313,12 @@ def test_vast_alphabets_are_refused_before_the_work(tmp_path):
     ("kind", "options"),
     [
         ("", ()),
-        ("", ("--bands", 10)),
+        ("", ("--bins", 10)),
         ("", ("--of", "cdf")),
         ("", ("--of", "mean")),
         ("", ("--of", "quartiles")),
         ("-city", ()),
-        ("-city", ("--bands", 2)),
+        ("-city", ("--bins", 2)),
         ("-city", ("--of", "mean")),
         ("-menu", ()),
     ],

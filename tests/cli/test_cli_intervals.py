@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
-from freewill.cli.methods import AnyMethod
-from freewill.cli.shares import Asked
+from freewill.cli.analysis import AnyMethod, groups_of
 from freewill.io.evidence_file import load_evidence, save_evidence
+from freewill.present.shares import Shares, warning
 
 BLIND = fw.Matrix(AGES, np.full((100, 2), 0.5))
 
@@ -69,28 +69,28 @@ def test_json_has_the_librarys_intervals(monday, options, level, joint):
     shown = run_json("estimate", path, "--intervals", *options)
     same(shown["intervals"], fw.intervals(evidence, level=level, joint=joint))
     assert len(shown["values"]) == len(shown["theta"]) == len(shown["intervals"]["low"]) == 100
-    assert "intervals" not in run_json("estimate", path)
+    assert run_json("estimate", path)["intervals"] is None
 
 
 def test_bands_of_a_line(monday):
     path, evidence = monday
-    shown = run_json("estimate", path, "--intervals", "--bands", 30)
-    assert shown["bands"][0] == {"from": 0, "to": 29}
-    assert shown["bands"][-1] == {"from": 90, "to": 99}
+    shown = run_json("estimate", path, "--intervals", "--bins", 30)
+    assert shown["bins"][0] == {"from": 0, "to": 29}
+    assert shown["bins"][-1] == {"from": 90, "to": 99}
     theta = fw.gibu(evidence).theta
     expected = [theta[start : start + 30].sum() for start in range(0, 100, 30)]
     np.testing.assert_allclose(shown["shares"], expected, atol=1e-12)
     same(shown["intervals"], fw.intervals(evidence, fw.functionals.bins(30)))
-    assert not {"theta", "values"} & set(shown)
-    alone = run_json("estimate", path, "--bands", 30)
-    assert (alone["shares"], "intervals" in alone) == (shown["shares"], False)
+    np.testing.assert_allclose(shown["theta"], theta, atol=1e-12)
+    alone = run_json("estimate", path, "--bins", 30)
+    assert (alone["shares"], alone["intervals"]) == (shown["shares"], None)
 
 
 def test_bands_of_a_grid_are_districts_in_the_units_of_its_points(city):
     path, evidence = city
-    shown = run_json("estimate", path, "--intervals", "--bands", 4)
+    shown = run_json("estimate", path, "--intervals", "--bins", 4)
     same(shown["intervals"], fw.intervals(evidence, fw.functionals.districts(4)))
-    west, east = shown["bands"]
+    west, east = shown["bins"]
     assert list(west) == ["lat_from", "lat_to", "lon_from", "lon_to"]
     assert (west["lat_from"], west["lat_to"]) == (37.7228, 37.7946)
     assert west["lon_from"] == -122.5153
@@ -98,13 +98,13 @@ def test_bands_of_a_grid_are_districts_in_the_units_of_its_points(city):
     assert east["lon_to"] == -122.3789
 
 
-@pytest.mark.parametrize("bands", [1, 2, 3, 5, 10**9])
+@pytest.mark.parametrize("bins", [1, 2, 3, 5, 10**9])
 @pytest.mark.parametrize("grid", [CITY, fw.Grid(5, 3, cell=0.5), fw.Grid(1, 4, cell=2.0)], ids=str)
-def test_edges_of_districts_hold_their_cells(grid, bands):
+def test_edges_of_districts_hold_their_cells(grid, bins):
     """The cells whose centres lie between a row's edges are those that its share is of."""
-    groups = Asked(bands=bands).groups(grid)
+    groups = groups_of(bins, grid)
     centres = np.asarray(grid.decode(np.arange(grid.size)))
-    rows = fw.functionals.districts(bands).on(grid).rows
+    rows = fw.functionals.districts(bins).on(grid).rows
     assert len(rows) == groups.count
     for edges, row in zip(groups.cells(np.arange(groups.count)), rows, strict=True):
         low, high = np.array(edges[::2]), np.array(edges[1::2])
@@ -121,30 +121,30 @@ def test_csv_has_a_column_for_each(monday, city, menu):
     for name in columns:
         found = [float(row[name]) for row in rows]
         np.testing.assert_allclose(found, getattr(expected, name), rtol=1e-9, atol=1e-12)
-    bands = table_of(run("estimate", path, "--bands", 50, "--csv").stdout)
-    assert [(row["from"], row["to"]) for row in bands] == [("0", "49"), ("50", "99")]
-    assert list(bands[0]) == ["from", "to", "share"]
-    districts = table_of(run("estimate", city[0], "--bands", 4, "--csv", "--intervals").stdout)
+    bins = table_of(run("estimate", path, "--bins", 50, "--csv").stdout)
+    assert [(row["from"], row["to"]) for row in bins] == [("0", "49"), ("50", "99")]
+    assert list(bins[0]) == ["from", "to", "share"]
+    districts = table_of(run("estimate", city[0], "--bins", 4, "--csv", "--intervals").stdout)
     assert list(districts[0])[:5] == ["lat_from", "lat_to", "lon_from", "lon_to", "share"]
     labels = table_of(run("estimate", menu[0], "--csv", "--intervals").stdout)
     assert [row["value"] for row in labels] == list(MENU.labels)
 
 
 def test_the_table_has_them_too(monday, city):
-    shown = run("estimate", monday[0], "--intervals", "--bands", 25, "--joint").stdout
+    shown = run("estimate", monday[0], "--intervals", "--bins", 25, "--joint").stdout
     assert "95 % intervals, all together" in shown
     lines = [line.split() for line in shown.splitlines() if ".." in line]
     found = fw.intervals(monday[1], fw.functionals.bins(25), joint=True)
     assert [line[0] for line in lines[1:]] == ["0..24", "25..49", "50..74", "75..99"]
     for line, low, high in zip(lines[1:], found.low, found.high, strict=True):
         assert line[3:5] == [f"{low:.4%}", f"{high:.4%}"]
-    districts = run("estimate", city[0], "--intervals", "--bands", 4, "--rows", 1).stdout
+    districts = run("estimate", city[0], "--intervals", "--bins", 4, "--rows", 1).stdout
     assert "37.7228..37.7946" in districts
     assert "1 district with" in districts
 
 
 def test_a_band_that_holds_everyone_has_all_of_them(monday):
-    (share,) = run_json("estimate", monday[0], "--intervals", "--bands", 2**62)["shares"]
+    (share,) = run_json("estimate", monday[0], "--intervals", "--bins", 2**62)["shares"]
     assert share == pytest.approx(1)
 
 
@@ -207,7 +207,7 @@ def test_options_that_do_not_apply(monday, menu):
 
 def test_smoothing_tells_how_far_it_is(monday, monkeypatch):
     told = []
-    monkeypatch.setattr("freewill.cli.methods.towards", lambda goal: told.append)
+    monkeypatch.setattr("freewill.cli.analysis.towards", lambda goal: told.append)
     evidence = monday[1].only("identity")
     AnyMethod.parse("smooth").run_shown(evidence)
     assert not told
@@ -221,7 +221,7 @@ def test_smoothing_tells_how_far_it_is(monday, monkeypatch):
 def test_maps_carry_intervals_and_districts(city, tmp_path):
     path, evidence = city
     sure = fw.intervals(evidence, fw.functionals.districts(4))
-    options = ("--intervals", "--bands", 4)
+    options = ("--intervals", "--bins", 4)
     run("estimate", path, *options, "--geojson", tmp_path / "map.geojson")
     written = json.loads((tmp_path / "map.geojson").read_text())
     assert json.loads(run("estimate", path, *options, "--geojson", "-").stdout) == written
@@ -229,7 +229,7 @@ def test_maps_carry_intervals_and_districts(city, tmp_path):
     for name in ("point", "low", "high", "standard_error"):
         np.testing.assert_allclose([one[name] for one in told], getattr(sure, name), rtol=1e-9)
     assert [(one["column"], one["columns"], one["rows"]) for one in told] == [(0, 4, 4), (4, 2, 4)]
-    shares = run_json("estimate", path, "--bands", 4)["shares"]
+    shares = run_json("estimate", path, "--bins", 4)["shares"]
     assert [one["share"] for one in told] == shares
     single = json.loads(run("estimate", path, "--intervals", "--geojson", "-").stdout)
     assert len(single["features"]) == 24
@@ -248,11 +248,11 @@ def test_levels_that_are_none(monday, level):
 
 def test_what_cannot_be_asked(monday, menu):
     path, _ = monday
-    for bands in ("0", "-3", "2.5", "many", "1e30"):
-        assert "--bands" in run("estimate", path, f"--bands={bands}", code=2).stderr
+    for bins in ("0", "-3", "2.5", "many", "1e30"):
+        assert "--bins" in run("estimate", path, f"--bins={bins}", code=2).stderr
     assert "add --intervals" in refused("estimate", path, "--level", 0.9)
     assert "add --intervals" in refused("estimate", path, "--joint")
-    assert "3 labels have none" in refused("estimate", menu[0], "--bands", 2)
+    assert "3 labels have none" in refused("estimate", menu[0], "--bins", 2)
 
 
 def test_one_person_has_no_interval(tmp_path):
@@ -267,7 +267,7 @@ def test_more_intervals_than_memory_should_hold_are_refused_before_the_work(tmp_
     monkeypatch.setattr(AnyMethod, "run_shown", lambda *given: pytest.fail("worked"))
     message = refused("estimate", path, "--intervals")
     assert "--intervals for 20,000 shares" in message
-    assert "--bands 2 or larger" in message
+    assert "--bins 2 or larger" in message
 
 
 # Few people, and what nobody can tell
@@ -281,7 +281,7 @@ def test_few_people_are_warned_of_first(tmp_path):
     shown = run("estimate", path, "--intervals")
     assert "rough" in shown.stdout.splitlines()[0]
     assert "hardly" not in shown.stderr
-    assert "--bands" in shown.stderr  # the library's advice, in the command line's words
+    assert "--bins" in shown.stderr  # the library's advice, in the command line's words
     assert "functionals" not in shown.stderr
     quiet = run("estimate", path, "--csv")
     assert quiet.stdout.startswith("value,share\n")
@@ -301,16 +301,15 @@ def test_many_people_are_not_warned(monday, tmp_path):
     people=st.integers(2, 60),
     size=st.integers(2, 12),
     epsilon=st.sampled_from([1e-9, 0.1, 1.0, 8.0, 700.0]),
-    bands=st.sampled_from([None, 1, 3, 100]),
+    bins=st.sampled_from([None, 1, 3, 100]),
 )
-def test_the_warning_is_never_less_than_counting_allows(people, size, epsilon, bands):
+def test_the_warning_is_never_less_than_counting_allows(people, size, epsilon, bins):
     """Whatever noise there is, shares are no surer than those of people who tell the truth."""
     line = fw.Linear(0, size - 1)
     mechanism = fw.KRR(line, epsilon)
     evidence = fw.collect([(mechanism, np.zeros(people, dtype=int))])
-    asked = Asked(bands=bands)
-    said = asked.warning(asked.shares(fw.gibu(evidence)), None)
-    if (bands or 1) >= size:
+    said = warning(Shares(fw.gibu(evidence), groups_of(bins, line)), None)
+    if (bins or 1) >= size:
         assert not said  # everyone is in the one band there is
         return
     points = float(said.split("off by ")[1].split(" points")[0])
@@ -344,7 +343,7 @@ def test_what_nobody_can_tell_is_null_in_json(tmp_path):
 
 def test_pictures_are_written(monday, city, menu, tmp_path):
     for number, (path, options) in enumerate(
-        [(monday[0], ()), (monday[0], ("--bands", 5)), (city[0], ("--bands", 2)), (menu[0], ())]
+        [(monday[0], ()), (monday[0], ("--bins", 5)), (city[0], ("--bins", 2)), (menu[0], ())]
     ):
         target = tmp_path / f"{number}.png"
         result = run("estimate", path, "--intervals", *options, "--plot", target)

@@ -42,10 +42,10 @@ def test_the_table_has_people_errors_and_mechanisms(survey):
     text = run(*known(survey, "--people", 200_000, "--target", 0.05)).stdout
     assert "100,000" in text
     assert "200,000" in text
-    assert "one more is worth" in text
-    assert "For an EMD of 0.05: " in text
-    bands = run_json(*known(survey, "--bands", 5))
-    assert bands["of"] == ["0..4", "5..9", "10..14", "15..19"]
+    assert "one more person of a mechanism" in text
+    assert "for an EMD of 0.05: " in text
+    bins = run_json(*known(survey, "--bins", 5))
+    assert bins["of"] == ["0..4", "5..9", "10..14", "15..19"]
 
 
 def test_equal_shares_and_the_worst_truth_by_default(survey):
@@ -73,7 +73,8 @@ def test_pictures(survey, tmp_path):
     blank = fw.plan(
         fw.Survey(LINE, {"open": fw.Identity(LINE)}), theta=np.eye(20)[2], people=[50, 100_000]
     )
-    assert plots.planned(blank, path=tmp_path / "zero.png").exists()
+    plots.planned(blank, path=tmp_path / "zero.png")
+    assert (tmp_path / "zero.png").exists()
     with pytest.raises(fw.ParameterError, match=r"fw\.plan"):
         plots.planned("plan", path=tmp_path / "none.png")
 
@@ -89,7 +90,7 @@ def test_pictures(survey, tmp_path):
         (["--share", "careful=-1", "--share", "relaxed=2"], "-1"),
         (["--target", "0"], "target=0"),
         (["--of", "mode"], "mode"),
-        (["--of", "mean", "--bands", "5"], "take one"),
+        (["--of", "mean", "--bins", "5"], "take one"),
         (["--plot", "-"], "into a file"),
         (["--plot", "plan.txt"], ".png"),
     ],
@@ -110,4 +111,4 @@ def test_bad_files_are_refused(survey, tmp_path):
         own.rename(survey)
     menu = tmp_path / "menu.json"
     fw.Survey(MENU, {"all": fw.KRR(MENU, 1.0)}).save(menu)
-    assert "no neighbours" in refused("plan", menu, "--bands", 2)
+    assert "have none" in refused("plan", menu, "--bins", 2)

@@ -1,4 +1,4 @@
-"""Groups of values: bands, districts and sets hold what a naive count says."""
+"""Groups of values: bins, districts and sets hold what a naive count says."""
 
 import numpy as np
 import pytest
@@ -71,18 +71,18 @@ def test_sets_hold_their_values_and_the_rest(alphabet, data):
 def test_every_value_has_a_name_of_its_own(alphabet):
     values = Values(alphabet)
     assert len(set(values.names)) == alphabet.size
-    assert fw.functionals.cells().on(alphabet).names == values.names
+    assert fw.functionals.shares().on(alphabet).names == values.names
 
 
 def test_names_keep_all_their_digits():
     """Six digits told neither large integers nor small cells apart."""
     large = fw.Linear(10**9, 10**9 + 3)
-    assert fw.functionals.cells().on(large).names[0] == "1000000000"
+    assert fw.functionals.shares().on(large).names[0] == "1000000000"
     assert fw.functionals.bins(2).on(large).names == (
         "1000000000..1000000001", "1000000002..1000000003",
     )  # fmt: skip
     fine = fw.Grid.box(37.7, 37.7001, -122.5, -122.4999, columns=5, rows=5)
-    assert len(set(fw.functionals.cells().on(fine).names)) == 25
+    assert len(set(fw.functionals.shares().on(fine).names)) == 25
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_groups_belong_to_their_alphabet():
     [
         fw.functionals.districts(4),
         fw.functionals.districts(2, 8),
-        fw.functionals.cells(),
+        fw.functionals.shares(),
         fw.functionals.values({str(i): [(0.1, 0.1)] for i in range(2000)}),
     ],
     ids=str,
@@ -176,7 +176,7 @@ def test_rows_that_fill_the_memory_are_refused(asked):
 def test_bins_of_a_long_line_are_refused_and_wider_ones_are_not():
     line = fw.Linear(0, 99_999)
     with pytest.raises(
-        fw.ParameterError, match="for bands of 10 values, 10,000 of them over 100,000"
+        fw.ParameterError, match="for bins of 10 values, 10,000 of them over 100,000"
     ):
         fw.functionals.bins(10).on(line)
     assert fw.functionals.bins(1000).on(line).rows.shape == (100, 100_000)

@@ -67,8 +67,8 @@ def test_estimates_travel(ages, city):
             low = again.coarser(50).intervals().low
             np.testing.assert_allclose(low, found.coarser(50).intervals().low, rtol=1e-9)
         assert copy.copy(found).evidence is found.evidence
-    bands = pickle.loads(pickle.dumps(ages.coarser({"young": range(30)})))
-    np.testing.assert_array_equal(bands.shares, ages.coarser({"young": range(30)}).shares)
+    bins = pickle.loads(pickle.dumps(ages.coarser({"young": range(30)})))
+    np.testing.assert_array_equal(bins.shares, ages.coarser({"young": range(30)}).shares)
     counted = len(pickle.dumps(replace(ages, evidence=None)))
     assert len(pickle.dumps(ages)) < counted + 20_000
 
@@ -118,19 +118,19 @@ def test_shares_are_sums_of_theta(alphabet, data):
 
 
 def test_shares_have_names_and_intervals(ages, city, menu):
-    bands = ages.coarser(30)
-    assert bands.names == ("0..29", "30..59", "60..89", "90..99")
-    assert len(bands) == 4
-    assert bands.intervals(0.5, joint=True).level == 0.5
+    bins = ages.coarser(30)
+    assert bins.names == ("0..29", "30..59", "60..89", "90..99")
+    assert len(bins) == 4
+    assert bins.intervals(0.5, joint=True).level == 0.5
     np.testing.assert_array_equal(
-        bands.intervals().low, fw.intervals(ages.evidence, fw.functionals.bins(30), start=ages).low
+        bins.intervals().low, fw.intervals(ages.evidence, fw.functionals.bins(30), start=ages).low
     )
     assert city.coarser(3, 4).names == ("columns 0..2, rows 0..3", "columns 3..5, rows 0..3")
     first = MENU.labels[0]
     assert menu.coarser({"one": first}).names == ("one", "the rest")
     assert menu.coarser([[first]]).names == (first, "the rest")
-    assert repr(bands) == "Shares(bands of 30 values, of 2,000 people)"
-    assert "  0..29 " in str(bands)
+    assert repr(bins) == "Shares(bins of 30 values, of 2,000 people)"
+    assert "  0..29 " in str(bins)
     assert "and 80 more" in str(ages.shares)
 
 
@@ -169,7 +169,7 @@ def test_tables_of_any_library(ages, city, menu, backend):
 
 def test_a_table_is_what_the_command_prints(ages, tmp_path):
     fw.save_evidence(ages.evidence, tmp_path / "ages.parquet")
-    text = run("estimate", tmp_path / "ages.parquet", "--intervals", "--bands", 7, "--csv").stdout
+    text = run("estimate", tmp_path / "ages.parquet", "--intervals", "--bins", 7, "--csv").stdout
     rows = list(csv.DictReader(io.StringIO(text)))
     expected = ages.coarser(7).table(intervals=True).to_pylist()
     assert [list(row) for row in rows] == [list(row) for row in expected]
@@ -211,9 +211,9 @@ def test_libraries_that_are_not_there(ages, monkeypatch):
 def test_advice_does_not_recommend_what_was_asked():
     weak = uniform_evidence(fw.Geometric(AGES, 0.05), 300)
     assert "merged values (functionals.bins)" in fw.intervals(weak).advice
-    bands = fw.intervals(weak, fw.functionals.bins(5)).advice
-    assert "wider bands (functionals.bins)" in bands
-    assert "merged values" not in bands
+    bins = fw.intervals(weak, fw.functionals.bins(5)).advice
+    assert "wider bins (functionals.bins)" in bins
+    assert "merged values" not in bins
     spread = uniform_evidence(fw.PlanarGeometric(CITY, 0.1), 300)
     assert ": districts (functionals.districts)" in fw.intervals(spread).advice
     assert "larger districts" in fw.intervals(spread, fw.functionals.districts(2)).advice

@@ -64,14 +64,14 @@ def on_terminal(*arguments):
 
 
 SLOW = {
-    "intervals": ("looking how sure", "estimate", "city0", "--intervals", "--bands", "10", "--csv"),
+    "intervals": ("looking how sure", "estimate", "city0", "--intervals", "--bins", "10", "--csv"),
     "gibu": ("estimating by gibu", "estimate", "city0", "--csv"),
     "smooth": ("estimating by smooth", "estimate", "line0", "-m", "smooth", "--csv"),
     "one-step": ("estimating by one-step", "estimate", "city0", "-m", "one-step", "--csv"),
     "em": ("estimating by em", "estimate", "city0", "-m", "em", "--delta", "1e-6", "--csv"),
     "choice-aware": ("estimating by choice-aware", "estimate", "line2", "-m", "choice-aware"),
     "check": ("checking", "check", "line2"),
-    "compare": ("comparing", "compare", "city0", "city1", "--bands", "20", "--csv"),
+    "compare": ("comparing", "compare", "city0", "city1", "--bins", "20", "--csv"),
 }
 
 

@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chi2, chi2_contingency, kstest, norm
 
 import freewill as fw
-from freewill.stats.distance import diameter, norm_on, quantile
-from freewill.stats.equality import (
+from freewill.stats.difference import (
     Scores,
+    diameter,
     equality,
     in_stages,
+    norm_on,
+    quantile,
     single_differences,
     smooth_differences,
 )
@@ -147,13 +149,13 @@ def test_intervals_hold_the_difference_and_the_distance(name, change):
     other = shifted(truth) if change else truth
     alphabet = MIXTURES[name][0].alphabet
     true, distance = other - truth, fw.emd(truth, other, alphabet)
-    held: dict[str, list[float]] = {"cells": [], "joint": [], "emd": []}
+    held: dict[str, list[float]] = {"shares": [], "joint": [], "emd": []}
     for seed in range(runs):
         pair = [
             simulated(MIXTURES[name], t, 2000, 2 * seed + i) for i, t in enumerate((truth, other))
         ]
         alone, together = (fw.compare(*pair, joint=joint) for joint in (False, True))
-        held["cells"].append(np.mean((alone.low <= true) & (true <= alone.high)))
+        held["shares"].append(np.mean((alone.low <= true) & (true <= alone.high)))
         held["joint"].append(np.all((together.low <= true) & (true <= together.high)))
         held["emd"].append(alone.emd_low <= distance + 1e-12 and distance <= alone.emd_high)
     for of, shares in held.items():
@@ -166,7 +168,7 @@ def test_intervals_hold_the_difference_and_the_distance(name, change):
     seed=st.integers(0, 10**6),
     level=st.floats(0.5, 0.999),
     which=st.sampled_from(sorted(MIXTURES)),
-    of=st.sampled_from(["cells", "mean", "cdf", "quartiles", "rows"]),
+    of=st.sampled_from(["shares", "mean", "cdf", "quartiles", "rows"]),
     joint=st.booleans(),
 )
 @settings(deadline=None, max_examples=30)
@@ -175,7 +177,7 @@ def test_exchanging_the_two_mirrors_the_answer(seed, level, which, of, joint):
     mechanisms = MIXTURES[which]
     alphabet = mechanisms[0].alphabet
     if which in ("menu", "city") and of != "rows":
-        of = "cells"
+        of = "shares"
     wanted = rng.standard_normal((3, 20)) if of == "rows" else of
     thetas = rng.dirichlet(np.full(20, rng.choice([0.05, 1.0])), size=2)
     numbers = rng.integers(2, 400, size=2)
@@ -195,7 +197,7 @@ def test_exchanging_the_two_mirrors_the_answer(seed, level, which, of, joint):
     assert 0 <= there.emd_low <= there.emd <= there.emd_high <= diameter(alphabet)
     assert np.all(there.low <= there.difference + 1e-12)
     assert np.all(there.difference <= there.high + 1e-12)
-    if of in ("cells", "mean", "cdf", "rows"):
+    if of in ("shares", "mean", "cdf", "rows"):
         rows = weights_of(wanted, alphabet).rows
         most = rows.max(axis=1) - rows.min(axis=1)
         assert np.all(np.abs([there.low, there.high]).reshape(2, -1) <= most + 1e-12)
@@ -288,7 +290,7 @@ def test_a_comparison_reads_well():
         ({"other": [1, 2]}, fw.EvidenceError, "takes evidence, and not list"),
         ({"of": np.ones(19)}, fw.ParameterError, "one weight for each"),
         ({"of": np.full(20, np.nan)}, fw.ParameterError, "is nan"),
-        ({"of": "mode"}, fw.ParameterError, "expected one of cells"),
+        ({"of": "mode"}, fw.ParameterError, "expected one of shares"),
         ({"level": 1}, fw.ParameterError, "between 0 and 1"),
         ({"joint": "yes"}, fw.ParameterError, "True or False"),
         ({"equal": "yes"}, fw.ParameterError, "equal='yes': expected True or False"),

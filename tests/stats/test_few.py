@@ -6,11 +6,10 @@ from benchmarks.few import CASES, ORDINARY, drawn
 
 import freewill as fw
 from cli_cases import run, run_json
-from freewill.collector.sureness import looked_at
+from freewill.collector.uncertainty import uncertainty_of
 from freewill.io.evidence_file import save_evidence
 from freewill.paper.mixtures import MIXTURES, settings
-from freewill.stats.few import FEW, SHARE
-from freewill.stats.information import information_of
+from freewill.stats.information import FEW, SHARE, information_of
 
 LINE = fw.Linear(0, 99)
 ZIPF = 1 / np.arange(1.0, 101) / (1 / np.arange(1.0, 101)).sum()
@@ -113,9 +112,9 @@ def test_the_command_line_tells_it_on_stderr_and_in_json(tmp_path):
     save_evidence(evidence, path)
     symbols = fw.KRR(LINE, 8.0)
     save_evidence(fw.collect([(symbols, np.arange(100), np.full(100, 100))]), calm)
-    shown = run("estimate", path, "--intervals", "--bands", 10)
+    shown = run("estimate", path, "--intervals", "--bins", 10)
     assert WARNED in " ".join(shown.stderr.split())
-    told = run_json("estimate", path, "--intervals", "--bands", 10)["intervals"]
+    told = run_json("estimate", path, "--intervals", "--bins", 10)["intervals"]
     assert WARNED in told["advice"]
     assert min(told["effective_people"]) < FEW
     assert WARNED in run_json("compare", path, calm, "--of", "mean")["advice"]
@@ -126,7 +125,7 @@ def test_the_command_line_tells_it_on_stderr_and_in_json(tmp_path):
 def test_the_collector_and_the_notebook_tell_it():
     evidence = evidence_of("50,000 k-RR 1, 20 k-RR 8: mean")
     estimate = fw.gibu(evidence)
-    assert WARNED in looked_at(fw.fit(evidence))["advice on intervals"]
+    assert WARNED in uncertainty_of(fw.fit(evidence))["intervals"]["advice"]
     assert WARNED in estimate._repr_html_()
 
 

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import freewill as fw
 from freewill.stats.functionals import weights_of
-from freewill.stats.intervals import _crossing, asked_of
+from freewill.stats.intervals import _crossing, reach_needed
 from freewill.stats.one_step import monotone
 from problems import simulated
 
@@ -28,11 +28,11 @@ RUNS = 80
 @pytest.mark.parametrize("truth", [SMOOTH, SPARSE], ids=["smooth", "sparse"])
 @pytest.mark.parametrize("name", MIXTURES)
 def test_intervals_cover_the_truth_as_often_as_they_say(name, truth):
-    found: dict[str, list[np.ndarray]] = {"cells": [], "cdf": [], "mean": [], "joint": []}
+    found: dict[str, list[np.ndarray]] = {"shares": [], "cdf": [], "mean": [], "joint": []}
     for seed in range(RUNS):
         evidence = simulated(MIXTURES[name], truth, 3000, seed)
         mode = fw.gibu(evidence)
-        for of in ("cells", "cdf", "mean"):
+        for of in ("shares", "cdf", "mean"):
             some = fw.intervals(evidence, of, start=mode)
             true = weights_of(of, LINE).rows @ truth
             inside = (np.atleast_1d(some.low) <= true + 1e-12) & (true - 1e-12 <= some.high)
@@ -118,8 +118,8 @@ def test_quantiles_lie_where_the_curve_crosses():
 
 
 @given(st.floats(0, 30), st.floats(0, 10))
-def test_the_numberasked_of_for_solves_its_equation(deviation, skewness):
-    number = float(asked_of(np.array([deviation]), np.array([skewness]))[0])
+def test_the_reach_that_is_needed_solves_its_equation(deviation, skewness):
+    number = float(reach_needed(np.array([deviation]), np.array([skewness]))[0])
     reached = number + skewness * (2 * number**2 + 1) / 6
     assert reached == pytest.approx(max(deviation, skewness / 6), rel=1e-6, abs=1e-9)
 
@@ -139,7 +139,7 @@ def test_a_single_value_hardly_known_points_to_what_is():
     [
         ({"of": np.ones(19)}, r"shape \(19,\): expected one weight for each"),
         ({"of": np.full(20, np.nan)}, r"of\[0\]\[0\] is nan"),
-        ({"of": "mode"}, "expected one of cells, mean"),
+        ({"of": "mode"}, "expected one of shares, mean"),
         ({"of": [[]]}, "expected one weight"),
         ({"of": object()}, "expected weights"),
         ({"of": fw.functionals.districts(2)}, "expected a Grid"),
@@ -178,7 +178,7 @@ def test_functionals_name_what_they_are():
         with pytest.raises(fw.ParameterError, match="between 0 and 1"):
             fw.functionals.quantiles(level)
     with pytest.raises(fw.ParameterError, match="every one of 16,000 values"):
-        fw.functionals.cells().on(fw.Linear(1, 16_000))
+        fw.functionals.shares().on(fw.Linear(1, 16_000))
 
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=30))

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
+from freewill.stats.planning.design import Design
 from freewill.stats.planning.menus import candidates
-from freewill.stats.planning.predicted import Design
 
 LINE = fw.Linear(0, 20, 5)
 ALPHABETS = [
@@ -45,7 +45,7 @@ def test_levels_of_loss_have_that_loss():
         assert mechanism.quality_loss() == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize("of", [None, "mean", "cells"])
+@pytest.mark.parametrize("of", ["emd", "mean", "shares"])
 def test_the_best_tells_most_and_costs_what_it_costs(of):
     menu = fw.menu(LINE, [0.5, 2.0, 6.0], theta=UNIFORM, of=of)
     for best, offers in zip(menu.best, menu.offers, strict=True):

@@ -32,7 +32,7 @@ OFFERED: dict[str, tuple[str, ...]] = {
     "compare": (
         "--survey",
         "--of",
-        "--bands",
+        "--bins",
         "--level",
         "--joint",
         "--equal",

@@ -11,7 +11,7 @@ from freewill import paper
 from freewill.cli.options import integral, option
 from freewill.cli.show import remark, say, table
 from freewill.errors import ParameterError
-from freewill.present import plots
+from freewill.present import canvas as plots
 
 
 def reproduce(

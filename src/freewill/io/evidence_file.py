@@ -36,7 +36,16 @@ from freewill.stats.evidence import (
     refuse_nobody,
 )
 from freewill.stats.provenance import Parts, checked_parts
-from freewill.stats.streams import HELD_BYTES, Block, Look, Stream, Work, ahead, gathered, looking
+from freewill.stats.streams import (
+    HELD_BYTES,
+    Block,
+    Stream,
+    Summaries,
+    Work,
+    ahead,
+    gathered,
+    summarising,
+)
 
 EVIDENCE_VERSION = 2
 _BATCH_ROWS = 1 << 17
@@ -136,7 +145,9 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
         size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
         left = EvidenceFile(str(path), wide if size > hold else {})
-        stays: Look = reduce(add, left.map(looking(wide))) if left.mechanisms else Look({})
+        stays: Summaries = (
+            reduce(add, left.map(summarising(wide))) if left.mechanisms else Summaries({})
+        )
         here = {key: m for key, m in mechanisms.items() if key not in stays.summaries}
         blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
         coming = {entry.mechanism.id: entry.outputs for entry in entries}

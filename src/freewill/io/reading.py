@@ -19,7 +19,7 @@ from freewill.io.decoding import Decoder, Invalid, Tally
 from freewill.io.engines.base import Kept, Table, engine_for, opened
 from freewill.stats.evidence import Evidence, Group, assemble
 from freewill.stats.provenance import own_part
-from freewill.stats.streams import HELD_BYTES, Block, Held, Look, Source, Stream, looking
+from freewill.stats.streams import HELD_BYTES, Block, Held, Source, Stream, Summaries, summarising
 
 Show: TypeAlias = Callable[[float], None]
 T = TypeVar("T")
@@ -101,7 +101,7 @@ def read(
         ]
         groups = list(tally.groups())
         if wide.by_id:
-            summary: Look = answers.pop()
+            summary: Summaries = answers.pop()
             tally.refusals.merge(summary.refused)
             groups += _streamed(stream, summary, wide, survey, hold)
         files, duplicates = parts_in(table.paths), sum(answers)
@@ -201,12 +201,12 @@ def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
     return [row for batch in table.batches(query) for row in batch.to_pylist()]
 
 
-def _summary(source: Source, wide: Decoder) -> Look:
-    return reduce(add, source.map(looking(wide.by_id)), Look({}))
+def _summary(source: Source, wide: Decoder) -> Summaries:
+    return reduce(add, source.map(summarising(wide.by_id)), Summaries({}))
 
 
 def _streamed(
-    source: Kept, summary: Look, wide: Decoder, survey: Survey, hold: int
+    source: Kept, summary: Summaries, wide: Decoder, survey: Survey, hold: int
 ) -> Iterator[Group]:
     """Yield the groups of reports that do not repeat; bring few ones here, leave many there."""
     summaries = summary.summaries

@@ -9,7 +9,7 @@ from freewill.paper.methods import EM, GIBU
 from freewill.paper.mixtures import Mixture, Setting
 from freewill.paper.results import Results
 from freewill.paper.theory import error_without_privacy
-from freewill.present import plots
+from freewill.present import canvas as plots
 from freewill.stats.estimators.methods import Method
 
 if TYPE_CHECKING:

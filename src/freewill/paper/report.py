@@ -25,7 +25,7 @@ from freewill.paper.places import Crowd
 from freewill.paper.results import Results
 from freewill.paper.tables import Table
 from freewill.paper.verdicts import EXCELLENT, FLIPPED, GOOD, Judgement, judge
-from freewill.present import plots
+from freewill.present import canvas as plots
 
 _PACKAGES = ("freewill", "numpy", "scipy", "matplotlib", "pot")
 

@@ -88,4 +88,5 @@ def _reconstruct(setting: Setting, label: str, people: int, path: Path) -> Path:
         with suppress(IdentifiabilityError):
             thetas[method.label] = sample.run(method).theta
     head = f"{label}: {several(people, 'person')}, {setting.mixture.title.rsplit(',', 1)[0]}"
-    return plots.picture(setting.alphabet, thetas, setting.truth, path=path, title=head)
+    plots.picture(setting.alphabet, thetas, setting.truth, path=path, title=head)
+    return path

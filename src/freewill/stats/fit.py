@@ -4,26 +4,27 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from freewill.core.presented import Presented
 from freewill.domain.survey import Survey
 from freewill.numeric.solvers.solution import OnStep
-from freewill.stats.checks import verdicts_of
+from freewill.stats.checks import check_assumptions
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
-from freewill.stats.compare import compare_of
+from freewill.stats.compare import compare as compare_fits
 from freewill.stats.estimators.estimate import Estimate, Start
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
-from freewill.stats.evidence import Evidence, checked_evidence
-from freewill.stats.groups import names_of
-from freewill.stats.intervals import intervals_of
-from freewill.stats.one_step import OneStep, one_step_of
+from freewill.stats.evidence import Evidence, checked_evidence, names_of
+from freewill.stats.intervals import intervals as intervals_of
+from freewill.stats.one_step import OneStep
+from freewill.stats.one_step import one_step as one_step_of
 from freewill.stats.planning.plan import Plan, plan
-from freewill.stats.smoothing.smooth import SmoothEstimate, smooth
+from freewill.stats.smooth import SmoothEstimate, smooth
 
 _MAXIMUM = Method("gibu")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(OneStep):
+class Fit(OneStep, Presented):
     """Evidence with its estimate, which answers what may be asked of both.
 
     What answers begin with (the maximum likelihood, the information there and its inverse, the
@@ -40,11 +41,11 @@ class Fit(OneStep):
         return self.maximum if self.method == _MAXIMUM else self.method.run(self.evidence)
 
     intervals = intervals_of
-    checks = verdicts_of
-    compare = compare_of
+    checks = check_assumptions
+    compare = compare_fits
     one_step = one_step_of
 
-    def plan(self, people: Any = None, target: float | None = None, of: Any = None) -> Plan:
+    def plan(self, people: Any = None, target: float | None = None, of: Any = "emd") -> Plan:
         """Predict the errors of the next survey (`fw.plan`), were people and choices as in this.
 
         The truth to plan for is the estimate, and mechanisms are chosen as often as they were here.
@@ -70,7 +71,7 @@ class Fit(OneStep):
         self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
     ) -> Any:
         """Return a table with one row a value: its share and, if asked for, its interval."""
-        return self._shares.table(intervals, joint, backend)
+        return self.shares.table(intervals, joint, backend)
 
     def __repr__(self) -> str:
         return f"Fit({self.estimate!r})"
@@ -78,12 +79,8 @@ class Fit(OneStep):
     def __str__(self) -> str:
         return str(self.estimate)
 
-    def _repr_html_(self) -> str:
-        page: str = self._shares._repr_html_()
-        return page
-
     @property
-    def _shares(self) -> Any:
+    def shares(self) -> Any:
         """The share of every value in the estimate, with the intervals of this fit."""
         return replace(self.estimate.shares, fit=self)
 

@@ -36,10 +36,10 @@ def weighted_chi_square_tail(value: float, weights: FloatArray) -> float:
     heavy, value = heavy / largest, value / largest
     if heavy.min() == 1:
         return float(chdtrc(heavy.size, value))
-    mean, spread = float(heavy.sum()), math.sqrt(2 * float(heavy @ heavy))
-    if abs(value - mean) < _NEAR * spread:
+    mean, deviation = float(heavy.sum()), math.sqrt(2 * float(heavy @ heavy))
+    if abs(value - mean) < _NEAR * deviation:
         # Straight across the point where the formula cannot be evaluated.
-        return (_tail(mean - _NEAR * spread, heavy) + _tail(mean + _NEAR * spread, heavy)) / 2
+        return (_tail(mean - _NEAR * deviation, heavy) + _tail(mean + _NEAR * deviation, heavy)) / 2
     return _tail(value, heavy)
 
 
@@ -54,9 +54,11 @@ def _tail(value: float, weights: FloatArray) -> float:
         ratios = weights / (1 - 2 * point * weights)
         step = float((ratios.sum() - value) / (2 * ratios @ ratios))
         point -= step
-    kept = 1 - 2 * point * weights
-    root = math.copysign(math.sqrt(max(2 * point * value + float(np.log(kept).sum()), 0.0)), point)
-    curve = point * math.sqrt(2 * float(np.sum(np.square(weights / kept))))
+    factors = 1 - 2 * point * weights
+    root = math.copysign(
+        math.sqrt(max(2 * point * value + float(np.log(factors).sum()), 0.0)), point
+    )
+    curve = point * math.sqrt(2 * float(np.sum(np.square(weights / factors))))
     return float(ndtr(-root - math.log(curve / root) / root))
 
 
@@ -72,8 +74,8 @@ def combined(p_values: Sequence[float]) -> float:
     (0.03, 0.002)
     """
     # A p-value of 1 would outweigh all others.
-    found = [1 / math.tan(math.pi * min(max(p, _LEAST), _MOST)) for p in p_values]
-    return math.atan2(1.0, math.fsum(found) / len(found)) / math.pi
+    cotangents = [1 / math.tan(math.pi * min(max(p, _LEAST), _MOST)) for p in p_values]
+    return math.atan2(1.0, math.fsum(cotangents) / len(cotangents)) / math.pi
 
 
 def written(p_value: float) -> str:

@@ -23,7 +23,7 @@ REST = "the rest"
 
 
 def coarser(alphabet: Alphabet, by: Any, rows: int | None = None) -> Groups:
-    """Return groups: bands of so many values, districts of columns x rows, or sets of values.
+    """Return groups: bins of so many values, districts of columns x rows, or sets of values.
 
     `by` is a number, or sets that have no value in common: {"young": range(30), ...}, or a list of
     them. Values that are in none are a last group, "the rest", so that every person is counted.

@@ -1,4 +1,4 @@
-"""What shares are of: single values, bands of a line, districts of a grid, or named sets."""
+"""What shares are of: single values, bins of a line, districts of a grid, or named sets."""
 
 import math
 from dataclasses import dataclass, field
@@ -117,7 +117,7 @@ class Blocks:
     @property
     def what(self) -> str:
         """What one is called."""
-        return "band" if len(self.alphabet.axes) == 1 else "district"
+        return "bin" if len(self.alphabet.axes) == 1 else "district"
 
     @property
     def count(self) -> int:
@@ -175,7 +175,7 @@ class Blocks:
         return self.alphabet.axes
 
     def cells(self, places: IntArray) -> Cells:
-        """Return the first and the last value of bands, and the edges of districts."""
+        """Return the first and the last value of bins, and the edges of districts."""
         alphabet = self.alphabet
         first, end = self.spans(places)
         if len(alphabet.axes) == 1:
@@ -202,7 +202,7 @@ class Blocks:
 
     def __str__(self) -> str:
         if len(self.alphabet.axes) == 1:
-            return f"bands of {several(self.columns, 'value')}"
+            return f"bins of {several(self.columns, 'value')}"
         return f"districts of {self.columns} x {self.rows} cells"
 
 
