@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import driver_limit
 import freewill as fw
 from freewill.errors import ReportError
+from freewill.io.engines import spark_session as sessions
+from freewill.io.engines import spark_source as cluster
 from freewill.io.engines.base import engine_for, explained
-from freewill.io.engines.base import spark_session as sessions
-from freewill.io.engines.base import spark_source as cluster
 from freewill.io.engines.spark_source import packed, unpacked
 from freewill.io.evidence_file import save_evidence
 from freewill.io.faults import blamed_on_spark
