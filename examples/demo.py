@@ -13,7 +13,8 @@ import numpy as np
 
 import freewill as fw
 from freewill.domain.survey import Survey
-from freewill.io import read, write_reports
+from freewill.io.reading import read
+from freewill.io.writing import write_reports
 from freewill.present import plots
 
 PEOPLE = 200_000
@@ -93,15 +94,16 @@ def run(
     estimates = estimate(reading.evidence)
     print_errors(estimates, np.bincount(values, minlength=alphabet.size), truth, alphabet, unit)
     best = {"GIBU": estimates["GIBU"][1].theta, "[INV]M": estimates["[INV]M"][1].theta}
-    picture = plots.picture(
+    path = OUT / f"{name}.png"
+    plots.picture(
         alphabet,
         best,
         truth,
-        path=OUT / f"{name}.png",
+        path=path,
         title=f"{title}: {PEOPLE:,} people chose among {len(choices)} mechanisms",
         unit="age (years)",
     )
-    print(f"\npicture: {picture}")
+    print(f"\npicture: {path}")
 
 
 def estimate(evidence: fw.Evidence) -> dict[str, tuple[fw.Evidence, fw.Estimate]]:

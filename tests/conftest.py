@@ -9,7 +9,7 @@ import pytest
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, OFFERED, run
 from freewill.domain.survey import Survey
-from freewill.present import plots
+from freewill.present import canvas
 from problems import uniform_evidence
 from report_cases import QUICK_JAVA, spark_missing
 
@@ -119,17 +119,16 @@ def menu():
 
 @pytest.fixture
 def saved_figures(monkeypatch):
-    """Return what keeps the figures of a function of `plots` as they are saved."""
+    """Return what keeps the figures that a function draws."""
 
     def keep(draw):
         figures = []
 
         def kept(figure, path):
             figures.append(figure)
-            return plots.save(figure, path)
+            return canvas.saved(figure, path)
 
-        # The package has functions of its modules' names.
-        monkeypatch.setitem(draw.__globals__, "save", kept)
+        monkeypatch.setitem(draw.__globals__, "saved", kept)
         return figures
 
     return keep

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 import freewill as fw
-from freewill.io import read, save_evidence
-from freewill.io.engines import engine_for
+from freewill.io.engines.base import engine_for
+from freewill.io.evidence_file import save_evidence
+from freewill.io.reading import read
 from report_cases import drawn, expected, faulty_table, menu_survey, stored, wide_survey
 
 
@@ -29,8 +30,9 @@ def main(folder: str) -> None:
     parts = drawn(survey, 5000)
     fw.write_reports(path, parts)
     frame = spark.read.parquet(path)
-    if not engine_for("duckdb", frame).owns(frame):
-        raise AssertionError("a frame of Spark Connect is taken for a stranger")
+    with engine_for("duckdb", frame)(frame, False) as session:
+        if not session.owns(frame):
+            raise AssertionError("a frame of Spark Connect is taken for a stranger")
     with fw.read_reports(frame, survey, hold=0) as evidence:
         if evidence.held or evidence != expected(survey, parts):
             raise AssertionError("passes over Connect see other reports")

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from freewill.collector.serving import Settings, collector, listening
-from freewill.collector.stores import open_store
+from freewill.collector.serving import listening
+from freewill.collector.store import open_store
 from freewill.collector.surveys import survey_id
-from freewill.collector.token import new_token
 from pages_cases import browsing
 from service_cases import sent
 
@@ -63,11 +62,11 @@ def serving(folder, *surveys, **settings):
     """Serve surveys by uvicorn, in a thread of its own."""
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.app import application  # noqa: PLC0415
+    from freewill.collector.app import application, collector  # noqa: PLC0415
 
     store = open_store(str(folder / "store.db"))
-    token = new_token(store)
-    made = collector(store, surveys, Settings(**settings))
+    token = store.new_token()
+    made = collector(store, surveys, **settings)
     listener = listening("127.0.0.1", 0)
     config = uvicorn.Config(application(made), log_level="warning", lifespan="off", ws="none")
     server = uvicorn.Server(config)

@@ -8,8 +8,8 @@ import numpy as np
 
 import freewill as fw
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store, Upload
-from freewill.collector.surveys import survey_id, to_bytes
+from freewill.collector.store import Store
+from freewill.collector.surveys import Upload, survey_id, to_bytes
 
 LINE = fw.Linear(0, 99)
 SURVEY = fw.Survey(

@@ -18,7 +18,7 @@ from tools.javascript import _QUIET, chromium
 
 import freewill as fw
 from device_cases import skipped
-from freewill.collector.kept import kept_survey, people_of
+from freewill.collector.holdings import people_of, stored_survey
 from freewill.collector.stores import read_store, view_store
 from freewill.collector.surveys import survey_id
 from freewill.domain.outputs.values import unmarked
@@ -151,7 +151,7 @@ class Served:
         """Return how many people answered a survey; there may be none."""
         with ExitStack() as stack:
             view = view_store(str(self.store), stack)
-            return people_of(view, kept_survey(view, self.surveys[name]))
+            return people_of(view, stored_survey(view, self.surveys[name]))
 
     def ask(self, name, what, content=None):
         """Send something about a survey, as the administrator."""

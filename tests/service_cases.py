@@ -13,10 +13,8 @@ import pytest
 
 import freewill as fw
 from freewill.collector import ids
-from freewill.collector.serving import Settings, collector
-from freewill.collector.stores import open_store
+from freewill.collector.store import open_store
 from freewill.collector.surveys import survey_id
-from freewill.collector.token import new_token
 from freewill.domain.survey import Survey
 
 NEEDED = ("msgspec", "starlette", "uvicorn")
@@ -176,12 +174,12 @@ class Client:
 @asynccontextmanager
 async def collecting(path, *surveys, **settings):
     """Serve surveys from a store, in this process."""
-    from freewill.collector.app import application  # noqa: PLC0415
+    from freewill.collector.app import application, collector  # noqa: PLC0415
 
     offered = surveys or (SURVEY,)
     store = open_store(str(path))
-    token = new_token(store)
-    made = collector(store, offered, Settings(**settings))
+    token = store.new_token()
+    made = collector(store, offered, **settings)
     try:
         yield Client(application(made), made, token, survey_id(offered[0]))
     finally:

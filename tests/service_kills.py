@@ -24,9 +24,9 @@ import uvicorn  # noqa: F401 (loaded once, not in every fork)
 
 import freewill as fw
 from freewill.collector import app, ids  # noqa: F401
-from freewill.collector.kept import evidence_of, kept_survey, people_of
+from freewill.collector.database import StoreBusyError
+from freewill.collector.holdings import evidence_of, people_of, stored_survey
 from freewill.collector.postgres import PREFIXES
-from freewill.collector.refusals import StoreBusyError
 from freewill.collector.serving import Settings, serve
 from freewill.collector.stores import read_store, view_store
 from freewill.collector.surveys import survey_id
@@ -155,7 +155,7 @@ def stored(store: str) -> int:
     """Return how many people are in the store, counted in three ways that agree."""
     with ExitStack() as stack:
         view = view_store(store, stack)
-        kept = kept_survey(view, SURVEY)
+        kept = stored_survey(view, SURVEY)
         found = evidence_of(view, kept).people
         keys = [key for key, _ in stored_ids(view)]
         check(len(set(keys)) == len(keys), "an id is there twice")

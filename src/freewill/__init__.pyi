@@ -1,6 +1,5 @@
 """The public names, for type checkers; `__init__.py` loads them when they are first used."""
 
-from freewill import io as reports  # noqa: F401
 from freewill.device.budget import Budget as Budget
 from freewill.device.device import Device as Device
 from freewill.device.explain import Explanation as Explanation
@@ -46,12 +45,13 @@ from freewill.errors import ParameterError as ParameterError
 from freewill.errors import ReportError as ReportError
 from freewill.errors import SpecError as SpecError
 from freewill.errors import SurveyError as SurveyError
-from freewill.io import InvalidReports as InvalidReports
-from freewill.io import load_evidence as load_evidence
-from freewill.io import read_reports as read_reports
-from freewill.io import save_evidence as save_evidence
-from freewill.io import spark_session as spark_session
-from freewill.io import write_reports as write_reports
+from freewill.io import reading as reports  # noqa: F401
+from freewill.io.engines.spark_session import spark_session as spark_session
+from freewill.io.evidence_file import load_evidence as load_evidence
+from freewill.io.evidence_file import save_evidence as save_evidence
+from freewill.io.reading import InvalidReports as InvalidReports
+from freewill.io.reading import read_reports as read_reports
+from freewill.io.writing import write_reports as write_reports
 from freewill.numeric.operators.base import Operator as Operator
 from freewill.numeric.operators.base import dot_test as dot_test
 from freewill.numeric.simplex import normalise as normalise
@@ -62,7 +62,7 @@ from freewill.paper.theory import error_without_privacy as error_without_privacy
 from freewill.paper.theory import krr_error_bound as krr_error_bound
 from freewill.paper.theory import rappor_error_bound as rappor_error_bound
 from freewill.present import plots as plots
-from freewill.present.readable.shares import Shares as Shares
+from freewill.present.shares import Shares as Shares
 from freewill.stats import functionals as functionals
 from freewill.stats.choice.aware import ChoiceAwareEstimate as ChoiceAwareEstimate
 from freewill.stats.choice.aware import choice_aware as choice_aware

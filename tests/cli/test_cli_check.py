@@ -5,7 +5,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import AGES, MENU, refused, run, run_json
-from freewill.io import load_evidence, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.stats import checks as module
 
 NAMES = ["people", "identified", "free choice", "laws", "information"]
@@ -163,6 +163,7 @@ def test_another_check_is_one_line(bodies, monkeypatch):
     assert shown == {
         "holds": False,
         "verdict": "the client is broken",
+        "advice": "",
         "p_value": 0.01,
         "left_out": left,
     }

@@ -7,10 +7,9 @@ import pytest
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
-from freewill.cli import choice
-from freewill.cli.methods import AnyMethod
-from freewill.io import load_evidence, save_evidence
-from freewill.present import plots
+from freewill.cli.analysis import AnyMethod
+from freewill.io.evidence_file import load_evidence, save_evidence
+from freewill.present import choices
 
 NOTE = "the choice depends on the value"
 
@@ -89,10 +88,9 @@ def test_where_no_test_can_be_made_nothing_is_said(bodies, name):
 
 
 def test_only_quick_tests_are_made(bodies, monkeypatch):
-    found, method = fw.gibu(load_evidence(bodies["step"])), AnyMethod.parse("gibu")
-    assert choice.doubt(found, method).startswith(NOTE)
-    monkeypatch.setattr(choice, "quick", lambda found: False)
-    assert choice.doubt(found, method) == ""
+    assert NOTE in run("estimate", bodies["step"]).stderr
+    monkeypatch.setattr("freewill.present.shares._WORK", 50)
+    assert NOTE not in run("estimate", bodies["step"]).stderr
 
 
 # The method
@@ -157,7 +155,7 @@ def test_few_people_are_warned_by_the_methods_own_intervals(bodies):
 
 
 def test_where_intervals_would_take_long_the_warning_does_without(bodies, monkeypatch):
-    monkeypatch.setattr("freewill.present.readable.page._WORK", 50)
+    monkeypatch.setattr("freewill.present.shares._WORK", 50)
     told = run("estimate", bodies["few"], "-m", "choice-aware").stdout
     assert "without any noise" in told
 
@@ -168,9 +166,9 @@ def test_where_intervals_would_take_long_the_warning_does_without(bodies, monkey
 @pytest.mark.parametrize("name", ["step", "city", "menu", "free"])
 def test_the_picture_is_of_the_estimate(bodies, name, tmp_path, monkeypatch):
     drawn = []
-    real = plots.choices
+    real = choices.choices
     monkeypatch.setattr(
-        plots,
+        choices,
         "choices",
         lambda found, **given: drawn.append((found, given)) or real(found, **given),
     )

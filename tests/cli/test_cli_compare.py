@@ -10,9 +10,9 @@ import pytest
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
-from freewill.cli.differences import largest
-from freewill.io import load_evidence, save_evidence
-from freewill.present import plots
+from freewill.cli.compare import largest
+from freewill.io.evidence_file import load_evidence, save_evidence
+from freewill.present import comparison
 
 COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
 
@@ -179,7 +179,9 @@ def test_reports_are_compared_by_their_survey(days, tmp_path):
 
 def test_bodies_in_a_picture_have_names_of_their_own(days, tmp_path, monkeypatch):
     told = []
-    monkeypatch.setattr(plots, "comparison", lambda found, **given: told.append(given["names"]))
+    monkeypatch.setattr(
+        comparison, "comparison", lambda found, **given: told.append(given["names"])
+    )
     for folder, day in (("a", "monday"), ("b", "tuesday")):
         (tmp_path / folder).mkdir()
         shutil.copy(days / f"{day}.parquet", tmp_path / folder / "day.parquet")

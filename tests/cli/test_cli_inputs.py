@@ -9,10 +9,14 @@ import pytest
 
 import freewill as fw
 from cli_cases import CITY, MENU, refused, run, run_json
-from freewill.cli.overwrites import is_same, refuse_overwriting
+from freewill.cli.inputs import refuse_overwriting
+from freewill.collector.sqlite import Sqlite
+from freewill.collector.store import Store, Upload
+from freewill.collector.surveys import survey_id, to_bytes
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
-from freewill.io import evidence_file, read
+from freewill.io import evidence_file
+from freewill.io.reading import read
 
 ALIASES = ["itself", "spelt otherwise", "symbolic link", "hard link", "link to its folder"]
 
@@ -102,9 +106,8 @@ def test_the_output_does_not_lie_in_a_folder_that_is_read(own):
     run("collect", reports, "-s", own / "survey.json", "-o", own / "reports2" / "e.parquet")
 
 
-def test_files_that_are_not_there_are_compared_by_name(tmp_path):
-    assert is_same(tmp_path / "a", tmp_path / "b" / ".." / "a")
-    assert not is_same(tmp_path / "a", tmp_path / "b")
+def test_files_that_are_not_there_are_no_inputs(tmp_path):
+    refuse_overwriting(tmp_path / "a", [tmp_path / "b", tmp_path / "c*"])
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     refuse_overwriting(tmp_path / "loop", [tmp_path / "other"])
     (tmp_path / "there").write_text("")
@@ -244,7 +247,7 @@ def test_outputs_that_cannot_be_are_refused_before_the_work(own, monkeypatch):
     (own / "v.csv").write_text("age\n41\n")
     run("obfuscate", own / "v.csv", "-s", own / "survey.json", "-c", "age", "-o", own / "r.csv")
     run("collect", own / "r.csv", "-s", own / "survey.json", "-o", own / "e.parquet")
-    for module in ("collect", "obfuscate", "estimate"):
+    for module in ("collect", "obfuscate", "inputs"):
         monkeypatch.setattr(f"freewill.cli.{module}.load_survey", None)  # no work was begun
     survey = ("-s", own / "survey.json")
     commands = (
@@ -301,3 +304,33 @@ def test_values_that_are_no_file_are_told_by_what_they_are(own):
     message = refused("obfuscate", own / "v.csv", "-s", own, "-c", "age", "-o", own / "r.csv")
     assert "cannot be read: is a directory" in message
     assert "is a file: expected a folder" in refused("reproduce", "7b", "--out", own / "v.csv")
+
+
+def test_every_command_reads_a_collectors_store_as_collect_does(own):
+    store, survey = own / "people.db", own / "survey.json"
+    offered = Survey.load(survey)
+    made = Store(Sqlite(store))
+    numbers, rng = made.add(offered), np.random.default_rng(0)
+    for day in ("2026-01-01", "2026-01-02"):
+        rows = [
+            (numbers[mechanism.id], report, rng.bytes(16))
+            for mechanism in offered.mechanisms.values()
+            for report in to_bytes(mechanism.obfuscate(rng.integers(100, size=200), rng))
+        ]
+        made.write([Upload(survey_id(offered), rows)], day)
+    made.close()
+    run("collect", store, "-s", survey, "-o", own / "e.parquet")
+    for command in ("estimate", "check"):
+        live = run_json(command, store, "-s", survey)
+        collected = run_json(command, own / "e.parquet")
+        same = {name for name in collected if live[name] == collected[name]}
+        assert same >= {*collected} - {"seconds"}
+        assert "which survey" in refused(command, store)
+    found = run_json("compare", store, own / "monday.reports.parquet", "-s", survey)
+    assert found == run_json("compare", own / "e.parquet", own / "monday.parquet") | {
+        key: found[key] for key in ("losses", "sources")
+    }
+    assert "both sides" in refused("compare", store, store, "-s", survey)
+    assert "read by itself" in refused(
+        "estimate", store, own / "monday.reports.parquet", "-s", survey
+    )

@@ -71,7 +71,7 @@ def test_the_line_is_the_collectors_which_is_the_librarys(served, watched, tmp_p
     page = entered(watched, served, SURVEY)
     told, drawn_as = served.json(SURVEY, "/estimate"), traces(page)
     assert drawn_as["share"]["x"] == list(range(100))
-    assert drawn_as["share"]["y"] == told["shares"]["share"]
+    assert drawn_as["share"]["y"] == told["theta"]
     for what, name in (
         ("intervals, one by one, at 95 %", "intervals"),
         ("band that holds all at 95 %", "band"),
@@ -83,12 +83,12 @@ def test_the_line_is_the_collectors_which_is_the_librarys(served, watched, tmp_p
     got.value.save_as(tmp_path / "evidence.parquet")
     evidence = fw.load_evidence(tmp_path / "evidence.parquet")
     assert {group.name: group.people for group in evidence.groups} == told["mechanisms"]
-    assert np.allclose(told["shares"]["share"], fw.gibu(evidence).theta, atol=2e-3)
+    assert np.allclose(told["theta"], fw.gibu(evidence).theta, atol=2e-3)
     sure = fw.intervals(evidence)
     assert np.allclose(told["intervals"]["low"], sure.low, atol=2e-3)
     assert np.allclose(told["band"]["high"], fw.intervals(evidence, joint=True).high, atol=4e-3)
     # For those who do not see the chart: a sentence, and all numbers in a table.
-    place = int(np.argmax(told["shares"]["share"]))
+    place = int(np.argmax(told["theta"]))
     assert f"at {place};" in page.get_attribute("#estimate-chart", "aria-label")
     page.click("#estimate-table summary")
     page.wait_for_selector("#estimate-table tbody tr")
@@ -96,7 +96,7 @@ def test_the_line_is_the_collectors_which_is_the_librarys(served, watched, tmp_p
         "#estimate-table tbody tr", "all => all.map(one => one.innerText.split('\\t'))"
     )
     shares = [float(row[1].removesuffix(" %")) for row in rows]
-    assert np.allclose(shares, 100 * np.array(told["shares"]["share"]), rtol=6e-3)
+    assert np.allclose(shares, 100 * np.array(told["theta"]), rtol=6e-3)
     assert told["certificate"] in text(page, "#certificate-words")
 
 
@@ -104,7 +104,7 @@ def test_bars_have_their_intervals(served, watched):
     page = entered(watched, served, LABELS)
     told, drawn_as = served.json(LABELS, "/estimate"), traces(page)
     bar, interval = drawn_as["share"], drawn_as["interval"]
-    assert bar["x"] == told["shares"]["share"]
+    assert bar["x"] == told["theta"]
     centre = np.array(interval["x"])
     assert interval["x"] == told["intervals"]["point"]
     assert np.allclose(centre + interval["error_x"]["array"], told["intervals"]["high"])
@@ -119,14 +119,13 @@ def test_a_map_lies_beside_that_of_its_uncertainty(served, watched):
     page = entered(watched, served, MAP)
     told, drawn_as = served.json(MAP, "/estimate"), traces(page)
     shares, wide = drawn_as["share"], drawn_as["half-width"]
-    assert np.ravel(shares["z"]).tolist() == told["shares"]["share"]
+    assert np.ravel(shares["z"]).tolist() == told["theta"]
     half = (np.array(told["intervals"]["high"]) - told["intervals"]["low"]) / 2
     assert np.allclose(np.ravel(wide["z"]), half)
     # Each cell at its place on the earth: rows from the south, columns from the west.
     middles = [np.convolve(shares[axis], [0.5, 0.5], "valid") for axis in "yx"]
     lat, lon = np.meshgrid(*middles, indexing="ij")
-    assert np.allclose(lat.ravel(), told["shares"]["lat"])
-    assert np.allclose(lon.ravel(), told["shares"]["lon"])
+    assert np.allclose(np.stack([lat.ravel(), lon.ravel()], axis=1), told["values"])
     shown = page.evaluate(
         "(({xaxis, yaxis}) => [xaxis.range[1] - xaxis.range[0], xaxis._length, yaxis.range[1]"
         " - yaxis.range[0], yaxis._length])(document.getElementById('estimate-chart')._fullLayout)"
@@ -140,7 +139,7 @@ def test_what_takes_long_follows_and_says_of_how_many_it_is(served, watched):
     page = entered(watched, served, WIDE)
     waiting(page, "document.getElementById('estimate-chart').data.length === 2")
     told = served.json(WIDE, "/estimate")
-    assert told["sure"]["people"] == 2000
+    assert told["uncertainty"]["people"] == 2000
     half = (np.array(told["intervals"]["high"]) - told["intervals"]["low"]) / 2
     assert np.allclose(np.ravel(traces(page)["half-width"]["z"]), half)
     assert "km east" in page.inner_text("#estimate-chart")
@@ -165,7 +164,7 @@ def test_new_reports_appear_without_a_reload_unless_paused(served, watched):
     page.evaluate("globalThis.unharmed = true")
     served.post(LABELS, drawn(LABELS, 150, RNG, theta(3)))
     waiting(page, f"document.getElementById('tiles').innerText.includes('{before + 150:,}')")
-    assert traces(page)["share"]["x"] == served.json(LABELS, "/estimate")["shares"]["share"]
+    assert traces(page)["share"]["x"] == served.json(LABELS, "/estimate")["theta"]
     assert f"Estimate of {before + 150:,} people" in text(page, "#state")
     page.click("#pause")
     assert "Paused" in text(page, "#state")
@@ -239,7 +238,7 @@ def test_too_few_people_are_counted_and_not_estimated(served, watched):
     assert not any(address.endswith("/estimate") for address in watched.asked)
     served.post(FEW, drawn(FEW, 63, RNG, theta(3)))
     page.wait_for_selector("#estimate")
-    assert traces(page)["share"]["x"] == served.json(FEW, "/estimate")["shares"]["share"]
+    assert traces(page)["share"]["x"] == served.json(FEW, "/estimate")["theta"]
     assert page.is_enabled("#take-table")
 
 
@@ -270,10 +269,10 @@ def test_table_estimate_and_picture_are_taken_along(served, watched, tmp_path):
         files[what] = tmp_path / what
         got.value.save_as(files[what])
         assert got.value.suggested_filename.startswith(survey_id(MAP))
-    assert json.loads(files["estimate"].read_bytes())["shares"] == told["shares"]
+    assert json.loads(files["estimate"].read_bytes())["theta"] == told["theta"]
     table = np.genfromtxt(files["table"], delimiter=",", names=True)
     assert table.dtype.names == ("lat", "lon", "share", "point", "low", "high", "standard_error")
-    assert table["share"].tolist() == told["shares"]["share"]
+    assert table["share"].tolist() == told["theta"]
     assert table["high"].tolist() == told["intervals"]["high"]
     picture = files["picture"].read_bytes()
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
@@ -309,7 +308,7 @@ def test_a_plan_is_the_interfaces(served, watched):
 
 def test_checks_that_fail_say_so_in_words_and_what_to_do(served, watched):
     page = entered(watched, served, LEANING)
-    told = served.json(LEANING, "/estimate")["checks"]["free choice"]
+    told = served.json(LEANING, "/estimate")["checks"]["free_choice"]
     assert told["holds"] is False
     words = text(page, "#choice")
     assert "Does not hold" in words

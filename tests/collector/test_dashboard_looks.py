@@ -231,7 +231,7 @@ def test_odd_alphabets_are_drawn_whole(tmp_path, browser):
         bars = json.loads(
             page.evaluate("JSON.stringify(document.getElementById('estimate-chart').data)")
         )
-        share = np.array(served.json(surveys[1], "/estimate")["shares"]["share"])
+        share = np.array(served.json(surveys[1], "/estimate")["theta"])
         assert sorted(bars[0]["x"]) == sorted(share)[5:]
         assert "The 40 likeliest are drawn" in page.inner_text("#estimate-caption")
         page = opened(watched, served, surveys[2])

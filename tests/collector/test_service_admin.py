@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 import freewill as fw
-from freewill.collector.stores import open_store
-from freewill.collector.token import first_token, is_token, new_token
-from freewill.io import load_evidence
+from freewill.collector.store import is_token, open_store
+from freewill.io.evidence_file import load_evidence
 from service_cases import ID, SURVEY, needs_serve, people, sent, served, stored
 
 pytestmark = needs_serve
@@ -124,11 +123,11 @@ def test_metrics_tell_sums_and_no_survey(path):
 
 def test_a_token_is_made_once_and_a_new_one_ends_the_old(path):
     store = open_store(str(path))
-    first = first_token(store)
+    first = store.new_token(first=True)
     assert first is not None
-    assert first_token(store) is None
+    assert store.new_token(first=True) is None
     assert is_token(first, store.token_hash)
-    second = new_token(store)
+    second = store.new_token()
     assert first != second
     assert not is_token(first, store.token_hash)
     assert is_token(second, store.token_hash)

@@ -12,8 +12,7 @@ import freewill as fw
 from freewill.collector.surveys import survey_id
 from freewill.domain.outputs.base import Reason
 from freewill.domain.outputs.values import unmarked
-from freewill.io.batches import longest_report
-from freewill.io.sent import SentReader
+from freewill.io.decoding import SentReader, longest_report
 from service_cases import ID, MENU, SHY, SURVEY, needs_serve, sent, served, stored
 
 pytestmark = needs_serve
@@ -211,7 +210,7 @@ def test_bodies_that_are_no_json(path):
 
 def test_long_bodies_and_batches_are_refused_before_they_are_in_memory(path, monkeypatch):
     async def work(client):
-        client.made.bodies.most = 1000
+        client.made.uploads.most = 1000
         long, headers = b"x" * 1001, {"content-type": "application/json"}
         address = f"/v1/surveys/{ID}/reports"
         told = await client.ask("POST", address, b"", {**headers, "content-length": "1001"})
@@ -227,11 +226,11 @@ def test_long_bodies_and_batches_are_refused_before_they_are_in_memory(path, mon
         sent_so_far.clear()
         chunked = await client.ask("POST", address, headers=headers, chunks=pieces)
         assert [one.status for one in (told, whole, chunked)] == [413, 413, 413]
-        assert client.made.bodies.held == 0
+        assert client.made.uploads.held == 0
         good = json.dumps(sent("relaxed", 1)).encode()
         split = await client.ask("POST", address, headers=headers, chunks=[good[:9], good[9:]])
         assert split.json == {"stored": 1, "known": 0}
-        client.made.bodies.most = 10**6
+        client.made.uploads.most = 10**6
         monkeypatch.setattr("freewill.collector.intake.MOST_REPORTS", 3)
         many = [sent("relaxed", 1) for _ in range(4)]
         assert (await client.post(many)).status == 413
@@ -242,12 +241,12 @@ def test_long_bodies_and_batches_are_refused_before_they_are_in_memory(path, mon
 
 def test_bodies_wait_in_bounded_memory_and_bounded_time(path, monkeypatch):
     async def work(client):
-        client.made.bodies.most_at_once = 500
+        client.made.uploads.most_at_once = 500
         address, headers = f"/v1/surveys/{ID}/reports", {"content-type": "application/json"}
         full = await client.ask("POST", address, headers=headers, chunks=[b"[", b" " * 600, b"]"])
         assert full.status == 503
         assert full.headers["retry-after"] == "1"
-        monkeypatch.setattr("freewill.collector.bodies._SECONDS", 0.05)
+        monkeypatch.setattr("freewill.collector.uploads._SECONDS", 0.05)
 
         async def slow():
             if not started:
@@ -276,7 +275,7 @@ def test_bodies_wait_in_bounded_memory_and_bounded_time(path, monkeypatch):
 
         await client.app(scope, gone, send)
         assert messages == []
-        assert client.made.bodies.held == 0
+        assert client.made.uploads.held == 0
         assert stored(client) == 0
 
     served(work, path)
@@ -362,7 +361,7 @@ def test_a_fault_of_our_own_is_told_as_json(path, monkeypatch):
         def broken():
             raise ZeroDivisionError("with a secret in it")
 
-        monkeypatch.setattr(client.made, "_listed", broken)
+        monkeypatch.setattr(client.made.store, "view", broken)
         with pytest.raises(ZeroDivisionError):  # goes on to the log after the answer
             await client.get("/v1/surveys")
         store = client.made.store

@@ -12,7 +12,7 @@ pytestmark = needs_serve
 
 @pytest.mark.skipif(importlib.util.find_spec("plotly") is None, reason="plotly is not installed")
 def test_the_library_of_charts_is_sent_packed_and_once(tmp_path):
-    from freewill.collector.charts import charts_file  # noqa: PLC0415
+    from freewill.collector.site import charts_file  # noqa: PLC0415
 
     async def work(client):
         plain = await client.get("/web/plotly.min.js")
@@ -29,10 +29,10 @@ def test_the_library_of_charts_is_sent_packed_and_once(tmp_path):
 
 
 def test_without_plotly_the_charts_are_missed_by_name(tmp_path, monkeypatch):
-    from freewill.collector import charts  # noqa: PLC0415
+    from freewill.collector import site  # noqa: PLC0415
 
-    monkeypatch.setattr(charts, "find_spec", lambda _: None)
-    charts.charts.cache_clear()
+    monkeypatch.setattr(site, "find_spec", lambda _: None)
+    site._charts.cache_clear()
 
     async def work(client):
         answer = await client.get("/web/plotly.min.js")

@@ -11,9 +11,9 @@ import urllib.request
 import numpy as np
 import pytest
 
-from freewill.collector.refusals import StoreBusyError, StoreError, StoreFullError
+from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
 from freewill.collector.serving import _put_in_order
-from freewill.collector.stores import open_store
+from freewill.collector.store import open_store
 from service_cases import ID, SURVEY, needs_serve, people, served
 
 
@@ -106,13 +106,13 @@ def test_a_signal_during_the_start_ends_the_server_after_its_token_was_shown(tmp
     """The token is in the store by then: were it not shown, nobody would ever know it."""
     script = (
         "import os, signal\n"
-        "from freewill.collector import serving\n"
+        "from freewill.collector import app, serving\n"
         "from freewill.domain.survey import Survey\n"
-        "made = serving.collector\n"
+        "made = app.collector\n"
         "def collector(*arguments):\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    return made(*arguments)\n"
-        "serving.collector = collector\n"
+        "app.collector = collector\n"
         f"settings = serving.Settings(port=0, store={str(tmp_path / 'store.db')!r})\n"
         f"survey = Survey.load({str(survey)!r})\n"
         "serving.serve({'survey': survey}, settings, lambda started: print(len(started.token)))\n"

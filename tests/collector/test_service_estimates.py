@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.collector import later, sureness
+from freewill.collector import estimates, uncertainty
 from freewill.collector.surveys import survey_id
+from freewill.collector.uncertainty import WAITING
 from freewill.domain.survey import Survey
 from service_cases import LINE, SHY, SURVEY, needs_serve, people, sent, served
 
@@ -35,17 +36,17 @@ def test_the_estimate_is_the_librarys_with_intervals_and_checks(path):
         assert told["people"] == 1500
         assert told["status"] == "certified"
         assert told["gap"] <= 0.01 / 1500
-        assert np.allclose(told["shares"]["share"], expected.theta, atol=2e-3)
-        assert told["shares"]["value"] == list(range(100))
+        assert np.allclose(told["theta"], expected.theta, atol=2e-3)
+        assert told["values"] == list(range(100))
         sure = fw.intervals(evidence)
         for name in ("point", "low", "high", "standard_error"):
             assert np.allclose(told["intervals"][name], sure.columns()[name], atol=2e-3)
         band = fw.intervals(evidence, joint=True)
         assert np.allclose(told["band"]["low"], band.low, atol=4e-3)
         assert told["band"]["critical"] > 1.96
-        assert told["sure"]["people"] == 1500
+        assert told["uncertainty"]["people"] == 1500
         checks = told["checks"]
-        assert checks["free choice"]["holds"] == fw.check_choice(evidence).holds
+        assert checks["free_choice"]["holds"] == fw.check_choice(evidence).holds
         assert checks["laws"]["holds"] == fw.check_fit(evidence).holds
         assert told["mechanisms"] == dict.fromkeys(SURVEY.mechanisms, 500)
         assert fw.alphabet_from_spec(told["alphabet"]) == LINE
@@ -72,7 +73,7 @@ def test_each_estimate_starts_from_the_last_one_and_is_made_once(path, monkeypat
         await client.post(people(SURVEY, 90, rng))
         later = (await asked(client)).json
         assert later["people"] == 990
-        assert np.allclose(starts[1].theta, same[0].json["shares"]["share"])
+        assert np.allclose(starts[1].theta, same[0].json["theta"])
         assert starts[1].evidence is None  # reports are not kept in memory between estimates
         assert len(starts) == 2
 
@@ -113,9 +114,9 @@ def test_what_cannot_be_tested_says_why(path):
     async def work(client):
         await client.post([sent("coin", place % 3) for place in range(120)])
         told = (await asked(client)).json
-        assert told["checks"]["free choice"]["holds"] is None
-        assert "no choice" in told["checks"]["free choice"]["verdict"]
-        assert told["shares"]["value"] == list(SHY.alphabet.labels)
+        assert told["checks"]["free_choice"]["holds"] is None
+        assert "no choice" in told["checks"]["free_choice"]["verdict"]
+        assert told["values"] == list(SHY.alphabet.labels)
 
     served(work, path, alone)
 
@@ -128,7 +129,7 @@ async def followed(client):
     """Return the estimate once what follows it is there."""
     for _ in range(400):
         told = (await asked(client)).json
-        if not told["sure"]["pending"]:
+        if not told["uncertainty"]["pending"]:
             return told
         await asyncio.sleep(0.05)
     raise AssertionError("nothing followed in 20 s")
@@ -140,24 +141,24 @@ def test_of_many_values_intervals_and_checks_follow_the_estimate(path):
         await client.post(people(MANY, 900, np.random.default_rng(4)))
         first = (await asked(client)).json
         assert first["intervals"] is None
-        assert first["sure"] == {"people": None, "pending": True, "seconds": None}
+        assert first["uncertainty"] == {"people": None, "pending": True, "reason": WAITING}
         assert {one["holds"] for one in first["checks"].values()} == {None}
-        assert len(first["shares"]["share"]) == 400
+        assert len(first["theta"]) == 400
         told = await followed(client)
         evidence = client.made.store.evidence(client.survey)
         sure, band = fw.intervals(evidence), fw.intervals(evidence, joint=True)
-        assert told["shares"] == first["shares"]
-        assert told["sure"]["people"] == 900
+        assert told["theta"] == first["theta"]
+        assert told["uncertainty"]["people"] == 900
         assert np.allclose(told["intervals"]["high"], sure.high, atol=2e-3)
         assert np.allclose(told["band"]["high"], band.high, atol=4e-3)
-        assert told["checks"]["free choice"]["holds"] == fw.check_choice(evidence).holds
+        assert told["checks"]["free_choice"]["holds"] == fw.check_choice(evidence).holds
         # What was known of fewer people stays until it is known of all, and says of how many it is.
         await client.post(people(MANY, 60, np.random.default_rng(5)))
         newer = (await asked(client)).json
         assert newer["people"] == 960
-        assert newer["sure"] == {"people": 900, "pending": True}
+        assert newer["uncertainty"] == {"people": 900, "pending": True, "reason": ""}
         assert newer["intervals"] == told["intervals"]
-        assert (await followed(client))["sure"]["people"] == 960
+        assert (await followed(client))["uncertainty"]["people"] == 960
 
     served(work, path, MANY)
 
@@ -170,27 +171,27 @@ def test_what_takes_long_stands_in_nobodys_way(path):
         looks.append(fit.evidence.people)
         started.set()
         assert go_on.wait(20)
-        return sureness.looked_at(fit, on_step)
+        return uncertainty.uncertainty_of(fit, on_step)
 
     async def work(client):
-        client.made.estimates._later.look = slow
+        client.made.estimates._later.compute = slow
         other = survey_id(SURVEY)
         await client.post(people(MANY, 300, np.random.default_rng(6)))
-        assert (await asked(client)).json["sure"]["pending"]
+        assert (await asked(client)).json["uncertainty"]["pending"]
         assert await asyncio.to_thread(started.wait, 20)
         for _ in range(3):  # asked for again and again, it is looked at once
             await client.post(people(MANY, 30, np.random.default_rng(7)))
-            assert (await asked(client)).json["sure"] == {
+            assert (await asked(client)).json["uncertainty"] == {
                 "people": None,
                 "pending": True,
-                "seconds": None,
+                "reason": WAITING,
             }
         await client.post(people(SURVEY, 150, np.random.default_rng(8)), survey=other)
         answer = await client.get(f"/v1/surveys/{other}/estimate", admin=True)
-        assert answer.json["sure"]["people"] == 150
+        assert answer.json["uncertainty"]["people"] == 150
         assert looks == [300]
         go_on.set()
-        assert (await followed(client))["sure"]["people"] == 390
+        assert (await followed(client))["uncertainty"]["people"] == 390
 
     served(work, path, MANY, SURVEY)
 
@@ -200,12 +201,12 @@ def test_what_cannot_be_looked_at_says_why_and_ends_nothing(path):
         raise MemoryError("no room")
 
     async def work(client):
-        client.made.estimates._later.look = broken
+        client.made.estimates._later.compute = broken
         await client.post(people(MANY, 300, np.random.default_rng(9)))
         await asked(client)
         told = await followed(client)
-        assert "MemoryError" in told["advice on intervals"]
-        client.made.estimates._later.look = sureness.looked_at
+        assert "MemoryError" in told["uncertainty"]["reason"]
+        client.made.estimates._later.compute = uncertainty.uncertainty_of
         await client.post(people(MANY, 30, np.random.default_rng(9)))
         assert (await followed(client))["intervals"] is not None
 
@@ -214,15 +215,15 @@ def test_what_cannot_be_looked_at_says_why_and_ends_nothing(path):
 
 def test_reports_that_do_not_fit_in_memory_are_left_to_the_command_line(path, monkeypatch):
     survey = Survey(WIDE, {"bits": fw.RAPPOR(WIDE, 3.0)})
-    on_disk = functools.partial(later.evidence_of, hold=0)
-    monkeypatch.setattr(later, "evidence_of", on_disk)
+    on_disk = functools.partial(estimates.evidence_of, hold=0)
+    monkeypatch.setattr(estimates, "evidence_of", on_disk)
 
     async def work(client):
         await client.post(people(survey, 300, np.random.default_rng(13)))
         await asked(client)
         told = await followed(client)
         assert told["intervals"] is None
-        assert told["checks"]["laws"]["verdict"] == sureness.STREAMED
+        assert told["checks"]["laws"]["verdict"] == uncertainty.STREAMED
 
     served(work, path, survey)
 
@@ -237,7 +238,7 @@ def test_an_end_does_not_wait_for_what_takes_long(path):
             on_step(None)
 
     async def work(client):
-        client.made.estimates._later.look = endless
+        client.made.estimates._later.compute = endless
         await client.post(people(MANY, 300, np.random.default_rng(10)))
         await asked(client)
         assert await asyncio.to_thread(started.wait, 20)
@@ -248,28 +249,32 @@ def test_an_end_does_not_wait_for_what_takes_long(path):
 
 
 def test_a_vast_alphabet_has_an_estimate_alone(path):
-    wide = fw.Linear(0, sureness.MOST_VALUES)
+    wide = fw.Linear(0, uncertainty.MOST_VALUES)
     survey = Survey(wide, {"k": fw.KRR(wide, 8.0)})
 
     async def work(client):
         await client.post([sent("k", place) for place in range(300)])
         told = (await asked(client)).json
         assert told["intervals"] is None
-        assert told["sure"] == {"people": None, "pending": False, "seconds": None}
+        assert told["uncertainty"] == {
+            "people": None,
+            "pending": False,
+            "reason": uncertainty.BEYOND,
+        }
         assert "freewill check" in told["checks"]["laws"]["verdict"]
-        assert len(told["shares"]["share"]) == wide.size
+        assert len(told["theta"]) == wide.size
 
     served(work, path, survey)
 
 
 def test_laws_that_fill_the_memory_are_left_to_the_command_line(path, monkeypatch):
-    monkeypatch.setattr(sureness, "_LAW_BYTES", 8 * 100**2 * 3 - 1)
+    monkeypatch.setattr(uncertainty, "_LAW_BYTES", 8 * 100**2 * 3 - 1)
 
     async def work(client):
         await client.post(people(SURVEY, 300, np.random.default_rng(12)))
         checks = (await asked(client)).json["checks"]
-        assert checks["laws"] == {"holds": None, "verdict": sureness.LAWS_BEYOND}
-        assert checks["free choice"]["holds"] is not None
+        assert checks["laws"] == {"holds": None, "verdict": uncertainty.LAWS_BEYOND, "advice": ""}
+        assert checks["free_choice"]["holds"] is not None
 
     served(work, path)
 

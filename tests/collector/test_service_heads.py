@@ -55,7 +55,7 @@ def served(http="httptools", **options):
     pytest.importorskip(http)
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.patience import Server  # noqa: PLC0415
+    from freewill.collector.server import Server  # noqa: PLC0415
 
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
         app = App()

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freewill.collector.database import StoreError
 from freewill.collector.ids import Ids
-from freewill.collector.marks import Marks, from_bytes, marks_from
-from freewill.collector.refusals import StoreError
-from freewill.collector.sieve import Sieve
+from freewill.collector.marks import Marks, Sieve, from_bytes, marks_from
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store
 from service_cases import small_places, stored_ids
@@ -30,7 +29,7 @@ GROUPS = st.lists(
 def add_and_undo(made, ids, group):
     """Add ids in a transaction that fails."""
     with made.writing():
-        ids.look()
+        ids.refresh()
         ids.add(group)
         raise sqlite3.OperationalError("undone")
 
@@ -53,10 +52,10 @@ def test_ids_are_known_as_a_naive_dictionary_knows_them(tmp_path_factory, groups
     for who, group in groups:
         ids = both[who]
         with made.writing():
-            ids.look()
+            ids.refresh()
             asked = np.array([*group, *ENDS], dtype=np.int64)
             expected = {key: kept[key] for key in asked.tolist() if key in kept}
-            assert ids.known(asked) == expected
+            assert ids.stored_marks(asked) == expected
             new = {key: mark for key, mark in group.items() if key not in kept}
             if ids.add_all(marks_from(group)):
                 assert new == group
@@ -67,10 +66,10 @@ def test_ids_are_known_as_a_naive_dictionary_knows_them(tmp_path_factory, groups
         with made.snapshot() as view:
             assert sorted(stored_ids(view)) == sorted(kept.items())
     with made.writing():
-        both[0].look()
+        both[0].refresh()
         both[0].settle()
-        both[1].look()
-        assert both[1].known(np.array([*kept, *ENDS], dtype=np.int64)) == kept
+        both[1].refresh()
+        assert both[1].stored_marks(np.array([*kept, *ENDS], dtype=np.int64)) == kept
     with made.snapshot() as view:
         assert not list(view.rows("SELECT * FROM reports UNION ALL SELECT * FROM runs"))
         for bucket, content in view.rows("SELECT bucket, content FROM settled"):
@@ -94,7 +93,7 @@ def test_what_was_undone_is_forgotten(tmp_path_factory, groups, undone):
         new = {key: number for key in group if key not in kept}
         try:
             with made.writing():
-                ids.look()
+                ids.refresh()
                 assert ids.add_all(marks_from(new))
                 if number in undone:
                     raise sqlite3.OperationalError("undone")
@@ -102,9 +101,9 @@ def test_what_was_undone_is_forgotten(tmp_path_factory, groups, undone):
             continue
         kept |= new
         with made.writing():
-            ids.look()
+            ids.refresh()
             asked = np.array(list(set().union(*groups)), dtype=np.int64)
-            assert ids.known(asked) == kept
+            assert ids.stored_marks(asked) == kept
     made.close()
 
 
@@ -118,12 +117,12 @@ def test_buckets_of_as_many_others_are_not_taken_for_those_that_were_undone(tmp_
     with pytest.raises(StoreError, match="undone"):
         add_and_undo(made, one, marks_from(ours))
     with made.writing():
-        other.look()
+        other.refresh()
         assert other.add_all(marks_from(theirs))
     with made.writing():
-        one.look()
+        one.refresh()
         assert not one.add_all(marks_from(theirs))
-        assert one.known(np.array([*ours, *theirs])) == theirs
+        assert one.stored_marks(np.array([*ours, *theirs])) == theirs
     with made.snapshot() as view:
         assert len(list(view.rows("SELECT bucket FROM settled"))) > 1
     made.close()
@@ -135,10 +134,10 @@ def test_an_id_twice_in_a_group_is_not_all_new(tmp_path):
     ids = Ids(made)
     for keys in ([5, 5], [1, 2, 3, 4, 5, 5, 6]):
         with made.writing():
-            ids.look()
+            ids.refresh()
             marks = np.arange(len(keys), dtype=np.uint32)
             assert not ids.add_all(Marks(np.array(keys), marks))
-            assert ids.known(np.array(keys)) == {}
+            assert ids.stored_marks(np.array(keys)) == {}
     made.close()
 
 
@@ -153,7 +152,7 @@ def test_many_ids_at_their_real_sizes_pass_through_all_places(tmp_path):
     start = 0
     for size in [*sizes, *sizes]:
         with made.writing():
-            ids.look()
+            ids.refresh()
             assert ids.add_all(everyone[start : start + size])
             # One that came before, anywhere: nothing of the group is kept.
             again = np.append(np.arange(start + size, start + 2 * size), rng.integers(start + size))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import freewill as fw
 from freewill.collector.marks import marks_of
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store, Stored, Upload
-from freewill.collector.surveys import canonical, survey_id, to_bytes
+from freewill.collector.store import Store
+from freewill.collector.surveys import Stored, Upload, canonical, survey_id, to_bytes
 from freewill.domain.survey import Survey
 from service_cases import LINE
 

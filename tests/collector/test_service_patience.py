@@ -30,7 +30,7 @@ def served(http):
     """Serve in a thread, by one of the two libraries that uvicorn may use."""
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.patience import Server  # noqa: PLC0415
+    from freewill.collector.server import Server  # noqa: PLC0415
 
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
         config = uvicorn.Config(app, http=http, lifespan="off", log_level="error", ws="none")

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import freewill as fw
 from freewill.cli.application import app
-from freewill.collector import planning, sureness
-from freewill.collector.planning import asked
+from freewill.collector import planning, uncertainty
+from freewill.collector.planning import question_of
 from freewill.collector.refusals import RefusedError
 from freewill.domain.survey import Survey
 from freewill.stats.planning.design import MOST_PEOPLE, needed_for_interval
@@ -56,7 +56,7 @@ def test_a_plan_is_the_librarys_at_the_estimate_and_the_shares_of_now(path, surv
         counts = dict.fromkeys(survey.mechanisms, 0)
         counts |= {group.name: group.people for group in evidence.groups}
         shares = {name: many / evidence.people for name, many in counts.items()}
-        theta = client.made.estimates.estimate(client.survey)
+        theta = client.made.estimates.latest(client.survey).estimate
         assert np.abs(theta.theta - fw.gibu(evidence).theta).max() < 1e-2
         expected = fw.plan(
             survey,
@@ -96,7 +96,7 @@ def test_a_plan_for_many_values_is_made_from_their_intervals(path, monkeypatch):
     async def work(client):
         await client.post(people(SURVEY, 1500, np.random.default_rng(5)))
         near = (await planned(client, "target=0.01")).json
-        client.made.plans._known.clear()
+        client.made.plans._errors.clear()
         monkeypatch.setattr(planning, "DENSE", 99)
         far = (await planned(client, "target=0.01")).json
         told = (await client.get(f"/v1/surveys/{client.survey}/estimate", admin=True)).json
@@ -111,19 +111,19 @@ def test_a_plan_for_many_values_is_made_from_their_intervals(path, monkeypatch):
 
 def test_a_plan_waits_for_intervals_that_are_being_made(path, monkeypatch):
     monkeypatch.setattr(planning, "DENSE", 99)
-    monkeypatch.setattr(sureness, "AT_ONCE", 99)
+    monkeypatch.setattr(uncertainty, "AT_ONCE", 99)
     ready = threading.Event()
 
     def slow(fit, on_step=None):
         assert ready.wait(20)
-        return sureness.looked_at(fit, on_step)
+        return uncertainty.uncertainty_of(fit, on_step)
 
     async def work(client):
-        client.made.estimates._later.look = slow
+        client.made.estimates._later.compute = slow
         await client.post(people(SURVEY, 300, np.random.default_rng(6)))
         answer = await planned(client, "target=0.01")
         assert answer.status == 409
-        assert "being looked at" in answer.json["error"]
+        assert "being computed" in answer.json["error"]
         assert (await planned(client, "target=0.5&of=mean")).status == 200
         assert b"standard_error" not in (await tabled(client)).body
         ready.set()
@@ -176,7 +176,7 @@ def test_what_a_plan_cannot_be_asked_is_refused(path, query):
 
 @given(st.floats(min_value=5e-324, allow_nan=False, allow_infinity=False))
 def test_any_target_is_taken_and_answered(target):
-    question = asked([("target", repr(target))])
+    question = question_of([("target", repr(target))])
     assert question.target == target
     for variance in (0.0, 5e-324, 0.25, 1e300, np.inf):
         needed = needed_for_interval(np.array([variance]), target)
@@ -192,7 +192,7 @@ def test_any_target_is_taken_and_answered(target):
 
 def test_a_plan_refuses_without_a_reader(path):
     with pytest.raises(RefusedError, match="given twice"):
-        asked([("of", "mean"), ("of", "mean")])
+        question_of([("of", "mean"), ("of", "mean")])
 
     async def work(client):
         for address in ("plan?target=0.1", "table"):
@@ -238,7 +238,7 @@ def test_a_table_is_what_the_command_line_writes(path, tmp_path, survey):
         rows = list(csv.DictReader(io.StringIO(answer.body.decode())))
         for name in ("point", "low", "high", "standard_error"):
             assert [float(row[name]) for row in rows] == told["intervals"][name]
-        assert [float(row["share"]) for row in rows] == told["shares"]["share"]
+        assert [float(row["share"]) for row in rows] == told["theta"]
         evidence = await client.get(f"/v1/surveys/{client.survey}/evidence", admin=True)
         return evidence.body, rows
 

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from cli_cases import refused
-from freewill.collector.connections import MOST_READERS, shown_url
-from freewill.collector.kept import evidence_of
-from freewill.collector.refusals import StoreBusyError, StoreError
-from freewill.collector.store import Stored, Upload
-from freewill.collector.stores import open_store, read_store
-from freewill.collector.surveys import survey_id
-from freewill.collector.token import first_token, is_token
+from freewill.collector.database import StoreBusyError, StoreError
+from freewill.collector.holdings import evidence_of
+from freewill.collector.postgres import MOST_READERS, shown_url
+from freewill.collector.store import is_token, open_store
+from freewill.collector.stores import read_store
+from freewill.collector.surveys import Stored, Upload, survey_id
 from freewill.errors import ParameterError
 from postgres_cases import needs_postgres, rows_of, server, sql, url
 from service_cases import ID, SHY, SURVEY, small_places, stored_ids
@@ -70,7 +69,7 @@ def test_collectors_that_start_at_once_make_one_store_and_one_token(url):
     def begin():
         start.wait(30)
         store = open_store(url)
-        found.append((store, first_token(store)))
+        found.append((store, store.new_token(first=True)))
 
     threads = [threading.Thread(target=begin) for _ in range(4)]
     for thread in threads:
@@ -121,12 +120,12 @@ def test_views_are_few_stay_as_they_are_and_hold_queries_at_once(url):
     store.write([Upload(ID, rows[:-1])], "2026-01-01")
     with store.view() as view:
         store.write([Upload(ID, rows[-1:])], "2026-01-01")
-        assert evidence_of(view, store.kept(view, ID), hold=0).people == len(rows) - 1
+        assert evidence_of(view, store.survey(view, ID), hold=0).people == len(rows) - 1
         pairs = [view.rows("SELECT output FROM counts ORDER BY output") for _ in range(2)]
         assert all(one == other for one, other in zip(*pairs, strict=True))
         next(view.rows("SELECT output FROM counts"))  # left unread
     with store.view() as view:
-        assert evidence_of(view, store.kept(view, ID), hold=0).people == len(rows)
+        assert evidence_of(view, store.survey(view, ID), hold=0).people == len(rows)
     together = threading.Barrier(MOST_READERS)
     counted = []
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from freewill.collector.refusals import StoreBusyError
-from freewill.collector.store import Stored, Upload
-from freewill.collector.stores import open_store
+from freewill.collector.database import StoreBusyError
+from freewill.collector.store import open_store
+from freewill.collector.surveys import Stored, Upload
 from postgres_cases import needs_postgres, rows_of, server, sql, url
 from service_cases import ID, needs_serve, sent, served
 

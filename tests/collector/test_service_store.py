@@ -14,14 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.collector import pages
-from freewill.collector.kept import StorePages, evidence_of, people_by_day, people_of
+from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
+from freewill.collector.holdings import StorePages, evidence_of, people_by_day, people_of
 from freewill.collector.marks import marks_of
-from freewill.collector.refusals import Refusal, StoreBusyError, StoreError, StoreFullError
+from freewill.collector.refusals import Refusal
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store, Stored, Upload
+from freewill.collector.store import Store
 from freewill.collector.stores import read_store
-from freewill.collector.surveys import from_bytes, survey_id, to_bytes
+from freewill.collector.surveys import (
+    Stored,
+    Upload,
+    filled,
+    from_bytes,
+    ordered,
+    page_rows,
+    survey_id,
+    to_bytes,
+)
 from freewill.domain.survey import Survey
 from freewill.stats.collect import collect
 from service_cases import LINE, SHY, SURVEY, small_places, stored_ids
@@ -102,7 +111,7 @@ def test_uploads_are_counted_as_a_naive_collector_counts_them(tmp_path_factory, 
     counts = Counter(kept.values())
     with store.view() as view:
         assert {(m, bytes(o)): n for m, o, n in view.rows("SELECT * FROM counts")} == counts
-        assert people_of(view, store.kept(view, survey_id(survey))) == len(kept)
+        assert people_of(view, store.survey(view, survey_id(survey))) == len(kept)
         assert len(stored_ids(view)) == len(kept)
     store.close()
 
@@ -159,13 +168,13 @@ def test_pages_mix_early_and_late_reports(store):
         store.write([Upload(own, rows)], "2026-01-01")
     with store.view() as view:
         for (page,) in view.rows("SELECT content FROM pages"):
-            assert bytes(page) == pages.ordered(bytes(page), 13)
+            assert bytes(page) == ordered(bytes(page), 13)
     store.tidy()
     with store.view() as view:
         full = view.rows("SELECT content FROM pages WHERE page <> 0 ORDER BY mechanism, page")
         for (page,) in full:
-            batches = pages.as_rows(bytes(page), 13)[:, 0]
-            if len(batches) == pages.page_rows(13):
+            batches = np.frombuffer(page[::13], dtype=np.uint8)
+            if len(batches) == page_rows(13):
                 # Of 1,260 rows about 63 of each batch; all of one batch would be 1,000.
                 assert np.bincount(batches, minlength=20).max() < 130
 
@@ -183,7 +192,7 @@ def test_nothing_is_kept_of_when_and_where(store, tmp_path):
     for name in ("counts", "pages", "days"):
         assert "WITHOUT ROWID" in tables[name]
     with store.view() as view:
-        days = people_by_day(view, store.kept(view, ID))
+        days = people_by_day(view, store.survey(view, ID))
     assert days == {name: {"2026-01-01": 10} for name in SURVEY.mechanisms}
     with store.view() as view:
         assert set(stored_ids(view)) == set(marks_of(store._heads, rows).pairs())
@@ -260,7 +269,7 @@ def test_stores_that_are_none_are_refused_and_left_as_they_are(tmp_path):
     with pytest.raises(StoreError, match="directory"):
         Sqlite(tmp_path / "no folder" / "a.db")
     with pytest.raises(StoreError, match="no such store"):
-        Sqlite(tmp_path / "none.db", create=False)
+        read_store(tmp_path / "none.db", SURVEY, ExitStack())
 
 
 def test_a_changed_survey_or_count_in_the_file_is_noticed(store, tmp_path):
@@ -297,7 +306,7 @@ def test_wide_reports_beyond_what_is_held_are_passed_over_in_the_store(store):
     rows, expected = rows_of(store, SURVEY, 4000, rng)
     store.write([Upload(ID, rows)], "2026-01-01")
     with store.view() as view:
-        left = evidence_of(view, store.kept(view, ID), hold=100)
+        left = evidence_of(view, store.survey(view, ID), hold=100)
         assert not left.held
         assert left == expected
         # What comes meanwhile is not seen by this view.
@@ -320,9 +329,9 @@ def test_outputs_are_read_back_as_they_were():
 
 @given(rows=st.lists(st.binary(min_size=3, max_size=3), max_size=40))
 def test_pages_hold_each_row_once(rows):
-    full_rows = pages.page_rows(3)
+    full_rows = page_rows(3)
     content = b"".join(rows) * (full_rows // 20)
-    full, rest = pages.filled(content, 3)
+    full, rest = filled(content, 3)
     assert all(len(page) == 3 * full_rows for page in full)
     assert len(rest) < 3 * full_rows
     found = Counter(page[at : at + 3] for page in [*full, rest] for at in range(0, len(page), 3))
@@ -344,9 +353,9 @@ def test_two_processes_may_share_a_file(tmp_path):
 FULL = """
 import resource, sys
 import numpy as np
-from freewill.collector.refusals import StoreFullError
-from freewill.collector.store import Upload
-from freewill.collector.stores import open_store
+from freewill.collector.database import StoreFullError
+from freewill.collector.surveys import Upload
+from freewill.collector.store import open_store
 from service_cases import SURVEY
 from test_service_store import ID, rows_of
 store = open_store(sys.argv[1])

@@ -5,8 +5,9 @@ import threading
 
 import pytest
 
-from freewill.collector.refusals import RefusedError, StoreBusyError, StoreFullError
-from freewill.collector.store import Stored, Upload
+from freewill.collector.database import StoreBusyError, StoreFullError
+from freewill.collector.refusals import RefusedError
+from freewill.collector.surveys import Stored, Upload
 from freewill.collector.writer import Writer, today
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import freewill as fw
 from contract import Exponential
-from freewill.collector.stores import open_store
+from freewill.collector.store import open_store
 from freewill.collector.surveys import canonical, given_out, survey_id
 from freewill.domain import survey as surveys
 from freewill.domain.portable import portable_alphabet, portable_spec

@@ -9,14 +9,10 @@ from pyarrow import parquet
 
 import freewill as fw
 from freewill.errors import EvidenceError, ReportError, SurveyError
-from freewill.io import (
-    is_evidence,
-    load_evidence,
-    read,
-    read_reports,
-    save_evidence,
-    write_reports,
-)
+from freewill.io import evidence_file
+from freewill.io.evidence_file import is_evidence, load_evidence, save_evidence
+from freewill.io.reading import read, read_reports
+from freewill.io.writing import write_reports
 from report_cases import drawn, expected, menu_survey, wide_survey
 
 LINE = fw.Linear(0, 9)
@@ -206,13 +202,13 @@ def test_people_and_outputs_must_be_as_the_head_tells(tmp_path, survey, hold):
         {"people": 0, "outputs": 0},
     ):
         rewritten(path, table, **wrong)
-        with pytest.raises(EvidenceError, match=r"damaged \(.*(told|distinct outputs)"):
+        with pytest.raises(EvidenceError, match=r"damaged \(.*(it says|distinct outputs)"):
             load_evidence(path, hold=hold)
     # Counts that moved from one output to another are still as many people; a lost one is not.
     counts = table.column("count").to_pylist()
     column = pa.array([counts[0] + 1, *counts[1:]], pa.int64())
     parquet.write_table(table.set_column(table.column_names.index("count"), "count", column), path)
-    with pytest.raises(EvidenceError, match="not as told"):
+    with pytest.raises(EvidenceError, match="not as it says"):
         load_evidence(path, hold=hold)
 
 
@@ -229,7 +225,7 @@ def changed_rows(table):
         (outputs, 99 if outputs == "symbol" else b"\xff\xff\xff\xff", cannot),
         (outputs, -1 if outputs == "symbol" else b"\x00", cannot),
         ("mechanism", None, "without a mechanism"),
-        ("mechanism", "other", "not as told"),
+        ("mechanism", "other", "not as it says"),
     ):
         column = table.column(name)
         rows = [value, *column.to_pylist()[1:]]
@@ -300,9 +296,9 @@ def twice_counted(group):
 def test_rows_that_stay_in_the_file_are_looked_at_once(tmp_path, monkeypatch):
     path, survey = tmp_path / "e.parquet", wide_survey()
     save_evidence(expected(survey, drawn(survey, 300)), path)
-    seen, block = [], fw.reports.evidence_file._block
+    seen, block = [], evidence_file._block
     monkeypatch.setattr(
-        fw.reports.evidence_file, "_block", lambda *some: seen.append(block(*some)) or seen[-1]
+        evidence_file, "_block", lambda *some: seen.append(block(*some)) or seen[-1]
     )
     for hold in (0, 1 << 30):
         seen.clear()
@@ -329,7 +325,7 @@ def test_wide_rows_stay_in_the_file_if_they_are_more_than_held(tmp_path):
 
 
 def test_evidence_of_many_batches_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(fw.reports.evidence_file, "_BATCH_ROWS", 7)
+    monkeypatch.setattr(evidence_file, "_BATCH_ROWS", 7)
     monkeypatch.setattr("freewill.stats.streams._BLOCK_BYTES", 100)
     path, survey = tmp_path / "e.parquet", wide_survey()
     evidence = expected(survey, drawn(survey, 300)) + expected(survey, drawn(survey, 90, 1))
@@ -357,7 +353,7 @@ def test_evidence_of_the_first_version_is_still_read(tmp_path):
     }
     for wrong, words in (
         ({}, None),
-        ({"people": [1, 1, 1]}, "not as told"),
+        ({"people": [1, 1, 1]}, "not as it says"),
         ({"outputs": old["outputs"][:2]}, "damaged"),
         ({"version": 0}, "version 0"),
         ({"version": 3}, "version 3; this release reads versions up to 2"),

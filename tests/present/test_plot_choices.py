@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.present import plots
+from freewill.present.choices import choices
 
 pytest.importorskip("matplotlib")
 
@@ -36,7 +36,7 @@ def sloping(alphabet, many, people=4000, seed=0):
 
 @pytest.fixture
 def drawn(saved_figures):
-    return saved_figures(plots.choices)
+    return saved_figures(choices)
 
 
 def ends(axes):
@@ -46,7 +46,8 @@ def ends(axes):
 
 def test_two_mechanisms_are_one_curve_with_its_band(tmp_path, drawn):
     found = sloping(LINE, 2)
-    assert plots.choices(found, path=tmp_path / "a.png", unit="age", level=0.8).exists()
+    choices(found, path=tmp_path / "a.png", unit="age", level=0.8)
+    assert (tmp_path / "a.png").exists()
     (axes,) = drawn[0].axes
     curve, everybody = axes.get_lines()
     np.testing.assert_allclose(curve.get_xdata(), np.arange(10, 49, 2))
@@ -66,7 +67,7 @@ def test_two_mechanisms_are_one_curve_with_its_band(tmp_path, drawn):
 @pytest.mark.parametrize("many", [3, 4, 5, 10])
 def test_a_few_share_a_panel_and_more_have_one_each(tmp_path, drawn, many):
     found = sloping(LINE, many)
-    plots.choices(found, path=tmp_path / "a.png")
+    choices(found, path=tmp_path / "a.png")
     low, high = found.choice_intervals()
     panels = [axes for axes in drawn[0].axes if axes.get_visible()]
     curves = [line.get_ydata() for axes in panels for line in axes.get_lines()[::2]]
@@ -88,7 +89,7 @@ def test_where_nobody_is_bands_do_not_stretch_the_axis(tmp_path, drawn):
     theta = np.zeros(LINE.size)
     theta[8:12] = 0.25
     _, high = found.choice_intervals()
-    plots.choices(replace(found, theta=theta), path=tmp_path / "a.png")
+    choices(replace(found, theta=theta), path=tmp_path / "a.png")
     most = max(100 * found.choice.max(), 100 * high[8:12].max())
     assert drawn[0].axes[0].get_ylim()[1] == pytest.approx(1.08 * most)
 
@@ -97,7 +98,7 @@ def test_where_nobody_is_bands_do_not_stretch_the_axis(tmp_path, drawn):
 @pytest.mark.parametrize("many", [2, 3])
 def test_maps_are_pale_where_nobody_can_tell(tmp_path, drawn, grid, many):
     found = sloping(grid, many, 20_000)
-    plots.choices(found, path=tmp_path / "a.png", title="a city")
+    choices(found, path=tmp_path / "a.png", title="a city")
     maps = [axes for axes in drawn[0].axes if axes.images]
     assert len(maps) == {2: 1, 3: 3}[many]
     low, high = found.choice_intervals()
@@ -117,7 +118,7 @@ def test_maps_are_pale_where_nobody_can_tell(tmp_path, drawn, grid, many):
 @pytest.mark.parametrize("many", [2, 3, 6])
 def test_labels_have_points_with_bars(tmp_path, drawn, many):
     found = sloping(MENU, many)
-    plots.choices(found, path=tmp_path / "a.svg")
+    choices(found, path=tmp_path / "a.svg")
     panels = [axes for axes in drawn[0].axes if axes.get_visible()]
     points = [box[0].get_xdata() for axes in panels for box in axes.containers]
     shown = found.choice.T[:1] if many == 2 else found.choice.T
@@ -133,14 +134,14 @@ def test_a_free_choice_and_one_without_intervals_have_pictures(tmp_path, drawn):
     parts = [(one, one.obfuscate(some, rng)) for one, some in zip(mechanisms, values, strict=True)]
     free = fw.choice_aware(fw.collect(parts))
     assert free.is_free
-    plots.choices(free, path=tmp_path / "a.png")
+    choices(free, path=tmp_path / "a.png")
     assert "found free of the value" in drawn[0].axes[0].get_title(loc="left")
     # An estimate that was made by hand, without reports.
-    plots.choices(replace(free, together=None, evidence=None), path=tmp_path / "b.png")
+    choices(replace(free, together=None, evidence=None), path=tmp_path / "b.png")
     assert not drawn[1].axes[0].patches
     assert "intervals" not in drawn[1].legends[0].get_title().get_text()
     bare = sloping(CITY, 3)
-    plots.choices(replace(bare, together=None), path=tmp_path / "c.png")
+    choices(replace(bare, together=None), path=tmp_path / "c.png")
     assert np.all(drawn[2].axes[0].images[0].get_alpha() == 1)
 
 
@@ -148,11 +149,11 @@ def test_wrong_calls_are_refused(tmp_path):
     found, path = sloping(LINE, 2), tmp_path / "a.png"
     for wrong in (None, 3, fw.gibu(found.evidence)):
         with pytest.raises(fw.ParameterError, match=r"fw\.choice_aware"):
-            plots.choices(wrong, path=path)
+            choices(wrong, path=path)
     with pytest.raises(fw.ParameterError, match="level"):
-        plots.choices(found, path=path, level=1.0)
+        choices(found, path=path, level=1.0)
     with pytest.raises(fw.ParameterError, match=r"\.png"):
-        plots.choices(found, path=tmp_path / "a.txt")
+        choices(found, path=tmp_path / "a.txt")
     many = replace(
         found,
         choice=np.full((LINE.size, 61), 1 / 61),
@@ -161,7 +162,7 @@ def test_wrong_calls_are_refused(tmp_path):
         together=None,
     )
     with pytest.raises(fw.ParameterError, match="61 mechanisms are too many"):
-        plots.choices(many, path=path)
+        choices(many, path=path)
     vast = fw.Categorical([str(place) for place in range(201)])
     labels = replace(
         found,
@@ -171,4 +172,4 @@ def test_wrong_calls_are_refused(tmp_path):
         together=None,
     )
     with pytest.raises(fw.ParameterError, match="201 labels are too many"):
-        plots.choices(labels, path=path)
+        choices(labels, path=path)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.present import plots
+from freewill.present import canvas
+from freewill.present.comparison import comparison
 from problems import simulated
 
 pytest.importorskip("matplotlib")
@@ -31,7 +32,7 @@ def compared(alphabet, *of, **options):
 
 @pytest.fixture
 def drawn(saved_figures):
-    return saved_figures(plots.comparison)
+    return saved_figures(comparison)
 
 
 def sure(found):
@@ -41,7 +42,7 @@ def sure(found):
 @pytest.mark.parametrize("side", [1, 5])
 def test_a_line_has_both_estimates_above_their_difference(tmp_path, drawn, side):
     found = compared(LINE, fw.functionals.bins(side))
-    plots.comparison(found, path=tmp_path / "a.png", names=DAYS, merged=side)
+    comparison(found, path=tmp_path / "a.png", names=DAYS, merged=side)
     above, below = drawn[0].axes
     texts = [text.get_text() for text in above.get_legend().get_texts()]
     assert texts == ["Monday: 2,000 people", "Tuesday: 2,000 people"]
@@ -64,7 +65,7 @@ def test_a_line_has_both_estimates_above_their_difference(tmp_path, drawn, side)
 
 def test_a_cdf_lies_on_its_values(tmp_path, drawn):
     found = compared(LINE, "cdf", joint=True)
-    plots.comparison(found, path=tmp_path / "a.png")
+    comparison(found, path=tmp_path / "a.png")
     above, below = drawn[0].axes
     np.testing.assert_allclose(above.get_lines()[0].get_xdata(), np.arange(19))
     assert "up to a value" in above.get_ylabel()
@@ -76,7 +77,7 @@ def test_a_cdf_lies_on_its_values(tmp_path, drawn):
 def test_a_map_is_pale_where_nothing_is_sure(tmp_path, drawn, grid, side):
     of = fw.functionals.districts(side) if side > 1 else None
     found = compared(grid, of)
-    plots.comparison(found, path=tmp_path / "a.png", names=DAYS, merged=side, title="two days")
+    comparison(found, path=tmp_path / "a.png", names=DAYS, merged=side, title="two days")
     left, right = drawn[0].axes[:2]
     image, errors = left.images[0], right.images[0]
     blocks = np.arange(24).reshape(4, 6)
@@ -93,9 +94,9 @@ def test_a_map_is_pale_where_nothing_is_sure(tmp_path, drawn, grid, side):
 
 
 def test_frames_are_between_what_is_sure_and_what_is_not():
-    figure = plots.blank_figure(3, 3)
+    figure = canvas.blank_figure(3, 3)
     axes = figure.add_subplot()
-    frame = plots.comparison.__globals__["_frame"]
+    frame = comparison.__globals__["_frame"]
     frame(axes, np.array([[True, False], [False, False]]), (0.0, 2.0, 0.0, 2.0))
     segments = {tuple(map(tuple, line.tolist())) for line in axes.collections[0].get_segments()}
     assert segments == {
@@ -108,7 +109,7 @@ def test_frames_are_between_what_is_sure_and_what_is_not():
 
 def test_labels_lie_below_each_other(tmp_path, drawn):
     found = compared(MENU)
-    plots.comparison(found, path=tmp_path / "a.png", names=DAYS)
+    comparison(found, path=tmp_path / "a.png", names=DAYS)
     both, apart = drawn[0].axes
     assert [text.get_text() for text in both.get_yticklabels()] == list(MENU.labels)
     widths = [bar.get_width() for bars in both.containers for bar in bars]
@@ -118,19 +119,19 @@ def test_labels_lie_below_each_other(tmp_path, drawn):
 
 def test_means_and_quantiles_have_no_percentages(tmp_path, drawn):
     found = compared(LINE, "mean")
-    plots.comparison(found, path=tmp_path / "a.png")
+    comparison(found, path=tmp_path / "a.png")
     both, apart = drawn[0].axes
     shown = [line.get_xdata()[0] for line in both.get_lines()]
     np.testing.assert_allclose(shown, [found.one, found.other])
     assert apart.get_xlabel() == "difference"
-    plots.comparison(compared(CITY, "mean"), path=tmp_path / "b.png")
+    comparison(compared(CITY, "mean"), path=tmp_path / "b.png")
     assert len(drawn[1].axes[0].get_yticklabels()) == 2
 
 
 def test_what_is_not_told_at_all_has_a_picture(tmp_path):
     blind = fw.Matrix(CITY, np.full((24, 2), 0.5))
     bodies = [fw.collect([(blind, [0, 1], counts)]) for counts in ([40, 60], [50, 50])]
-    plots.comparison(fw.compare(*bodies), path=tmp_path / "a.png")
+    comparison(fw.compare(*bodies), path=tmp_path / "a.png")
     assert (tmp_path / "a.png").exists()
 
 
@@ -138,15 +139,15 @@ def test_wrong_calls_are_refused(tmp_path):
     found, path = compared(LINE), tmp_path / "a.png"
     for wrong in (None, fw.intervals(pair(LINE)[0]), 3):
         with pytest.raises(fw.ParameterError, match="expected a comparison"):
-            plots.comparison(wrong, path=path)
+            comparison(wrong, path=path)
     for names in ("ab", ["a"], ["a", "b", "c"], 3, None):
         with pytest.raises(fw.ParameterError, match="expected two"):
-            plots.comparison(found, path=path, names=names)
+            comparison(found, path=path, names=names)
     with pytest.raises(fw.ParameterError, match=r"20 functionals .* 7 groups"):
-        plots.comparison(found, path=path, merged=3)
+        comparison(found, path=path, merged=3)
     with pytest.raises(fw.ParameterError, match="merged=0"):
-        plots.comparison(found, path=path, merged=0)
+        comparison(found, path=path, merged=0)
     with pytest.raises(fw.ParameterError, match="too many to draw"):
-        plots.comparison(compared(LINE, np.eye(20)[[0] * 201]), path=path)
+        comparison(compared(LINE, np.eye(20)[[0] * 201]), path=path)
     with pytest.raises(fw.ParameterError, match=r"\.png"):
-        plots.comparison(found, path=tmp_path / "a.txt")
+        comparison(found, path=tmp_path / "a.txt")

@@ -30,15 +30,9 @@ def size_of(path):
 
 
 @pytest.fixture
-def drawn(monkeypatch):
-    """The figures as they are saved, to look into."""
-    figures = []
-    save = plots.save
-    for room in (plots.shares, plots.heat_maps):
-        monkeypatch.setattr(
-            room, "save", lambda figure, path: figures.append(figure) or save(figure, path)
-        )
-    return figures
+def drawn(saved_figures):
+    """The figures as they are drawn, to look into."""
+    return saved_figures(plots.picture)
 
 
 @pytest.mark.parametrize("alphabet", [AGES, CITY, MENU], ids=str)
@@ -46,7 +40,8 @@ def drawn(monkeypatch):
 def test_every_alphabet_has_a_picture(alphabet, with_truth, tmp_path):
     theta = uniform(alphabet)
     truth = np.roll(np.linspace(1, 2, alphabet.size), 1) if with_truth else None
-    path = plots.picture(alphabet, {"GIBU": theta}, truth, path=tmp_path / "new" / "a.png")
+    path = tmp_path / "new" / "a.png"
+    plots.picture(alphabet, {"GIBU": theta}, truth, path=path)
     width, height = size_of(path)
     assert 600 < width < 3000
     assert 300 < height < 2000
@@ -54,7 +49,8 @@ def test_every_alphabet_has_a_picture(alphabet, with_truth, tmp_path):
 
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_formats_go_by_the_ending(ending, tmp_path):
-    path = plots.picture(AGES, {"GIBU": uniform(AGES)}, path=tmp_path / f"a{ending}")
+    path = tmp_path / f"a{ending}"
+    plots.picture(AGES, {"GIBU": uniform(AGES)}, path=path)
     start = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[ending]
     assert path.read_bytes().startswith(start)
 
@@ -204,7 +200,8 @@ def test_intervals_of_anything_else_are_refused(tmp_path):
 def test_laws_side_by_side(tmp_path, drawn):
     mechanisms = [fw.KRR(AGES, 2.0), fw.Identity(AGES)]
     matrices = [mechanism.law() for mechanism in mechanisms]
-    path = plots.laws(matrices, AGES, titles=["k-RR", "Identity"], path=tmp_path / "a.png")
+    path = tmp_path / "a.png"
+    plots.laws(matrices, AGES, titles=["k-RR", "Identity"], path=path)
     width, height = size_of(path)
     assert width > 1.5 * height
     left, right, _ = drawn[0].axes
@@ -217,14 +214,16 @@ def test_laws_side_by_side(tmp_path, drawn):
 
 def test_a_rectangular_law_and_many_rows_of_laws(tmp_path):
     law = np.tile([0.5, 0.5], (100, 1))
-    path = plots.laws([law] * 5, AGES, titles=list("abcde"), path=tmp_path / "a.png")
+    path = tmp_path / "a.png"
+    plots.laws([law] * 5, AGES, titles=list("abcde"), path=path)
     assert size_of(path)[1] > 800
 
 
 @pytest.mark.slow
 def test_many_labels_still_make_a_picture(tmp_path):
     many = fw.Categorical([f"label {number}" for number in range(300)])
-    path = plots.picture(many, {"a": uniform(many), "b": uniform(many)}, path=tmp_path / "a.svg")
+    path = tmp_path / "a.svg"
+    plots.picture(many, {"a": uniform(many), "b": uniform(many)}, path=path)
     assert path.stat().st_size > 0
 
 
@@ -267,24 +266,23 @@ def test_without_matplotlib_the_message_names_the_extra(tmp_path):
     assert done.stdout.count("freewill[plot]") == 2, done.stderr
 
 
-def test_a_box_is_drawn_in_degrees_and_keeps_its_shape(monkeypatch, tmp_path):
+def test_a_box_is_drawn_in_degrees_and_keeps_its_shape():
     """Wherever on the earth: a cell is drawn as wide and high as its kilometres say."""
-    drawn = []
-    monkeypatch.setattr(plots.shares, "save", lambda figure, path: drawn.append(figure))
     for south, tall in ((37.7228, 0.07), (60.0, 10.0), (-0.5, 1.0)):
         grid = fw.Grid.box(south, south + tall, -122.5, -122.0, columns=6, rows=4)
-        plots.picture(grid, {"a": np.full(24, 1 / 24)}, path=tmp_path / "a.png")
-        axes = drawn[-1].axes[0]
+        figure = plots.picture(grid, {"a": np.full(24, 1 / 24)})
+        axes = figure.axes[0]
         assert (axes.get_xlabel(), axes.get_ylabel()) == ("longitude (°)", "latitude (°)")
         assert axes.get_xlim() == (-122.5, -122.0)
         assert axes.get_ylim() == (south, south + tall)
         (_, wide), (_, high) = grid.extent
         box = axes.get_window_extent()
-        drawn[-1].canvas.draw()
+        figure.canvas.draw()
         box = axes.get_window_extent()
         assert box.height / box.width == pytest.approx(high / wide, rel=1e-6)
-    plots.picture(fw.Grid(2, 2, cell=1.0), {"a": [0.25] * 4}, path=tmp_path / "a.png")
-    assert drawn[-1].axes[0].get_xlabel() == "km east"
+    assert (
+        plots.picture(fw.Grid(2, 2, cell=1.0), {"a": [0.25] * 4}).axes[0].get_xlabel() == "km east"
+    )
 
 
 @pytest.mark.slow

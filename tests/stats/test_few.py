@@ -6,8 +6,8 @@ from benchmarks.few import CASES, ORDINARY, drawn
 
 import freewill as fw
 from cli_cases import run, run_json
-from freewill.collector.sureness import looked_at
-from freewill.io import save_evidence
+from freewill.collector.uncertainty import uncertainty_of
+from freewill.io.evidence_file import save_evidence
 from freewill.paper.mixtures import MIXTURES
 from freewill.paper.settings import settings
 from freewill.stats.information import FEW, SHARE, information_of
@@ -126,7 +126,7 @@ def test_the_command_line_tells_it_on_stderr_and_in_json(tmp_path):
 def test_the_collector_and_the_notebook_tell_it():
     evidence = evidence_of("50,000 k-RR 1, 20 k-RR 8: mean")
     estimate = fw.gibu(evidence)
-    assert WARNED in looked_at(fw.fit(evidence))["advice on intervals"]
+    assert WARNED in uncertainty_of(fw.fit(evidence))["intervals"]["advice"]
     assert WARNED in estimate._repr_html_()
 
 

@@ -11,7 +11,8 @@ from scipy.stats import multinomial
 
 import freewill as fw
 from cli_cases import refused, run, run_json
-from freewill.io import load_evidence, read, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
+from freewill.io.reading import read
 from freewill.stats import provenance
 from freewill.stats.provenance import Body, contained, log_chance, own_part, shared_people
 

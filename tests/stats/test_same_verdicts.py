@@ -8,11 +8,11 @@ import pytest
 
 import freewill as fw
 from cli_cases import run, run_json
-from freewill.collector import sureness
+from freewill.collector import uncertainty
 from freewill.collector.answers import json_bytes
-from freewill.collector.sureness import looked_at
+from freewill.collector.uncertainty import uncertainty_of
 from freewill.domain.survey import Survey
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 from freewill.stats.checks import CHECKS, check_assumptions
 from freewill.stats.information import FEW
 from service_cases import needs_serve, served
@@ -51,16 +51,56 @@ def test_the_dashboard_says_what_the_command_line_says(name, seed, tmp_path):
     evidence = fw.collect(list(zip(mechanisms, reports, strict=True)))
     path = tmp_path / "evidence.parquet"
     save_evidence(evidence, path)
-    told = json.loads(json_bytes(looked_at(fw.fit(evidence))))["checks"]
+    told = json.loads(json_bytes(uncertainty_of(fw.fit(evidence))))["checks"]
     fails = people < FEW or any(one["holds"] is False for one in told.values())
     shown = run_json("check", path, code=int(fails))["checks"]
-    assert told["free choice"] == shown["free_choice"]
+    assert told["free_choice"] == shown["free_choice"]
     assert told["laws"] == shown["laws"]
     assert list(shown) == [one.replace(" ", "_") for one in CHECKS]
     # The note of an estimate is of the same test.
     note = " ".join(run("estimate", path).stderr.split())
-    rejected = told["free choice"]["holds"] is False
-    assert (told["free choice"]["verdict"] in note) == rejected
+    rejected = told["free_choice"]["holds"] is False
+    assert (told["free_choice"]["verdict"] in note) == rejected
+
+
+def random_survey(rng):
+    """Draw evidence over a random alphabet: free choices or not, right epsilons or a wrong one."""
+    size = int(rng.integers(3, 16))
+    alphabet = (
+        fw.Linear(0, size - 1),
+        fw.Categorical([f"label {number}" for number in range(min(size, 8))]),
+        fw.Grid(int(rng.integers(2, 5)), int(rng.integers(2, 4)), cell=0.5),
+    )[rng.integers(3)]
+    near = {1: fw.Geometric, 2: fw.PlanarGeometric}.get(len(alphabet.extent), fw.KRR)
+    kinds = rng.permutation(np.array([fw.KRR, fw.RAPPOR, near]))[: rng.integers(1, 4)]
+    mechanisms = [kind(alphabet, float(rng.uniform(0.8, 4))) for kind in kinds]
+    mechanisms = list(dict.fromkeys(mechanisms))
+    if len(mechanisms) == 1:
+        mechanisms.append(fw.KRR(alphabet, 5.0))
+    wrong = {0: type(mechanisms[0])(alphabet, 0.5)} if rng.random() < 0.3 else None
+    strength = float(rng.choice([0.0, 0.0, 0.4]))
+    people = int(rng.choice([60, 400, 2000]))
+    reports = chosen(mechanisms, people, int(rng.integers(2**32)), strength, wrong)
+    parts = [part for part in zip(mechanisms, reports, strict=True) if len(part[1])]
+    return fw.collect(parts)
+
+
+@pytest.mark.slow
+def test_dashboard_command_and_library_agree_on_200_random_surveys(tmp_path):
+    """The same verdict, words and p-value, whoever is asked."""
+    rng, path, seen = np.random.default_rng(24), tmp_path / "evidence.parquet", []
+    for _ in range(200):
+        evidence = random_survey(rng)
+        save_evidence(evidence, path)
+        library = fw.fit(evidence).checks()
+        command = run_json("check", path, code=int(not library.hold))["checks"]
+        dashboard = json.loads(json_bytes(uncertainty_of(fw.fit(evidence))))["checks"]
+        assert command == library.to_dict()["checks"]
+        assert dashboard == {name: command[name] for name in ("free_choice", "laws")}
+        seen.append((library["free choice"].holds, library["laws"].holds))
+    assert len(seen) == 200
+    for verdicts in zip(*seen, strict=True):
+        assert {True, False} <= set(verdicts), "every verdict is among them"
 
 
 def test_no_honest_client_is_blamed_for_a_choice_by_the_value():
@@ -68,7 +108,7 @@ def test_no_honest_client_is_blamed_for_a_choice_by_the_value():
         reports = chosen((SHY, BOLD), 5000, seed, 0.4)
         evidence = fw.collect([(SHY, reports[0]), (BOLD, reports[1])])
         assert not fw.check_fit(evidence).holds
-        laws = looked_at(fw.fit(evidence))["checks"]["laws"]
+        laws = uncertainty_of(fw.fit(evidence))["checks"]["laws"]
         assert (laws["holds"], laws["given_choice"], laws["blamed"]) == (True, True, [])
         assert "given who chooses what" in laws["verdict"]
 
@@ -84,13 +124,13 @@ def test_levels_are_checked_before_all_else():
 def test_laws_beside_a_choice_over_many_values_are_left_to_the_command_line(monkeypatch):
     reports = chosen((SHY, BOLD), 5000, 1, 0.4)
     evidence = fw.collect([(SHY, reports[0]), (BOLD, reports[1])])
-    monkeypatch.setattr(sureness, "_MOST_BESIDE", 17)
-    told = looked_at(fw.fit(evidence))["checks"]
-    assert told["free choice"]["holds"] is False
-    assert told["laws"] == {"holds": None, "verdict": sureness.CHOICE_BEYOND}
+    monkeypatch.setattr(uncertainty, "_MOST_BESIDE", 17)
+    told = uncertainty_of(fw.fit(evidence))["checks"]
+    assert told["free_choice"]["holds"] is False
+    assert told["laws"] == {"holds": None, "verdict": uncertainty.CHOICE_BEYOND, "advice": ""}
     free = chosen((SHY, BOLD), 3000, 1, 0.0)
     evidence = fw.collect([(SHY, free[0]), (BOLD, free[1])])
-    assert looked_at(fw.fit(evidence))["checks"]["laws"]["holds"] is True
+    assert uncertainty_of(fw.fit(evidence))["checks"]["laws"]["holds"] is True
 
 
 @needs_serve
@@ -98,7 +138,7 @@ def test_laws_beside_a_choice_over_many_values_are_left_to_the_command_line(monk
 def test_what_takes_long_follows_only_where_the_choice_is_not_free(
     strength, follows, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sureness, "_BESIDE_AT_ONCE", 35)
+    monkeypatch.setattr(uncertainty, "_BESIDE_AT_ONCE", 35)
     survey = Survey(AGES, {"shy": SHY, "bold": BOLD})
     reports = chosen((SHY, BOLD), 5000, 2, strength)
     rows = [
@@ -112,15 +152,15 @@ def test_what_takes_long_follows_only_where_the_choice_is_not_free(
             await client.post(rows[first : first + 1000])
         address = f"/v1/surveys/{client.survey}/estimate"
         told = (await client.get(address, admin=True)).json
-        assert told["sure"]["pending"] is follows
+        assert told["uncertainty"]["pending"] is follows
         for _ in range(400):
-            if not told["sure"]["pending"]:
+            if not told["uncertainty"]["pending"]:
                 break
             await asyncio.sleep(0.05)
             told = (await client.get(address, admin=True)).json
-        expected = check_assumptions(client.made.store.evidence(client.survey))
-        assert told["checks"]["free choice"] == expected["free choice"].described()
-        assert told["checks"]["laws"] == expected["laws"].described()
+        expected = check_assumptions(client.made.store.evidence(client.survey)).to_dict()
+        for name, check in told["checks"].items():
+            assert check == expected["checks"][name]
         assert told["intervals"] is not None
 
     served(work, tmp_path / "store.db", survey)

@@ -1,101 +1,218 @@
 """`freewill compare`: how two days, two districts, or treatment and control differ."""
 
+import math
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from freewill.cli.differences import Differences, Of
-from freewill.cli.estimate import check_targets, load
-from freewill.cli.methods import watching
+from freewill.cli import analysis
+from freewill.cli.inputs import evidence_of, refuse_shared_files
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
-from freewill.cli.same_people import refuse_shared_files
-from freewill.cli.show import remark, say_json, say_raw
-from freewill.cli.standard import called, standard_input
+from freewill.cli.show import remark, room_beside, say, say_json, say_raw, table
+from freewill.cli.standard import DASH, called
+from freewill.core.frames import csv_text
 from freewill.core.progress import progress
-from freewill.errors import ParameterError
-from freewill.present import plots
+from freewill.core.types import FloatArray, IntArray
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.groups import Groups
+from freewill.errors import ParameterError, several
+from freewill.present.words import apart
+from freewill.stats import functionals
+from freewill.stats.compare import COLUMNS, Comparison
 from freewill.stats.compare import compare as compared
 from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.information import several_people
 from freewill.stats.provenance import Body, refuse_shared
 
+Of = StrEnum("Of", ["SHARES", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
+"""What may be compared."""
+_HEADS = (*COLUMNS[:-1], "std error")
+_SIGNS = ("", "", "+", "+", "+", "")
+_BAR = 31  # characters from the lowest end to the highest, 0 in the middle
+
 
 def compare(
-    one: Annotated[str, typer.Argument(help="Evidence; or reports, read by --survey; or -.")],
+    one: Annotated[
+        str,
+        typer.Argument(help="Evidence; or, with --survey, reports or a collector's store; or -."),
+    ],
     other: Annotated[str, typer.Argument(help="The same, of other people.")],
-    survey: Annotated[
-        Path | None, option("The survey that the reports belong to.", "--survey", "-s")
-    ] = None,
+    survey: analysis.ReportsSurvey = None,
     of: Annotated[Of, option("What to compare: shares is every value's share.")] = Of.SHARES,
-    bins: Annotated[
-        int | None,
-        integral("Merge so many neighbouring values of a line; of a grid, squares of cells.", 1),
-    ] = None,
-    level: Annotated[float, numeric("How often intervals hold the truth.")] = 0.95,
-    joint: Annotated[
-        bool, option("Make intervals that hold all differences at once.", "--joint")
-    ] = False,
+    bins: analysis.Bins = None,
+    level: Annotated[float, numeric("Confidence level of the intervals and the test.")] = 0.95,
+    joint: analysis.Joint = False,
     equal: Annotated[
-        bool, option("Compare what seems to be of the same people, and is of others.", "--equal")
+        bool,
+        option("Compare even what seems to come from the same people, but does not.", "--equal"),
     ] = False,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    rows: Annotated[int, integral("Differences to print, the largest; 0 prints all.", 0)] = 20,
+    rows: Annotated[int, integral("Print this many differences, the largest; 0: all.", 0)] = 20,
     as_json: AsJson = False,
-    as_csv: Annotated[bool, option("Print CSV: what, difference and the rest.", "--csv")] = False,
-    plot: Annotated[Path | None, option("Draw a picture: .png, .svg or .pdf.")] = None,
+    as_csv: Annotated[bool, option("Print CSV: what, difference, interval.", "--csv")] = False,
+    plot: analysis.Picture = None,
 ) -> None:
-    """Tell whether two bodies of evidence differ, and by how much.
+    """Test whether two bodies of evidence differ, and estimate by how much.
 
-    First comes a test that both have one distribution: "they differ" where its p-value is below
-    1 - level; "no difference is shown" never means that there is none. Then their earth mover's
-    distance, or total variation where values are labels, and the largest differences, OTHER less
-    ONE; those whose intervals do not hold 0 come before all others. The two must be of different
-    people: a file beside itself, a copy, equal evidence, and evidence that the other was merged or
-    collected from are refused. Their mechanisms need not be the same, their alphabet must. `one`
-    and `other` are each kept within what they can be, and the difference is of the estimates before
-    that.
+    The first line is a test of the hypothesis that both have one distribution: "they differ" if its
+    p-value is below 1 - level; "no difference is shown" never means that there is none. Next come
+    their earth mover's distance (total variation where values are labels) and the largest
+    differences, OTHER less ONE; those whose intervals do not contain 0 come first.
 
-    The exit code is 0 whether they differ or not: `differ` in `--json` tells scripts.
+    The two must be of different people: a file compared with itself, a copy, equal evidence, and
+    evidence that the other was merged or collected from are refused. Both need the same alphabet,
+    not the same mechanisms. `one` and `other` are each kept within their possible range; the
+    difference is that of the estimates before this.
+
+    The exit code is 0 whether they differ or not: scripts read `differ` in `--json`.
 
     Example:
 
         freewill compare monday.parquet tuesday.parquet --bins 10 --plot days.png
         freewill compare 'monday/*.csv' 'tuesday/*.csv' -s survey.json --of mean --json
     """
-    if as_json and as_csv:
-        raise ParameterError("--json and --csv were given together: take one of them.")
-    asked = Differences(of, bins, level)
-    check_targets(None, plot, [one, other, *([] if survey is None else [str(survey)])])
+    analysis.only_one(json=as_json, csv=as_csv)
+    if bins is not None and of != Of.SHARES:
+        raise ParameterError(f"--bins {bins} merges values, and --of {of} has none: leave out one.")
+    analysis.check_level(level)
+    analysis.check_picture(plot, analysis.inputs_of([one, other], survey))
     names = called(one), called(other)
     refuse_shared_files(one, other, reports=survey is not None, equal=equal)
-    with standard_input([one, other]) as files:
-        (first, lost), (second, more) = (
-            load([file], survey, engine, strict=strict) for file in files
-        )
+    if one == other == DASH:
+        raise ParameterError("- was given twice: standard input can be read once.")
+    with (
+        evidence_of([one], survey, engine, strict=strict) as (first, lost),
+        evidence_of([other], survey, engine, strict=strict) as (second, more),
+    ):
         for evidence, name in zip((first, second), names, strict=True):
             several_people(evidence, f"a comparison, of {name},")
         if not equal:
             refuse_shared(Body(first, names[0]), Body(second, names[1]), "--equal")
-        asked.check(first.alphabet)
+        groups = _checked_groups(of, bins, first.alphabet)
+        wanted = str(of) if bins is None else functionals.of_groups(groups)
         with progress("comparing") as show:
-            told = watching(show, default_tolerance(first))
-            wanted = asked.functionals(first.alphabet)
-            found = compared(first, second, wanted, level, joint, told, equal=True)
+            on_step = analysis.watching(show, default_tolerance(first))
+            comparison = compared(first, second, wanted, level, joint, on_step, equal=True)
+    differences = Differences(comparison, groups if of == Of.SHARES else None, names)
     if as_json:
+        from freewill.present.document import to_dict  # noqa: PLC0415
+
         losses = {"losses": [lost, more]} if survey is not None else {}
-        say_json({**asked.describe(found, names), **losses})
+        document = to_dict(comparison, groups=differences.groups, of=str(of), sources=names)
+        say_json({**document, **losses})
     elif as_csv:
-        say_raw(asked.as_rows(found))
+        say_raw(csv_text(differences.columns()))
     else:
-        asked.show(found, names, rows)
+        differences.show(rows)
     if plot is not None:
-        title = f"{found.verdict}; {asked.apart(found)}"
+        from freewill.present.comparison import comparison as draw  # noqa: PLC0415
+
         stems = [Path(name).stem for name in names]
-        apart = stems if stems[0] != stems[1] else list(names)
-        groups = asked.groups(first.alphabet)
-        plots.comparison(found, path=plot, names=apart, title=title, merged=groups)
-        remark(f"picture written to {plot}")
-    if found.advice:
-        remark(found.advice)
+        labels = stems if stems[0] != stems[1] else list(names)
+        title = f"{comparison.verdict}; {apart(comparison)}"
+        draw(comparison, path=plot, names=labels, title=title, merged=groups)
+        analysis.say_drawn(plot)
+    if comparison.advice:
+        remark(comparison.advice)
+
+
+def _checked_groups(of: Of, bins: int | None, alphabet: Alphabet) -> Groups:
+    """Return what shares are of; refuse, before the work, what this alphabet does not allow."""
+    groups = analysis.groups_of(bins, alphabet)
+    line = len(alphabet.axes) == 1 and alphabet.plane is not None
+    if of in (Of.CDF, Of.MEDIAN, Of.QUARTILES) and not line:
+        raise ParameterError(f"--of {of} on {alphabet}: expected numbers in a row.")
+    if of == Of.MEAN and alphabet.plane is None:
+        raise ParameterError(f"--of mean of {alphabet}: they are names, and have no mean.")
+    if of != Of.MEAN:
+        analysis.refuse_many_shares(groups, bins, "{:,} differences")
+    return groups
+
+
+@dataclass(frozen=True)
+class Differences:
+    """A comparison as it is printed: of the shares of groups, or else of functionals by name."""
+
+    comparison: Comparison
+    groups: Groups | None
+    names: tuple[str, str]
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of a table for programs, one row a difference."""
+        labels: dict[str, Any] = {"of": self.comparison.of}
+        if self.groups is not None:
+            cells = self.groups.cells(np.arange(len(self.comparison)))
+            labels = dict(zip(self.groups.heads, zip(*cells, strict=True), strict=True))
+        return {**labels, **self._numbers(1)}
+
+    def _numbers(self, scale: float) -> dict[str, FloatArray]:
+        return {name: scale * np.atleast_1d(getattr(self.comparison, name)) for name in COLUMNS}
+
+    def show(self, rows: int) -> None:
+        """Print the verdict, the distance, and the largest differences in the alphabet's order."""
+        comparison = self.comparison
+        one, other = (several(many, "person") for many in comparison.people)
+        kind = "all together" if comparison.joint else "one by one"
+        points = ", in points" if comparison.shares else ""
+        measured = math.isfinite(comparison.emd) and comparison.unit == "value"
+        unit = ", in the unit of the values" if measured else ""
+        say(f"{comparison.verdict}\n{apart(comparison)}{unit}\n")
+        names = self.names
+        say(f"one: {one}, {names[0]}; other: {other}, {names[1]}; {comparison.alphabet}")
+        say(f"{100 * comparison.level:.12g} % intervals, {kind}, of other less one{points}.\n")
+        places = largest(comparison, rows)
+        shares = comparison.shares
+        columns = [column[places] for column in self._numbers(100 if shares else 1).values()]
+        texts = [
+            [_number(number, sign, shares) for number in column]
+            for sign, column in zip(_SIGNS, columns, strict=True)
+        ]
+        labels = zip(self._labels(places), *texts, strict=True)
+        lines = [[*words, *numbers] for words, *numbers in labels]
+        heads = [*(("of",) if self.groups is None else self.groups.axes), *_HEADS]
+        bars = _bars(columns[3], columns[4], room_beside([heads, *lines], _BAR))
+        lines = [[*line, bar] for line, bar in zip(lines, bars, strict=True)]
+        table([*heads, ""], lines, numbers=range(len(heads)))
+        left = len(comparison) - len(places)
+        if left:
+            say(f"\n{left:,} more with --rows 0, --csv or --json.")
+
+    def _labels(self, places: IntArray) -> list[list[str]]:
+        if self.groups is None:
+            return [[self.comparison.of[place]] for place in places]
+        return self.groups.texts(places)
+
+
+def largest(comparison: Comparison, rows: int) -> IntArray:
+    """Return the places of so many differences, those that are sure first, in order; 0 for all."""
+    difference, low, high = (
+        np.atleast_1d(column) for column in (comparison.difference, comparison.low, comparison.high)
+    )
+    sure = (low > 0) | (high < 0)
+    order = np.lexsort((-np.abs(difference), ~sure))
+    return np.sort(order[: rows or len(order)])
+
+
+def _number(number: float, sign: str, shares: bool) -> str:
+    form = f"{sign}.4f" if shares else f"{sign}.6g"
+    return format(number, form) if math.isfinite(number) else "unknown"
+
+
+def _bars(low: FloatArray, high: FloatArray, width: int) -> list[str]:
+    """Draw intervals about a line at 0."""
+    half = (width - 1) // 2
+    if half < 2:
+        return [""] * len(low)
+    most = max(float(np.abs(low).max()), float(np.abs(high).max()), np.finfo(float).tiny)
+    bars = []
+    for first, last in zip(np.rint(half * low / most), np.rint(half * high / most), strict=True):
+        places = range(-half, half + 1)
+        drawn = ["░" if first <= place <= last else " " for place in places]
+        drawn[half] = "│"
+        bars.append("".join(drawn).rstrip())
+    return bars

@@ -2,15 +2,14 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
-from freewill.cli import choice
-from freewill.cli.collect import losses, read_with_progress, show_losses
-from freewill.cli.merge import merged
-from freewill.cli.methods import AnyMethod, watching
+from freewill.cli import analysis
+from freewill.cli.analysis import AnyMethod
+from freewill.cli.inputs import evidence_of, refuse_overwriting
 from freewill.cli.options import (
     AsJson,
     Engine,
@@ -18,46 +17,36 @@ from freewill.cli.options import (
     Strict,
     check_target,
     integral,
-    load_survey,
     numeric,
     option,
 )
-from freewill.cli.overwrites import refuse_overwriting
-from freewill.cli.shares import Asked, described
 from freewill.cli.show import FAILED, remark, room_beside, say, say_json, say_raw, table
-from freewill.cli.standard import DASH, standard_input
+from freewill.cli.standard import DASH
 from freewill.core.frames import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.groups import Values
-from freewill.errors import ParameterError, several
-from freewill.io import is_evidence
+from freewill.errors import EvidenceError, ParameterError, printable, several
 from freewill.numeric.solvers.solution import Status
-from freewill.present import geojson as geojson_file
-from freewill.present import plots
-from freewill.present.geojson import check_place, features
-from freewill.present.readable.doubt import advice, heading
-from freewill.present.readable.shares import Shares
-from freewill.stats.estimators.estimate import Estimate, default_tolerance, in_words
-from freewill.stats.evidence import Evidence
+from freewill.present.shares import Shares, advice, heading, is_quick, warning
+from freewill.present.words import as_commands, choice_lines, unresolved_text
+from freewill.stats.choice.aware import ChoiceAwareEstimate
+from freewill.stats.choice.check import check_choice
+from freewill.stats.estimators.estimate import Estimate, default_tolerance
+from freewill.stats.information import several_people
 from freewill.stats.intervals import Intervals
 from freewill.stats.robust import RobustEstimate
 
 _BAR = 30  # characters of the likeliest value's bar
-
+_LONGEST = 2000  # characters of a verdict, in which mechanisms are named
+_LEVEL = 0.95
 
 Post = StrEnum("Post", ["PROJECT", "NORMALISE", "NONE"])
 """How a solution with negative components becomes a distribution."""
-_TOLD = ("method", "status", "gap", "log_likelihood", "steps", "seconds", "solver", "unresolved")
 
 
 def estimate(
-    sources: Annotated[
-        list[str], typer.Argument(help="Evidence; or reports, when --survey says how to read them.")
-    ],
-    survey: Annotated[
-        Path | None, option("The survey that the reports belong to.", "--survey", "-s")
-    ] = None,
+    sources: analysis.Sources,
+    survey: analysis.ReportsSurvey = None,
     method: Annotated[
         str,
         option(
@@ -68,34 +57,33 @@ def estimate(
             "-m",
         ),
     ] = "gibu",
-    only: Annotated[
-        list[str] | None, option("Use only mechanisms of this kind (k-rr), name or id; many times.")
+    only: analysis.Only = None,
+    post: Annotated[
+        Post | None, option("How inversion and debias remove negative shares (default: project).")
     ] = None,
-    post: Annotated[Post | None, option("For inversion and debias; project by default.")] = None,
-    tol: Annotated[float | None, numeric("The gap to certify: 0.01 / people by default.")] = None,
-    delta: Annotated[float | None, numeric("Where em stops, and ibu as an iteration.")] = None,
-    max_steps: Annotated[int | None, integral("The most steps to take.", 1)] = None,
+    tol: Annotated[float | None, numeric("Gap to certify (default: 0.01 / people).")] = None,
+    delta: Annotated[
+        float | None, numeric("Stop em, or ibu as an iteration, when a step gains less than this.")
+    ] = None,
+    max_steps: Annotated[int | None, integral("Largest number of steps.", 1)] = None,
     intervals: Annotated[
-        bool, option("Add to each share its interval and standard error.", "--intervals")
+        bool,
+        option("Add a confidence interval and a standard error to each share.", "--intervals"),
     ] = False,
     level: Annotated[
-        float | None, numeric("How often intervals hold the truth: 0.95 by default.")
+        float | None, numeric("Confidence level of the intervals (default: 0.95).")
     ] = None,
-    joint: Annotated[
-        bool, option("Make intervals that hold all shares at once.", "--joint")
-    ] = False,
-    bins: Annotated[
-        int | None,
-        integral("Merge so many neighbouring values of a line; of a grid, squares of cells.", 1),
-    ] = None,
+    joint: analysis.Joint = False,
+    bins: analysis.Bins = None,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    rows: Annotated[int, integral("Values to print, the likeliest; 0 prints all.", 0)] = 20,
+    rows: Annotated[int, integral("Print this many values, the largest shares; 0: all.", 0)] = 20,
     as_json: AsJson = False,
-    as_csv: Annotated[bool, option("Print CSV: value, share and the rest.", "--csv")] = False,
-    plot: Annotated[Path | None, option("Draw a picture: .png, .svg or .pdf.")] = None,
+    as_csv: Annotated[bool, option("Print CSV: value, share, interval.", "--csv")] = False,
+    plot: analysis.Picture = None,
     plot_choice: Annotated[
-        Path | None, option("Draw who chooses what, for choice-aware: .png, .svg or .pdf.")
+        Path | None,
+        option("With choice-aware, write a picture of who chooses what: .png, .svg or .pdf."),
     ] = None,
     geojson: Annotated[
         Path | None,
@@ -104,15 +92,16 @@ def estimate(
 ) -> None:
     """Reconstruct the distribution of the true values, with a certificate.
 
-    What is certified is the likelihood: the gap bounds how much more likely, per person and as a
-    logarithm, the best distribution could be. How near that one is to the truth is another
-    question, which the number of people and their mechanisms decide: --intervals answers it.
-    `-` reads standard input.
-    All methods but choice-aware and the averages of results (-r) take people to choose their
-    mechanism without regard to their value; where a quick test speaks against that, a note says so
-    (`freewill check` has all tests). choice-aware does without, and tells who chooses what.
-    The exit code is 1 where the method did not arrive: it ran out of steps, stalled, or
-    the mechanisms do not allow what it asks for.
+    The certificate is about likelihood: the gap bounds how much larger, per person and as a
+    logarithm, the likelihood of the best distribution can be. How close the shares are to the truth
+    depends on the number of people and on their mechanisms: --intervals gives confidence intervals.
+    All methods except choice-aware and the averages of results (-r) assume that people choose their
+    mechanism without regard to their value. A note says if a quick test rejects this assumption;
+    `freewill check` runs all tests. choice-aware does not need the assumption, and estimates who
+    chooses what.
+
+    The exit code is 1 if the method did not reach its goal: it ran out of steps, stalled, or the
+    mechanisms do not allow it.
 
     Example:
 
@@ -122,163 +111,153 @@ def estimate(
         freewill estimate reports.csv -s survey.json --only k-rr -m inversion-m
     """
     to_screen = str(geojson) == DASH
-    if as_json + as_csv + to_screen > 1:
-        raise ParameterError("--json, --csv or --geojson - were given together: take one of them.")
-    inputs = [*sources, *([] if survey is None else [str(survey)])]
-    check_targets(geojson, plot, inputs, plot_choice)
-    given = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
-    chosen = AnyMethod.parse(method, **given)
-    drawn = choice.Drawn(plot_choice, chosen)
-    asked = Asked(intervals, level, joint, bins)
-    with standard_input(sources) as files:
-        evidence, lost = load(files, survey, engine, strict=strict)
-        evidence = evidence.only(*only) if only else evidence
-        asked.check(evidence)
+    analysis.only_one(json=as_json, csv=as_csv, **{"geojson -": to_screen})
+    _check_targets(geojson, plot, plot_choice, analysis.inputs_of(sources, survey))
+    options = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
+    chosen = AnyMethod.parse(method, **options)
+    _check_intervals(intervals, level, joint)
+    if plot_choice is not None and chosen.estimator != "choice-aware":
+        raise ParameterError(
+            f"--plot-choice draws who chooses what, which {chosen.label} does not tell: add "
+            f"--method choice-aware."
+        )
+    confidence = _LEVEL if level is None else level
+    with evidence_of(sources, survey, engine, strict=strict, only=only) as (evidence, left_out):
+        groups = analysis.groups_of(bins, evidence.alphabet)
+        if intervals:
+            several_people(evidence, "--intervals")
+            analysis.refuse_many_shares(groups, bins, "--intervals for {:,} shares")
         if geojson is not None:
-            check_place(evidence.alphabet)  # refused before the work
-        drawn.check(evidence)
-        found = chosen.run_shown(evidence)
-        shares = asked.shares(found)
-        with progress("looking how sure that is") as tell:
-            sure = asked.look(shares, watching(tell, default_tolerance(evidence)))
-            plain = not (to_screen or as_json or as_csv)
-            warning = asked.warning(shares, sure) if plain or intervals else ""
-        doubted = choice.doubt(found, chosen)
-    if to_screen:
-        say_json(features(found.alphabet, found.theta, shares.groups, sure))
-    elif as_json:
-        law = choice.described(found, None if sure is None else sure.level)
-        say_json({**describe(shares, sure), **law, **lost})
+            from freewill.present.geojson import check_place  # noqa: PLC0415
+
+            check_place(evidence.alphabet)
+        if plot_choice is not None:
+            from freewill.present.choices import choices, refuse_crowd  # noqa: PLC0415
+
+            refuse_crowd(evidence.alphabet, len(evidence.groups))
+        estimated = chosen.run_shown(evidence)
+        shares = Shares(estimated, groups)
+        plain = not (to_screen or as_json or as_csv)
+        with progress("computing intervals") as show:
+            on_step = analysis.watching(show, default_tolerance(evidence))
+            sure = shares.intervals(confidence, joint, on_step) if intervals else None
+            unsure = _warning(shares, sure, confidence) if plain or intervals else ""
+        doubt = _choice_doubt(estimated, chosen)
+    if as_json:
+        from freewill.present.document import to_dict  # noqa: PLC0415
+
+        say_json({**to_dict(shares, intervals=sure), **left_out})
     elif as_csv:
         say_raw(csv_text(shares.columns(sure)))
-    else:
-        show(shares, sure, rows, warning)
+    elif plain:
+        _show(shares, sure, rows, unsure)
     if plot is not None:
-        draw(shares, sure, plot)
-    drawn.draw(found, asked.usual_level)
-    if geojson is not None and not to_screen:
-        geojson_file.write(found.alphabet, found.theta, geojson, shares.groups, sure)
-        remark(f"map written to {geojson}")
-    if warning and not plain:
-        remark(warning)
-    if doubted:
-        remark(doubted)
-    comment(found, sure)
+        from freewill.present.plots import picture  # noqa: PLC0415
+
+        title = analysis.title_of(survey, estimated.people)
+        picture(estimated, path=plot, title=title, intervals=sure, merged=groups)
+        analysis.say_drawn(plot)
+    if plot_choice is not None and isinstance(estimated, ChoiceAwareEstimate):
+        choices(estimated, path=plot_choice, level=confidence)
+        analysis.say_drawn(plot_choice, "picture of who chooses what")
+    if geojson is not None:
+        _write_map(shares, sure, geojson)
+    for note in (unsure if not plain else "", doubt):
+        if note:
+            remark(note)
+    _comment(estimated, sure)
 
 
-def draw(shares: Shares, sure: Intervals | None, plot: Path) -> None:
-    """Draw the shares, with their intervals where these were asked for."""
-    found, groups = shares.estimate, shares.groups
-    title = f"{found.method}: {several(found.people, 'person')}"
-    thetas = {found.method: found.theta}
-    plots.picture(found.alphabet, thetas, path=plot, title=title, intervals=sure, merged=groups)
-    remark(f"picture written to {plot}")
-
-
-def comment(found: Estimate, sure: Intervals | None) -> None:
-    """Say what is hardly known and what did not arrive, of which the exit code tells too."""
-    if sure is not None and sure.advice:
-        remark(advice(sure, "--bins"))
-    if found.unresolved:
-        among = f" among {in_words(found.confounded, found.alphabet)}" if found.confounded else ""
-        remark(
-            f"{several(found.unresolved, 'direction')} of the distribution{among} without a trace "
-            f"in these reports: other distributions explain them as well."
-        )
-    if isinstance(found, RobustEstimate) and found.aside:
-        remark(_in_commands(found.aside))
-    if found.status in (Status.MAX_STEPS, Status.STALLED):
-        ended = f"{found.status}, with a gap of {found.gap:.2g}"
-        remark(f"{found.method} did not arrive: {ended}. {found.advice}")
-        raise typer.Exit(FAILED)
-
-
-def check_targets(
-    geojson: Path | None, plot: Path | None, inputs: list[str], plot_choice: Path | None = None
+def _check_targets(
+    geojson: Path | None, plot: Path | None, plot_choice: Path | None, inputs: list[str]
 ) -> None:
     """Refuse, before the work, a map or a picture that could not be written, or over an input."""
     if geojson is not None:
         refuse_overwriting(geojson, inputs, "--geojson")
         check_target(geojson, (".geojson", ".json"), "GeoJSON")
-    pictures = {"--plot": plot, "--plot-choice": plot_choice}
-    for name, path in pictures.items():
-        if path is None:
-            continue
-        plots.require_matplotlib()
-        if str(path) == DASH:
-            raise ParameterError(f"{name} -: a picture goes into a file: .png, .svg or .pdf.")
-        refuse_overwriting(path, inputs, name)
-        check_target(path, (".png", ".svg", ".pdf"), "a picture")
+    analysis.check_picture(plot, inputs)
+    analysis.check_picture(plot_choice, inputs, "--plot-choice")
     if plot is not None and plot == plot_choice:
         raise ParameterError(f"--plot and --plot-choice are both {plot}: expected two files.")
 
 
-def load(
-    sources: list[str], survey: Path | None, engine: Engine, *, strict: bool
-) -> tuple[Evidence, dict[str, Any]]:
-    """Read evidence, or reports by their survey, and describe what was left out of these."""
-    if survey is None:
-        for source in sources:
-            if Path(source).exists() and not is_evidence(source):
-                raise ParameterError(
-                    f"{source} is not evidence. If these are reports, say by --survey which "
-                    f"survey they belong to."
-                )
-        return merged(sources), {}
-    reading = read_with_progress(sources, load_survey(survey), engine, strict=strict)
-    show_losses(reading)
-    return reading.evidence, losses(reading)
+def _check_intervals(intervals: bool, level: float | None, joint: bool) -> None:
+    """Refuse options of intervals without these, and a level that is none."""
+    for name, given in (("level", level is not None), ("joint", joint)):
+        if given and not intervals:
+            raise ParameterError(f"--{name} says how intervals are made: add --intervals.")
+    if level is not None:
+        analysis.check_level(level)
 
 
-def describe(shares: Shares, sure: Intervals | None) -> dict[str, Any]:
-    """Describe an estimate for JSON; an infinite gap is null, as is an infinite standard error."""
-    found, groups = shares.estimate, shares.groups
-    cells, numbers = groups.cells(np.arange(len(shares))), shares.shares.tolist()
-    values = [cell[0] if len(cell) == 1 else cell for cell in cells]
-    bins = [dict(zip(groups.heads, cell, strict=True)) for cell in cells]
-    single = isinstance(groups, Values)
-    return {
-        **{name: getattr(found, name) for name in _TOLD},
-        "advice": _in_commands(found.advice),
-        "people": found.people,
-        **_set_aside(found),
-        "alphabet": found.alphabet.spec(),
-        **({"values": values, "theta": numbers} if single else {"bins": bins, "shares": numbers}),
-        **({} if sure is None else {"intervals": described(sure)}),
-    }
+def _warning(shares: Shares, sure: Intervals | None, level: float) -> str:
+    """Say how unsure the largest shares are, where people are few; nothing where many."""
+    # With a choice law one solve is of all values together, and a warning is not worth seconds.
+    slow = isinstance(shares.estimate, ChoiceAwareEstimate) and not is_quick(shares.estimate)
+    large = {"large": 0} if slow else {}
+    return warning(shares, sure, "--intervals tells more.", level, **large)
 
 
-def _set_aside(found: Estimate) -> dict[str, Any]:
-    """Describe for JSON what was set aside as forged, and what speaks against that."""
-    if not isinstance(found, RobustEstimate):
-        return {}
-    rows = found.set_aside_table().to_pylist()
-    return {"forged": found.forged, "set_aside": rows, "doubt": _in_commands(found.doubt)}
+def _choice_doubt(estimated: Estimate, method: AnyMethod) -> str:
+    """Say that the choice was not free where a method assumes it and a quick test rejects it.
+
+    Nothing where the test would take long, or cannot be made: `freewill check` tells.
+    """
+    evidence = estimated.evidence
+    if not method.takes_free_choice or evidence is None or len(evidence.groups) < 2:
+        return ""
+    if isinstance(estimated, RobustEstimate) and estimated.doubt:
+        return ""  # it says so itself
+    if not is_quick(estimated):
+        return ""
+    try:
+        with progress("testing free choice"):
+            check = check_choice(evidence, start=estimated)
+    except EvidenceError:
+        return ""
+    if check.holds:
+        return ""
+    return (
+        f"{printable(check.verdict, _LONGEST)}. {method.label} takes the choice to be free: "
+        f"--method choice-aware does not."
+    )
 
 
-def _in_commands(text: str) -> str:
-    """Return advice in the words of the command line."""
-    told = text.replace("fw.choice_aware", "--method choice-aware")
-    return told.replace("fw.check_fit", "`freewill check`")
+def _write_map(shares: Shares, sure: Intervals | None, path: Path) -> None:
+    from freewill.present import geojson  # noqa: PLC0415
+
+    alphabet, theta = shares.estimate.alphabet, shares.estimate.theta
+    if str(path) == DASH:
+        say_json(geojson.features(alphabet, theta, shares.groups, sure))
+    else:
+        geojson.write(alphabet, theta, path, shares.groups, sure)
+        analysis.say_drawn(path, "map")
 
 
-def show(shares: Shares, sure: Intervals | None, rows: int, warning: str) -> None:
+def _comment(estimated: Estimate, sure: Intervals | None) -> None:
+    """Say what is hardly known and what did not arrive, of which the exit code tells too."""
+    if sure is not None and sure.advice:
+        remark(advice(sure, "--bins"))
+    if unresolved := unresolved_text(estimated):
+        remark(unresolved)
+    if isinstance(estimated, RobustEstimate) and estimated.aside:
+        remark(as_commands(estimated.aside))
+    if estimated.status in (Status.MAX_STEPS, Status.STALLED):
+        ended = f"{estimated.status}, with a gap of {estimated.gap:.2g}"
+        remark(f"{estimated.method} did not arrive: {ended}. {as_commands(estimated.advice)}")
+        raise typer.Exit(FAILED)
+
+
+def _show(shares: Shares, sure: Intervals | None, rows: int, unsure: str) -> None:
     """Print the warning, the certificate and the largest shares, in the alphabet's order."""
-    found, groups = shares.estimate, shares.groups
-    if warning:
-        say(f"{warning}\n")
-    say(f"{several(found.people, 'person')}, {found.alphabet}")
-    head = [str(found), *choice.told(found), *([] if sure is None else [heading(sure)])]
+    estimated, groups = shares.estimate, shares.groups
+    if unsure:
+        say(f"{unsure}\n")
+    say(f"{several(estimated.people, 'person')}, {estimated.alphabet}")
+    head = [str(estimated), *choice_lines(estimated), *([] if sure is None else [heading(sure)])]
     say("\n".join(head) + "\n")
     largest = shares.largest(rows or len(shares))
-    numbers = [shares.shares, *(() if sure is None else sure.columns().values())]
-    figures = np.stack([column[largest] for column in numbers]).T.tolist()
-    lines = [
-        [*texts, *map(_percentage, row)]
-        for texts, row in zip(groups.texts(largest), figures, strict=True)
-    ]
-    columns = () if sure is None else ("point", "low", "high", "std error")
-    heads = [*groups.axes, "share", *columns]
+    heads, lines = shares.lines(largest, sure, "{:8.4%}")
     low, high = (shares.shares, shares.shares) if sure is None else (sure.low, sure.high)
     bars = _bars(low[largest], high[largest], room_beside([heads, *lines], _BAR))
     lines = [[*line, bar] for line, bar in zip(lines, bars, strict=True)]
@@ -297,7 +276,3 @@ def _bars(low: FloatArray, high: FloatArray, longest: int) -> list[str]:
     scale = longest / max(float(high.max()), np.finfo(float).tiny)
     ends = [np.rint(scale * np.maximum(end, 0.0)).astype(int).tolist() for end in (low, high)]
     return ["█" * solid + "░" * (whole - solid) for solid, whole in zip(*ends, strict=True)]
-
-
-def _percentage(share: float) -> str:
-    return f"{share:8.4%}" if np.isfinite(share) else "unknown"

@@ -1,23 +1,18 @@
 """`freewill plan`: how many people a survey needs, and how good its answers will be."""
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from freewill.cli.analysis import Bins, Picture, check_picture, groups_of, inputs_of, say_drawn
 from freewill.cli.calibrate import load_prior
-from freewill.cli.options import AsJson, as_number, check_target, integral, numeric, option
-from freewill.cli.overwrites import refuse_overwriting
-from freewill.cli.show import FAILED, remark, say, say_json, table
-from freewill.cli.standard import DASH
+from freewill.cli.options import AsJson, as_number, integral, numeric, option
+from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
-from freewill.domain.alphabets.groups import checked_plane
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, several, shown
-from freewill.present import plots
+from freewill.errors import ParameterError, shown
 from freewill.stats import functionals
-from freewill.stats.planning.plan import Plan
 from freewill.stats.planning.plan import plan as predict
 from freewill.stats.planning.truths import is_emd
 
@@ -26,66 +21,63 @@ def plan(
     survey: Annotated[Path, typer.Argument(help="The survey, .json or .toml.")],
     share: Annotated[
         list[str] | None,
-        option("How many choose a mechanism, as careful=0.3; many times. Equal shares without."),
+        option("Share of people who choose a mechanism: careful=0.3. Repeatable; default: equal."),
     ] = None,
     theta: Annotated[
         Path | None,
         option(
-            "The truth to plan for, as `estimate --json` writes it; the worst of a few without."
+            "Distribution to plan for: JSON of `freewill estimate --json` or of a collector, or a "
+            "list of weights (default: the worst of a few)."
         ),
     ] = None,
     people: Annotated[
         list[int] | None,
-        integral("A number of people; may be given many times. 100 to a million without.", 2),
+        integral("Number of people. Repeatable; default: 100 to a million.", 2),
     ] = None,
     target: Annotated[
         float | None,
-        numeric("An EMD to reach; with --bins or another --of, half of the widest 95 % interval."),
+        numeric("EMD to reach; with --bins or another --of, half of the widest 95 % interval."),
     ] = None,
     of: Annotated[
         str, option("Predict errors of: emd (earth mover's distance), shares, mean or cdf.")
     ] = "emd",
-    bins: Annotated[
-        int | None,
-        integral("Ask for so many neighbouring values of a line, squares of cells of a grid.", 1),
-    ] = None,
+    bins: Bins = None,
     as_json: AsJson = False,
-    plot: Annotated[Path | None, option("Draw the curve: .png, .svg or .pdf.")] = None,
+    plot: Picture = None,
 ) -> None:
-    """Say how good a survey's answers will be, and how many people they need.
+    """Predict the errors of a survey, and how many people it needs.
 
-    The EMD is the earth mover's distance between the truth and the most likely distribution, in
-    years on a line of ages and in kilometres on a grid, averaged over surveys.
-    The exit code is 1 where no number of people reaches the target.
+    The EMD is the earth mover's distance between the true distribution and the maximum likelihood
+    estimate, averaged over surveys: in the unit of the values on a line, in kilometres on a grid.
+
+    The exit code is 1 if no number of people reaches the target.
 
     Example:
 
         freewill plan survey.json --share careful=0.3 --share relaxed=0.7 --target 0.5
         freewill plan survey.json --of mean --target 1 --plot plan.png
     """
-    if plot is not None:
-        plots.require_matplotlib()
-        if str(plot) == DASH:
-            raise ParameterError("--plot -: a picture goes into a file: .png, .svg or .pdf.")
-        inputs = [str(one) for one in (survey, theta) if one is not None]
-        refuse_overwriting(plot, inputs, "--plot")
-        check_target(plot, (".png", ".svg", ".pdf"), "a picture")
+    check_picture(plot, inputs_of([str(survey)], theta))
     offered = Survey.load(survey)
     shares = None if not share else parse_shares(share)
     truth = None if theta is None else load_prior(theta, offered.alphabet.size)
-    wanted = _wanted(of, bins, offered)
+    wanted: Any = of
+    if bins is not None:
+        if not is_emd(of):
+            raise ParameterError("--of and --bins were both given: take one of them.")
+        wanted = functionals.of_groups(groups_of(bins, offered.alphabet))
     with progress("planning") as show:
-        found = predict(offered, shares, truth, people or None, target, wanted, show)
+        planned = predict(offered, shares, truth, people or None, target, wanted, show)
     if as_json:
-        say_json(describe(found))
+        say_json(planned.to_dict())
     else:
-        _show(found)
+        say(str(planned))
     if plot is not None:
-        plots.planned(found, path=plot)
-        remark(f"picture written to {plot}")
-    if found.advice:
-        remark(found.advice)
-    if target is not None and found.needed is None:
+        planned.plot(path=plot)
+        say_drawn(plot)
+    if planned.advice and as_json:
+        remark(planned.advice)
+    if target is not None and planned.needed is None:
         raise typer.Exit(FAILED)
 
 
@@ -95,82 +87,14 @@ def parse_shares(texts: list[str]) -> dict[str, float]:
     >>> parse_shares(["careful=0.25", "a=b=0.75"])
     {'careful': 0.25, 'a=b': 0.75}
     """
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for text in texts:
         name, sign, share = text.rpartition("=")
         if not sign or not name:
             raise ParameterError(
                 f"--share {shown(text)}: expected a name and a share, careful=0.3."
             )
-        if name in found:
+        if name in shares:
             raise ParameterError(f"--share {shown(name)} is given twice: one share for each name.")
-        found[name] = as_number(share)
-    return found
-
-
-def _wanted(of: str, bins: int | None, survey: Survey) -> Any:
-    if bins is None:
-        return of
-    if not is_emd(of):
-        raise ParameterError("--of and --bins were both given: take one of them.")
-    checked_plane(survey.alphabet)
-    line = len(survey.alphabet.axes) == 1
-    return functionals.bins(bins) if line else functionals.districts(bins)
-
-
-def describe(found: Plan) -> dict[str, Any]:
-    """Describe a plan for JSON; what is infinite or unknown is null."""
-    columns = ("people", "emd", "emd_low", "emd_high", "emd_error")
-    rows = [
-        {
-            **{name: getattr(found, name)[place].item() for name in columns},
-            "simulated": found.simulated[place],
-            "standard_error": found.standard_error[place].tolist(),
-        }
-        for place in range(len(found.people))
-    ]
-    mechanisms = {
-        name: {"share": share, "worth": found.worth[name], "cost": found.cost[name]}
-        for name, share in found.shares.items()
-    }
-    return {
-        "alphabet": found.alphabet.spec(),
-        "truth": found.truth,
-        "theta": found.theta.tolist(),
-        "mechanisms": mechanisms,
-        "of": list(found.of),
-        "expected": rows,
-        "target": found.target,
-        "target_of": "emd" if found.by_emd else "half_width",
-        "needed": found.needed,
-        "advice": found.advice,
-    }
-
-
-def _show(found: Plan) -> None:
-    """Print the errors to expect, what people of each mechanism are worth, and who is needed."""
-    say(f"{found.alphabet}, planned for: {found.truth}\n")
-    single = len(found.of) == 1
-    errors = [f"std error of {found.of[0]}"] if single else ["std error, median", "largest"]
-    rows = []
-    for place, people in enumerate(found.people.tolist()):
-        distance = [found.emd[place], found.emd_low[place], found.emd_high[place]]
-        spread = [found.typical_error[place]]
-        spread += [] if single else [found.largest_error[place]]
-        rows.append([f"{people:,}", *(_number(number) for number in (*distance, *spread))])
-    heads = ["people", "EMD", "90 % of surveys: from", "to", *errors]
-    table(heads, rows, numbers=range(len(heads)))
-    say("")
-    rows = [
-        [name, f"{share:.4g}", _number(found.worth[name]), _number(found.cost[name])]
-        for name, share in found.shares.items()
-    ]
-    heads = ["mechanism", "share", "one more is worth", "if all chose it"]
-    table(heads, rows, numbers=(1, 2, 3))
-    say("Worth: in average people. If all chose it: times the people that no privacy needs.")
-    if found.needed is not None:
-        say(f"\nFor {found.goal}: {several(found.needed, 'person')}.")
-
-
-def _number(number: float) -> str:
-    return f"{number:.4g}" if math.isfinite(number) else "-"
+        shares[name] = as_number(share)
+    return shares

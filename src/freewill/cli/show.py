@@ -1,7 +1,6 @@
 """What commands print: tables, JSON and complaints."""
 
 import json
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from freewill.core.presented import portable
 from freewill.errors import printable
 
 FAILED, BAD_INPUT, BUG = 1, 2, 3
@@ -38,8 +38,8 @@ def remark(message: str) -> None:
 
 
 def _note(head: str, style: str, message: str) -> None:
-    told = printable(message, _LONGEST, lines=True)
-    console(stderr=True).print(Text.assemble((head, style), told), soft_wrap=True)
+    text = printable(message, _LONGEST, lines=True)
+    console(stderr=True).print(Text.assemble((head, style), text), soft_wrap=True)
 
 
 def say(message: str, *, stderr: bool = False) -> None:
@@ -49,7 +49,7 @@ def say(message: str, *, stderr: bool = False) -> None:
 
 def say_json(content: Mapping[str, Any]) -> None:
     """Print JSON; numbers that JSON does not have become null."""
-    text = json.dumps(_portable(content), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(portable(content), indent=2, ensure_ascii=False, allow_nan=False)
     # Only texts have such characters, and JSON has an escape for each.
     typer.echo("".join(map(_json_escape, text)) if _steers(text) else text)
 
@@ -64,20 +64,10 @@ def _steers(text: str) -> bool:
     return not text.replace("\n", "").isprintable()
 
 
-def _json_escape(one: str) -> str:
-    if one == "\n" or printable(one) == one:
-        return one
-    return json.dumps(one)[1:-1] if ord(one) != 127 else "\\u007f"
-
-
-def _portable(content: Any) -> Any:
-    if isinstance(content, Mapping):
-        return {key: _portable(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_portable(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
+def _json_escape(letter: str) -> str:
+    if letter == "\n" or printable(letter) == letter:
+        return letter
+    return json.dumps(letter)[1:-1] if ord(letter) != 127 else "\\u007f"
 
 
 def table(

@@ -1,11 +1,11 @@
 """Answers: JSON and other bodies, each with headers that let a browser do nothing with them."""
 
 import json
-import math
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
 from freewill.collector.refusals import Refusal
+from freewill.core.presented import portable
 
 Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -40,24 +40,11 @@ JSON = b"application/json"
 def json_bytes(content: Any) -> bytes:
     """Return JSON; numbers that it does not have become null.
 
-    >>> json_bytes({"gap": math.inf})
+    >>> json_bytes({"gap": float("inf")})
     b'{"gap":null}'
     """
     text = json.dumps(portable(content), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace")
-
-
-def portable(content: Any) -> Any:
-    """Return what JSON has a word for, in the place of arrays, tuples and infinite numbers."""
-    if isinstance(content, Mapping):
-        return {str(key): portable(value) for key, value in content.items()}
-    if hasattr(content, "tolist"):
-        content = content.tolist()
-    if isinstance(content, list | tuple):
-        return [portable(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
 
 
 async def answer(

@@ -1,13 +1,15 @@
-"""The application: what is asked for at each address, from values alone."""
+"""The application: what is answered at each address, from values alone."""
 
 import asyncio
 import contextlib
 import re
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from inspect import iscoroutinefunction
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -20,195 +22,204 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
+from freewill.collector import openapi
 from freewill.collector.answers import SAFE_HEADERS, json_bytes, refuse
-from freewill.collector.bodies import Bodies
-from freewill.collector.estimates import Estimates
+from freewill.collector.database import StoreError
+from freewill.collector.estimates import MIN_PEOPLE, Estimates
+from freewill.collector.holdings import evidence_of, people_by_day, people_of
 from freewill.collector.intake import Intake
-from freewill.collector.kept import evidence_of, people_by_day, people_of
-from freewill.collector.metrics import metrics_text
-from freewill.collector.openapi import description
-from freewill.collector.planning import Plans, asked
-from freewill.collector.refusals import Refusal, RefusedError, StoreError, busy, refused
+from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, operation
+from freewill.collector.planning import Plans, question_of
+from freewill.collector.refusals import Refusal, RefusedError, busy, refused
 from freewill.collector.site import Site
-from freewill.collector.store import Store
-from freewill.collector.tables import table_of
-from freewill.collector.token import is_token
-from freewill.collector.uploads import Uploads, unknown_survey
+from freewill.collector.store import Store, is_token
+from freewill.collector.surveys import survey_id
+from freewill.collector.uploads import Uploads, metrics_text, unknown_survey
 from freewill.collector.writer import Writer, today
-from freewill.io import save_evidence
+from freewill.domain.survey import Survey
+from freewill.io.evidence_file import save_evidence
 
 _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
-_PARQUET = "application/vnd.apache.parquet"
 _FILE = "evidence.parquet"
 _HEALTH_SECONDS = 1.0
-"""For which a store that could be read is not looked at again, however many ask."""
-_METRICS = "text/plain; version=0.0.4; charset=utf-8"
-Handler = Callable[[Request], Awaitable[Response]]
+"""For which a store that could be read is not asked again, however many ask."""
+_METRICS = f"{TEXT}; version=0.0.4; charset=utf-8"
+_QUESTION = (
+    openapi.parameter(
+        "target",
+        "Half of the widest 95 % interval: 0.01 is a percentage point of people",
+        {"type": "number", "exclusiveMinimum": 0},
+    ),
+    openapi.parameter(
+        "of",
+        "Every value's share, or the mean of a line or grid, in its unit",
+        {"type": "string", "enum": ["shares", "mean"], "default": "shares"},
+        required=False,
+    ),
+)
 
 
 @dataclass(eq=False)
 class Collector:
-    """Answers for the surveys of one store."""
+    """Answers for the surveys of one store.
+
+    Each function that is marked as an operation answers at an address, with JSON unless it returns
+    a response of its own; those that are no coroutines run beside the event loop.
+    """
 
     store: Store
     intakes: Mapping[str, Intake]
     writer: Writer
     estimates: Estimates
-    bodies: Bodies
-    token_hash: bytes
     public: bool = False
     """Whether everyone may see estimates, and how many people chose what."""
 
     def __post_init__(self) -> None:
+        self.uploads = Uploads(self.intakes, self.writer)
         self.plans = Plans(self.store, self.estimates)
+        self._token_hash = self.store.token_hash
         self._well_until = 0.0
 
-    async def surveys(self, request: Request) -> Response:
+    @operation("/v1/surveys", openapi.Surveys)
+    def surveys(self, request: Request) -> openapi.Surveys:
         """List the surveys that are served."""
-        listed = await run_in_threadpool(self._listed)
-        return told({"surveys": listed})
-
-    def _listed(self) -> list[dict[str, Any]]:
         with self.store.view() as view:
-            return [
-                {
-                    "id": own,
-                    "title": intake.survey.title,
-                    "alphabet": str(intake.survey.alphabet),
-                    "mechanisms": list(intake.survey.mechanisms),
-                    "closed": self.store.kept(view, own).closed,
-                }
-                for own, intake in self.intakes.items()
-            ]
+            return {
+                "surveys": [
+                    {
+                        "id": own,
+                        "title": intake.survey.title,
+                        "alphabet": str(intake.survey.alphabet),
+                        "mechanisms": list(intake.survey.mechanisms),
+                        "closed": self.store.survey(view, own).closed,
+                    }
+                    for own, intake in self.intakes.items()
+                ]
+            }
 
-    async def survey(self, request: Request) -> Response:
+    @operation(SURVEY, openapi.Survey, 404)
+    def survey(self, request: Request, intake: Intake) -> Response:
         """Return a survey: what a device needs to answer it."""
-        intake = self._intake(request)
-
-        def closed() -> str | None:
-            with self.store.view() as view:
-                return self.store.kept(view, intake.id).closed
-
-        told = {"id": intake.id, "closed": await run_in_threadpool(closed), "public": self.public}
-        head = json_bytes(told)
+        with self.store.view() as view:
+            closed = self.store.survey(view, intake.id).closed
+        head = json_bytes({"id": intake.id, "closed": closed, "public": self.public})
         body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type="application/json")
 
-    async def people(self, request: Request) -> Response:
+    @operation(f"{SURVEY}/people", openapi.People, 404, access="readers")
+    def people(self, request: Request, intake: Intake) -> openapi.People:
         """Return how many people chose each mechanism, by day."""
-        intake = self._intake(request)
-        self._check_reader(request)
-
-        def found() -> dict[str, Any]:
-            with self.store.view() as view:
-                kept = self.store.kept(view, intake.id)
-                total, days = people_of(view, kept), people_by_day(view, kept)
-                closed = kept.closed
-            least = self.estimates.min_people
+        with self.store.view() as view:
+            stored = self.store.survey(view, intake.id)
             return {
                 "id": intake.id,
-                "people": total,
-                "min_people": least,
-                "closed": closed,
-                "days": days,
+                "people": people_of(view, stored),
+                "min_people": self.estimates.min_people,
+                "closed": stored.closed,
+                "days": people_by_day(view, stored),
             }
 
-        return told(await run_in_threadpool(found))
-
-    async def estimate(self, request: Request) -> Response:
+    @operation(f"{SURVEY}/estimate", openapi.Estimate, 404, 409, access="readers")
+    async def estimate(self, request: Request, intake: Intake) -> Response:
         """Return the estimate of what is stored now, with intervals and checks."""
-        intake = self._intake(request)
-        self._check_reader(request)
         return Response(await self.estimates.current(intake.id), media_type="application/json")
 
-    async def table(self, request: Request) -> Response:
+    @operation(f"{SURVEY}/table", CSV, 404, 409, access="readers")
+    async def table(self, request: Request, intake: Intake) -> Response:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it."""
-        intake = self._intake(request)
-        self._check_reader(request)
-        text = await self.estimates.after(lambda: table_of(self.estimates.told(intake.id)))
+        text = await self.estimates.after(self.estimates.table, intake.id)
         headers = {"content-disposition": f'attachment; filename="{intake.id}.csv"'}
-        return Response(text, 200, headers, media_type="text/csv")
+        return Response(text, 200, headers, media_type=CSV)
 
-    async def plan(self, request: Request) -> Response:
+    @operation(f"{SURVEY}/plan", openapi.Plan, 404, 409, 422, access="readers", query=_QUESTION)
+    async def plan(self, request: Request, intake: Intake) -> Any:
         """Return how many more people it takes until intervals are short enough."""
-        intake = self._intake(request)
-        self._check_reader(request)
-        question = asked(request.query_params.multi_items())
-        return told(await self.estimates.after(self.plans.made, intake.id, question))
+        question = question_of(request.query_params.multi_items())
+        return await self.estimates.after(self.plans.made, intake.id, question)
 
-    async def evidence(self, request: Request) -> Response:
+    @operation(f"{SURVEY}/evidence", PARQUET, 404, 409, access="administrator")
+    def evidence(self, request: Request, intake: Intake) -> Response:
         """Return the evidence of a survey as Parquet, which `freewill estimate` reads."""
-        intake = self._intake(request)
-        self._check_admin(request)
-        folder = await run_in_threadpool(self._evidence_folder, intake.id)
-        # Sent from the file, piece by piece: it may be larger than memory.
-        return FileResponse(
-            Path(folder, _FILE),
-            media_type=_PARQUET,
-            filename=f"{intake.id}.parquet",
-            background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
-        )
-
-    def _evidence_folder(self, survey: str) -> str:
-        folder = tempfile.mkdtemp(prefix="freewill-evidence-")
-        try:
+        with contextlib.ExitStack() as undo:
+            folder = tempfile.mkdtemp(prefix="freewill-evidence-")
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
             with self.store.view() as view:
-                evidence = evidence_of(view, self.store.kept(view, survey))
+                evidence = evidence_of(view, self.store.survey(view, intake.id))
                 if not evidence.people:
                     raise refused(409, "nobody has answered yet", "Wait for the first reports.")
                 save_evidence(evidence, Path(folder, _FILE))
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return folder
+            # Sent from the file, piece by piece: it may be larger than memory.
+            return FileResponse(
+                Path(folder, _FILE),
+                media_type=PARQUET,
+                filename=f"{intake.id}.parquet",
+                background=BackgroundTask(undo.pop_all().close),
+            )
 
-    async def close(self, request: Request) -> Response:
+    @operation(f"{SURVEY}/close", openapi.Survey, 404, access="administrator", method="POST")
+    def close(self, request: Request, intake: Intake) -> Response:
         """Close a survey: it takes no more reports."""
-        intake = self._intake(request)
-        self._check_admin(request)
-        await run_in_threadpool(self.store.close_survey, intake.id, today())
-        return await self.survey(request)
+        self.store.close_survey(intake.id, today())
+        return self.survey(request, intake)
 
-    async def health(self, request: Request) -> Response:
+    @operation("/v1/health", openapi.Health, 503)
+    async def health(self, request: Request) -> openapi.Health:
         """Say whether reports can be stored."""
         if monotonic() > self._well_until:
-            await run_in_threadpool(self._look)
+            await run_in_threadpool(self._read_store)
             self._well_until = monotonic() + _HEALTH_SECONDS
         if self.writer.failing:
             raise busy("the last reports could not be stored")
-        return told({"status": "ok", "surveys": len(self.intakes)})
+        return {"status": "ok", "surveys": len(self.intakes)}
 
-    def _look(self) -> None:
+    def _read_store(self) -> None:
         with self.store.view() as view:
             list(view.rows("SELECT count(*) FROM surveys"))
 
+    @operation("/v1/metrics", TEXT, access="administrator")
     async def metrics(self, request: Request) -> Response:
         """Return counts of what was done since the start, for Prometheus."""
-        self._check_admin(request)
-        return Response(metrics_text(self.writer, self.bodies), media_type=_METRICS)
+        return Response(metrics_text(self.uploads), media_type=_METRICS)
 
-    async def openapi(self, request: Request) -> Response:
+    @operation("/v1/openapi.json", dict[str, Any])
+    async def description(self, request: Request) -> dict[str, Any]:
         """Return the description of this interface."""
-        return told(description(self.intakes))
+        operations = openapi.operations_of(Collector, Uploads).values()
+        return openapi.description(operations, self.intakes)
 
     def stop(self) -> None:
         """Write what waits, and end the threads."""
         self.writer.stop()
         self.estimates.close()
 
-    def _intake(self, request: Request) -> Intake:
-        name = request.path_params["survey"]
-        if name not in self.intakes:
-            raise unknown_survey(name)
-        return self.intakes[name]
+    def routes(self) -> list[Route]:
+        """Return where all operations are found, but that of reports."""
+        return [
+            Route(own.path, self._endpoint(getattr(self, name), own), methods=[own.method])
+            for name, own in openapi.operations_of(Collector).items()
+        ]
 
-    def _check_reader(self, request: Request) -> None:
-        if not self.public:
-            self._check_admin(request)
+    def _endpoint(
+        self, handler: Callable[..., Any], own: Operation
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Return a handler for surveys that there are, and those who may ask."""
+        free = ("everyone", "readers") if self.public else ("everyone",)
+        run = handler if iscoroutinefunction(handler) else partial(run_in_threadpool, handler)
+
+        async def endpoint(request: Request) -> Response:
+            name = request.path_params.get("survey")
+            if name is not None and name not in self.intakes:
+                raise unknown_survey(name)
+            if own.access not in free:
+                self._check_admin(request)
+            content = await run(request, *([] if name is None else [self.intakes[name]]))
+            return content if isinstance(content, Response) else json_response(content)
+
+        return endpoint
 
     def _check_admin(self, request: Request) -> None:
         kind, _, given = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not is_token(given.strip(), self.token_hash):
+        if kind.lower() != "bearer" or not is_token(given.strip(), self._token_hash):
             raise refused(
                 401,
                 "this is for the administrator",
@@ -218,31 +229,39 @@ class Collector:
             )
 
 
-def told(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def collector(
+    store: Store,
+    surveys: Sequence[Survey],
+    min_people: int = MIN_PEOPLE,
+    public: bool = False,
+) -> Collector:
+    """Return a collector of surveys, ready to answer."""
+    intakes = {survey_id(survey): Intake(survey, store.add(survey)) for survey in surveys}
+    return Collector(store, intakes, Writer(store), Estimates(store, min_people), public)
+
+
+def json_response(
+    content: Any, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
     """Return an answer of JSON."""
     body, own = json_bytes(content), dict(headers or {})
     return Response(body, status, own, media_type="application/json")
 
 
-async def refusal_answer(request: Request, error: Exception) -> Response:
-    """Answer what was refused on purpose."""
-    refusal = error.refusal if isinstance(error, RefusedError) else _unforeseen(error)
-    return told(refusal.describe(), refusal.status, refusal.headers)
-
-
-async def http_answer(request: Request, error: Exception) -> Response:
-    """Answer what Starlette refuses: addresses that are not there, methods that are not taken."""
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    what = f"{request.method} {request.url.path}"
-    refusal = Refusal(status, f"{what}: not here", "GET /v1/openapi.json has what there is.")
-    headers = getattr(error, "headers", None) or {}
-    return told(refusal.describe(), status, headers)
-
-
-def _unforeseen(error: Exception) -> Refusal:
-    if isinstance(error, StoreError):
-        return Refusal(503, str(error), "Try again; if it stays so, tell the operator.")
-    return Refusal(500, f"a fault of the collector's own ({type(error).__name__})", "Tell them.")
+async def answer_error(request: Request, error: Exception) -> Response:
+    """Answer what is refused, by us or (addresses, methods) by Starlette, and what went wrong."""
+    if isinstance(error, RefusedError):
+        refusal = error.refusal
+    elif isinstance(error, HTTPException):
+        what = f"{request.method} {request.url.path}: not here"
+        advice = "GET /v1/openapi.json has what there is."
+        refusal = Refusal(error.status_code, what, advice, headers=error.headers or {})
+    elif isinstance(error, StoreError):
+        refusal = Refusal(503, str(error), "Try again; if it stays so, tell the operator.")
+    else:
+        fault = f"a fault of the collector's own ({type(error).__name__})"
+        refusal = Refusal(500, fault, "Tell them.")
+    return json_response(refusal.describe(), refusal.status, refusal.headers)
 
 
 class _Safe:
@@ -259,8 +278,8 @@ class _Safe:
             await self.app(scope, receive, send)
             return
         try:
-            if found := _REPORTS.fullmatch(scope["path"]):
-                scope["path_params"] = {"survey": found[1]}
+            if match := _REPORTS.fullmatch(scope["path"]):
+                scope["path_params"] = {"survey": match[1]}
                 await self.uploads(scope, receive, send)
             else:
                 await self._safely(scope, receive, send)
@@ -282,37 +301,17 @@ class _Safe:
 
 def application(collector: Collector) -> Any:
     """Return the ASGI application of a collector; its end is the end of its threads."""
-    root = "/v1/surveys/{survey}"
-    uploads = Uploads(collector.intakes, collector.writer, collector.bodies)
-    reading: dict[str, Handler] = {
-        "/v1/surveys": collector.surveys,
-        root: collector.survey,
-        f"{root}/estimate": collector.estimate,
-        f"{root}/table": collector.table,
-        f"{root}/plan": collector.plan,
-        f"{root}/people": collector.people,
-        f"{root}/evidence": collector.evidence,
-        "/v1/health": collector.health,
-        "/v1/metrics": collector.metrics,
-        "/v1/openapi.json": collector.openapi,
-    }
-    routes = [
-        Route(f"{root}/close", collector.close, methods=["POST"]),
-        *(Route(path, handler, methods=["GET"]) for path, handler in reading.items()),
-        *Site(collector.intakes).routes(),
-    ]
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:
         yield
         await run_in_threadpool(collector.stop)
 
-    handlers: dict[Any, Any] = {
-        HTTPException: http_answer,
-        RefusedError: refusal_answer,
-        StoreError: refusal_answer,
-        Exception: refusal_answer,
-    }
-    inner = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    errors: tuple[Any, ...] = (HTTPException, RefusedError, StoreError, Exception)
+    inner = Starlette(
+        routes=[*collector.routes(), *Site(collector.intakes).routes()],
+        exception_handlers=dict.fromkeys(errors, answer_error),
+        lifespan=lifespan,
+    )
     inner.router.redirect_slashes = False
-    return _Safe(inner, uploads)
+    return _Safe(inner, collector.uploads)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
-from freewill.collector.refusals import StoreError
+from freewill.errors import FreewillError
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
@@ -35,12 +35,24 @@ CREATE TABLE days (
 
 No table tells when, from where or in which order a report came: `reports`, `runs` and `settled`
 have keys of ids and marks (`marks.py`, `ids.py`), in the order of the keys; `counts` how many
-people sent an output; `pages` the reports that do not repeat (`pages.py`); `days` how many people
+people sent an output; `pages` the reports that do not repeat (`surveys.py`); `days` how many people
 chose a mechanism on a day.
 """
 
 NAMES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
 """Those of the tables."""
+
+
+class StoreError(FreewillError, ValueError):
+    """A store that cannot be opened, read or written to."""
+
+
+class StoreFullError(StoreError):
+    """A store on a disk that is full or fails: what was being written may be lost, no more."""
+
+
+class StoreBusyError(StoreError):
+    """A store that another process holds, or that cannot be reached just now."""
 
 
 def refuse_version(name: str, version: int) -> None:
@@ -57,23 +69,38 @@ class Reader(Protocol):
     """A view of the store as it was at one moment."""
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield what a query finds; `?` stands for values."""
+        """Yield the rows of a query; `?` stands for values."""
 
 
 class Database(Reader, Protocol):
-    """A database with one writer at a time."""
+    """A database with one writer at a time, in SQL that SQLite and PostgreSQL both understand."""
+
+    name: str
+    """Where it lies, as messages say it."""
+    words: dict[str, str]
+    """Its own words in the tables."""
+    _connection: Any
+
+    def _create_tables(self) -> None:
+        for statement in TABLES.format(**self.words).split(";"):
+            self._connection.execute(statement)
 
     def writing(self) -> AbstractContextManager[None]:
         """Keep all that is done meanwhile, durably, or none of it; no other writer is let in."""
 
+    def run(self, statement: str, rows: Rows) -> int:
+        """Run a statement for each row of values, and return how many rows it changed."""
+
     def trial(self, statement: str, rows: Rows) -> bool:
         """Insert rows, and say whether all of them were new; if any was not, insert none."""
+        self._connection.execute("SAVEPOINT trial")
+        all_new = self.run(statement, rows) == len(rows)
+        if not all_new:
+            self._connection.execute("ROLLBACK TO trial")
+        return all_new
 
-    def run(self, statement: str, rows: Rows) -> None:
-        """Run a statement for each row of values."""
-
-    def among(self, query: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yield what a query that ends in `IN` finds for any number of values."""
+    def among(self, query: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query that ends in `IN`, for any number of whole numbers."""
 
     def snapshot(self) -> AbstractContextManager[Reader]:
         """View the store as it is now; what is written meanwhile is not seen."""
@@ -83,3 +110,7 @@ class Database(Reader, Protocol):
 
     def close(self) -> None:
         """Let go of the database."""
+        self._connection.close()
+
+    def __str__(self) -> str:
+        return self.name

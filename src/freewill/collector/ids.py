@@ -1,4 +1,4 @@
-"""The ids that a store knows: looked for with each upload, kept in the order of their keys."""
+"""The ids of a store's reports: looked for with each upload, kept in the order of their keys."""
 
 import secrets
 from collections.abc import Iterator
@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from freewill.collector.database import Database, Reader
-from freewill.collector.marks import NONE, Marks, from_bytes, together
-from freewill.collector.sieve import Sieve
+from freewill.collector.marks import NONE, Marks, Sieve, from_bytes, together
 from freewill.core.types import IntArray
 
 _LARGE = 1 << 10
@@ -36,7 +35,7 @@ class Ids:
 
     Runs are held in memory, and a sieve of those in buckets: only an id that was most likely sent
     before is looked for on the disk. All is called within a transaction of `database`, and each
-    begins with `look`, for other processes may have written since.
+    begins with `refresh`, for other processes may have written since.
     """
 
     def __init__(self, database: Database) -> None:
@@ -47,7 +46,7 @@ class Ids:
         self._settled: Settled | None = None
         self._sieve = Sieve()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """See what other processes wrote, and forget what was undone."""
         rows = self._database.rows
         names = frozenset(name for (name,) in rows("SELECT run FROM runs"))
@@ -68,7 +67,7 @@ class Ids:
     def add_all(self, group: Marks) -> bool:
         """Keep ids, and say so, if all of them are new and differ; else keep none."""
         new = group.ordered()
-        if _twice(new.keys) or self._fresh.found(new.keys).many or self._in_buckets(new.keys).many:
+        if _twice(new.keys) or self._fresh.having(new.keys).many or self._in_buckets(new.keys).many:
             return False
         if new.many < _LARGE:
             if not self._database.trial(_INSERT, list(new.pairs())):
@@ -81,13 +80,13 @@ class Ids:
         self._keep(run)
         return True
 
-    def known(self, keys: IntArray) -> dict[int, int]:
+    def stored_marks(self, keys: IntArray) -> dict[int, int]:
         """Return the marks of the ids that are there, by their keys."""
-        asked = np.unique(keys)
-        found = together(self._fresh.found(asked), self._in_buckets(asked))
+        distinct = np.unique(keys)
+        bulk = together(self._fresh.having(distinct), self._in_buckets(distinct))
         query = "SELECT id, mark FROM reports WHERE id IN"
-        loose = dict(self._database.among(query, asked.tolist()))
-        return loose | dict(found.pairs())
+        loose = dict(self._database.among(query, distinct.tolist()))
+        return loose | dict(bulk.pairs())
 
     def add(self, group: Marks) -> None:
         """Keep ids that are new and differ."""
@@ -128,12 +127,12 @@ class Ids:
             return NONE
         bits = _bits(self._settled.many)
         buckets, starts = np.unique(_bucket(maybe, bits), return_index=True)
-        found = [NONE]
+        settled = [NONE]
         query = "SELECT content FROM settled WHERE bucket = ?"
         for bucket, some in zip(buckets.tolist(), np.split(maybe, starts[1:]), strict=False):
             for (content,) in self._database.rows(query, (bucket,)):
-                found.append(from_bytes(bytes(content)).found(some))
-        return together(*found)
+                settled.append(from_bytes(bytes(content)).having(some))
+        return together(*settled)
 
     def _loosen(self, many: int) -> None:
         """Know of more ids that lie one by one, and make a run of them before they are too many."""

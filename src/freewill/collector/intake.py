@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,63 +10,31 @@ import msgspec
 import numpy as np
 
 from freewill.collector.marks import ID_BYTES
+from freewill.collector.openapi import Sent
 from freewill.collector.refusals import MOST_FAULTS, RefusedError, refused
-from freewill.collector.store import Row, Upload
-from freewill.collector.surveys import explained, given_out, survey_id, to_bytes
+from freewill.collector.surveys import Row, Upload, explained, given_out, survey_id, to_bytes
 from freewill.core.json_text import read_json
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.base import VALUE, Reason
+from freewill.domain.outputs.base import Reason
 from freewill.domain.survey import Survey, listed
 from freewill.errors import shown
-from freewill.io.batches import longest_report
-from freewill.io.sent import SentReader
+from freewill.io.decoding import SentReader, longest_report
 
 MOST_REPORTS = 50_000
 """Reports of one batch."""
 _REMEMBERED = 1 << 16
 """Spellings of reports, of all mechanisms of a survey, that are decoded once."""
-
-
-class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A report as it is sent."""
-
-    mechanism: str
-    report: int | str
-    report_id: str
-
-
-class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A report as it is sent, or the row that a device gives: `value` in place of `report`."""
-
-    mechanism: str
-    report_id: str
-    report: int | str | msgspec.UnsetType = msgspec.UNSET
-    value: str | msgspec.UnsetType = msgspec.UNSET
-
-    def sent(self) -> Sent:
-        """Return what is read of it: behind `value:` stands a value, also where it is digits."""
-        if (self.report is msgspec.UNSET) == (self.value is msgspec.UNSET):
-            neither = self.report is msgspec.UNSET
-            raise msgspec.ValidationError(
-                f"{'neither' if neither else 'both'} `report` {'nor' if neither else 'and'} "
-                "`value`: expected one of them"
-            )
-        report = f"{VALUE}{self.value}" if self.report is msgspec.UNSET else self.report
-        return Sent(self.mechanism, report, self.report_id)
-
-
 _ESCAPED_LETTER = re.compile(rb"\\u00[5-7]")
-_SENT = msgspec.json.Decoder(Sent | list[Sent]), msgspec.json.Decoder(Sent)
-_ROWS = msgspec.json.Decoder(_Row | list[_Row]), msgspec.json.Decoder(_Row)
+_ONE_OR_MANY, _LINE = msgspec.json.Decoder(Sent | list[Sent]), msgspec.json.Decoder(Sent)
 
 
 def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
     """Read a body: one object, an array of them, or (`lines`) one a line.
 
     >>> decoded(b'{"mechanism": "coin", "report": 1, "report_id": "00"}', lines=False)
-    [Sent(mechanism='coin', report=1, report_id='00')]
-    >>> decoded(b'{"mechanism": "coin", "value": "no", "report_id": "00"}', lines=False)
-    [Sent(mechanism='coin', report='value:no', report_id='00')]
+    [Sent(mechanism='coin', report_id='00', report=1, value=UNSET)]
+    >>> decoded(b'{"mechanism": "coin", "value": "no", "report_id": "00"}', lines=False)[0].report
+    'value:no'
     """
     advice = (
         'Send {"mechanism": name, "report": index or text, "report_id": 32 hexadecimal digits}, '
@@ -91,16 +59,26 @@ def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
 
 
 def _read(body: bytes | bytearray, lines: bool) -> list[Sent]:
-    """Read reports; only where there are others, all of them as rows, which takes longer."""
-    try:
-        sent: list[Sent] = _objects(_SENT, body, lines)
-    except msgspec.ValidationError:
-        sent = [row.sent() for row in _objects(_ROWS, body, lines)]
+    """Read reports; refuse those that name a field twice."""
+    if lines:
+        # Line by line: by itself msgspec also takes an object that goes on in the next line.
+        # And one after the other: a list of all would take many times the memory of the body.
+        sent = list(map(_LINE.decode, islice(_lines(body), MOST_REPORTS + 1)))
+    else:
+        content = _ONE_OR_MANY.decode(body)
+        sent = content if isinstance(content, list) else [content]
+    for row in sent:
+        if row.value is not msgspec.UNSET or row.report is msgspec.UNSET:
+            row.read_value()
     if len(sent) <= MOST_REPORTS and not _named_once(body, len(sent)):
         # Slower, and it says which name stands twice, if any does.
-        for part in filter(None, map(bytes.strip, io.BytesIO(body))) if lines else (bytes(body),):
+        for part in _lines(body) if lines else (bytes(body),):
             read_json(part)
     return sent
+
+
+def _lines(body: bytes | bytearray) -> Iterator[bytes]:
+    return filter(None, map(bytes.strip, io.BytesIO(body)))
 
 
 def _named_once(body: bytes | bytearray, many: int) -> bool:
@@ -117,17 +95,6 @@ def _named_once(body: bytes | bytearray, many: int) -> bool:
     )
 
 
-def _objects(decoders: tuple[Any, Any], body: bytes | bytearray, lines: bool) -> list[Any]:
-    one_or_many, line = decoders
-    if lines:
-        # Line by line: by itself msgspec also takes an object that goes on in the next line.
-        # And one after the other: a list of all would take many times the memory of the body.
-        rows = filter(None, map(bytes.strip, io.BytesIO(body)))
-        return list(map(line.decode, islice(rows, MOST_REPORTS + 1)))
-    found = one_or_many.decode(body)
-    return found if isinstance(found, list) else [found]
-
-
 class _Offer:
     """A mechanism on offer, and what its reports are in a store."""
 
@@ -137,13 +104,10 @@ class _Offer:
         self._space = mechanism.output_space
         wide = self._space.packed and not self._space.repeats
         self._width = self._space.empty().shape[1] if wide else 0
-        self._remembered: dict[int | str, bytes] = {}
+        self.remembered: dict[Any, bytes] = {}
+        """Reports as they are stored, of those that were seen before."""
 
-    def output(self, report: int | str) -> bytes | None:
-        """Return a report as it is stored, if it was seen before."""
-        return self._remembered.get(report)
-
-    def _bits(self, reports: Sequence[int | str]) -> list[bytes] | None:
+    def _bits(self, reports: Sequence[Any]) -> list[bytes] | None:
         """Return wide reports at once, if all are digits in order: the usual ones."""
         length = 2 * self._width
         if not all(isinstance(one, str) and len(one) == length for one in reports):
@@ -156,19 +120,19 @@ class _Offer:
         except ValueError:
             return None
 
-    def outputs(self, reports: Sequence[int | str]) -> Sequence[bytes | Reason]:
+    def outputs(self, reports: Sequence[Any]) -> Sequence[bytes | Reason]:
         """Return reports as they are stored, or why they cannot be, by the library's own rules."""
         if self._width:
             packed = self._bits(reports)
             if packed is not None:
                 return packed
         outputs, places, wrong = self._reader.read(reports)
-        found: dict[int, bytes | Reason] = dict(wrong)
+        by_place: dict[int, bytes | Reason] = dict(wrong)
         for place, output in zip(places.tolist(), to_bytes(outputs), strict=True):
-            found[place] = output
-            if self._space.repeats and len(self._remembered) < self._room:
-                self._remembered[reports[place]] = output
-        return [found[place] for place in range(len(reports))]
+            by_place[place] = output
+            if self._space.repeats and len(self.remembered) < self._room:
+                self.remembered[reports[place]] = output
+        return [by_place[place] for place in range(len(reports))]
 
 
 class Intake:
@@ -191,17 +155,20 @@ class Intake:
         rows: list[Row] = []
         faults: list[tuple[int, str]] = []
         later: dict[str, list[int]] = {}
-        for place, one in enumerate(sent):
-            report_id = _id(one.report_id)
-            offer = self._offers.get(one.mechanism)
+        for place, row in enumerate(sent):
+            report_id = _id(row.report_id)
+            offer = self._offers.get(row.mechanism)
             if report_id is None:
-                faults.append((place, _wrong_id(one.report_id)))
+                expected = "expected 128 random bits, as 32 hexadecimal digits"
+                faults.append((place, f"report_id {shown(row.report_id)}: {expected}"))
             elif offer is None:
-                faults.append((place, self._unknown(one.mechanism)))
+                expected = f"expected {listed(self.survey.mechanisms)}"
+                name = f"{Reason.UNKNOWN_MECHANISM} {shown(row.mechanism)}"
+                faults.append((place, f"{name}: {expected}"))
             else:
-                output = offer.output(one.report)
+                output = offer.remembered.get(row.report)
                 if output is None:
-                    later.setdefault(one.mechanism, []).append(place)
+                    later.setdefault(row.mechanism, []).append(place)
                 rows.append((offer.number, output or b"", report_id))
                 continue
             if len(faults) >= MOST_FAULTS:
@@ -230,11 +197,6 @@ class Intake:
             for place, why in sorted(wrong)[:MOST_FAULTS]
         ]
 
-    def _unknown(self, name: str) -> str:
-        return (
-            f"{Reason.UNKNOWN_MECHANISM} {shown(name)}: expected {listed(self.survey.mechanisms)}"
-        )
-
 
 def _id(digits: str) -> bytes | None:
     if len(digits) != 2 * ID_BYTES:
@@ -244,10 +206,6 @@ def _id(digits: str) -> bytes | None:
     except ValueError:
         return None
     return report_id if len(report_id) == ID_BYTES else None
-
-
-def _wrong_id(digits: str) -> str:
-    return f"report_id {shown(digits)}: expected 128 random bits, as 32 hexadecimal digits"
 
 
 def _complaint(faults: list[tuple[int, str]], of: int) -> RefusedError:

@@ -1,28 +1,239 @@
-"""The OpenAPI description of the interface."""
+"""The interface as a table: what each address takes and answers; OpenAPI follows from the types."""
 
-from collections.abc import Iterable
-from typing import Any
+import inspect
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
+
+import msgspec
+from msgspec import Meta
 
 from freewill import __version__
+from freewill.domain.outputs.base import VALUE
+from freewill.present.document import schema
 
-_TEXT = {"type": "string"}
-_NUMBER = {"type": "integer", "minimum": 0}
+SURVEY = "/v1/surveys/{survey}"
+"""The address of a survey."""
+PARQUET, CSV, TEXT = "application/vnd.apache.parquet", "text/csv", "text/plain"
+_LINES = "application/x-ndjson"
+_REFUSALS = {
+    400: "Not JSON",
+    401: "No token, or another one",
+    404: "No such survey here",
+    405: "Another method",
+    408: "A body that took too long",
+    409: "Not now: see the error",
+    410: "The survey is closed",
+    413: "Too long",
+    415: "Not said to be JSON",
+    422: "Not what is asked for here",
+    503: "Come again after Retry-After",
+    507: "The disk is full or fails: send it again later, with the same ids",
+}
+_REFERENCE = "#/components/schemas/{name}"
+_Handler = TypeVar("_Handler", bound=Callable[..., Any])
+Access = Literal["everyone", "readers", "administrator"]
+Count = Annotated[int, Meta(ge=0)]
+Estimate = Annotated[
+    dict[str, Any], Meta(extra_json_schema={"$ref": _REFERENCE.format(name="estimate")})
+]
+"""By the schema of all results, which is published with the package."""
 
 
-def description(surveys: Iterable[str]) -> dict[str, Any]:
-    """Return the description, version 3.1, of a server of these surveys.
+class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A report as it is sent, or the row that a device gives.
 
-    >>> sorted(description(["0" * 32])["paths"])[0]
-    '/v1/health'
+    `mechanism` is its name in the survey, or its id; `report_id` 128 random bits, drawn by the
+    device. `report` is the index of an output; a label; `value:` and a value; or the hexadecimal
+    digits of bits. In its place, `value` is the same as people write it, as the row of a device has
+    it: a label, a number, a point; the digits of bits.
     """
-    which = {
-        "name": "survey",
-        "in": "path",
-        "required": True,
-        "description": "The survey's id: a hash of all of it",
-        "schema": {"type": "string", "enum": list(surveys)},
-    }
-    survey = "/v1/surveys/{survey}"
+
+    mechanism: str
+    report_id: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-fA-F]{32}$"})]
+    report: int | str | msgspec.UnsetType = msgspec.UNSET
+    value: str | msgspec.UnsetType = msgspec.UNSET
+
+    def read_value(self) -> None:
+        """Take the value for the report: behind `value:`, also where it is digits."""
+        if (self.report is msgspec.UNSET) == (self.value is msgspec.UNSET):
+            neither = self.report is msgspec.UNSET
+            raise msgspec.ValidationError(
+                f"{'neither' if neither else 'both'} `report` {'nor' if neither else 'and'} "
+                "`value`: expected one of them"
+            )
+        self.report = f"{VALUE}{self.value}"
+
+
+Report = Annotated[
+    Sent, Meta(extra_json_schema={"oneOf": [{"required": ["report"]}, {"required": ["value"]}]})
+]
+Reports = Report | Annotated[list[Report], Meta(min_length=1)]
+
+
+class Stored(TypedDict):
+    """How many reports were new, and how many had been stored before."""
+
+    stored: Count
+    known: Count
+
+
+class Fault(TypedDict):
+    """What is wrong with one report of a batch."""
+
+    at: Count
+    error: str
+
+
+Refused = TypedDict(
+    "Refused", {"error": str, "what to do": str, "faults": NotRequired[list[Fault]]}
+)
+
+
+class Listed(TypedDict):
+    """A survey in the list of all."""
+
+    id: str
+    title: str | None
+    alphabet: str
+    mechanisms: list[str]
+    closed: str | None
+
+
+class Surveys(TypedDict):
+    """All surveys that are served."""
+
+    surveys: list[Listed]
+
+
+class Survey(TypedDict):
+    """A survey; where it is public, everyone may see the estimate.
+
+    `explained` has, of each choice, the numbers and the picture that people are shown.
+    """
+
+    id: str
+    closed: str | None
+    public: bool
+    explained: list[dict[str, Any]]
+    survey: dict[str, Any]
+
+
+class People(TypedDict):
+    """How many people answered, and of each mechanism by day."""
+
+    id: str
+    people: Count
+    min_people: Count
+    closed: str | None
+    days: dict[str, dict[str, int]]
+
+
+class Plan(TypedDict):
+    """How many people it takes until half of the widest interval is the target."""
+
+    survey: str
+    people: Count
+    of: str
+    target: float
+    now: float | None
+    widest: str
+    needed: int | None
+    more: int | None
+    worth: dict[str, Any]
+    advice: str
+
+
+class Health(TypedDict):
+    """Whether reports can be stored."""
+
+    status: str
+    surveys: int
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one address."""
+
+    path: str
+    answer: Any
+    """The type of the JSON that is answered, or the media type of what is."""
+    refusals: tuple[int, ...] = ()
+    access: Access = "everyone"
+    method: str = "GET"
+    body: Any = None
+    """The type of what is sent."""
+    query: tuple[dict[str, Any], ...] = ()
+    text: str = ""
+    """What the handler says of itself."""
+
+    def described(self, components: dict[str, Any]) -> dict[str, Any]:
+        """Return the OpenAPI object; types join the components."""
+
+        def content(kind: Any) -> dict[str, Any]:
+            if isinstance(kind, str):
+                return {kind: {"schema": {} if kind == PARQUET else {"type": "string"}}}
+            (schema,), types = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
+            components.update(types)
+            return {"application/json": {"schema": schema}}
+
+        summary, _, more = self.text.partition("\n")
+        statuses = self.refusals if self.access == "everyone" else (401, *self.refusals)
+        responses = {"200": {"description": summary, "content": content(self.answer)}}
+        for status in statuses:
+            words = _REFUSALS[status]
+            responses[str(status)] = {"description": words, "content": content(Refused)}
+        described: dict[str, Any] = {"summary": summary.rstrip("."), "responses": responses}
+        if more:
+            described["description"] = " ".join(more.split())
+        if self.access != "everyone":
+            described["security"] = [{"token": []}]
+        if self.body is not None:
+            bodies = {**content(self.body), **content(_LINES)}
+            described["requestBody"] = {"required": True, "content": bodies}
+        return described
+
+
+def operation(
+    path: str, answer: Any, *refusals: int, **more: Any
+) -> Callable[[_Handler], _Handler]:
+    """Mark a function as what answers at an address."""
+
+    def marked(handler: _Handler) -> _Handler:
+        text = inspect.getdoc(handler) or ""
+        own = Operation(path, answer, refusals, text=text, **more)
+        handler.operation = own  # type: ignore[attr-defined]
+        return handler
+
+    return marked
+
+
+def operations_of(*owners: type) -> dict[str, Operation]:
+    """Return the operations that functions of classes are marked as, by the names of these."""
+    members = [member for owner in owners for member in vars(owner).items()]
+    return {name: part.operation for name, part in members if hasattr(part, "operation")}
+
+
+def parameter(
+    name: str, text: str, schema: dict[str, Any], place: str = "query", required: bool = True
+) -> dict[str, Any]:
+    """Describe a parameter of an address."""
+    fields = {"name": name, "in": place, "required": required}
+    return {**fields, "description": text, "schema": schema}
+
+
+def description(operations: Iterable[Operation], surveys: Iterable[str]) -> dict[str, Any]:
+    """Return the description, version 3.1, of some operations on these surveys."""
+    ids = {"type": "string", "enum": list(surveys)}
+    survey = parameter("survey", "The survey's id: a hash of all of it", ids, "path")
+    paths: dict[str, dict[str, Any]] = {}
+    results = json.dumps(schema()["$defs"]).replace("#/$defs/", _REFERENCE.format(name=""))
+    components: dict[str, Any] = json.loads(results)
+    for own in operations:
+        parameters = [*([survey] if "{survey}" in own.path else []), *own.query]
+        path = paths.setdefault(own.path, {"parameters": parameters})
+        path[own.method.lower()] = own.described(components)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -31,237 +242,9 @@ def description(surveys: Iterable[str]) -> dict[str, Any]:
             "description": "Takes in noisy reports and shows what they tell. docs/collector.md "
             "says what is promised and what is not.",
         },
-        "paths": {
-            "/v1/surveys": {"get": _got("The surveys that are served", "surveys")},
-            survey: {"parameters": [which], "get": _got("What a device needs", "survey", 404)},
-            f"{survey}/reports": {"parameters": [which], "post": _REPORTS},
-            f"{survey}/estimate": {
-                "parameters": [which],
-                "get": _guarded("The estimate of what is stored now", "estimate", 404, 409),
-            },
-            f"{survey}/table": {"parameters": [which], "get": _TABLE},
-            f"{survey}/plan": {
-                "parameters": [which, *_QUESTION],
-                "get": _guarded(
-                    "How many more people until intervals are short enough",
-                    "plan",
-                    *(404, 409, 422),
-                ),
-            },
-            f"{survey}/people": {
-                "parameters": [which],
-                "get": _guarded("How many people chose what, by day", "people", 404),
-            },
-            f"{survey}/evidence": {"parameters": [which], "get": _EVIDENCE},
-            f"{survey}/close": {
-                "parameters": [which],
-                "post": _guarded("Take no more reports", "survey", 404),
-            },
-            "/v1/health": {"get": _got("Whether reports can be stored", "health", 503)},
-            "/v1/metrics": {"get": _METRICS},
-            "/v1/openapi.json": {"get": _got("This description", "openapi")},
-        },
+        "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": _SCHEMAS,
+            "schemas": components,
         },
     }
-
-
-def _content(schema: str, kind: str = "application/json") -> dict[str, Any]:
-    return {kind: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
-
-
-def _refusals(*statuses: int) -> dict[str, Any]:
-    words = {
-        400: "Not JSON",
-        401: "No token, or another one",
-        404: "No such survey here",
-        405: "Another method",
-        408: "A body that took too long",
-        409: "Not now: see the error",
-        410: "The survey is closed",
-        413: "Too long",
-        415: "Not said to be JSON",
-        422: "Not what is asked for here",
-        503: "Come again after Retry-After",
-        507: "The disk is full or fails: send it again later, with the same ids",
-    }
-    return {
-        str(status): {"description": words[status], "content": _content("refusal")}
-        for status in statuses
-    }
-
-
-def _got(what: str, schema: str, *refused: int) -> dict[str, Any]:
-    good = {"description": what, "content": _content(schema)}
-    return {"summary": what, "responses": {"200": good, **_refusals(*refused)}}
-
-
-def _guarded(what: str, schema: str, *refused: int) -> dict[str, Any]:
-    return {**_got(what, schema, 401, *refused), "security": [{"token": []}]}
-
-
-_EVIDENCE = {
-    "summary": "The evidence, as `freewill estimate` reads it",
-    "security": [{"token": []}],
-    "responses": {
-        "200": {
-            "description": "Parquet",
-            "content": {"application/vnd.apache.parquet": {"schema": {}}},
-        },
-        **_refusals(401, 404, 409),
-    },
-}
-_TABLE = {
-    "summary": "The estimate as `freewill estimate --csv` writes it",
-    "security": [{"token": []}],
-    "responses": {
-        "200": {"description": "CSV", "content": {"text/csv": {"schema": _TEXT}}},
-        **_refusals(401, 404, 409),
-    },
-}
-_QUESTION = [
-    {
-        "name": "target",
-        "in": "query",
-        "required": True,
-        "description": "Half of the widest 95 % interval: 0.01 is a percentage point of people",
-        "schema": {"type": "number", "exclusiveMinimum": 0},
-    },
-    {
-        "name": "of",
-        "in": "query",
-        "description": "Every value's share, or the mean of a line or grid, in its unit",
-        "schema": {"type": "string", "enum": ["shares", "mean"], "default": "shares"},
-    },
-]
-_METRICS = {
-    "summary": "Counts since the start, for Prometheus",
-    "security": [{"token": []}],
-    "responses": {
-        "200": {"description": "Text", "content": {"text/plain": {"schema": _TEXT}}},
-        **_refusals(401),
-    },
-}
-_REPORTS = {
-    "summary": "Send one report, or many; answered after they are on the disk",
-    "description": "All of an upload is stored, or nothing. Sent again with the same ids it is "
-    "acknowledged again, and counted once.",
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "oneOf": [
-                        {"$ref": "#/components/schemas/report"},
-                        {
-                            "type": "array",
-                            "minItems": 1,
-                            "items": {"$ref": "#/components/schemas/report"},
-                        },
-                    ]
-                }
-            },
-            "application/x-ndjson": {"schema": _TEXT},
-        },
-    },
-    "responses": {
-        "200": {"description": "Stored, and on the disk", "content": _content("stored")},
-        **_refusals(400, 404, 405, 408, 409, 410, 413, 415, 422, 503, 507),
-    },
-}
-
-
-def _object(required: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"type": "object", "required": list(required), "properties": {**required, **more}}
-
-
-_SCHEMAS: dict[str, Any] = {
-    "report": {
-        **_object(
-            {
-                "mechanism": {**_TEXT, "description": "Its name in the survey, or its id"},
-                "report_id": {
-                    "type": "string",
-                    "pattern": "^[0-9a-fA-F]{32}$",
-                    "description": "128 random bits, drawn by the device",
-                },
-            },
-            report={
-                "type": ["integer", "string"],
-                "description": "The index of an output; a label; `value:` and a value; the "
-                "hexadecimal digits of bits",
-            },
-            value={
-                **_TEXT,
-                "description": "In place of `report`: the same as people write it, as the row of "
-                "a device has it. A label, a number, a point; the digits of bits",
-            },
-        ),
-        "oneOf": [{"required": ["report"]}, {"required": ["value"]}],
-        "additionalProperties": False,
-    },
-    "stored": _object({"stored": _NUMBER, "known": _NUMBER}),
-    "refusal": _object(
-        {"error": _TEXT, "what to do": _TEXT},
-        faults={"type": "array", "items": _object({"at": _NUMBER, "error": _TEXT})},
-    ),
-    "surveys": _object({"surveys": {"type": "array", "items": {"type": "object"}}}),
-    "survey": _object(
-        {
-            "id": _TEXT,
-            "closed": {"type": ["string", "null"]},
-            "public": {"type": "boolean", "description": "Whether everyone may see the estimate"},
-            "explained": {
-                "type": "array",
-                "items": {"type": "object"},
-                "description": "Of each choice, the numbers and the picture that people are shown",
-            },
-            "survey": {"type": "object"},
-        }
-    ),
-    "people": _object(
-        {
-            "id": _TEXT,
-            "people": _NUMBER,
-            "min_people": _NUMBER,
-            "closed": {"type": ["string", "null"]},
-            "days": {"type": "object"},
-        }
-    ),
-    "plan": _object(
-        {
-            "survey": _TEXT,
-            "people": _NUMBER,
-            "of": _TEXT,
-            "target": {"type": "number"},
-            "now": {"type": ["number", "null"]},
-            "widest": _TEXT,
-            "needed": {"type": ["integer", "null"]},
-            "more": {"type": ["integer", "null"]},
-            "worth": {"type": "object"},
-            "advice": _TEXT,
-        }
-    ),
-    "estimate": _object(
-        {
-            "survey": _TEXT,
-            "people": _NUMBER,
-            "shares": {"type": "object"},
-            "status": _TEXT,
-            "gap": {"type": ["number", "null"]},
-            "certificate": _TEXT,
-            "intervals": {"type": ["object", "null"]},
-            "band": {"type": ["object", "null"]},
-            "checks": {"type": "object"},
-            "sure": {
-                "type": "object",
-                "description": "Of how many people intervals and checks are: of many values they "
-                "follow the estimate",
-            },
-        }
-    ),
-    "health": _object({"status": _TEXT}),
-    "openapi": {"type": "object"},
-}

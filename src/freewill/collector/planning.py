@@ -3,23 +3,24 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from freewill.collector.estimates import Estimates
-from freewill.collector.kept import people_by_day
+from freewill.collector.holdings import people_by_day
 from freewill.collector.refusals import RefusedError, refused
-from freewill.collector.store import Store
 from freewill.core.numerals import number
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
 from freewill.errors import FreewillError, several, shown
-from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import weights_of
 from freewill.stats.information import DENSE, advice_on_plans, enough_people
 from freewill.stats.planning.design import MOST_PEOPLE, REACH, Design, needed_for_interval
 from freewill.stats.planning.plan import BLIND
+
+if TYPE_CHECKING:
+    from freewill.collector.estimates import Estimates, Latest
+    from freewill.collector.store import Store
 
 _OF = ("shares", "mean")
 """What may be asked about, as `fw.plan` calls it: every value's share, or the mean."""
@@ -46,10 +47,10 @@ class Errors:
     """People from whom on no error rests on few of them."""
 
 
-def asked(query: Sequence[tuple[str, str]]) -> Question:
+def question_of(query: Sequence[tuple[str, str]]) -> Question:
     """Return what a query asks for.
 
-    >>> asked([("target", "0.01")])
+    >>> question_of([("target", "0.01")])
     Question(target=0.01, of='shares')
     """
     given: dict[str, str] = {}
@@ -83,9 +84,9 @@ def _wrong(what: str) -> RefusedError:
 class Plans:
     """Plans from the last estimate of each survey, whose errors are worked out once."""
 
-    store: Store
-    estimates: Estimates
-    _known: dict[tuple[str, str], Errors] = field(default_factory=dict)
+    store: "Store"
+    estimates: "Estimates"
+    _errors: dict[tuple[str, str], Errors] = field(default_factory=dict)
 
     def made(self, survey: str, question: Question) -> dict[str, Any]:
         """Answer a question, to first order: the people needed are exact for a normal estimate.
@@ -93,11 +94,12 @@ class Plans:
         With C at the estimate and at the shares of mechanisms seen so far, the widest interval has
         z max sqrt(h'C h / n) to either side; n is what brings that down to the target.
         """
-        estimate = self.estimates.estimate(survey)
-        errors = self._known.get((survey, question.of))
+        latest = self.estimates.latest(survey)
+        estimate = latest.estimate
+        errors = self._errors.get((survey, question.of))
         if errors is None or errors.people != estimate.people:
-            errors = self._errors(survey, question.of, estimate)
-            self._known[survey, question.of] = errors
+            errors = self._errors_of(survey, question.of, latest)
+            self._errors[survey, question.of] = errors
         needed = needed_for_interval(errors.variances, question.target)
         widest = int(np.argmax(errors.variances))
         return {
@@ -113,15 +115,16 @@ class Plans:
             "advice": _advice(errors, question.target, needed),
         }
 
-    def _errors(self, survey: str, of: str, estimate: Estimate) -> Errors:
-        with self.store.view() as view:
-            kept = self.store.kept(view, survey)
-            chose = {name: sum(n.values()) for name, n in people_by_day(view, kept).items()}
-        whole = sum(chose.values())
-        offered = kept.survey.mechanisms.items()
-        parts = tuple((name, one, chose[name] / whole) for name, one in offered)
+    def _errors_of(self, survey: str, of: str, latest: "Latest") -> Errors:
+        estimate = latest.estimate
         if of == "shares" and estimate.alphabet.size > DENSE:
-            return self._looked_up(survey, estimate)
+            return self._errors_by_intervals(survey, latest)
+        with self.store.view() as view:
+            stored = self.store.survey(view, survey)
+            chose = {name: sum(n.values()) for name, n in people_by_day(view, stored).items()}
+        whole = sum(chose.values())
+        offered = stored.survey.mechanisms.items()
+        parts = tuple((name, mechanism, chose[name] / whole) for name, mechanism in offered)
         try:
             weights = weights_of(of, estimate.alphabet)
             # As `fw.plan` does, which would also simulate distances: that takes seconds.
@@ -133,19 +136,20 @@ class Plans:
             raise refused(422, str(error), "Ask of=shares.") from None
         return Errors(estimate.people, weights.names, variances, worth, enough)
 
-    def _looked_up(self, survey: str, estimate: Estimate) -> Errors:
-        """Take the errors of many values from their intervals, where these are there."""
-        told = self.estimates.told(survey)
-        if told["intervals"] is None:
+    def _errors_by_intervals(self, survey: str, latest: "Latest") -> Errors:
+        """Take the errors of many values from their intervals, where these were computed."""
+        estimate, document = latest.estimate, self.estimates.document(survey, latest)
+        if document["intervals"] is None:
             raise refused(
                 409,
-                f"how sure the shares of {several(estimate.alphabet.size, 'value')} are is "
-                f"{told['advice on intervals']}",
+                f"intervals of the shares of {several(estimate.alphabet.size, 'value')}: "
+                f"{document['uncertainty']['reason']}",
                 "Ask again when the estimate has its intervals, or ask &of=mean.",
             )
-        known = [math.inf if one is None else one for one in told["intervals"]["standard_error"]]
+        listed = document["intervals"]["standard_error"]
+        errors = [math.inf if error is None else error for error in listed]
         # Of fewer people, perhaps, than there are by now: a variance is of one person.
-        variances = told["sure"]["people"] * np.square(known)
+        variances = document["uncertainty"]["people"] * np.square(errors)
         return Errors(estimate.people, Values(estimate.alphabet).names, variances, {})
 
 

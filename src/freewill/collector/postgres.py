@@ -1,32 +1,49 @@
 """PostgreSQL as the database of a store, which several collectors may share."""
 
 import contextlib
+import itertools
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from queue import Empty, LifoQueue
 from typing import Any
+from urllib.parse import urlsplit
 
-from freewill.collector.connections import (
-    Readers,
-    address_of,
-    check_version,
-    connected,
-    explained,
-    load_psycopg,
-    shown_url,
+from freewill.collector.database import (
+    NAMES,
+    SCHEMA_VERSION,
+    Database,
+    Reader,
+    Rows,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    refuse_version,
 )
-from freewill.collector.database import SCHEMA_VERSION, TABLES, Reader, Rows
-from freewill.collector.refusals import StoreBusyError
+from freewill.errors import ParameterError, first_line
 
 PREFIXES = ("postgresql://", "postgres://")
-_WORDS = {"bytes": "BYTEA", "integer": "BIGINT", "keyed": ""}
+MOST_READERS = 8
+"""Connections of one collector that read at once: a server has a hundred, for all of them."""
+_WAIT_SECONDS = 10
+_FETCHED = 256
+"""Rows that come at once, 4 MiB of pages: they may be more than memory holds."""
+_PATIENCE = {
+    "connect_timeout": _WAIT_SECONDS,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""Seconds, and milliseconds, after which a server that says nothing is taken to be gone."""
 _TURN = 0x46574C31
 """The advisory lock that writers of a store take: one at a time, as in SQLite."""
 _PRESENT = 0x46574C32
 """The advisory lock that collectors share as long as they run: who gets it alone is the last."""
 _BEGIN = f"BEGIN; SELECT pg_advisory_xact_lock({_TURN})"
-_SETTINGS = f"""
+_WRITING = f"""
 SET default_transaction_isolation TO 'read committed';
 SET default_transaction_read_only TO off;
 SET lock_timeout TO '10s';
@@ -40,6 +57,12 @@ SELECT pg_advisory_lock_shared({_PRESENT})
 A transaction must see what others committed before its turn came, a commit is on the disk before it
 is acknowledged, and who holds the lock and is cut off from the network does not hold it for long.
 """
+_READING = """
+SET default_transaction_isolation TO 'repeatable read';
+SET default_transaction_read_only TO on;
+SET idle_in_transaction_session_timeout TO 0
+"""
+"""Of a connection that reads: a view stays as it is while an estimate is made from it."""
 _KEYS = {
     "reports": "mark",
     "runs": "run",
@@ -49,43 +72,32 @@ _KEYS = {
     "days": "people",
 }
 """The tables that grow, and a column of each that is small."""
+_OURS = ", ".join(f"to_regclass('{name}')" for name in NAMES)
 _VERSION = "INSERT INTO facts VALUES ('version', %s)"
+_WORDS = {"bytes": "BYTEA", "integer": "BIGINT", "keyed": ""}
 _VALUES = re.compile(r"VALUES \([?, ]*\)")
 _TYPES = {int: "bigint", bytes: "bytea", str: "text"}
 
 
-class Postgres:
+class Postgres(Database):
     """A database of PostgreSQL, each commit of which is on its disk before it returns."""
 
+    words = _WORDS
+
     def __init__(self, url: str) -> None:
-        self.address, self._name = address_of(url), shown_url(url)
-        self._psycopg = load_psycopg()
-        self._readers = Readers(self.address, self._name)
-        with explained(self._name):
-            self._connection = self._connected()
+        self._readers = Readers(url)
+        self.name = self._readers.name
+        self._connection = self._readers.connected(_WRITING)
         try:
-            self._make_tables()
+            with self.writing():
+                ((there,),) = self.rows("SELECT to_regclass('facts') IS NOT NULL")
+                if not there:
+                    self._create_tables()
+                    self._connection.execute(_VERSION, (str(SCHEMA_VERSION).encode(),))
+                _check_version(self, self.name)
         except BaseException:
             self.close()
             raise
-
-    def _connected(self) -> Any:
-        connection = connected(self.address, autocommit=True)
-        try:
-            connection.execute(_SETTINGS)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _make_tables(self) -> None:
-        with self.writing():
-            ((there,),) = self.rows("SELECT to_regclass('facts') IS NOT NULL")
-            if not there:
-                for statement in TABLES.format(**_WORDS).split(";"):
-                    self._connection.execute(statement)
-                self._connection.execute(_VERSION, (str(SCHEMA_VERSION).encode(),))
-            check_version(self, self._name)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -95,15 +107,15 @@ class Postgres:
         That is told as a failure, and is safe: what comes again with the same ids counts once. The
         next turn starts when the server is done with this one, one way or the other.
         """
-        with explained(self._name):
+        with _explained(self.name):
             try:
                 self._begin()
                 yield
-                told = self._connection.execute("COMMIT").statusmessage
-                if told != "COMMIT":  # of a transaction that failed, PostgreSQL makes a ROLLBACK
-                    raise StoreBusyError(f"{self._name} answered COMMIT by {told}: try again.")
+                status = self._connection.execute("COMMIT").statusmessage
+                if status != "COMMIT":  # of a transaction that failed, PostgreSQL makes a ROLLBACK
+                    raise StoreBusyError(f"{self.name} answered COMMIT by {status}: try again.")
             except BaseException:
-                with contextlib.suppress(self._psycopg.Error):
+                with contextlib.suppress(_psycopg().Error):
                     if not self._connection.closed:
                         self._connection.execute("ROLLBACK")
                 raise
@@ -114,26 +126,13 @@ class Postgres:
             if not self._connection.closed:
                 self._connection.execute(_BEGIN)
                 return
-        except self._psycopg.OperationalError:
+        except _psycopg().OperationalError:
             if not self._connection.closed:
                 raise
-        self._connection.close()
-        self._connection = self._connected()
+        self._connection = self._readers.connected(_WRITING)
         self._connection.execute(_BEGIN)
 
-    def trial(self, statement: str, rows: Rows) -> bool:
-        """Insert rows, and say whether all of them were new; if any was not, insert none."""
-        self._connection.execute("SAVEPOINT trial")
-        all_new = self._run(statement, rows) == len(rows)
-        if not all_new:
-            self._connection.execute("ROLLBACK TO trial")
-        return all_new
-
-    def run(self, statement: str, rows: Rows) -> None:
-        """Run a statement for each row of values."""
-        self._run(statement, rows)
-
-    def _run(self, statement: str, rows: Rows) -> int:
+    def run(self, statement: str, rows: Rows) -> int:
         """Run a statement for each row, all in one step if it inserts them; return how many."""
         if not rows:
             return 0
@@ -143,18 +142,18 @@ class Postgres:
                 arrays = [_array(column) for column in zip(*rows, strict=True)]
                 cursor.execute(_widened(statement, types), arrays)
             elif len(rows) == 1:
-                cursor.execute(_asked(statement), rows[0])
+                cursor.execute(_translated(statement), rows[0])
             else:
-                cursor.executemany(_asked(statement), rows)
+                cursor.executemany(_translated(statement), rows)
             return int(cursor.rowcount)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield what a query finds."""
-        with explained(self._name):
-            return iter(self._connection.execute(_asked(query), values).fetchall())
+        """Yield the rows of a query."""
+        with _explained(self.name):
+            return iter(self._connection.execute(_translated(query), values).fetchall())
 
-    def among(self, query: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yield what a query that ends in `IN` finds for any number of whole numbers."""
+    def among(self, query: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query that ends in `IN`, for any number of whole numbers."""
         return self.rows(f"{query.removesuffix('IN')} = ANY(?::bigint[])", (_array(values),))
 
     @contextmanager
@@ -174,7 +173,7 @@ class Postgres:
                 return
             for name, column in _KEYS.items():
                 self._connection.execute(f"UPDATE {name} SET {column} = {column}")
-        with explained(self._name):
+        with _explained(self.name):
             for name in _KEYS:
                 self._connection.execute(f"CLUSTER {name} USING {name}_pkey")
             self._connection.execute(f"SELECT pg_advisory_unlock({_PRESENT})")
@@ -191,21 +190,182 @@ class Postgres:
     def close(self) -> None:
         """Let go of the database."""
         self._readers.close()
-        self._connection.close()
-
-    def __str__(self) -> str:
-        return self._name
+        super().close()
 
 
 @contextmanager
 def reading(url: str) -> Iterator[Reader]:
     """View a store as it is now; whoever writes to it meanwhile is neither seen nor hindered."""
-    readers = Readers(address_of(url), shown_url(url))
-    with contextlib.closing(readers), readers.view() as view:
+    with contextlib.closing(Readers(url)) as readers, readers.view() as view:
         yield view
 
 
-def _asked(query: str) -> str:
+class Readers:
+    """Views of a store, over at most so many connections, which are used again."""
+
+    def __init__(self, url: str) -> None:
+        self._address, self.name = _address(url), shown_url(url)
+        self._free = threading.BoundedSemaphore(MOST_READERS)
+        self._idle: LifoQueue[Any] = LifoQueue()
+        self._closed = False
+
+    def connected(self, settings: str) -> Any:
+        """Return a new connection with some settings."""
+        with _explained(self.name):
+            connection = _psycopg().connect(**self._address, autocommit=True)
+            try:
+                connection.execute(settings)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+    @contextmanager
+    def view(self) -> Iterator[Reader]:
+        """View the store as it is now, in a transaction that only reads."""
+        if not self._free.acquire(timeout=_WAIT_SECONDS):
+            raise StoreBusyError(f"{self.name} is read by {MOST_READERS} others: try again.")
+        try:
+            view = self._begun()
+            try:
+                yield view
+            finally:
+                self._put_back(view.connection)
+        finally:
+            self._free.release()
+
+    def _begun(self) -> "Snapshot":
+        """Begin a view, on an idle connection unless all of them broke meanwhile."""
+        with contextlib.suppress(Empty):
+            while True:
+                with contextlib.suppress(StoreBusyError):
+                    return Snapshot(self._idle.get_nowait(), self.name)
+        connection = self.connected(_READING)
+        connection.autocommit = False
+        return Snapshot(connection, self.name)
+
+    def _put_back(self, connection: Any) -> None:
+        with contextlib.suppress(_psycopg().Error):
+            connection.rollback()
+        if self._closed or connection.closed:
+            connection.close()
+        else:
+            self._idle.put(connection)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._closed = True
+        while not self._idle.empty():
+            self._idle.get().close()
+
+
+class Snapshot:
+    """A connection in a transaction that only reads, of the moment at which it is checked."""
+
+    def __init__(self, connection: Any, name: str) -> None:
+        self.connection, self._name = connection, name
+        self._numbers = itertools.count()
+        try:
+            _check_version(self, name)
+        except BaseException:
+            connection.close()
+            raise
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query, in pieces; several queries may be under way at once."""
+        with (
+            _explained(self._name),
+            self.connection.cursor(name=f"view{next(self._numbers)}") as cursor,
+        ):
+            cursor.itersize = _FETCHED
+            yield from cursor.execute(_translated(query), values)
+
+
+def _check_version(view: Reader, name: str) -> None:
+    """Refuse a database without a store, and a store of another release."""
+    ((there,),) = view.rows("SELECT to_regclass('facts') IS NOT NULL")
+    if not there:
+        raise StoreError(f"{name} has no store yet: `freewill serve` makes it.")
+    facts = [bytes(row[0]) for row in view.rows("SELECT fact FROM facts WHERE name = 'version'")]
+    version = int(facts[0]) if facts and facts[0].isdigit() else 0
+    if not version:
+        raise StoreError(
+            f"{name} has a table `facts` that is none of ours: name a database of its own."
+        )
+    refuse_version(name, version)
+    # A view in the place of a table may have no end.
+    query = f"SELECT relname FROM pg_class WHERE relkind = 'r' AND oid IN ({_OURS})"
+    missing = {*NAMES} - {row[0] for row in view.rows(query)}
+    if missing:
+        raise StoreError(
+            f"{name} has no table {min(missing)}, or a view in its place: it is damaged, or "
+            f"somebody changed it. Restore it from a backup."
+        )
+
+
+@cache
+def _psycopg() -> Any:
+    """Return the module, or say what to install."""
+    try:
+        import psycopg  # noqa: PLC0415
+    except ImportError as error:
+        raise ParameterError(
+            f"{first_line(error)}: a store in PostgreSQL needs psycopg and libpq: pip install "
+            f"'freewill[postgres]', and install libpq5 or psycopg-binary."
+        ) from None
+    return psycopg
+
+
+def shown_url(url: str) -> str:
+    """Return an address without the password that may stand in it.
+
+    >>> shown_url("postgresql://me:secret@host/people")
+    'postgresql://host/people'
+    """
+    try:
+        parts = urlsplit(url)
+        return f"postgresql://{parts.hostname or ''}{parts.path}"
+    except ValueError:
+        return "postgresql://"
+
+
+def _address(url: str) -> dict[str, Any]:
+    """Return the parts of an address; what libpq says of a wrong one may show the password."""
+    psycopg = _psycopg()
+    try:
+        parts = psycopg.conninfo.conninfo_to_dict(url)
+    except (psycopg.Error, UnicodeError, ValueError):
+        parts = {}
+    if not parts or "@" in str(parts.get("host", "")):
+        raise ParameterError(
+            f"{shown_url(url)}: no address of a database. Expected postgresql://user@host/people, "
+            f"with %40 for @, %2F for / and %25 for % in names and passwords."
+        )
+    return {**_PATIENCE, "client_encoding": "UTF8", **parts}
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Turn what PostgreSQL says into errors that say what to do."""
+    psycopg = _psycopg()
+    errors = psycopg.errors
+    try:
+        yield
+    except psycopg.Error as error:
+        kind, words = StoreError, "cannot be used as a store: {}."
+        if isinstance(error, errors.DiskFull):
+            kind, words = StoreFullError, "cannot be written to ({}). Make room on its disk."
+        elif isinstance(error, errors.LockNotAvailable):
+            kind, words = StoreBusyError, "is held by another process ({}): try again."
+        elif isinstance(
+            error,
+            psycopg.OperationalError | psycopg.InterfaceError | errors.ReadOnlySqlTransaction,
+        ):
+            kind, words = StoreBusyError, "cannot be reached ({})."
+        raise kind(f"{name} {words.format(first_line(error))}") from None
+
+
+def _translated(query: str) -> str:
     """Return a query with the placeholders of psycopg."""
     return query.replace("?", "%s")
 

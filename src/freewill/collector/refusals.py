@@ -10,18 +10,6 @@ MOST_FAULTS = 20
 """Faults of a batch that are told; there may be as many as reports."""
 
 
-class StoreError(FreewillError, ValueError):
-    """A store that cannot be opened, read or written to."""
-
-
-class StoreFullError(StoreError):
-    """A store on a disk that is full or fails: what was being written may be lost, no more."""
-
-
-class StoreBusyError(StoreError):
-    """A store that another process holds, or that cannot be reached just now."""
-
-
 @dataclass(frozen=True)
 class Refusal:
     """Why a request was refused, and what whoever sent it can do."""
@@ -39,16 +27,16 @@ class Refusal:
         >>> Refusal(404, "no such survey", "See /v1/surveys.").describe()
         {'error': 'no such survey', 'what to do': 'See /v1/surveys.'}
         """
-        told: dict[str, Any] = {
+        content: dict[str, Any] = {
             "error": printable(self.error, 1000),
             "what to do": printable(self.what_to_do, 1000),
         }
         if self.faults:
-            told["faults"] = [
+            content["faults"] = [
                 {"at": place, "error": printable(what, 400)}
                 for place, what in self.faults[:MOST_FAULTS]
             ]
-        return told
+        return content
 
 
 class RefusedError(FreewillError):
@@ -71,3 +59,9 @@ def busy(why: str) -> RefusedError:
         "them counts once."
     )
     return refused(503, why, advice, headers={"retry-after": "1"})
+
+
+def too_slow(seconds: float) -> RefusedError:
+    """Return the refusal of a body that did not arrive in time."""
+    advice = "Send the whole body sooner, or in smaller batches."
+    return refused(408, f"a body that took over {seconds:g} seconds", advice)

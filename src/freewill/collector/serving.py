@@ -4,18 +4,15 @@ import gc
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
 
+from freewill.collector.database import StoreError
 from freewill.collector.estimates import MIN_PEOPLE
-from freewill.collector.refusals import StoreError
-from freewill.collector.store import Store
-from freewill.collector.stores import open_store
+from freewill.collector.store import Store, open_store
 from freewill.collector.surveys import survey_id
-from freewill.collector.token import first_token, new_token
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, why
 
@@ -67,21 +64,6 @@ def require_serve() -> None:
         )
 
 
-def collector(store: Store, surveys: Sequence[Survey], settings: Settings) -> Any:
-    """Return a collector of surveys, ready to answer."""
-    from freewill.collector.app import Collector  # noqa: PLC0415
-    from freewill.collector.bodies import Bodies  # noqa: PLC0415
-    from freewill.collector.estimates import Estimates  # noqa: PLC0415
-    from freewill.collector.intake import Intake  # noqa: PLC0415
-    from freewill.collector.writer import Writer  # noqa: PLC0415
-
-    intakes = {survey_id(survey): Intake(survey, store.add(survey)) for survey in surveys}
-    estimates = Estimates(store, settings.min_people)
-    return Collector(
-        store, intakes, Writer(store), estimates, Bodies(), store.token_hash, settings.public
-    )
-
-
 def serve(
     surveys: dict[str, Survey], settings: Settings, started: Callable[[Started], None]
 ) -> None:
@@ -94,17 +76,19 @@ def serve(
     require_serve()
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.app import application  # noqa: PLC0415
-    from freewill.collector.patience import Server  # noqa: PLC0415
+    from freewill.collector.app import application, collector  # noqa: PLC0415
+    from freewill.collector.server import Server  # noqa: PLC0415
 
     _refuse_twice(surveys)
     listener = listening(settings.host, settings.port)
     with listener:
         store = open_store(settings.store)
         try:
-            with _undisturbed() as ended_by_signals:
-                token = new_token(store) if settings.new_token else first_token(store)
-                made = collector(store, list(surveys.values()), settings)
+            with _noted_signals() as signals:
+                token = store.new_token(first=not settings.new_token)
+                made = collector(
+                    store, list(surveys.values()), settings.min_people, settings.public
+                )
                 config = uvicorn.Config(
                     application(made),
                     access_log=False,
@@ -117,13 +101,12 @@ def serve(
                     backlog=_BACKLOG,
                     timeout_graceful_shutdown=_GRACE_SECONDS,
                 )
-                server = Server(config, most_connections=most_connections())
+                server = Server(config, most_connections=most_connections(), signals=signals)
                 _unhurried()
                 host, port = listener.getsockname()[:2]
                 root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
                 ids = {name: survey_id(one) for name, one in surveys.items()}
                 try:
-                    ended_by_signals(server)
                     started(Started(root, ids, token))
                     server.run(sockets=[listener])
                 finally:
@@ -159,7 +142,7 @@ def _put_in_order(store: Store) -> None:
 
 def most_connections() -> int:
     """Return how many connections there may be, for which more files may be open if need be."""
-    from freewill.collector.heads import MOST_CONNECTIONS  # noqa: PLC0415
+    from freewill.collector.server import MOST_CONNECTIONS  # noqa: PLC0415
 
     try:
         import resource  # noqa: PLC0415
@@ -176,30 +159,19 @@ def most_connections() -> int:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[Callable[[Any], None]]:
-    """Let signals end a server, once it is named, and not the process before all is put away.
+def _noted_signals() -> Iterator[list[int]]:
+    """Note signals instead of ending by them: a server that is told of the list ends.
 
     The server has handlers of its own while it runs; one that comes before that must not be lost.
     """
-    servers: list[Any] = []
     signals: list[int] = []
-
-    def end(number: int, _: Any) -> None:
-        signals.append(number)
-        for server in servers:
-            server.should_exit = True
-
-    def ended(server: Any) -> None:
-        servers.append(server)
-        if signals:
-            server.should_exit = True
-
-    before = {one: signal.signal(one, end) for one in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda n, _: signals.append(n)) for number in numbers]
     try:
-        yield ended
+        yield signals
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -213,17 +185,17 @@ def listening(host: str, port: int) -> socket.socket:
             listener.listen(_BACKLOG)
             undo.pop_all()
     except (OSError, OverflowError, UnicodeError) as error:
-        told = why(error) if isinstance(error, OSError) else str(error)
+        reason = why(error) if isinstance(error, OSError) else str(error)
         raise ParameterError(
-            f"--host {host} --port {port}: {told}. Choose another port, or end what listens there."
+            f"--host {host} --port {port}: {reason}. Choose another port, or end what listens "
+            f"there."
         ) from None
     return listener
 
 
 def _refuse_twice(surveys: dict[str, Survey]) -> None:
-    known: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name, survey in surveys.items():
-        own = survey_id(survey)
-        if own in known:
-            raise StoreError(f"{known[own]} and {name} are one survey: name it once.")
-        known[own] = name
+        first = names.setdefault(survey_id(survey), name)
+        if first != name:
+            raise StoreError(f"{first} and {name} are one survey: name it once.")

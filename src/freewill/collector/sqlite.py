@@ -1,8 +1,14 @@
-"""SQLite as the database of a store: one file beside the server, no other set-up."""
+"""SQLite as the database of a store: one file beside the server, no other set-up.
+
+The file may be handed over by somebody, and the text of a schema is code: a table may be a view
+that never ends, a trigger may change what is written. So nothing is asked but of the very tables
+that we make, and of these with limits.
+"""
 
 import os
 import re
 import sqlite3
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -10,61 +16,76 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from freewill.collector.database import SCHEMA_VERSION, TABLES, Reader, Rows
-from freewill.collector.refusals import StoreBusyError, StoreError, StoreFullError
-from freewill.collector.untrusted import APPLICATION, WORDS, Limits, has_tables, refuse_irregular
+from freewill.collector.database import (
+    SCHEMA_VERSION,
+    TABLES,
+    Database,
+    Reader,
+    Rows,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    refuse_version,
+)
 from freewill.core.atomic import checked_path
-from freewill.errors import first_line, why
+from freewill.core.limits import SURVEY_FILE_BYTES
+from freewill.errors import first_line, printable, why
 
 _WAIT_SECONDS = 10.0
-_CACHE_KIB = 1 << 13
-"""Pages in memory, 8 MiB: the system keeps the others."""
-_CHECKPOINT_PAGES = 1 << 13
-"""Pages of the journal, 32 MiB, after which they move into the file."""
+_SETTINGS = {
+    "journal_mode": "WAL",
+    "synchronous": "FULL",  # a commit is on the disk before it is acknowledged
+    "cache_size": -(1 << 13),  # KiB of pages in memory: the system keeps the others
+    "wal_autocheckpoint": 1 << 13,  # pages of the journal, 32 MiB, that then move into the file
+    "secure_delete": "FAST",  # what is deleted is overwritten
+}
+"""Of the connection that writes."""
+_READING = {"query_only": "ON", "trusted_schema": "OFF", "cell_size_check": "ON"}
+"""Of connections that read."""
 _CHUNK = 500
 """Values that one query looks for."""
 _AT_ONCE = (64, 8, 1)
 """Rows of one step."""
 _VALUES = re.compile(r"VALUES (\([?, ]*\))")
+_APPLICATION = 0x46574C31
+"""The mark of our files, "FWL1", in the head of the file where `file` looks for it."""
+_WORDS = {"bytes": "BLOB", "integer": "INTEGER", "keyed": " WITHOUT ROWID"}
+_MAGIC = b"SQLite format 3\0"
+_BESIDE = ("", "-wal", "-shm", "-journal")
+"""What SQLite opens: the file, and what may lie beside it. A pipe would let it wait for ever."""
+_SCHEMA = "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema LIMIT ?"
+_TEXT_BYTES = 1 << 16
+"""Of a statement of a schema; ours have some hundred."""
+_STEPS, _MOST_STEPS = 1 << 16, 1 << 27
+"""Instructions of SQLite between two calls of `View.went_on`, and between two rows: two seconds."""
 
 
-class Sqlite:
+class Sqlite(Database):
     """A file of SQLite, in WAL mode, each commit of which is on the disk before it returns."""
 
-    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+    words = _WORDS
+
+    def __init__(self, path: str | Path) -> None:
         self.path = checked_path(path, StoreError)
+        self.name = str(self.path)
         with _explained(self.path):
-            refuse_irregular(self.path)
-        new = not self.path.exists() or not self.path.stat().st_size
-        if new and not create:
-            raise StoreError(f"{self.path}: there is no such store.")
-        with _explained(self.path):
-            if new:
+            _refuse_irregular(self.path)
+            if self.path.exists() and self.path.stat().st_size:
+                View(self.path).close()
+            else:
                 # The file, and the journal beside it, are the user's own.
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            else:
-                with _looked_at(self.path):
-                    pass
-            self._connection = _connected(self.path)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-            self._connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-            self._connection.execute("PRAGMA secure_delete = FAST")
+            self._connection = _connected(self.path, "", _SETTINGS)
         try:
-            self._make_tables()
+            with self.writing():
+                ((version,),) = self.rows("PRAGMA user_version")
+                if version == 0:
+                    self._create_tables()
+                    self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                    self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         except BaseException:
             self.close()
             raise
-
-    def _make_tables(self) -> None:
-        with self.writing():
-            ((version,),) = self.rows("PRAGMA user_version")
-            if version == 0:
-                for statement in TABLES.format(**WORDS).split(";"):
-                    self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -82,18 +103,12 @@ class Sqlite:
 
     def trial(self, statement: str, rows: Rows) -> bool:
         """Insert rows, and say whether all of them were new; if any was not, insert none."""
-        self._connection.execute("SAVEPOINT trial")
-        all_new = self._run(statement, rows) == len(rows)
-        if not all_new:
-            self._connection.execute("ROLLBACK TO trial")
+        all_new = super().trial(statement, rows)
+        # Else SQLite would go on to copy each page before it changes.
         self._connection.execute("RELEASE trial")
         return all_new
 
-    def run(self, statement: str, rows: Rows) -> None:
-        """Run a statement for each row of values."""
-        self._run(statement, rows)
-
-    def _run(self, statement: str, rows: Rows) -> int:
+    def run(self, statement: str, rows: Rows) -> int:
         """Run a statement for each row, many of them in one step, and return how many changed.
 
         Between steps Python's lock is given back: who steps row by row waits for it at each row
@@ -102,21 +117,22 @@ class Sqlite:
         changed = done = 0
         for size in _AT_ONCE if _VALUES.search(statement) else (1,):
             whole = done + (len(rows) - done) // size * size
-            if whole > done:
-                flat = [
-                    tuple(chain.from_iterable(rows[start : start + size]))
-                    for start in range(done, whole, size)
-                ]
+            flat = [
+                tuple(chain.from_iterable(rows[start : start + size]))
+                for start in range(done, whole, size)
+            ]
+            if flat:
                 changed += self._connection.executemany(_widened(statement, size), flat).rowcount
-                done = whole
+            done = whole
         return changed
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield what a query finds."""
-        return _Snapshot(self.path, self._connection).rows(query, values)
+        """Yield the rows of a query."""
+        with _explained(self.path):
+            yield from self._connection.execute(query, values)
 
-    def among(self, query: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yield what a query that ends in `IN` finds for any number of values."""
+    def among(self, query: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query that ends in `IN`, for any number of values."""
         for start in range(0, len(values), _CHUNK):
             some = values[start : start + _CHUNK]
             yield from self.rows(f"{query} ({', '.join('?' * len(some))})", some)
@@ -133,13 +149,6 @@ class Sqlite:
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._connection.close()
-
-    def __str__(self) -> str:
-        return str(self.path)
-
 
 @cache
 def _widened(statement: str, size: int) -> str:
@@ -148,27 +157,7 @@ def _widened(statement: str, size: int) -> str:
     >>> _widened("INSERT INTO a VALUES (?, ?) ON CONFLICT DO NOTHING", 2)
     'INSERT INTO a VALUES (?, ?), (?, ?) ON CONFLICT DO NOTHING'
     """
-    return _VALUES.sub(lambda found: f"VALUES {', '.join([found[1]] * size)}", statement)
-
-
-class _Snapshot:
-    """A connection in a transaction that only reads."""
-
-    def __init__(
-        self, path: Path, connection: sqlite3.Connection, limits: Limits | None = None
-    ) -> None:
-        self._path, self._connection, self._limits = path, connection, limits
-
-    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield what a query finds."""
-        with _explained(self._path):
-            if self._limits is None:
-                yield from self._connection.execute(query, values)
-                return
-            self._limits.row()
-            for row in self._connection.execute(query, values):
-                yield row
-                self._limits.row()
+    return _VALUES.sub(lambda match: f"VALUES {', '.join([match[1]] * size)}", statement)
 
 
 @contextmanager
@@ -177,38 +166,149 @@ def reading(path: Path) -> Iterator[Reader]:
 
     All that is read is of a store, whoever made the file: it is checked in the same transaction.
     """
-    with _looked_at(path) as view:
-        if view is None:
+    with _explained(path):
+        _refuse_irregular(path)
+        view = View(path)
+    try:
+        if not view.has_store:
             raise StoreError(f"{path} has no store yet: `freewill serve` makes it.")
         yield view
-
-
-@contextmanager
-def _looked_at(path: Path) -> Iterator[Reader | None]:
-    """Yield a view of a file with our tables, None for one without any; refuse all others."""
-    with _explained(path):
-        refuse_irregular(path)
-        connection = _connected(path, "?mode=ro")
-    try:
-        with _explained(path):
-            limits = Limits(connection)
-            # The moment is that of the first look.
-            connection.execute("BEGIN")
-            has_store = has_tables(connection, path)
-            limits.allow_surveys()
-        yield _Snapshot(path, connection, limits) if has_store else None
     finally:
-        connection.close()
+        view.close()
 
 
-def _connected(path: Path, how: str = "") -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}{how}",
+class View:
+    """A file in a transaction that only reads: no writing, no long texts, no work without end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._connection = path, _connected(path, "?mode=ro", _READING)
+        try:
+            for limit in (sqlite3.SQLITE_LIMIT_LENGTH, sqlite3.SQLITE_LIMIT_SQL_LENGTH):
+                self._connection.setlimit(limit, _TEXT_BYTES)
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            self._left = _MOST_STEPS // _STEPS
+            self._connection.set_progress_handler(self._went_on, _STEPS)
+            # The view is of the moment of the first query.
+            self._connection.execute("BEGIN")
+            self.has_store = _has_tables(self._connection, path)
+            # Texts may be as long as a survey, once the tables are known to be ours.
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, SURVEY_FILE_BYTES)
+        except BaseException:
+            self.close()
+            raise
+
+    def _went_on(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query; there are so many steps for each."""
+        with _explained(self._path):
+            self._left = _MOST_STEPS // _STEPS
+            for row in self._connection.execute(query, values):
+                yield row
+                self._left = _MOST_STEPS // _STEPS
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+
+def _connected(path: Path, mode: str, settings: dict[str, Any]) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}{mode}",
         timeout=_WAIT_SECONDS,
         isolation_level=None,
         check_same_thread=False,
         uri=True,
     )
+    try:
+        for name, value in settings.items():
+            connection.execute(f"PRAGMA {name} = {value}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _refuse_irregular(path: Path) -> None:
+    """Refuse what is there and no file of SQLite, before SQLite opens it."""
+    for end in _BESIDE:
+        part = path.with_name(path.name + end)
+        if part.exists() and not stat.S_ISREG(part.stat().st_mode):
+            raise StoreError(
+                f"{part} is a {'folder' if part.is_dir() else 'pipe or device'}: expected the file "
+                f"of a store, which `freewill serve` makes."
+            )
+    if path.exists():
+        with path.open("rb") as file:
+            head = file.read(len(_MAGIC))
+        if head not in (b"", _MAGIC):
+            raise StoreError(f"{path} {_NO_STORE.format('it does not begin as a file of SQLite')}")
+
+
+def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
+    """Say whether a database has the tables of a store, and these alone, or none at all.
+
+    Refuse a database of something else, a store of another release, and one with tables that differ
+    from ours, with views, triggers or indices.
+    """
+    schema = connection.execute(_SCHEMA, (len(_ours()) + 1,)).fetchall()
+    if not schema:
+        return False
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != _APPLICATION:
+        raise StoreError(
+            f"{path} is a database, but no store of Freewill's: name another file, or none yet."
+        )
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    refuse_version(str(path), version)
+    tables = {row[:4] for row in schema}
+    roots = {row[4] for row in schema}
+    if tables != _ours() or len(roots) != len(schema):
+        raise StoreError(
+            f"{path} is damaged, or somebody changed it: {_difference(tables)}. Expected the "
+            f"tables that `freewill serve` makes, of version {SCHEMA_VERSION}, and nothing else. "
+            f"Restore it from a backup; it was left as it is."
+        )
+    return True
+
+
+@cache
+def _ours() -> frozenset[tuple[Any, ...]]:
+    """Return the schema of a new store, in the spelling of SQLite."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(TABLES.format(**_WORDS))
+        return frozenset(row[:4] for row in connection.execute(_SCHEMA, (99,)))
+    finally:
+        connection.close()
+
+
+def _difference(tables: set[tuple[Any, ...]]) -> str:
+    for kind, name, *_ in sorted(tables - _ours(), key=str):
+        return f"its {printable(str(kind))} {printable(str(name))} is none of a store"
+    missing = sorted(row[1] for row in _ours() - tables)
+    return f"it has no table {missing[0]}" if missing else "two of its tables are one"
+
+
+_FULL = "cannot be written to ({}). Make room on the disk."
+_HELD = "is held by another process ({}): try again."
+_NO_STORE = (
+    "is no store, or it is damaged ({}): expected a file that `freewill serve` made. Restore it "
+    "from a backup, or name another file."
+)
+_ENDLESS = (
+    "is damaged, or somebody changed it: it asks for more work or memory than any store ({}). "
+    "Restore it from a backup."
+)
+_FAULTS: tuple[tuple[set[int], type[StoreError], str], ...] = (
+    ({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}, StoreFullError, _FULL),
+    ({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}, StoreBusyError, _HELD),
+    ({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}, StoreError, _NO_STORE),
+    ({sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG}, StoreError, _ENDLESS),
+)
+_UNUSABLE = "cannot be used as a store: {}."
 
 
 @contextmanager
@@ -218,25 +318,8 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
-        told = first_line(error)
-        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            raise StoreFullError(
-                f"{path} cannot be written to ({told}). Make room on the disk."
-            ) from None
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise StoreBusyError(
-                f"{path} is held by another process ({told}): try again."
-            ) from None
-        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            raise StoreError(
-                f"{path} is no store, or it is damaged ({told}): expected a file that `freewill "
-                f"serve` made. Restore it from a backup, or name another file."
-            ) from None
-        if code in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG):
-            raise StoreError(
-                f"{path} is damaged, or somebody changed it: it asks for more work or memory than "
-                f"any store ({told}). Restore it from a backup."
-            ) from None
-        raise StoreError(f"{path} cannot be used as a store: {told}.") from None
+        faults = ((kind, words) for codes, kind, words in _FAULTS if code in codes)
+        kind, words = next(faults, (StoreError, _UNUSABLE))
+        raise kind(f"{path} {words.format(first_line(error))}") from None
     except OSError as error:
-        raise StoreError(f"{path} cannot be used as a store: {why(error)}.") from None
+        raise StoreError(f"{path} {_UNUSABLE.format(why(error))}") from None

@@ -1,50 +1,32 @@
 """The store: surveys, counts that grow with each commit, and the ids of the reports behind them."""
 
+import hashlib
+import hmac
 import secrets
 import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from freewill.collector import pages
+from freewill.collector import surveys
 from freewill.collector.database import Database, Reader
+from freewill.collector.holdings import StoredSurvey, evidence_of
 from freewill.collector.ids import NOTHING_SETTLED, Ids
-from freewill.collector.kept import Kept, evidence_of
-from freewill.collector.marks import SECRET_BYTES, marks_from, marks_of
+from freewill.collector.marks import SECRET_BYTES, Marks, marks_from, marks_of
+from freewill.collector.postgres import PREFIXES, Postgres
 from freewill.collector.refusals import Refusal
-from freewill.collector.surveys import canonical, row_width, survey_id
+from freewill.collector.sqlite import Sqlite
+from freewill.collector.surveys import Row, Stored, Upload
 from freewill.domain.survey import Survey
 from freewill.stats.evidence import Evidence
 
 _TIDY_BYTES = 1 << 27
 """Bytes of pages that are mixed at once."""
-
-
-Row: TypeAlias = tuple[int, bytes, bytes]
-"""A report that was checked: the number of its mechanism, its output, and its id.
-
-A plain tuple, for a batch makes tens of thousands of them.
-"""
-
-
-@dataclass(frozen=True)
-class Upload:
-    """Reports for one survey that are stored together, or not at all."""
-
-    survey: str
-    rows: Sequence[Row]
-
-
-class Stored(NamedTuple):
-    """How many reports of an upload were new, and how many had been stored before."""
-
-    stored: int
-    known: int
-
+_TOKEN_BYTES = 32
 
 Outcome: TypeAlias = Stored | Refusal
 
@@ -53,18 +35,18 @@ class Store:
     """Keeps what people reported; each `write` is one transaction, on the disk when it returns.
 
     >>> import freewill as fw, tempfile
-    >>> from freewill.collector.sqlite import Sqlite
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> survey = fw.Survey(coin.alphabet, {"coin": coin})
     >>> folder = tempfile.TemporaryDirectory()
-    >>> store = Store(Sqlite(f"{folder.name}/store.db"))
+    >>> store = open_store(f"{folder.name}/store.db")
     >>> (number,) = store.add(survey).values()
     >>> row = (number, (1).to_bytes(8, "little"), bytes(range(16)))
-    >>> store.write([Upload(survey_id(survey), [row])], "2026-01-01")
+    >>> own = surveys.survey_id(survey)
+    >>> store.write([Upload(own, [row])], "2026-01-01")
     [Stored(stored=1, known=0)]
-    >>> store.write([Upload(survey_id(survey), [row])], "2026-01-02")
+    >>> store.write([Upload(own, [row])], "2026-01-02")
     [Stored(stored=0, known=1)]
-    >>> store.evidence(survey_id(survey)).people
+    >>> store.evidence(own).people
     1
     >>> store.close(); folder.cleanup()
     """
@@ -74,7 +56,7 @@ class Store:
         self._one_at_a_time = threading.Lock()
         self._widths: dict[int, int] = {}
         self._heads: dict[int, bytes] = {}
-        self._kept: dict[str, Kept] = {}
+        self._surveys: dict[str, StoredSurvey] = {}
         with database.writing():
             for name, fact in (
                 ("secret", secrets.token_bytes(SECRET_BYTES)),
@@ -101,23 +83,29 @@ class Store:
         """The hash of the administrator's token; empty where there is none yet."""
         return self._fact("token")
 
-    def set_token_hash(self, digest: bytes, *, first: bool = False) -> bool:
-        """Keep the hash of a token, instead of the one before or only if it is the first."""
+    def new_token(self, *, first: bool = False) -> str | None:
+        """Return a new token for the administrator: this is the one time that it can be shown.
+
+        It takes the place of the one before. With `first` it is made only where there is none; of
+        several collectors that start at once, one makes it.
+        """
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
         with self._writing():
             if first and self.token_hash:
-                return False
-            self._database.run("UPDATE facts SET fact = ? WHERE name = ?", [(digest, "token")])
-        return True
+                return None
+            statement = "UPDATE facts SET fact = ? WHERE name = 'token'"
+            self._database.run(statement, [(token_digest(token),)])
+        return token
 
     def add(self, survey: Survey) -> dict[str, int]:
         """Take in a survey, unless it is there; return the numbers of its mechanisms by their ids.
 
         A survey is known by the hash of its description: another description is another survey.
         """
-        own = survey_id(survey)
+        own = surveys.survey_id(survey)
         with self._writing():
             statement = "INSERT INTO surveys VALUES (?, ?, NULL) ON CONFLICT (id) DO NOTHING"
-            self._database.run(statement, [(own, canonical(survey))])
+            self._database.run(statement, [(own, surveys.canonical(survey))])
             ((last,),) = self._database.rows("SELECT coalesce(max(number), 0) FROM mechanisms")
             offered = sorted(mechanism.id for mechanism in survey.mechanisms.values())
             new = [(last + place, own, key) for place, key in enumerate(offered, 1)]
@@ -125,18 +113,17 @@ class Store:
             self._database.run(statement, new)
             query = "SELECT mechanism, number FROM mechanisms WHERE survey = ?"
             numbers: dict[str, int] = dict(self._database.rows(query, (own,)))
-        self._kept[own] = Kept(own, survey, numbers, None)
+        self._surveys[own] = StoredSurvey(own, survey, numbers, None)
         for mechanism in survey.mechanisms.values():
             self._heads[numbers[mechanism.id]] = self._secret + bytes.fromhex(own)
             if not mechanism.output_space.repeats:
-                self._widths[numbers[mechanism.id]] = row_width(mechanism)
+                self._widths[numbers[mechanism.id]] = surveys.row_width(mechanism)
         return numbers
 
-    def kept(self, view: Reader, survey: str) -> Kept:
+    def survey(self, view: Reader, survey: str) -> StoredSurvey:
         """Return a survey that was added, as it stands in a view of the store."""
-        query = "SELECT closed FROM surveys WHERE id = ?"
-        ((closed,),) = view.rows(query, (survey,))
-        return replace(self._kept[survey], closed=closed)
+        ((closed,),) = view.rows("SELECT closed FROM surveys WHERE id = ?", (survey,))
+        return replace(self._surveys[survey], closed=closed)
 
     def close_survey(self, survey: str, day: str) -> None:
         """Take no more reports for a survey, whichever process they come to."""
@@ -151,77 +138,66 @@ class Store:
         another report is refused as a whole, and so is one with a new report for a closed survey.
         """
         with self._writing():
-            self._ids.look()
+            self._ids.refresh()
             query = "SELECT id, closed FROM surveys WHERE closed IS NOT NULL"
             closed: Mapping[str, str] = dict(self._database.rows(query))
-            outcomes: list[Outcome | None] = [
-                self._after_the_end(upload.rows, closed[upload.survey])
-                if upload.survey in closed
-                else None
-                for upload in uploads
-            ]
-            waiting = [place for place, outcome in enumerate(outcomes) if outcome is None]
-            accepted: list[Row] = []
-            for place, (outcome, rows) in zip(
-                waiting, self._sorted_out([uploads[place].rows for place in waiting]), strict=True
-            ):
-                outcomes[place] = outcome
-                accepted += rows
-            if accepted:
-                self._count(accepted, day)
-        return [outcome for outcome in outcomes if outcome is not None]
+            rows = list(chain.from_iterable(upload.rows for upload in uploads))
+            marks = marks_of(self._heads, rows)
+            late = any(upload.survey in closed for upload in uploads)
+            # Nearly always all are new.
+            if not late and self._ids.add_all(marks):
+                outcomes: list[Outcome] = [Stored(len(upload.rows), 0) for upload in uploads]
+            else:
+                outcomes, rows = self._sorted_out(uploads, marks, closed)
+            if rows:
+                self._count(rows, day)
+        return outcomes
 
-    def _after_the_end(self, rows: Sequence[Row], day: str) -> Outcome:
-        """Acknowledge again what was stored in time, and refuse all else."""
-        marks = marks_of(self._heads, rows)
-        known = self._ids.known(marks.keys)
-        if all(known.get(key) == mark for key, mark in marks.pairs()):
-            return Stored(0, len(rows))
-        return _late(day)
-
-    def _sorted_out(self, several: Sequence[Sequence[Row]]) -> list[tuple[Outcome, Sequence[Row]]]:
-        """Tell what is new from what is known, keep the new ids; return the rows to count."""
-        marks = marks_of(self._heads, list(chain.from_iterable(several)))
-        # Nearly always all are new.
-        if self._ids.add_all(marks):
-            return [(Stored(len(rows), 0), rows) for rows in several]
-        known = self._ids.known(marks.keys)
+    def _sorted_out(
+        self, uploads: Sequence[Upload], marks: Marks, closed: Mapping[str, str]
+    ) -> tuple[list[Outcome], list[Row]]:
+        """Tell new reports from stored ones, and keep the new ids; return the rows to count."""
+        stored = self._ids.stored_marks(marks.keys)
         pairs = marks.pairs()
+        outcomes: list[Outcome] = []
+        accepted: list[Row] = []
         new: dict[int, int] = {}
-        sorted_out: list[tuple[Outcome, Sequence[Row]]] = []
-        for rows in several:
+        for upload in uploads:
             here: dict[int, int] = {}
             fresh, faults = [], []
-            for place, (row, (key, mark)) in enumerate(zip(rows, pairs, strict=False)):
-                before = known.get(key, new.get(key, here.get(key)))
+            for place, (row, (key, mark)) in enumerate(zip(upload.rows, pairs, strict=False)):
+                before = stored.get(key, new.get(key, here.get(key)))
                 if before is None:
                     here[key] = mark
                     fresh.append(row)
                 elif before != mark:
                     faults.append((place, "this report_id came with another report before"))
-            if faults:
-                sorted_out.append((_conflict(faults), ()))
+            if upload.survey in closed and (fresh or faults):
+                outcomes.append(_late(closed[upload.survey]))
+            elif faults:
+                outcomes.append(_conflict(faults))
             else:
                 new.update(here)
-                sorted_out.append((Stored(len(fresh), len(rows) - len(fresh)), fresh))
+                accepted += fresh
+                outcomes.append(Stored(len(fresh), len(upload.rows) - len(fresh)))
         self._ids.add(marks_from(new))
-        return sorted_out
+        return outcomes, accepted
 
     def _count(self, rows: Sequence[Row], day: str) -> None:
         """Count reports that repeat, add the others to their pages, and count people by day."""
         outputs: defaultdict[int, list[bytes]] = defaultdict(list)
         for number, output, _ in rows:
             outputs[number].append(output)
-        found = sorted(outputs.items())
-        self._add("days", "day", [(number, day, len(some)) for number, some in found])
+        by_mechanism = sorted(outputs.items())
+        self._add("days", "day", [(number, day, len(some)) for number, some in by_mechanism])
         counted = [
             (number, output, people)
-            for number, some in found
+            for number, some in by_mechanism
             if number not in self._widths
             for output, people in sorted(Counter(some).items())
         ]
         self._add("counts", "output", counted)
-        for number, some in found:
+        for number, some in by_mechanism:
             if number in self._widths:
                 self._append(number, b"".join(some))
 
@@ -235,14 +211,12 @@ class Store:
 
     def _append(self, number: int, content: bytes) -> None:
         """Add reports to the open page of a mechanism; what fills pages goes into new ones."""
-        query = "SELECT content FROM pages WHERE mechanism = ? AND page = ?"
-        before = b"".join(bytes(row[0]) for row in self._database.rows(query, (number, pages.OPEN)))
-        full, rest = pages.filled(before + content, self._widths[number])
-        numbered = zip([pages.OPEN, *pages.new_numbers(len(full))], [rest, *full], strict=True)
+        before = self._content(number, [surveys.OPEN])
+        full, rest = surveys.filled(before + content, self._widths[number])
         self._database.run(
             "INSERT INTO pages VALUES (?, ?, ?) ON CONFLICT (mechanism, page) "
             "DO UPDATE SET content = excluded.content",
-            [(number, page, rows) for page, rows in numbered],
+            [(number, surveys.OPEN, rest), *surveys.new_pages(number, full)],
         )
 
     @contextmanager
@@ -254,7 +228,7 @@ class Store:
     def evidence(self, survey: str) -> Evidence:
         """Return the evidence of a survey that was added, as it is now, in memory."""
         with self.view() as view:
-            return evidence_of(view, self.kept(view, survey), hold=sys.maxsize)
+            return evidence_of(view, self.survey(view, survey), hold=sys.maxsize)
 
     def tidy(self) -> None:
         """Mix the pages and write the store anew, so that nothing tells in which order it grew.
@@ -262,31 +236,32 @@ class Store:
         Within bulks of 128 MiB, drawn at random: what is larger is mixed as far as that goes.
         """
         for number, width in self._widths.items():
-            query = "SELECT page, length(content) FROM pages WHERE mechanism = ? AND page <> ?"
+            query = "SELECT page FROM pages WHERE mechanism = ? AND page <> ?"
             with self._one_at_a_time:
-                found = list(self._database.rows(query, (number, pages.OPEN)))
-            secrets.SystemRandom().shuffle(found)
-            for bulk in pages.in_bulks(found, _TIDY_BYTES):
-                self._mix(number, width, bulk)
+                pages = list(self._database.rows(query, (number, surveys.OPEN)))
+            secrets.SystemRandom().shuffle(pages)
+            size = max(1, _TIDY_BYTES // (surveys.page_rows(width) * width))
+            for start in range(0, len(pages), size):
+                self._mix(number, width, [page for (page,) in pages[start : start + size]])
         with self._writing():
-            self._ids.look()
+            self._ids.refresh()
             self._ids.settle()
         with self._one_at_a_time:
             self._database.rewrite()
 
     def _mix(self, number: int, width: int, bulk: Sequence[int]) -> None:
         with self._writing():
-            query = "SELECT content FROM pages WHERE mechanism = ? AND page = ?"
-            content = b"".join(
-                bytes(row[0]) for page in bulk for row in self._database.rows(query, (number, page))
-            )
-            full, rest = pages.filled(content, width)
-            full += [rest] if rest else []
+            full, rest = surveys.filled(self._content(number, bulk), width)
             delete = "DELETE FROM pages WHERE mechanism = ? AND page = ?"
             self._database.run(delete, [(number, page) for page in bulk])
-            new = zip(pages.new_numbers(len(full)), full, strict=True)
-            statement = "INSERT INTO pages VALUES (?, ?, ?)"
-            self._database.run(statement, [(number, page, rows) for page, rows in new])
+            new = surveys.new_pages(number, [*full, rest] if rest else full)
+            self._database.run("INSERT INTO pages VALUES (?, ?, ?)", new)
+
+    def _content(self, number: int, pages: Sequence[int]) -> bytes:
+        """Return what is in some pages of a mechanism."""
+        query = "SELECT content FROM pages WHERE mechanism = ? AND page = ?"
+        contents = (row for page in pages for row in self._database.rows(query, (number, page)))
+        return b"".join(bytes(content) for (content,) in contents)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -294,6 +269,11 @@ class Store:
 
     def __str__(self) -> str:
         return str(self._database)
+
+
+def open_store(where: str) -> Store:
+    """Open a store, or make it: a file of SQLite, or a database of PostgreSQL by its address."""
+    return Store(Postgres(where) if where.startswith(PREFIXES) else Sqlite(where))
 
 
 def _late(day: str) -> Refusal:
@@ -310,3 +290,17 @@ def _conflict(faults: list[tuple[int, str]]) -> Refusal:
         "Nothing of this upload was stored.",
         tuple(faults),
     )
+
+
+def token_digest(token: str) -> bytes:
+    """Return the hash of a token that is stored; of 256 random bits no slow hash is needed.
+
+    >>> len(token_digest("a"))
+    32
+    """
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+def is_token(given: str, digest: bytes) -> bool:
+    """Say whether this is the token, in a time that tells nothing of how near it is."""
+    return bool(digest) and hmac.compare_digest(token_digest(given), digest)

@@ -1,13 +1,11 @@
-"""Where a store lies: a file of SQLite, or a database of PostgreSQL by its address."""
+"""Stores as sources of reports: a file of SQLite, or a database of PostgreSQL by its address."""
 
 from contextlib import ExitStack
 from pathlib import Path
 
-from freewill.collector import connections, postgres, sqlite
-from freewill.collector.database import Reader
-from freewill.collector.kept import evidence_of, holdings, kept_survey
-from freewill.collector.refusals import StoreError
-from freewill.collector.store import Store
+from freewill.collector import postgres, sqlite
+from freewill.collector.database import Reader, StoreError
+from freewill.collector.holdings import evidence_of, stored_survey, surveys_in_words
 from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
 from freewill.stats.evidence import Evidence
@@ -25,13 +23,6 @@ def is_store(source: str) -> bool:
     return Path(source).suffix == SUFFIX or source.startswith(postgres.PREFIXES)
 
 
-def open_store(where: str) -> Store:
-    """Open a store, or make it."""
-    if where.startswith(postgres.PREFIXES):
-        return Store(postgres.Postgres(where))
-    return Store(sqlite.Sqlite(where))
-
-
 def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidence:
     """Return the evidence of one survey of a store, which stays open as long as the stack.
 
@@ -39,15 +30,15 @@ def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidenc
     answered yet, is refused: what is counted of it would be nobody.
     """
     view = view_store(str(where), holding)
-    kept = kept_survey(view, survey)
-    evidence = None if kept is None else evidence_of(view, kept)
+    stored = stored_survey(view, survey)
+    evidence = None if stored is None else evidence_of(view, stored)
     if evidence is None or not evidence.people:
         own, name = survey_id(survey), shown_store(str(where))
         fault = "is not in" if evidence is None else "has no people yet in"
         raise StoreError(
-            f"survey {own} {fault} the store {name}: {holdings(view)}. Expected the survey that "
-            f"was served and answered, unchanged to the letter, for its id is made of all of it: "
-            f"take the file that was served, or GET /v1/surveys/ID of the collector, under "
+            f"survey {own} {fault} the store {name}: {surveys_in_words(view)}. Expected the survey "
+            f"that was served and answered, unchanged to the letter, for its id is made of all of "
+            f"it: take the file that was served, or GET /v1/surveys/ID of the collector, under "
             f'"survey". Nothing was written.'
         )
     return evidence
@@ -59,7 +50,7 @@ def shown_store(where: str) -> str:
     >>> shown_store("people.db"), shown_store("postgresql:///people?password=secret")
     ('people.db', 'postgresql:///people')
     """
-    return connections.shown_url(where) if where.startswith(postgres.PREFIXES) else where
+    return postgres.shown_url(where) if where.startswith(postgres.PREFIXES) else where
 
 
 def view_store(where: str, holding: ExitStack) -> Reader:

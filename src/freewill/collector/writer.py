@@ -8,10 +8,18 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias
 
-from freewill.collector.refusals import RefusedError, StoreBusyError, StoreFullError, busy, refused
-from freewill.collector.store import Outcome, Store, Stored, Upload
+from freewill.collector.database import StoreBusyError, StoreFullError
+from freewill.collector.refusals import RefusedError, busy, refused
+from freewill.collector.surveys import Stored, Upload
 from freewill.errors import several
+
+if TYPE_CHECKING:
+    from freewill.collector.store import Outcome, Store
+
+    _Waiting: TypeAlias = tuple[Upload, asyncio.Future[Outcome]]
 
 MOST_WAITING = 400_000
 """Reports that wait to be written, or are being written; more are told to come again."""
@@ -41,13 +49,6 @@ class Tally:
 
 
 @dataclass(eq=False)
-class _Waiting:
-    upload: Upload
-    answer: "asyncio.Future[Outcome]"
-    loop: asyncio.AbstractEventLoop
-
-
-@dataclass(eq=False)
 class Writer:
     """Takes uploads from an event loop and answers each after the commit that holds it.
 
@@ -55,7 +56,7 @@ class Writer:
     a time to come again, and nothing is kept for later.
     """
 
-    store: Store
+    store: "Store"
     most_waiting: int = MOST_WAITING
     day: Callable[[], str] = today
     tally: Tally = field(default_factory=Tally)
@@ -73,8 +74,7 @@ class Writer:
 
     async def write(self, upload: Upload) -> Stored:
         """Return after the commit that holds the upload, or raise why there is none."""
-        loop = asyncio.get_running_loop()
-        item = _Waiting(upload, loop.create_future(), loop)
+        answer: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         rows = len(upload.rows)
         with self._work:
             if self._ending:
@@ -82,10 +82,10 @@ class Writer:
             if self.waiting and self.waiting + rows > self.most_waiting:
                 raise busy(f"{several(self.waiting, 'report')} wait to be stored already")
             self.waiting += rows
-            self._queue.append(item)
+            self._queue.append((upload, answer))
             self._work.notify()
         # Once it waits it will be written: who hangs up meanwhile does not change that.
-        outcome = await item.answer
+        outcome = await answer
         if isinstance(outcome, Stored):
             return outcome
         raise RefusedError(outcome)
@@ -94,7 +94,7 @@ class Writer:
         while group := self._next():
             self._commit(group)
 
-    def _next(self) -> list[_Waiting]:
+    def _next(self) -> "list[_Waiting]":
         """Return what waits, up to a group; nothing when all is written and no more will come."""
         with self._work:
             while not self._queue and not self._ending:
@@ -103,14 +103,14 @@ class Writer:
             rows = 0
             while self._queue and rows < _GROUP_ROWS:
                 group.append(self._queue.popleft())
-                rows += len(group[-1].upload.rows)
+                rows += len(group[-1][0].rows)
             return group
 
-    def _commit(self, group: list[_Waiting]) -> None:
+    def _commit(self, group: "list[_Waiting]") -> None:
         started = time.perf_counter()
         outcomes: list[Outcome]
         try:
-            outcomes = self.store.write([item.upload for item in group], self.day())
+            outcomes = self.store.write([upload for upload, _ in group], self.day())
             self.tally.commits += 1
             self.failing = False
         except Exception as error:
@@ -125,14 +125,12 @@ class Writer:
             else:
                 self.tally.refused += 1
         with self._work:
-            self.waiting -= sum(len(item.upload.rows) for item in group)
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Waiting, Outcome]]] = {}
-        for item, outcome in zip(group, outcomes, strict=True):
-            by_loop.setdefault(item.loop, []).append((item, outcome))
-        for loop, answers in by_loop.items():
+            self.waiting -= sum(len(upload.rows) for upload, _ in group)
+        answers = [(answer, outcome) for (_, answer), outcome in zip(group, outcomes, strict=True)]
+        for loop, some in groupby(answers, lambda pair: pair[0].get_loop()):
             # A loop that has ended has nobody who waits for an answer.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(_answer, answers)
+                loop.call_soon_threadsafe(_answer, list(some))
 
     def stop(self) -> None:
         """Write what waits, then end."""
@@ -142,10 +140,10 @@ class Writer:
         self._thread.join()
 
 
-def _answer(answers: list[tuple[_Waiting, Outcome]]) -> None:
-    for item, outcome in answers:
-        if not item.answer.done():
-            item.answer.set_result(outcome)
+def _answer(answers: "list[tuple[asyncio.Future[Outcome], Outcome]]") -> None:
+    for answer, outcome in answers:
+        if not answer.done():
+            answer.set_result(outcome)
 
 
 def _failure(error: Exception) -> RefusedError:

@@ -12,15 +12,16 @@ from typing import Any
 from freewill.core.atomic import checked_path, whole_file
 from freewill.core.json_text import read_json
 from freewill.core.limits import SURVEY_FILE_BYTES, refuse_beyond
+from freewill.core.presented import Presented
 from freewill.core.types import Spec, is_number, is_whole_text
 from freewill.core.wording import LONGEST_ID, LONGEST_TEXT, LONGEST_TITLE, SHORTEST_ID, checked_text
 from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
-from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, is_mechanism
+from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
 from freewill.domain.mechanisms.registry import from_spec
 from freewill.domain.mechanisms.shokri import Shokri
 from freewill.domain.portable import portable_alphabet, portable_spec
-from freewill.errors import FreewillError, SurveyError, first_line, shown, why
+from freewill.errors import FreewillError, SurveyError, first_line, printable, several, shown, why
 
 SURVEY_VERSION = 1
 WORDED_VERSION = 2
@@ -35,7 +36,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Survey:
+class Survey(Presented):
     """An alphabet and the mechanisms that people choose from, each under a name.
 
     A report names its mechanism by this name or by the mechanism's `id`. For people there may be a
@@ -50,6 +51,10 @@ class Survey:
     geometric(0..99, epsilon=0.05)
     >>> survey.find(survey.mechanisms["relaxed"].id) == survey.mechanisms["relaxed"]
     True
+    >>> print(survey)
+    0..99, 2 mechanisms
+      careful  geometric(epsilon=0.05), 0.05-geo per unit
+      relaxed  k-rr(epsilon=5), 5-LDP
     """
 
     alphabet: Alphabet
@@ -145,6 +150,16 @@ class Survey:
         """The name of each mechanism, by its name and by its id."""
         by_id = {mechanism.id: name for name, mechanism in self.mechanisms.items()}
         return MappingProxyType({**by_id, **{name: name for name in self.mechanisms}})
+
+    def __str__(self) -> str:
+        head = [printable(text, LONGEST_TEXT) for text in (self.title, self.question) if text]
+        wide = max(map(len, self.mechanisms))
+        lines = [
+            f"  {printable(name):<{wide}}  {brief(mechanism)}, {mechanism.guarantee().short}"
+            for name, mechanism in self.mechanisms.items()
+        ]
+        many = several(len(lines), "mechanism")
+        return "\n".join([*head, f"{self.alphabet}, {many}", *lines])
 
     def spec(self) -> Spec:
         """Return the portable description, ready for JSON; of version 2 if it needs that.

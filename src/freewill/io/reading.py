@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from freewill.core.limits import checked_hold
+from freewill.domain.outputs.base import Reason
 from freewill.domain.survey import Survey
 from freewill.errors import ReportError, several, shown
-from freewill.io import ids, rows
-from freewill.io.batches import Decoder
+from freewill.io import rows
 from freewill.io.copies import parts_in
-from freewill.io.engines import Kept, Table, engine_for, opened
-from freewill.io.refusals import Invalid
-from freewill.io.tally import Tally
+from freewill.io.decoding import Decoder, Invalid, Tally
+from freewill.io.engines.base import Kept, Table, engine_for, opened
 from freewill.stats.evidence import Evidence, Group, assemble
 from freewill.stats.provenance import own_part
 from freewill.stats.streams import HELD_BYTES, Block, Held, Source, Stream, Summaries, summarising
@@ -85,24 +84,27 @@ def read(
     if not isinstance(strict, bool):
         raise ReportError(f"strict={shown(strict)}: expected True or False.")
     checked_hold(hold, ReportError)
-    chosen = engine_for(engine, source)
     tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
-    with opened(chosen, source, wide.limits) as table:
-        numbered = ids.is_numbered(table.frame)
-        duplicates = 0
-        queries = list(_queries(table, survey, wide))
-        works = [partial(_count, table, query, tally, wide.longest) for query in queries]
-        works += [partial(_count_duplicates, table, wide.spelling, tally)] if numbered else []
-        steps = len(works) + bool(wide.by_id)
-        for number, work in enumerate(works):
-            duplicates += _watched(table, work, _part_of(show, number, steps))
+    with opened(engine_for(engine, source), source, wide.limits) as table:
+        works: list[Callable[[], Any]] = [
+            partial(_count, table, query, tally, wide.longest)
+            for query in _queries(table, survey, wide)
+        ]
+        if rows.is_numbered(table.frame):
+            works.append(partial(_count_duplicates, table, wide.spelling, tally))
+        if wide.by_id:
+            stream = table.session.keep(source, table, wide)
+            works.append(partial(_summary, stream, wide))
+        answers = [
+            _watched(table, work, _part_of(show, number, len(works)))
+            for number, work in enumerate(works)
+        ]
         groups = list(tally.groups())
         if wide.by_id:
-            kept = chosen.keep(source, table, wide)
-            look = _watched(table, partial(_look, kept, wide), _part_of(show, steps - 1, steps))
-            tally.refusals.merge(look.refused)
-            groups += _streamed(kept, look, wide, survey, hold)
-        files = parts_in(table.paths)
+            summary: Summaries = answers.pop()
+            tally.refusals.merge(summary.refused)
+            groups += _streamed(stream, summary, wide, survey, hold)
+        files, duplicates = parts_in(table.paths), sum(answers)
     evidence = assemble(survey.alphabet, groups)
     evidence = replace(evidence, parts=own_part(evidence) | files)
     if show is not None:
@@ -159,7 +161,7 @@ def _queries(table: Table, survey: Survey, wide: Decoder) -> Iterator[Any]:
         if survey.find(name).output_space.packed and name not in wide.mechanisms
     ]
     singly = [] if table.session.groups_bits else narrow
-    for frame in table.once(wide.spelling):
+    for frame in rows.distinct(table.frame, wide.spelling):
         yield rows.counted(rows.not_naming(frame, [*wide.mechanisms, *singly]))
         if singly:
             yield rows.naming(frame, singly)
@@ -172,13 +174,17 @@ def _count(table: Table, query: Any, tally: Tally, longest: int) -> int:
     return 0
 
 
-def _count_duplicates(table: Table, spelling: ids.Spelling, tally: Tally) -> int:
+def _count_duplicates(table: Table, spelling: rows.Spelling, tally: Tally) -> int:
     """Count rows that were sent before; refuse those that share a report_id and differ."""
-    (found,) = _answer(table, ids.totals(table.frame, spelling))
-    differing = int(found[ids.CONFLICTS] or 0)
-    examples = _answer(table, ids.conflicts(table.frame, spelling)) if differing else []
-    tally.refusals.merge(ids.told(differing, examples))
-    return int(found[ids.DUPLICATES] or 0)
+    (totals,) = _answer(table, rows.totals(table.frame, spelling))
+    differing = int(totals[rows.CONFLICTS] or 0)
+    if differing:
+        examples = [
+            (row[rows.REPORT_ID], 0, rows.conflict_example(row))
+            for row in _answer(table, rows.conflicts(table.frame, spelling))
+        ]
+        tally.refusals.merge([(Reason.CONFLICT, differing, examples)])
+    return int(totals[rows.DUPLICATES] or 0)
 
 
 def _refuse_lost_rows(table: Table, total: int) -> None:
@@ -195,31 +201,27 @@ def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
     return [row for batch in table.batches(query) for row in batch.to_pylist()]
 
 
-def _look(source: Source, wide: Decoder) -> Summaries:
+def _summary(source: Source, wide: Decoder) -> Summaries:
     return reduce(add, source.map(summarising(wide.by_id)), Summaries({}))
 
 
 def _streamed(
-    source: Kept, look: Summaries, wide: Decoder, survey: Survey, hold: int
+    source: Kept, summary: Summaries, wide: Decoder, survey: Survey, hold: int
 ) -> Iterator[Group]:
     """Yield the groups of reports that do not repeat; bring few ones here, leave many there."""
-    if sum(summary.bytes for summary in look.summaries.values()) > hold:
-        rest: dict[str, Source] = dict.fromkeys(look.summaries, source.at_rest())
+    summaries = summary.summaries
+    if sum(part.bytes for part in summaries.values()) > hold:
+        sources: dict[str, Source] = dict.fromkeys(summaries, source.at_rest())
     else:
         # At rest it is read in order, so that estimates are the same to the last digit every time.
-        rest = _brought(source.at_rest())
+        blocks: dict[str, list[Block]] = {}
+        for block in source.at_rest().blocks():
+            blocks.setdefault(block.mechanism, []).append(block)
+        sources = {key: Held(tuple(own)) for key, own in blocks.items()}
         source.close()
-    for key, summary in look.summaries.items():
-        stream = Stream(rest[key], wide.by_id[key], summary.seen.people, summary.rows, summary)
+    for key, part in summaries.items():
+        stream = Stream(sources[key], wide.by_id[key], part.seen.people, part.rows, part)
         yield Group(wide.by_id[key], None, (stream,), survey.names[key])
-
-
-def _brought(source: Source) -> dict[str, Source]:
-    """Bring all reports into memory, by mechanism."""
-    blocks: dict[str, list[Block]] = {}
-    for block in source.blocks():
-        blocks.setdefault(block.mechanism, []).append(block)
-    return {key: Held(tuple(some)) for key, some in blocks.items()}
 
 
 def _watched(table: Table, work: Callable[[], T], show: Show | None) -> T:

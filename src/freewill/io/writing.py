@@ -21,8 +21,8 @@ from freewill.domain.outputs.symbols import Symbols
 from freewill.domain.outputs.values import values
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ReportError, shown, why
+from freewill.io.files import format_of
 from freewill.io.rows import REPORT, VALUE
-from freewill.io.sources import format_of
 
 WIRE_VERSION = 1
 _PIECE_ROWS = 1 << 17
@@ -81,8 +81,9 @@ def _pairs(parts: Any) -> Iterator[tuple[str, Any]]:
     try:
         given = iter(parts)
     except TypeError:
-        told = f"parts={shown(parts)}: expected pairs (name of a mechanism, reports)."
-        raise ReportError(told) from None
+        raise ReportError(
+            f"parts={shown(parts)}: expected pairs (name of a mechanism, reports)."
+        ) from None
     for part in given:
         pair = part if isinstance(part, tuple | list) else ()
         if len(pair) != 2 or not is_whole_text(pair[0]):

@@ -10,7 +10,7 @@ from freewill.paper.mixtures import Mixture
 from freewill.paper.results import Results
 from freewill.paper.settings import Setting
 from freewill.paper.verdicts import price, stopped
-from freewill.present import plots
+from freewill.present import canvas as plots
 from freewill.stats.estimators.methods import Method
 
 if TYPE_CHECKING:

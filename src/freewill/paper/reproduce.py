@@ -31,7 +31,7 @@ from freewill.paper.runner import run
 from freewill.paper.settings import Setting, settings
 from freewill.paper.tables import Table
 from freewill.paper.verdicts import EXCELLENT, FLIPPED, GOOD, Judgement, judge
-from freewill.present import plots
+from freewill.present import canvas, plots
 
 _PACKAGES = ("freewill", "numpy", "scipy", "matplotlib", "pot")
 _SHOWN = ("geometric", "mixed", "krr", "shokri")
@@ -158,7 +158,8 @@ def _reconstruct(setting: Setting, label: str, people: int, path: Path) -> Path:
         with suppress(IdentifiabilityError):
             thetas[method.label] = sample.run(method).theta
     head = f"{label}: {several(people, 'person')}, {setting.mixture.title.rsplit(',', 1)[0]}"
-    return plots.picture(setting.alphabet, thetas, setting.truth, path=path, title=head)
+    plots.picture(setting.alphabet, thetas, setting.truth, path=path, title=head)
+    return path
 
 
 def write(outcome: Outcome, pictures: Mapping[str, Path], seconds: float) -> None:
@@ -193,7 +194,7 @@ def _text(name: str) -> str:
 
 def _values(outcome: Outcome) -> dict[str, object]:
     """Return what the page says of the run beside its tables and pictures."""
-    colours = {"ink": plots.INK, "soft": plots.SOFT, "line": plots.FAINT, "blue": plots.BLUE}
+    colours = {"ink": canvas.INK, "soft": canvas.SOFT, "line": canvas.FAINT, "blue": canvas.BLUE}
     names = " ".join(f"--{name}: {colour};" for name, colour in colours.items())
     cards = [f"<b>{big}</b><span>{small}</span>" for big, small in counts(outcome)]
     differing = any(judgement.differing for judgement in outcome.judgements)

@@ -1,7 +1,6 @@
 """A map for other programs: cells or districts of a latitude/longitude box, as GeoJSON."""
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.atomic import whole_file
+from freewill.core.presented import portable
 from freewill.core.types import IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.coarser import as_groups
@@ -55,24 +55,30 @@ def features(
         raise ParameterError("sets of cells are no rectangles: expected districts, or every cell.")
     whole = groups if isinstance(groups, Blocks) else Blocks(alphabet, 1, 1)
     (first_rows, first_columns), (end_rows, end_columns) = whole.spans(np.arange(whole.count))
-    told: dict[str, Any] = {"index": range(whole.count), "column": first_columns, "row": first_rows}
+    columns: dict[str, Any] = {
+        "index": range(whole.count),
+        "column": first_columns,
+        "row": first_rows,
+    }
     if isinstance(groups, Blocks):
-        told |= {"columns": end_columns - first_columns, "rows": end_rows - first_rows}
-    told["share"] = merged_weights(groups, weights)
+        columns |= {"columns": end_columns - first_columns, "rows": end_rows - first_rows}
+    columns["share"] = merged_weights(groups, weights)
     if intervals is not None:
         check_intervals(intervals, alphabet, whole.count)
-        told |= intervals.columns()
-    lists = [[_plain(one) for one in np.asarray(column).tolist()] for column in told.values()]
+        columns |= intervals.columns()
     rings = _rings(alphabet, (first_columns, end_columns), (first_rows, end_rows))
-    found = [
-        {
-            "type": "Feature",
-            "geometry": {"type": "Polygon", "coordinates": [ring]},
-            "properties": dict(zip(told, row, strict=True)),
-        }
-        for ring, row in zip(rings, zip(*lists, strict=True), strict=True)
-    ]
-    return {"type": "FeatureCollection", "features": found}
+    rows = zip(*portable(columns).values(), strict=True)
+    return {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "geometry": {"type": "Polygon", "coordinates": [ring]},
+                "properties": dict(zip(columns, row, strict=True)),
+            }
+            for ring, row in zip(rings, rows, strict=True)
+        ],
+    }
 
 
 def check_place(alphabet: Alphabet) -> None:
@@ -95,11 +101,6 @@ def _rings(
     sides = (x[columns[0]], x[columns[1]], y[rows[0]], y[rows[1]])
     for left, right, low, up in zip(*(side.tolist() for side in sides), strict=True):
         yield [[left, low], [right, low], [right, up], [left, up], [left, low]]
-
-
-def _plain(number: float) -> float | None:
-    """Return a number as JSON has it, which knows no infinity."""
-    return number if math.isfinite(number) else None
 
 
 def write(

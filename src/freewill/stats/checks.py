@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from freewill.core.presented import Presented
 from freewill.errors import FreewillError, printable, several
 from freewill.stats.choice.check import ChoiceCheck, check_choice
 from freewill.stats.estimators.estimate import Start, in_words
@@ -29,9 +30,23 @@ class Verdict:
     text: str
     details: Mapping[str, Any] = field(default_factory=dict)
 
-    def described(self) -> dict[str, Any]:
-        """Describe the verdict for JSON."""
-        return {"holds": self.holds, "verdict": self.text, **self.details}
+
+class Checks(dict[str, Verdict], Presented):
+    """The verdicts on all that an estimate assumes, by the names of what should hold."""
+
+    def __init__(self, verdicts: Mapping[str, Verdict], level: float = 0.95) -> None:
+        super().__init__(verdicts)
+        self.level = level
+
+    @property
+    def hold(self) -> bool:
+        """Whether nothing fails; what cannot be tested is no failure."""
+        return all(verdict.holds is not False for verdict in self.values())
+
+    def __str__(self) -> str:
+        from freewill.present.words import check_lines  # noqa: PLC0415
+
+        return "\n".join(check_lines(self))
 
 
 def check_assumptions(
@@ -40,7 +55,7 @@ def check_assumptions(
     names: Collection[str] | None = None,
     on_check: Callable[[float, str], None] | None = None,
     start: Start | None = None,
-) -> dict[str, Verdict]:
+) -> Checks:
     """Check all that an estimate of evidence assumes, or what is named of `CHECKS`.
 
     "free choice" is the verdict of `fw.check_choice`, "laws" that of `fw.check_fit` (where the
@@ -66,7 +81,7 @@ def check_assumptions(
         if on_check is not None:
             on_check(number / len(names), name)
         verdicts[name] = verdict_of(fit, name, level)
-    return verdicts
+    return Checks(verdicts, level)
 
 
 def verdict_of(fit: OneStep, name: str, level: float = 0.95) -> Verdict:
@@ -168,21 +183,11 @@ def _details(check: ChoiceCheck | FitCheck) -> dict[str, Any]:
     return {
         "p_value": check.p_value,
         "groups": [
-            {**_plain(asdict(one)), "p_value": one.p_value, "words": one.words}
-            for one in check.groups
+            {**asdict(one), "p_value": one.p_value, "words": one.words} for one in check.groups
         ],
         "blamed": [one.name for one in blamed],
         "left_out": dict(check.left_out),
     }
-
-
-def _plain(given: Any) -> Any:
-    """Return what JSON has a word for: lists and numbers in the place of arrays and tuples."""
-    if isinstance(given, dict):
-        return {name: _plain(one) for name, one in given.items()}
-    if isinstance(given, list | tuple):
-        return [_plain(one) for one in given]
-    return given.tolist() if isinstance(given, np.ndarray | np.generic) else given
 
 
 def some(texts: list[str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
@@ -25,11 +26,11 @@ from freewill.stats.work import Work
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""
 _SIDES = "In the one", "In the other"
-_COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
+COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Presented):
     """The difference other - one of each functional, their distance, and a test of equality.
 
     `difference`, `low`, `high` and `standard_error` are arrays, or numbers of one functional.
@@ -169,7 +170,7 @@ def compare(
     )
     return Comparison(
         of=names,
-        **dict(zip(_COLUMNS, columns, strict=True)),
+        **dict(zip(COLUMNS, columns, strict=True)),
         emd=emd,
         emd_low=nearest,
         emd_high=furthest,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from freewill.core.presented import Presented
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, brief
@@ -135,7 +136,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Presented):
     """Groups of reports over one alphabet, in an order that does not depend on how they came.
 
     `+` merges: counts of equal outputs of equal mechanisms add up, so that merging in any order

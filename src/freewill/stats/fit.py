@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from freewill.core.presented import Presented
 from freewill.domain.survey import Survey
 from freewill.numeric.solvers.solution import OnStep
 from freewill.stats.checks import check_assumptions
@@ -23,7 +24,7 @@ _MAXIMUM = Method("gibu")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(OneStep):
+class Fit(OneStep, Presented):
     """Evidence with its estimate, which answers what may be asked of both.
 
     What answers begin with (the maximum likelihood, the information there and its inverse, the
@@ -70,7 +71,7 @@ class Fit(OneStep):
         self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
     ) -> Any:
         """Return a table with one row a value: its share and, if asked for, its interval."""
-        return self._shares.table(intervals, joint, backend)
+        return self.shares.table(intervals, joint, backend)
 
     def __repr__(self) -> str:
         return f"Fit({self.estimate!r})"
@@ -78,12 +79,8 @@ class Fit(OneStep):
     def __str__(self) -> str:
         return str(self.estimate)
 
-    def _repr_html_(self) -> str:
-        page: str = self._shares._repr_html_()
-        return page
-
     @property
-    def _shares(self) -> Any:
+    def shares(self) -> Any:
         """The share of every value in the estimate, with the intervals of this fit."""
         return replace(self.estimate.shares, fit=self)
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from freewill.core.frames import frame
+from freewill.core.presented import Presented
 from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
@@ -31,7 +32,7 @@ _WIDE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
+class Intervals(Presented):
     """A point, an interval and a standard error for each functional; arrays, or numbers of one.
 
     `critical` is the number of standard errors that the interval reaches: 1.96 for one by one at

@@ -12,6 +12,7 @@ _NEGLIGIBLE = 1e-9
 """Weights, as shares of the largest, that change nothing."""
 _LEAST, _MOST = 1e-300, 0.99
 """Between which p-values are combined."""
+_ROUNDING = 1e-14
 _NEAR = 1e-3
 """Distance to the mean, in standard deviations, within which the formula is 0 / 0."""
 
@@ -43,16 +44,16 @@ def weighted_chi_square_tail(value: float, weights: FloatArray) -> float:
 
 
 def _tail(value: float, weights: FloatArray) -> float:
-    def slope(point: float) -> float:
-        return float(np.sum(weights / (1 - 2 * point * weights))) - value
-
-    # K' rises from 0 at minus infinity to infinity at 1/2.
-    low, high = -weights.size / value, 0.5 * (1 - 1 / (2 + 2 * value))
-    while slope(high) < 0:
-        high = (high + 0.5) / 2
-    from scipy.optimize import brentq  # noqa: PLC0415
-
-    point = float(brentq(slope, low, high, xtol=1e-15, rtol=1e-14))
+    # K' is convex and rises from 0 at minus infinity to infinity at 1/2: from above its root,
+    # Newton's method falls to it and never below.
+    point = 0.5 * (1 - 1 / (2 + 2 * value))
+    while np.sum(weights / (1 - 2 * point * weights)) < value:
+        point = (point + 0.5) / 2
+    step = 1.0
+    while step > _ROUNDING * max(abs(point), 1e-3):
+        ratios = weights / (1 - 2 * point * weights)
+        step = float((ratios.sum() - value) / (2 * ratios @ ratios))
+        point -= step
     factors = 1 - 2 * point * weights
     root = math.copysign(
         math.sqrt(max(2 * point * value + float(np.log(factors).sum()), 0.0)), point

@@ -10,27 +10,11 @@ const VERDICTS = {
   unknown: { icon: "?", word: "Not known" },
 };
 
-const TODO = {
-  "free choice": [
-    "The estimate takes people's choice to be free of their value, and it is not: " +
-      "shares lean towards those who chose what tells more.",
-    "Take the evidence and run ",
-    "freewill estimate evidence.parquet -m choice-aware",
-    ", which does without and tells who chooses what (docs/choice-aware.md).",
-  ],
-  laws: [
-    "Reports are not as their mechanism makes them: a device with another epsilon, or reports that somebody made up.",
-    "Find out what sends them. Take the evidence and run ",
-    "freewill estimate evidence.parquet -m robust",
-    ", which bounds what they do (docs/fit.md, docs/robust.md).",
-  ],
-};
-
 /** @param {any} check @returns {"good" | "failed" | "unknown"} */
 export const outcome = ({ holds }) => (holds === null || holds === undefined ? "unknown" : holds ? "good" : "failed");
 
 /**
- * Return a sign and a word, so that no colour need be told from another.
+ * Return a sign and a word, so that no colour need be estimate from another.
  *
  * @param {"good" | "failed" | "unknown"} kind
  * @param {string} word
@@ -42,18 +26,14 @@ export function sign(kind, word = VERDICTS[kind].word) {
 }
 
 /**
- * @param {"free choice" | "laws"} name
+ * @param {"free_choice" | "laws"} name
  * @param {any} check
  * @returns {Node[]}
  */
 export function checkWords(name, check) {
   const kind = outcome(check);
   const made = [sign(kind), element("p", "", sentence(check.verdict))];
-  if (kind === "failed") {
-    const [why, before, command, after] = TODO[name];
-    const how = element("p", "", before, element("code", "", command), after);
-    made.push(element("div", "todo", element("p", "", why), how));
-  }
+  if (check.advice) made.push(element("div", "todo", element("p", "", ...withCode(check.advice))));
   if (check.groups?.length) made.push(groups(name, check));
   for (const [left, why] of Object.entries(check.left_out ?? {})) {
     made.push(element("p", "quiet small", `${left}: not tested, ${why}`));
@@ -62,20 +42,27 @@ export function checkWords(name, check) {
 }
 
 /**
+ * Return a text as nodes: what stands between backquotes is code.
+ *
+ * @param {string} text
+ */
+const withCode = (text) => text.split("`").map((part, place) => (place % 2 ? element("code", "", part) : part));
+
+/**
  * @param {string} name
  * @param {any} check
  */
 function groups(name, check) {
   const blamed = new Set(check.blamed);
-  const chosen = name === "free choice";
-  const rows = check.groups.map((one) => [
-    one.name,
-    element("span", "keep", blamed.has(one.name) ? "! stands out" : "✓ fits in"),
-    element("span", "keep", probability(chosen ? one.adjusted : one.p_value)),
-    one.words,
+  const chosen = name === "free_choice";
+  const rows = check.groups.map((group) => [
+    group.name,
+    element("span", "keep", blamed.has(group.name) ? "! stands out" : "✓ fits in"),
+    element("span", "keep", probability(chosen ? group.adjusted : group.p_value)),
+    group.words,
   ]);
   const heads = ["mechanism", "verdict", "p-value", chosen ? "if anything" : "what it sends"];
-  return element("div", "groups small", table(`Groups of ${name}`, heads, rows));
+  return element("div", "groups small", table(`Groups of ${name.replace("_", " ")}`, heads, rows));
 }
 
 /** @param {string} text */
@@ -87,25 +74,25 @@ export function sentence(text) {
 /**
  * Return the certificate in words, with its gap, and what reports cannot tell.
  *
- * @param {any} told
+ * @param {any} estimate
  * @returns {Node[]}
  */
-export function certificateWords(told) {
-  const fine = told.status === "certified" || told.status === "direct";
-  const made = [sign(fine ? "good" : "failed", sentence(told.status).slice(0, -1))];
-  made.push(element("p", "", sentence(told.certificate)));
+export function certificateWords(estimate) {
+  const fine = estimate.status === "certified" || estimate.status === "direct";
+  const made = [sign(fine ? "good" : "failed", sentence(estimate.status).slice(0, -1))];
+  made.push(element("p", "", sentence(estimate.certificate)));
   made.push(
     element(
       "p",
       "quiet",
-      `Gap ${gapFigure(told.gap)}, per person and as a logarithm. It is about likelihood: how near the truth is, ` +
+      `Gap ${gapFigure(estimate.gap)}, per person and as a logarithm. It is about likelihood: how near the truth is, ` +
         "intervals and checks tell.",
     ),
   );
-  if (told.advice) made.push(element("p", "", told.advice));
-  if (told.unresolved) {
-    const among = told.confounded ? ` among ${told.confounded}` : "";
-    const many = told.unresolved === 1 ? "1 direction" : `${told.unresolved} directions`;
+  if (estimate.advice) made.push(element("p", "", estimate.advice));
+  if (estimate.unresolved) {
+    const among = estimate.confounded ? ` among ${estimate.confounded}` : "";
+    const many = estimate.unresolved === 1 ? "1 direction" : `${estimate.unresolved} directions`;
     const words =
       `${many} of the distribution${among} without a trace in these reports: other distributions explain them ` +
       "as well, however many people answer. Offer a mechanism that tells these values apart.";
@@ -119,4 +106,3 @@ export function together(checks) {
   const all = Object.values(checks).map(outcome);
   return all.includes("failed") ? "failed" : all.includes("good") ? "good" : "unknown";
 }
-

@@ -8,7 +8,7 @@ import { axes, halves, MOST_BARS, names, unitOf } from "./dashboard-values.js";
 import { figure as digits, shortened } from "./dashboard-words.js";
 
 /** @typedef {import("./dashboard-theme.js").Theme} Theme */
-/** @typedef {import("./dashboard-values.js").Told} Told */
+/** @typedef {import("./dashboard-values.js").Estimate} Estimate */
 /** @typedef {import("./dashboard-charts.js").Figure} Figure */
 
 const MOST_STEPS = 250;
@@ -19,66 +19,67 @@ const TWO_MAPS = 820;
 const BETWEEN = 130;
 
 /**
- * @param {Told} told
+ * @param {Estimate} estimate
  * @param {Theme} theme
  * @param {number} width pixels that there are
  * @returns {Figure}
  */
-export function estimateFigure(told, theme, width) {
+export function estimateFigure(estimate, theme, width) {
   const kinds = { linear: line, categorical: bars, grid: maps };
-  return kinds[told.alphabet.kind](told, theme, width);
+  return kinds[estimate.alphabet.kind](estimate, theme, width);
 }
 
 /**
- * @param {Told} told
+ * @param {Estimate} estimate
  * @param {Theme} theme
  * @param {number} width
  * @returns {Figure}
  */
-function line(told, theme, width) {
-  const x = told.shares.value;
+function line(estimate, theme, width) {
+  const x = estimate.values;
   // Values are apart from each other; so many that steps are too fine to see are drawn as a curve.
   const shape = x.length <= MOST_STEPS ? "hvh" : "linear";
   const data = [];
-  const ribbon = (held, name, color) => {
+  const ribbon = (ends, name, color) => {
     const edge = { x, mode: "lines", line: { width: 0, shape }, hoverinfo: "skip" };
-    data.push({ ...edge, y: held.low, showlegend: false, meta: `${name} low` });
-    data.push({ ...edge, y: held.high, fill: "tonexty", fillcolor: color, name, meta: `${name} high` });
+    data.push({ ...edge, y: ends.low, showlegend: false, meta: `${name} low` });
+    data.push({ ...edge, y: ends.high, fill: "tonexty", fillcolor: color, name, meta: `${name} high` });
   };
-  if (told.band) ribbon(told.band, `band that holds all at ${100 * told.band.level} %`, theme.far);
-  if (told.intervals) ribbon(told.intervals, `intervals, one by one, at ${100 * told.intervals.level} %`, theme.near);
+  const { band, intervals } = estimate;
+  if (band) ribbon(band, `band that holds all at ${100 * band.level} %`, theme.far);
+  if (intervals) ribbon(intervals, `intervals, one by one, at ${100 * intervals.level} %`, theme.near);
   data.push({
     x,
-    y: told.shares.share,
+    y: estimate.theta,
     mode: "lines",
     line: { color: theme.share, width: 2, shape },
     name: "share",
     meta: "share",
     hoverinfo: "text",
-    hovertext: hovers(told),
+    hovertext: hovers(estimate),
   });
   const layout = {
     ...base(theme),
     hovermode: "x",
-    xaxis: axis(theme, unitOf(told.alphabet), { type: "linear", showgrid: false }),
+    xaxis: axis(theme, unitOf(estimate.alphabet), { type: "linear", showgrid: false }),
     yaxis: axis(theme, "share of people", { tickformat: PERCENT, rangemode: "tozero" }),
   };
   return { data, layout, height: width < NARROW ? 380 : 420 };
 }
 
 /**
- * @param {Told} told
+ * @param {Estimate} estimate
  * @param {Theme} theme
  * @returns {Figure}
  */
-function bars(told, theme) {
-  const { share } = told.shares;
+function bars(estimate, theme) {
+  const share = estimate.theta;
   const all = share.map((_, place) => place);
   const likeliest = [...all].sort((a, b) => share[b] - share[a]).slice(0, MOST_BARS);
   const shown = likeliest.sort((a, b) => a - b);
-  const labels = names(told);
+  const labels = names(estimate);
   const y = shown.map((_, place) => place);
-  const known = told.intervals;
+  const { intervals } = estimate;
   const bar = {
     type: "bar",
     orientation: "h",
@@ -88,26 +89,26 @@ function bars(told, theme) {
     meta: "share",
     marker: { color: theme.share },
     hoverinfo: "text",
-    hovertext: pick(hovers(told), shown),
-    showlegend: known !== null,
+    hovertext: pick(hovers(estimate), shown),
+    showlegend: intervals !== null,
   };
   const data = [bar];
-  if (known) {
+  if (intervals) {
     // Around the middle of the interval, which is not quite the most likely share.
-    const middle = pick(known.point, shown);
+    const middle = pick(intervals.point, shown);
     data.push({
       type: "scatter",
       mode: "markers",
       x: middle,
       y,
-      name: `interval at ${100 * known.level} %`,
+      name: `interval at ${100 * intervals.level} %`,
       meta: "interval",
       marker: { color: theme.ink, size: 5 },
       error_x: {
         type: "data",
         symmetric: false,
-        array: shown.map((place, at) => known.high[place] - middle[at]),
-        arrayminus: shown.map((place, at) => middle[at] - known.low[place]),
+        array: shown.map((place, at) => intervals.high[place] - middle[at]),
+        arrayminus: shown.map((place, at) => middle[at] - intervals.low[place]),
         color: theme.ink,
         thickness: 2,
         width: 5,
@@ -133,20 +134,20 @@ function bars(told, theme) {
 }
 
 /**
- * @param {Told} told
+ * @param {Estimate} estimate
  * @param {Theme} theme
  * @param {number} width
  * @returns {Figure}
  */
-function maps(told, theme, width) {
-  const { alphabet } = told;
+function maps(estimate, theme, width) {
+  const { alphabet } = estimate;
   const { columns, rows } = alphabet;
   const geographic = alphabet.bounds !== null;
   const [first, second] = axes(alphabet);
   const [across, up] = geographic ? [second, first] : [first, second];
-  const unsure = halves(told);
+  const unsure = halves(estimate);
   const wanted = [
-    { z: told.shares.share, title: "share of people", scale: theme.shares, meta: "share" },
+    { z: estimate.theta, title: "share of people", scale: theme.shares, meta: "share" },
     ...(unsure ? [{ z: unsure, title: "± of its interval", scale: theme.widths, meta: "half-width" }] : []),
   ];
   const stacked = width < TWO_MAPS;
@@ -157,7 +158,7 @@ function maps(told, theme, width) {
   const tall = Math.min(560, Math.max(140, room * shape)) + (width < NARROW ? 70 : 90);
   // Between two maps stand the scale of the one and the numbers of the other.
   const each = (1 - BETWEEN / Math.max(width - 2 * BETWEEN, BETWEEN)) / 2;
-  const texts = hovers(told);
+  const texts = hovers(estimate);
   const data = [];
   const layout = { ...base(theme), hovermode: "closest", annotations: [] };
   wanted.forEach(({ z, title, scale, meta }, place) => {
@@ -219,7 +220,7 @@ function maps(told, theme, width) {
   });
   if (!unsure && !stacked) {
     // Where the other map is going to be.
-    const text = told.sure.pending ? "how unsure it is: being looked at" : "how unsure it is: not known";
+    const text = estimate.uncertainty.pending ? "how unsure it is: being computed" : "how unsure it is: not known";
     layout.annotations.push({ text, x: 1 - each / 2, y: 0.5, xref: "paper", yref: "paper", showarrow: false });
   }
   return { data, layout, height: stacked ? tall * wanted.length + 20 : tall };
@@ -256,13 +257,13 @@ const pick = (list, places) => places.map((place) => list[place]);
 /**
  * Return what is said of each value where somebody points at it.
  *
- * @param {Told} told
+ * @param {Estimate} estimate
  */
-function hovers(told) {
-  const known = told.intervals;
+function hovers(estimate) {
+  const { intervals } = estimate;
   const share = (one) => `${digits(100 * one)} %`;
-  return names(told).map((name, place) => {
-    const said = `${plain(name)}<br>share ${share(told.shares.share[place])}`;
-    return known ? `${said}<br>${share(known.low[place])} to ${share(known.high[place])}` : said;
+  return names(estimate).map((name, place) => {
+    const said = `${plain(name)}<br>share ${share(estimate.theta[place])}`;
+    return intervals ? `${said}<br>${share(intervals.low[place])} to ${share(intervals.high[place])}` : said;
   });
 }

@@ -7,13 +7,14 @@ import { figure, largest } from "./dashboard-words.js";
 /** @typedef {{level: number, point: number[], low: number[], high: number[]}} Intervals */
 
 /**
- * @typedef {object} Told what the collector tells of an estimate
+ * @typedef {object} Estimate the JSON of an estimate (docs/json.md)
  * @property {number} people
  * @property {any} alphabet
- * @property {Record<string, any[]>} shares
+ * @property {any[]} values
+ * @property {number[]} theta
  * @property {Intervals | null} intervals
  * @property {{level: number, critical: number, low: number[], high: number[]} | null} band
- * @property {{people: number | null, pending: boolean}} sure
+ * @property {{people: number | null, pending: boolean, reason: string}} uncertainty
  */
 
 /** Labels that a chart has room for: the likeliest. */
@@ -22,13 +23,12 @@ export const MOST_BARS = 40;
 /**
  * Return the names of all values, in order.
  *
- * @param {Told} told
+ * @param {Estimate} estimate
  * @returns {string[]}
  */
-export function names({ alphabet, shares }) {
-  if (alphabet.kind !== "grid") return shares.value.map(String);
-  const [first, second] = axes(alphabet).map(({ column }) => shares[column]);
-  return first.map((one, place) => `${figured(one)}, ${figured(second[place])}`);
+export function names({ alphabet, values }) {
+  if (alphabet.kind !== "grid") return values.map(String);
+  return values.map((cell) => cell.map(figured).join(", "));
 }
 
 /** @param {number} coordinate degrees and kilometres, to some ten metres */
@@ -43,21 +43,21 @@ export function axes(alphabet) {
   const [width, height] = alphabet.cell;
   if (alphabet.bounds === null) {
     return [
-      { column: "east_km", title: "km east", low: 0, high: width * alphabet.columns, count: alphabet.columns },
-      { column: "north_km", title: "km north", low: 0, high: height * alphabet.rows, count: alphabet.rows },
+      { title: "km east", low: 0, high: width * alphabet.columns, count: alphabet.columns },
+      { title: "km north", low: 0, high: height * alphabet.rows, count: alphabet.rows },
     ];
   }
   const [south, north, west, east] = alphabet.bounds;
   return [
-    { column: "lat", title: "latitude", low: south, high: north, count: alphabet.rows },
-    { column: "lon", title: "longitude", low: west, high: east, count: alphabet.columns },
+    { title: "latitude", low: south, high: north, count: alphabet.rows },
+    { title: "longitude", low: west, high: east, count: alphabet.columns },
   ];
 }
 
 /**
  * Return half of the length of every interval; null without intervals.
  *
- * @param {Told} told
+ * @param {Estimate} estimate
  * @returns {number[] | null}
  */
 export function halves({ intervals }) {
@@ -70,19 +70,19 @@ export const unitOf = (alphabet) => (alphabet.unit ? String(alphabet.unit) : "va
 /**
  * Say which share is the largest, and how sure that is.
  *
- * @param {Told} told
+ * @param {Estimate} estimate
  */
-export function summary(told) {
-  const { share } = told.shares;
+export function summary(estimate) {
+  const share = estimate.theta;
   const place = share.indexOf(largest(share));
-  const what = told.alphabet.kind === "grid" ? "cells" : told.alphabet.kind === "linear" ? "values" : "labels";
-  const known = told.intervals;
-  const between = known
-    ? `; its ${100 * known.level} % interval is ${points(known.low[place])} to ${points(known.high[place])}`
+  const what = estimate.alphabet.kind === "grid" ? "cells" : estimate.alphabet.kind === "linear" ? "values" : "labels";
+  const { intervals } = estimate;
+  const between = intervals
+    ? `; its ${100 * intervals.level} % interval is ${points(intervals.low[place])} to ${points(intervals.high[place])}`
     : "";
   return (
     `Estimated shares of ${share.length} ${what}. The largest is ${points(share[place])}, ` +
-    `at ${names(told)[place]}${between}.` +
+    `at ${names(estimate)[place]}${between}.` +
     (what === "labels" && share.length > MOST_BARS ? ` The ${MOST_BARS} likeliest are drawn.` : "")
   );
 }

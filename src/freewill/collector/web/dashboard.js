@@ -15,7 +15,7 @@ import { LIGHT, onTheme, theme } from "./dashboard-theme.js";
 import { halves, summary } from "./dashboard-values.js";
 import { count, element, figure, gapFigure, largest, several, shortened } from "./dashboard-words.js";
 
-const found = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 const collector = new Collector(location.pathname);
 const plan = new Plan(collector);
 const live = new Live(ask);
@@ -35,7 +35,7 @@ async function ask() {
     open();
     if (fresh) await showPeople();
     const enough = people.people >= people.min_people;
-    const pending = last.estimate?.sure.pending ?? false;
+    const pending = last.estimate?.uncertainty.pending ?? false;
     if (enough && (last.estimate === null || fresh || pending || last.estimate.people !== people.people)) {
       await askEstimate();
     }
@@ -52,7 +52,7 @@ async function askEstimate() {
   const before = last.estimate;
   last.estimate = await collector.json("/estimate");
   last.at = new Date();
-  const moment = (told) => `${told?.people} ${told?.sure.people} ${told?.closed}`;
+  const moment = (made) => `${made?.people} ${made?.uncertainty.people} ${made?.closed}`;
   const same = moment(before) === moment(last.estimate);
   if (!same) {
     await showEstimate();
@@ -82,23 +82,23 @@ function refused(error) {
 /** @param {string} words what is wrong with the last one */
 function askToken(words) {
   collector.keep(null);
-  found("token-trouble").textContent = words;
-  found("door").hidden = false;
-  found("token").focus();
+  byId("token-trouble").textContent = words;
+  byId("door").hidden = false;
+  byId("token").focus();
   if (last.people === null) live.pause(true);
 }
 
 /** @param {string} words */
 function trouble(words) {
-  found("trouble").textContent = words;
-  found("trouble").hidden = words === "";
+  byId("trouble").textContent = words;
+  byId("trouble").hidden = words === "";
 }
 
 /** Show the room, now that the collector answers. */
 function open() {
   // Where everybody may read, the token is asked for when something else is wanted.
-  if (collector.known) found("door").hidden = true;
-  found("room").hidden = false;
+  if (collector.known) byId("door").hidden = true;
+  byId("room").hidden = false;
 }
 
 function showState() {
@@ -111,9 +111,9 @@ function showState() {
     const more = since > 0 ? `, ${several(since)} since` : "";
     words = `Estimate of ${several(last.estimate.people)}, made at ${last.at.toLocaleTimeString("en-GB")}${more}.`;
   }
-  if (found("state").textContent !== words + over + paused) found("state").textContent = words + over + paused;
-  found("close").disabled = closed !== null;
-  found("end-words").textContent =
+  if (byId("state").textContent !== words + over + paused) byId("state").textContent = words + over + paused;
+  byId("close").disabled = closed !== null;
+  byId("end-words").textContent =
     closed === null
       ? "A closed survey takes no more reports, and cannot be opened again."
       : `This survey was closed on ${closed}: it takes no more reports.`;
@@ -121,7 +121,7 @@ function showState() {
 
 function showTooFew() {
   const { people, min_people: least } = last.people;
-  found("estimate-note").textContent =
+  byId("estimate-note").textContent =
     `Too few people yet: ${count(people)} of ${count(least)}. An estimate of fewer is noise, and is not shown.`;
   tiles([tile("People", count(people), `of ${count(least)} at least`)]);
   for (const button of document.querySelectorAll(".needs-estimate")) button.disabled = true;
@@ -129,13 +129,13 @@ function showTooFew() {
 
 async function showPeople() {
   const { days } = last.people;
-  found("people-table").replaceChildren(peopleTable(days, theme()));
-  const place = found("people-chart");
+  byId("people-table").replaceChildren(peopleTable(days, theme()));
+  const place = byId("people-chart");
   await draw(place, peopleFigure(days, theme(), place.clientWidth), peopleSummary(days));
 }
 
 /** @param {(string | Node)[]} content */
-const tiles = (content) => found("tiles").replaceChildren(...content);
+const tiles = (content) => byId("tiles").replaceChildren(...content);
 
 /**
  * @param {string} head
@@ -152,48 +152,49 @@ const tile = (head, large, small) =>
   );
 
 async function showEstimate() {
-  const told = last.estimate;
-  const { sure } = told;
-  found("estimate").hidden = false;
-  for (const id of ["judged", "certificate", "planning"]) found(id).hidden = false;
+  const { estimate } = last;
+  const { uncertainty, checks } = estimate;
+  byId("estimate").hidden = false;
+  for (const id of ["judged", "certificate", "planning"]) byId(id).hidden = false;
   for (const button of document.querySelectorAll(".needs-estimate")) button.disabled = false;
-  found("estimate-note").textContent = sureWords(told);
-  found("estimate-caption").textContent = summary(told);
+  byId("estimate-note").textContent = uncertaintyWords(estimate);
+  byId("estimate-caption").textContent = summary(estimate);
   await drawEstimate();
-  found("choice").replaceChildren(...checkWords("free choice", told.checks["free choice"]));
-  found("laws").replaceChildren(...checkWords("laws", told.checks.laws));
-  found("certificate-words").replaceChildren(...certificateWords(told));
-  plan.over(told.alphabet);
-  sharesTable(found("estimate-table"), told);
-  const wide = halves(told);
-  const judged = together(told.checks);
+  byId("choice").replaceChildren(...checkWords("free_choice", checks.free_choice));
+  byId("laws").replaceChildren(...checkWords("laws", checks.laws));
+  byId("certificate-words").replaceChildren(...certificateWords(estimate));
+  plan.over(estimate.alphabet);
+  sharesTable(byId("estimate-table"), estimate);
+  const wide = halves(estimate);
+  const judged = together(checks);
   const widest = wide ? `± ${figure(100 * largest(wide))}` : "–";
-  const of = sure.people === null || sure.people === told.people ? "" : `, of ${several(sure.people)}`;
-  const open = sure.pending ? "being looked at" : "not known";
+  const older = uncertainty.people !== null && uncertainty.people !== estimate.people;
+  const of = older ? `, of ${several(uncertainty.people)}` : "";
+  const open = uncertainty.pending ? "being computed" : "not known";
   const words = { good: "nothing against it", failed: "see below", unknown: open };
   tiles([
-    tile("People", count(told.people), several(Object.keys(told.mechanisms).length, "mechanism", "mechanisms")),
+    tile("People", count(estimate.people), several(Object.keys(estimate.mechanisms).length, "mechanism", "mechanisms")),
     tile("Widest interval", widest, wide ? `percentage points${of}` : open),
-    tile("Certificate", sentence(told.status).slice(0, -1), `gap ${gapFigure(told.gap)}`),
+    tile("Certificate", sentence(estimate.status).slice(0, -1), `gap ${gapFigure(estimate.gap)}`),
     tile("Checks", sign(judged, { good: "Fine", failed: "Failed", unknown: "Open" }[judged]), words[judged]),
   ]);
 }
 
-/** @param {any} told */
-function sureWords(told) {
-  const { sure, people } = told;
+/** @param {any} estimate */
+function uncertaintyWords({ uncertainty, people, intervals }) {
   // The library names functions that merge values; here there are none.
-  const advice = (told["advice on intervals"] ?? "").replace(/ \(functionals\.\w+\)/g, "");
-  if (sure.people === null) return advice && `Intervals and checks: ${advice}.`;
-  const newer = sure.pending ? "; newer ones are being made" : "";
-  return (sure.people === people ? "" : `Intervals and checks are of ${several(sure.people)}${newer}. `) + advice;
+  const advice = (intervals?.advice ?? uncertainty.reason).replace(/ \(functionals\.\w+\)/g, "");
+  if (uncertainty.people === null) return advice && `Intervals and checks: ${advice}.`;
+  const newer = uncertainty.pending ? "; newer ones are being computed" : "";
+  const of = `Intervals and checks are of ${several(uncertainty.people)}${newer}. `;
+  return (uncertainty.people === people ? "" : of) + advice;
 }
 
 /** @param {number} room */
 const shown = (room) => estimateFigure(last.estimate, theme(), room);
 
 async function drawEstimate() {
-  const place = found("estimate-chart");
+  const place = byId("estimate-chart");
   await draw(place, shown(place.clientWidth), summary(last.estimate));
 }
 
@@ -212,24 +213,24 @@ addEventListener("resize", () => {
 });
 onTheme(redraw);
 
-found("token-form").addEventListener("submit", (event) => {
+byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  const field = /** @type {HTMLInputElement} */ (found("token"));
+  const field = /** @type {HTMLInputElement} */ (byId("token"));
   collector.keep(field.value.trim());
   field.value = "";
-  found("token-trouble").textContent = "";
+  byId("token-trouble").textContent = "";
   live.pause(false);
 });
 
-found("pause").addEventListener("click", () => {
+byId("pause").addEventListener("click", () => {
   live.pause(!live.paused);
-  found("pause").setAttribute("aria-pressed", String(live.paused));
+  byId("pause").setAttribute("aria-pressed", String(live.paused));
   showState();
 });
 
-found("close").addEventListener("click", () => /** @type {HTMLDialogElement} */ (found("sure")).showModal());
-found("sure").addEventListener("close", async () => {
-  const dialog = /** @type {HTMLDialogElement} */ (found("sure"));
+byId("close").addEventListener("click", () => /** @type {HTMLDialogElement} */ (byId("sure")).showModal());
+byId("sure").addEventListener("close", async () => {
+  const dialog = /** @type {HTMLDialogElement} */ (byId("sure"));
   if (dialog.returnValue !== "yes") return;
   dialog.returnValue = "no";
   try {
@@ -255,8 +256,8 @@ async function head() {
   try {
     const { survey, public: open } = await collector.json("");
     last.title = survey.title ?? "A survey";
-    found("title").textContent = last.title;
-    found("question").textContent = survey.question ?? "";
+    byId("title").textContent = last.title;
+    byId("question").textContent = survey.question ?? "";
     document.title = `${last.title}: dashboard`;
     return open;
   } catch (error) {

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.grid import Grid
@@ -32,7 +33,7 @@ _COMPARISONS = 1 << 22
 
 
 @dataclass(frozen=True)
-class ExactAudit:
+class ExactAudit(Presented):
     """What the sampler's own numbers prove.
 
     `realised` is the epsilon that they give, rounded up (for an adversary's loss: the loss, rounded

@@ -6,6 +6,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from numbers import Real
 from typing import Any, Literal
 
+from freewill.core.presented import Presented
 from freewill.core.slices import slices
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.units import NEUTRAL, behind, checked_unit, per
@@ -154,7 +155,7 @@ Promise = Guarantee | AdversaryLoss
 
 
 @dataclass(frozen=True)
-class LossAudit:
+class LossAudit(Presented):
     """The outcome of an audit of an adversary's loss.
 
     `adversary_loss` and `user_loss` come from the law, `optimum` is the most that any law within
@@ -211,7 +212,7 @@ class LossAudit:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Presented):
     """The outcome of an audit: what was claimed, what the law gives, and the worst case.
 
     `epsilon` is the tightest that the law allows; `resolution` is how far rounding may have

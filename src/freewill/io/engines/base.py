@@ -1,21 +1,24 @@
 """What an engine is: something that holds rows of reports and answers queries on them."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from importlib import import_module
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import narwhals as nw
 import pyarrow as pa
 
-from freewill.errors import ReportError, first_line
+from freewill.errors import ParameterError, ReportError, first_line, shown
 from freewill.io import rows
-from freewill.io.batches import DecodedBlocks, Decoder
-from freewill.io.ids import Spelling, distinct
+from freewill.io.decoding import DecodedBlocks, Decoder
+from freewill.io.files import TEXTS, Files, files_of
 from freewill.io.layout import ADVICE, Part, parts_of, total
-from freewill.io.sources import TEXTS, Files, files_of
 from freewill.stats.streams import Block, Source, Work
+
+ENGINES = {"duckdb": "freewill.io.engines.duckdb", "spark": "freewill.io.engines.spark"}
+"""The module of each engine, which starts one by `session` and loads when it is first used."""
 
 
 class Session(Protocol):
@@ -30,6 +33,9 @@ class Session(Protocol):
 
     def blamed(self, error: BaseException) -> tuple[str, str]:
         """Return what happened and, where no source is at fault, what helps."""
+
+    def owns(self, source: Any) -> bool:
+        """Say whether a source is a frame of this engine's own."""
 
     def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
@@ -58,6 +64,9 @@ class Session(Protocol):
         for reports so long, and what is longer may be cut off behind one byte more.
         """
 
+    def keep(self, source: Any, table: "Table", decoder: Decoder) -> "Kept":
+        """Return the rows that the decoder reads as a source of passes."""
+
     def progress(self) -> float:
         """Return the share done of the running query, 0 to 1; 0 if nobody knows."""
 
@@ -65,17 +74,8 @@ class Session(Protocol):
         """Stop the running query."""
 
 
-class Engine(Protocol):
-    """A kind of engine, by the name that people type."""
-
-    def owns(self, source: Any) -> bool:
-        """Say whether a source is a frame of this engine's own."""
-
-    def session(self, streaming: bool, source: Any = None) -> AbstractContextManager[Session]:
-        """Start, or join what runs already or has a source; for streaming, with little memory."""
-
-    def keep(self, source: Any, table: "Table", decoder: Decoder) -> "Kept":
-        """Return the rows that the decoder reads as a source of passes."""
+Engine: TypeAlias = Callable[[Any, bool], AbstractContextManager[Session]]
+"""Starts a session, or joins what runs already or has a source; to stream, with little memory."""
 
 
 class Kept(Source, Protocol):
@@ -97,14 +97,20 @@ class Table:
     rows: int | None = None
     """How many rows the source says it holds, against which those that are read are held."""
 
-    def once(self, spelling: Spelling) -> list[Any]:
-        """Return frames that together hold each report once."""
-        return distinct(self.frame, spelling)
-
     def batches(self, *queries: Any, longest: int = 0) -> Iterator[Any]:
         """Run queries one after the other and yield the record batches of their answers."""
         for query in queries:
             yield from self.session.batches(query, longest)
+
+
+def engine_for(name: str, source: Any) -> Engine:
+    """Return the engine of that name; a frame of an engine's own stays with that engine."""
+    if not (isinstance(name, str) and name in ENGINES):
+        raise ParameterError(f"engine={shown(name)}: expected {' or '.join(ENGINES)}.")
+    if type(source).__module__.startswith("pyspark."):
+        name = "spark"
+    engine: Engine = import_module(ENGINES[name]).session
+    return engine
 
 
 @contextmanager
@@ -115,18 +121,19 @@ def opened(
 
     `limits` are the bytes of the longest text that can be right, by column.
     """
-    with engine.session(streaming, source) as session:
-        if engine.owns(source) or is_frame(source):
+    with engine(source, streaming) as session:
+        own = session.owns(source)
+        if own or is_frame(source):
             what = f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
             with explained(what, "Does it have the columns mechanism and report?", session):
-                own = engine.owns(source)
-                given = source if own else as_arrow(source, what)
-                # What a query of one's own repeats, nobody knows without running it.
-                native = session.bounded(
-                    given if own else session.table(given), {} if own else limits
-                )
+                if own:
+                    # What a query of one's own repeats, nobody knows without running it.
+                    count, native = None, session.bounded(source, {})
+                else:
+                    arrow = as_arrow(source, what)
+                    count = getattr(arrow, "num_rows", None)
+                    native = session.bounded(session.table(arrow), limits)
                 frame = rows.checked_columns(nw.from_native(native), what)
-                count = None if own else getattr(given, "num_rows", None)
                 yield Table(frame, what, session, rows=count)
             return
         files = files_of(source)
@@ -155,21 +162,21 @@ def _united(
 def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what: str) -> Any:
     """Leave out a key that is in no row, to be missed like a column of any other file."""
     names = frame.collect_schema().names()
-    found = frame.select(*(nw.col(name).count().alias(name) for name in names))
-    present = next(row for batch in session.batches(found, 0) for row in batch.to_pylist())
+    counts = frame.select(*(nw.col(name).count().alias(name) for name in names))
+    present = next(row for batch in session.batches(counts, 0) for row in batch.to_pylist())
     twice = [name for name in folders if present.get(name)]
     if twice:
         raise ReportError(
             f"{what}: lines have a key {twice[0]!r} and so has their folder: take one of them "
             f"away, or move the files."
         )
-    kept = [name for name in names if present[name]]
-    if rows.REPORT in kept and rows.VALUE in kept:
+    used = [name for name in names if present[name]]
+    if rows.REPORT in used and rows.VALUE in used:
         # Lines of several files may differ, as long as each has one of the two.
         frame = _one_of_two(frame, session, what)
-        kept.remove(rows.VALUE)
-    rows.check_names([*kept, *folders], what)
-    return frame.select(*kept)
+        used.remove(rows.VALUE)
+    rows.check_names([*used, *folders], what)
+    return frame.select(*used)
 
 
 def _one_of_two(frame: Any, session: Session, what: str) -> Any:
@@ -230,7 +237,8 @@ class TableSource:
 
 def wide_rows(table: Table, decoder: Decoder) -> list[Any]:
     """Return the queries for the rows that a decoder reads, each report once."""
-    return [rows.naming(frame, list(decoder.mechanisms)) for frame in table.once(decoder.spelling)]
+    frames = rows.distinct(table.frame, decoder.spelling)
+    return [rows.naming(frame, list(decoder.mechanisms)) for frame in frames]
 
 
 def is_frame(source: Any) -> bool:
@@ -267,8 +275,8 @@ def as_arrow(source: Any, what: str) -> Any:
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()
         wanted = [name for name in frame.columns if name in rows.NAMES]
-        found = {rows.REPORT, rows.VALUE} & {*wanted}
-        return (frame.select(wanted) if found else frame).to_arrow()
+        is_report = rows.REPORT in wanted or rows.VALUE in wanted
+        return (frame.select(wanted) if is_report else frame).to_arrow()
     except nw.exceptions.DuplicateError as error:
         raise ReportError(
             f"{what} has two columns of one name ({first_line(error)}): rename one."

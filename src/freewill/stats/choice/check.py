@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import chdtrc
 
+from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.texts import readable
@@ -66,7 +67,7 @@ class GroupChoice:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Presented):
     """A test of an assumption: one line a group, and all of them together."""
 
     assumption: ClassVar[str]

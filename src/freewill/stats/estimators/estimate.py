@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.texts import texts
@@ -22,7 +23,7 @@ from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.streams import StreamPart
 
 if TYPE_CHECKING:
-    from freewill.present.readable.shares import Shares
+    from freewill.present.shares import Shares
     from freewill.stats.intervals import Intervals
 
 _SETS, _VALUES = 4, 6
@@ -30,7 +31,7 @@ _SETS, _VALUES = 4, 6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Estimate:
+class Estimate(Presented):
     """A distribution on the alphabet with its certificate.
 
     `gap` bounds L* - L(theta), the log-likelihood per person that the best theta could gain. It
@@ -143,9 +144,6 @@ class Estimate:
         """
         return self.shares.table(intervals, joint, backend)
 
-    def _repr_html_(self) -> str:
-        return self.shares._repr_html_()
-
     def __copy__(self) -> Self:
         return replace(self)
 
@@ -189,7 +187,7 @@ class Estimate:
 
 def _readable() -> Any:
     """Return the room that shows estimates, which lies above this one: entered when first used."""
-    from freewill.present.readable import shares  # noqa: PLC0415
+    from freewill.present import shares  # noqa: PLC0415
 
     return shares
 

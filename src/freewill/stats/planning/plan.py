@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.survey import Survey
@@ -32,7 +33,7 @@ Show = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Presented):
     """What a survey will tell, for each number of people.
 
     `emd` is the expected earth mover's distance of the most likely distribution to the truth, with

@@ -1,0 +1,227 @@
+"""What commands read: reports, evidence files and collectors' stores, in one way for all."""
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from freewill.cli.options import Engine, load_survey
+from freewill.cli.show import remark, table
+from freewill.cli.standard import DASH, standard_input
+from freewill.core.progress import progress
+from freewill.domain.survey import Survey
+from freewill.errors import EvidenceError, ParameterError, ReportError, several
+from freewill.io.evidence_file import is_evidence, load_evidence
+from freewill.io.files import files_of, identity, local_path
+from freewill.stats.evidence import Evidence, refuse_nobody
+from freewill.stats.evidence import merge as added
+
+if TYPE_CHECKING:
+    from freewill.io.reading import Reading
+
+_DIFFERENT_PEOPLE = "and a comparison is of different people"
+
+
+@contextmanager
+def evidence_of(
+    sources: list[str],
+    survey: Path | None,
+    engine: Engine = Engine.DUCKDB,
+    *,
+    strict: bool = False,
+    only: list[str] | None = None,
+) -> Iterator[tuple[Evidence, dict[str, Any]]]:
+    """Yield the evidence of some sources, and what was left out of it, for JSON.
+
+    Without a survey the sources are evidence files, which are added together. With one they are
+    files of reports, or the store of a collector, which stays open as long as the context. `-` is
+    standard input. Rows that were left out are printed to standard error. `only` names the
+    mechanisms whose reports are used.
+    """
+    with standard_input(sources) as files, ExitStack() as holding:
+        if survey is None:
+            _refuse_reports(files)
+            evidence, left_out = merged(files), {}
+        else:
+            reading = read_with_progress(files, load_survey(survey), engine, holding, strict=strict)
+            show_losses(reading)
+            evidence, left_out = reading.evidence, losses(reading)
+        yield evidence.only(*only) if only else evidence, left_out
+
+
+def _refuse_reports(sources: list[str]) -> None:
+    for source in sources:
+        if is_store(source) or (Path(source).exists() and not is_evidence(source)):
+            raise ParameterError(
+                f"{source} is not evidence. If these are reports, or a collector's store, say by "
+                f"--survey which survey they belong to."
+            )
+
+
+def is_store(source: str) -> bool:
+    """Say whether a source is the store of a collector, by its name.
+
+    >>> is_store("people.db"), is_store("postgresql://host/people"), is_store("people.csv")
+    (True, True, False)
+    """
+    return source.endswith(".db") or source.startswith(("postgresql://", "postgres://"))
+
+
+def read_with_progress(
+    sources: list[str],
+    survey: Survey,
+    engine: Engine,
+    holding: ExitStack,
+    *,
+    strict: bool,
+    equal: bool = False,
+) -> "Reading":
+    """Read reports, showing the progress; files of equal content are refused unless `equal`.
+
+    A store is read as it is now, though its collector runs; it stays open as long as `holding`.
+    """
+    from freewill.io.copies import refuse_copies  # noqa: PLC0415
+    from freewill.io.reading import read  # noqa: PLC0415
+
+    if any(map(is_store, sources)):
+        return _read_store(sources, survey, holding)
+    if not equal:
+        refuse_copies(sources)
+    with progress("reading reports") as show:
+        reading = read(sources, survey, engine=engine.value, strict=strict, show=show)
+    if not reading.evidence.people:
+        raise ReportError(
+            f"{_no_reports(reading)}. Is it the right survey, and are these the right files? "
+            f"Nothing was written."
+        )
+    return reading
+
+
+def _no_reports(reading: "Reading") -> str:
+    if not reading.rows:
+        return "there is no row of reports, and evidence of nobody is of no use"
+    reasons = "; ".join(map(str, reading.invalid))
+    return f"none of {several(reading.rows, 'row')} is a report of this survey: {reasons}"
+
+
+def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Reading":
+    from freewill.collector import stores  # noqa: PLC0415
+    from freewill.io.reading import Reading  # noqa: PLC0415
+
+    if len(sources) > 1:
+        store = next(filter(is_store, sources))
+        raise ReportError(
+            f"{stores.shown_store(store)} is a server's store, which is read by itself. Collect "
+            f"the others apart, and add the evidence together with `freewill merge`."
+        )
+    evidence = stores.read_store(sources[0], survey, holding)
+    return Reading(evidence, evidence.people, 0, ())
+
+
+def losses(reading: "Reading") -> dict[str, Any]:
+    """Describe what was left out, for JSON."""
+    return {
+        "rows": reading.rows,
+        "duplicates": reading.duplicates,
+        "invalid": [
+            {"reason": kind.reason, "count": kind.count, "examples": list(kind.examples)}
+            for kind in reading.invalid
+        ],
+    }
+
+
+def show_losses(reading: "Reading") -> None:
+    """Print the rows that were left out, by reason, to standard error."""
+    if reading.duplicates:
+        verbs = ("repeats", "was") if reading.duplicates == 1 else ("repeat", "were")
+        many = several(reading.duplicates, "row")
+        remark(f"{many} {verbs[0]} a report_id and {verbs[1]} counted once.")
+    if reading.invalid:
+        verb = "is" if reading.refused == 1 else "are"
+        many = several(reading.rows, "row")
+        remark(f"{reading.refused:,} of {many} {verb} invalid and left out:")
+        rows = [
+            [f"{kind.count:,}", kind.reason, "; ".join(kind.examples)] for kind in reading.invalid
+        ]
+        table(["invalid rows", "reason", "examples"], rows, numbers=(0,), stderr=True)
+
+
+def merged(sources: list[str], *, equal: bool = False) -> Evidence:
+    """Load evidence files and add them together; the same people twice are refused."""
+    files: dict[Any, str] = {}
+    for source in sources:
+        key = identity(source)
+        if key in files:
+            raise EvidenceError(
+                f"{files[key]} and {source} are one file: everyone in it would count twice. Name "
+                f"it once."
+            )
+        files[key] = source
+    loaded: list[Evidence] = []
+    with progress("loading evidence") as show:
+        for number, source in enumerate(sources):
+            show(number / len(sources))
+            loaded.append(load_evidence(source))
+    if not equal and len(sources) > 1:
+        _refuse_shared_people(sources, loaded)
+    evidence = added(loaded)
+    refuse_nobody(evidence, f"the sum of {several(len(sources), 'file')}")
+    return evidence
+
+
+def _refuse_shared_people(sources: list[str], loaded: list[Evidence]) -> None:
+    from freewill.stats.provenance import Body, shared_people  # noqa: PLC0415
+
+    pairs = zip(loaded, sources, strict=True)
+    bodies = [Body(evidence, source) for evidence, source in pairs if evidence.people]
+    for first, second in combinations(bodies, 2):
+        if message := shared_people(first, second):
+            raise EvidenceError(
+                f"{message}, who would count twice: is one a copy, or a part? If not, give --equal "
+                f"to `freewill merge`."
+            )
+
+
+def refuse_shared_files(first: str, second: str, *, reports: bool, equal: bool) -> None:
+    """Refuse to compare a file with itself, under any name; of reports, copies of files too."""
+    if DASH in (first, second):
+        return
+    from freewill.io.copies import copied  # noqa: PLC0415
+
+    reports = reports and not (is_store(first) or is_store(second))
+    sides = [files_of(side).paths if reports else (side,) for side in (first, second)]
+    files = {identity(path): path for path in sides[0]}
+    for path in sides[1]:
+        same = files.get(identity(path))
+        if same is not None:
+            what = f"{path} is on both sides" if same == path else f"{same} and {path} are one"
+            raise EvidenceError(f"{what}, {_DIFFERENT_PEOPLE}: name two files.")
+    pair = copied(first, second) if reports and not equal else None
+    if pair is not None:
+        raise EvidenceError(
+            f"{pair[0]} and {pair[1]} hold the same reports, {_DIFFERENT_PEOPLE}: is one a copy? "
+            f"If not, give --equal."
+        )
+
+
+def refuse_overwriting(out: Path, inputs: Iterable[str | Path], option: str = "--out") -> None:
+    """Refuse to write to a file that is read, by any name, or into a folder that is read."""
+    if str(out) == DASH:
+        return
+    for given in inputs:
+        text = local_path(str(given))
+        path = Path(text)
+        if path.is_dir() and Path(os.path.realpath(out)).is_relative_to(os.path.realpath(path)):
+            raise ParameterError(
+                f"{option} {out} lies in {given}, the folder that is read: the next run would "
+                f"read it too. Choose another folder for it."
+            )
+        for name in [text] if path.exists() else glob.iglob(text, recursive=True):
+            if out.exists() and identity(name) == identity(str(out)):
+                raise ParameterError(
+                    f"{option} {out} is {name}, which is read: it would be replaced, and lost. "
+                    f"Choose another name."
+                )

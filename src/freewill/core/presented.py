@@ -1,0 +1,56 @@
+"""Results present themselves: in notebooks, as pictures and as JSON, by the room `present`."""
+
+import math
+from collections.abc import Mapping
+from enum import Enum
+from importlib import import_module
+from typing import Any
+
+
+class Presented:
+    """What every result offers; the room that presents is entered when it is asked for."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON has it (docs/json.md)."""
+        document: dict[str, Any] = _room("document").to_dict(self)
+        return document
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the result, and return matplotlib's figure; None where it has no picture.
+
+        `ax` takes axes of your own, `path` writes a file, `title` may be the question asked.
+        """
+        return _room("notebook").plot(self, **options)
+
+    def _repr_html_(self) -> str:
+        return str(_room("notebook").page(self))
+
+    def _repr_pretty_(self, printer: Any, _: bool) -> None:
+        printer.text(_room("notebook").few_lines(self))
+
+
+def _room(name: str) -> Any:
+    """Return a module of the room that presents: it lies above all, and no import leads there."""
+    return import_module(f"freewill.present.{name}")
+
+
+def portable(content: Any) -> Any:
+    """Return what JSON can hold: lists for arrays and tuples, null for numbers it does not have.
+
+    >>> import numpy as np
+    >>> portable({"gap": math.inf, "theta": np.array([0.25, 0.75]), "people": np.int64(3)})
+    {'gap': None, 'theta': [0.25, 0.75], 'people': 3}
+    """
+    if isinstance(content, Mapping):
+        return {str(key): portable(value) for key, value in content.items()}
+    if hasattr(content, "tolist"):  # an array, or a number of NumPy's, which is not loaded for this
+        content = content.tolist()
+    if isinstance(content, list | tuple | range):
+        return [portable(value) for value in content]
+    if isinstance(content, Enum):
+        return content.value
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content

@@ -1,0 +1,271 @@
+"""Results as JSON, one shape for each wherever it is written (docs/json.md).
+
+`results.schema.json` beside this file is the JSON Schema of all of them.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import singledispatch
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from freewill.core.presented import portable
+from freewill.domain.alphabets.groups import Groups, Values
+from freewill.domain.guarantees.exact import ExactAudit
+from freewill.domain.guarantees.promises import Audit, LossAudit
+from freewill.domain.mechanisms.base import brief
+from freewill.domain.survey import Survey
+from freewill.errors import ParameterError, shown
+from freewill.present.shares import Shares
+from freewill.present.words import WHAT_TO_DO, mechanism_names
+from freewill.stats.checks import Checks, Verdict, tested
+from freewill.stats.choice.aware import ChoiceAwareEstimate
+from freewill.stats.choice.check import ChoiceCheck
+from freewill.stats.compare import COLUMNS, Comparison
+from freewill.stats.estimators.estimate import Estimate, in_words
+from freewill.stats.evidence import Evidence
+from freewill.stats.fit import Fit
+from freewill.stats.intervals import Intervals
+from freewill.stats.laws.check import FitCheck
+from freewill.stats.planning.plan import Plan
+from freewill.stats.robust import RobustEstimate
+from freewill.stats.smooth import SmoothEstimate
+
+VERSION = 1
+"""Of all shapes: a field that goes, or changes its meaning, makes a new one."""
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of all results."""
+    text = files("freewill.present").joinpath("results.schema.json").read_text("utf-8")
+    content: dict[str, Any] = json.loads(text)
+    return content
+
+
+def to_dict(result: Any, **options: Any) -> dict[str, Any]:
+    """Return a result as JSON has it: `schema` and `version` first, then what it holds.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> document = fw.gibu(fw.collect([(coin, [0, 1], [600, 400])])).to_dict()
+    >>> document["schema"], document["values"], document["status"]
+    ('freewill/estimate', ['yes', 'no'], 'certified')
+    """
+    made: dict[str, Any] = portable(_content(result, **options))
+    return made
+
+
+def _document(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    return {"schema": f"freewill/{kind}", "version": VERSION, **content}
+
+
+@singledispatch
+def _content(result: Any, **_: Any) -> dict[str, Any]:
+    raise ParameterError(f"{shown(result)} has no JSON: expected a result, such as an estimate.")
+
+
+@_content.register
+def _(estimate: Estimate, **options: Any) -> dict[str, Any]:
+    return _content(estimate.shares, **options)
+
+
+@_content.register
+def _(fit: Fit, **options: Any) -> dict[str, Any]:
+    """Describe an estimate with its intervals and checks."""
+    made = {"intervals": fit.intervals(), "checks": fit.checks(), **options}
+    return _content(fit.estimate.shares, **made)
+
+
+@_content.register
+def _(
+    shares: Shares,
+    *,
+    intervals: Intervals | None = None,
+    checks: Mapping[str, Verdict] | None = None,
+) -> dict[str, Any]:
+    estimate, groups = shares.estimate, shares.groups
+    alphabet, evidence = estimate.alphabet, estimate.evidence
+    names = ("method", "solver", "status", "gap", "certificate", "log_likelihood", "steps")
+    confounded = in_words(estimate.confounded, alphabet) if estimate.confounded else ""
+    groups_in = evidence.groups if evidence else ()
+    people = {group.name or group.mechanism.id: group.people for group in groups_in}
+    single = isinstance(groups, Values)
+    merged = {} if single else {"bins": rows_of(groups), "shares": shares.shares}
+    return _document(
+        "estimate",
+        {
+            "alphabet": alphabet.spec(),
+            "people": estimate.people,
+            "mechanisms": people,
+            **{name: getattr(estimate, name) for name in names},
+            "advice": estimate.advice,
+            "unresolved": estimate.unresolved,
+            "confounded": confounded,
+            "values": values_of(Values(alphabet)),
+            "theta": estimate.theta,
+            **merged,
+            "intervals": None if intervals is None else intervals_content(intervals),
+            "checks": None if checks is None else checks_content(checks),
+            **_beyond(estimate, intervals),
+        },
+    )
+
+
+def values_of(groups: Groups) -> list[Any]:
+    """Return what each group is: a value, or its coordinates."""
+    cells = groups.cells(np.arange(groups.count))
+    return [cell[0] if len(cell) == 1 else list(cell) for cell in cells]
+
+
+def rows_of(groups: Groups) -> list[dict[str, Any]]:
+    """Return what each group is, by the names of the columns that say so."""
+    cells = groups.cells(np.arange(groups.count))
+    return [dict(zip(groups.heads, cell, strict=True)) for cell in cells]
+
+
+def _beyond(estimate: Estimate, intervals: Intervals | None) -> dict[str, Any]:
+    """Describe what only some estimates have: a choice law, reports set aside, a width."""
+    if isinstance(estimate, ChoiceAwareEstimate):
+        return {"choice": _choice_content(estimate, None if intervals is None else intervals.level)}
+    if isinstance(estimate, RobustEstimate):
+        rows = estimate.set_aside_table().to_pylist()
+        return {"forged": estimate.forged, "set_aside": rows, "doubt": estimate.doubt}
+    if isinstance(estimate, SmoothEstimate):
+        return {"width": estimate.width}
+    return {}
+
+
+def _choice_content(estimate: ChoiceAwareEstimate, level: float | None) -> dict[str, Any]:
+    """Describe a choice law, with a level its intervals too; lists have one number a value."""
+    columns = {"choice": estimate.choice}
+    if level is not None:
+        columns["low"], columns["high"] = estimate.choice_intervals(level)
+    mechanisms = [
+        {"name": name, **{what: matrix[:, place] for what, matrix in columns.items()}}
+        for place, name in enumerate(mechanism_names(estimate))
+    ]
+    names = ("basis", "criterion", "likelihood_ratio", "blind")
+    law = {name: getattr(estimate, name) for name in names}
+    return {"free": estimate.is_free, **law, "mechanisms": mechanisms}
+
+
+def intervals_content(intervals: Intervals) -> dict[str, Any]:
+    """Describe intervals, in the order of what they are of."""
+    names = ("level", "joint", "critical", "advice")
+    settings = {name: getattr(intervals, name) for name in names}
+    effective = np.atleast_1d(intervals.effective_people)
+    return {**settings, **intervals.columns(), "effective_people": effective}
+
+
+@_content.register
+def _(intervals: Intervals) -> dict[str, Any]:
+    head = {"alphabet": intervals.alphabet.spec(), "people": intervals.people, "of": intervals.of}
+    return _document("intervals", {**head, **intervals_content(intervals)})
+
+
+def checks_content(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
+    """Describe verdicts by the names of what should hold, and say what to do where it does not."""
+    return {
+        name.replace(" ", "_"): {
+            "holds": verdict.holds,
+            "verdict": verdict.text,
+            "advice": WHAT_TO_DO.get(name, "") if verdict.holds is False else "",
+            **verdict.details,
+        }
+        for name, verdict in verdicts.items()
+    }
+
+
+@_content.register
+def _(checks: Checks) -> dict[str, Any]:
+    content = {"holds": checks.hold, "level": checks.level, "checks": checks_content(checks)}
+    return _document("checks", content)
+
+
+@_content.register(ChoiceCheck)
+@_content.register(FitCheck)
+def _(check: ChoiceCheck | FitCheck) -> dict[str, Any]:
+    name = "free choice" if isinstance(check, ChoiceCheck) else "laws"
+    return _content(Checks({name: tested(check)}, check.level))
+
+
+@_content.register
+def _(
+    comparison: Comparison,
+    *,
+    groups: Groups | None = None,
+    of: str = "shares",
+    sources: tuple[str, str] = ("one", "other"),
+) -> dict[str, Any]:
+    """Describe a comparison of the shares of groups, or of something else: `of` names it."""
+    if groups is None and comparison.shares and len(comparison) == comparison.alphabet.size:
+        groups = Values(comparison.alphabet)
+    labels = [{"of": name} for name in comparison.of] if groups is None else rows_of(groups)
+    columns = {name: np.atleast_1d(getattr(comparison, name)) for name in COLUMNS}
+    names = ("differ", "p_value", "verdict", "level", "joint", "people", "advice")
+    ends = {"point": comparison.emd, "low": comparison.emd_low, "high": comparison.emd_high}
+    return _document(
+        "comparison",
+        {
+            "alphabet": comparison.alphabet.spec(),
+            **{name: getattr(comparison, name) for name in names},
+            "distance": {"name": comparison.distance, "unit": comparison.unit, **ends},
+            "sources": list(sources),
+            "of": of,
+            "differences": [
+                {**label, **dict(zip(columns, row, strict=True))}
+                for label, *row in zip(labels, *columns.values(), strict=True)
+            ],
+        },
+    )
+
+
+@_content.register
+def _(plan: Plan) -> dict[str, Any]:
+    columns = ("people", "emd", "emd_low", "emd_high", "emd_error", "simulated", "standard_error")
+    rows = zip(*(getattr(plan, name) for name in columns), strict=True)
+    mechanisms = {
+        name: {"share": share, "worth": plan.worth[name], "cost": plan.cost[name]}
+        for name, share in plan.shares.items()
+    }
+    names = ("truth", "theta", "of", "target", "needed", "advice")
+    return _document(
+        "plan",
+        {
+            "alphabet": plan.alphabet.spec(),
+            **{name: getattr(plan, name) for name in names},
+            "target_of": "emd" if plan.by_emd else "half_width",
+            "mechanisms": mechanisms,
+            "expected": [dict(zip(columns, row, strict=True)) for row in rows],
+        },
+    )
+
+
+@_content.register(Audit)
+@_content.register(LossAudit)
+@_content.register(ExactAudit)
+def _(audit: Any) -> dict[str, Any]:
+    return _document("audit", audit.describe())
+
+
+@_content.register
+def _(evidence: Evidence) -> dict[str, Any]:
+    mechanisms = [
+        {
+            "name": group.name or group.mechanism.id,
+            "mechanism": brief(group.mechanism),
+            "people": group.people,
+            "outputs": group.rows,
+            "promise": group.mechanism.guarantee().describe(),
+        }
+        for group in evidence.groups
+    ]
+    head = {"alphabet": evidence.alphabet.spec(), "people": evidence.people}
+    return _document("evidence", {**head, "mechanisms": mechanisms})
+
+
+@_content.register
+def _(survey: Survey) -> dict[str, Any]:
+    return survey.spec()

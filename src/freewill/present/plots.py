@@ -1,0 +1,286 @@
+"""Pictures of estimates, plans and laws: each returns a figure, and writes a file if asked to.
+
+`ax` takes axes of a figure of your own, one for each panel; `path` writes the figure to a file, its
+format by the suffix (.png, .svg, .pdf). Comparisons and choice laws have modules of their own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.core.types import FloatArray, numbers
+from freewill.domain.alphabets.base import Alphabet, checked_kind
+from freewill.domain.alphabets.coarser import as_groups
+from freewill.domain.alphabets.groups import Groups, merged_weights
+from freewill.errors import ParameterError, several, shown
+from freewill.present import canvas
+from freewill.present.canvas import Ground, Reach, Series, plain, save, saved
+from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.intervals import Intervals, check_intervals
+from freewill.stats.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["laws", "picture", "planned", "save"]
+
+
+def picture(
+    estimate: Estimate | Alphabet,
+    thetas: Mapping[str, ArrayLike] | None = None,
+    truth: ArrayLike | None = None,
+    *,
+    ax: Any = None,
+    path: str | Path | None = None,
+    title: str = "",
+    unit: str = "",
+    intervals: Intervals | None = None,
+    merged: int | Groups = 1,
+) -> "Figure":
+    """Draw an estimate, or distributions over an alphabet, the way that alphabet asks for.
+
+    On a line distributions are curves over the truth, the grey area behind them; `unit` names what
+    the line measures, the alphabet's unit by default. In the plane map stands beside map on one
+    colour scale, the truth first, with degrees for a box and kilometres without. Over labels bars
+    lie beside each other, the truth in grey. `title` may be the question that was asked.
+
+    `merged` draws so many neighbours of a line, or squares of cells, as one, or any groups of
+    `domain.alphabets.groups`. `intervals` of what is drawn, every value or every such group, are
+    error bars or a band; in the plane a second map has the standard errors, hatched where these are
+    infinite.
+
+    >>> import freewill as fw, tempfile, pathlib
+    >>> target = pathlib.Path(tempfile.mkdtemp()) / "ages.png"
+    >>> ages = fw.Linear(0, 9, unit="year")
+    >>> figure = picture(ages, {"estimate": np.full(10, 0.1)}, path=target)
+    >>> figure.axes[0].get_xlabel(), target.exists()
+    ('year', True)
+    """
+    if isinstance(estimate, Estimate):
+        thetas = {"estimate": estimate.theta} if thetas is None else thetas
+        title = title or f"Estimated from {several(estimate.people, 'person')}"
+    alphabet = estimate.alphabet if isinstance(estimate, Estimate) else checked_kind(estimate)
+    groups = as_groups(alphabet, merged)
+    series = [
+        (pen, name, merged_weights(groups, weights))
+        for pen, name, weights in _checked(thetas, truth, alphabet)
+    ]
+    if intervals is not None:
+        check_intervals(intervals, alphabet, groups.count)
+    draw = (_bars, _line, _maps)[len(alphabet.extent) if canvas.has_neighbours(groups) else 0]
+    return saved(draw(groups, series, title, unit, intervals, ax), path)
+
+
+def _line(
+    groups: Groups, series: Series, title: str, unit: str, intervals: Intervals | None, ax: Any
+) -> "Figure":
+    axes = canvas.blank_axes(ax, 8.4, 4.4)
+    edges, side = canvas.edges_of(groups), canvas.sides_of(groups)[0]
+    if intervals is not None:
+        canvas.draw_reach(axes, _reach(intervals), edges, canvas.kind_of(intervals))
+    canvas.draw_series(axes, series, edges, steps=side > 1)
+    axes.set_xlim(edges[0], edges[-1])
+    axes.margins(y=0.06)
+    if all(percent.min() >= 0 for _, _, percent in series):
+        axes.set_ylim(bottom=0)
+    each = "" if side == 1 else f" in {several(side, 'value')}"
+    across = canvas.unit_of(groups.alphabet, unit)
+    canvas.finish(axes, title, across, f"share of people{each} (%)", "y")
+    if len(series) > 1 or intervals is not None:
+        canvas.legend(axes)
+    return canvas.figure_of(axes)
+
+
+def _reach(intervals: Intervals) -> Reach:
+    return 100 * intervals.point, 100 * intervals.low, 100 * intervals.high
+
+
+def _bars(
+    groups: Groups, series: Series, title: str, unit: str, intervals: Intervals | None, ax: Any
+) -> "Figure":
+    height = np.clip(1.2 + 0.3 * groups.count * len(series) ** 0.5, 2.6, 60)
+    axes = canvas.blank_axes(ax, 6.8, float(height))
+    places, thick = np.arange(groups.count), 0.8 / len(series)
+    for row, (pen, name, percent) in enumerate(series):
+        offset = (row - (len(series) - 1) / 2) * thick
+        colour = canvas.TRUTH if pen == canvas.TRUTH_PEN else canvas.pen_of(pen)["color"]
+        axes.barh(places + offset, percent, thick * 0.92, color=colour, label=plain(name))
+    if intervals is not None:
+        reach, label = _reach(intervals), canvas.kind_of(intervals)
+        looks: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 3, "color": canvas.INK}
+        axes.errorbar(reach[0], places, xerr=canvas.lengths(*reach), label=label, **looks)
+    axes.set_yticks(places, [plain(name) for name in groups.names])
+    axes.invert_yaxis()
+    canvas.finish(axes, title, "share of people (%)", unit, "x")
+    if len(series) > 1 or intervals is not None:
+        canvas.legend(axes, below=True, ncols=3)  # bars leave no room
+    return canvas.figure_of(axes)
+
+
+def _maps(
+    groups: Groups, series: Series, title: str, unit: str, intervals: Intervals | None, ax: Any
+) -> "Figure":
+    count = len(series) + (intervals is not None)
+    ground = Ground.of(groups)
+    figure, panels = canvas.blank_panels(count, ground.shape, "" if count == 1 else title, ax)
+    least = min(0.0, *(float(percent.min()) for _, _, percent in series))
+    most = max(float(percent.max()) for _, _, percent in series)
+    for axes, (_, name, percent) in zip(panels, series, strict=False):
+        image = ground.draw(axes, percent, cmap="magma_r", vmin=least, vmax=most)
+        canvas.finish_panel(axes, title if count == 1 else name, *ground.names)
+    canvas.draw_scale(figure, image, panels[: len(series)], f"share of people in {ground.each} (%)")
+    if intervals is not None:
+        ground.draw_errors(figure, panels[-1], 100 * intervals.standard_error)
+    ground.finish(panels)
+    return figure
+
+
+def _checked(
+    thetas: Mapping[str, ArrayLike] | None, truth: ArrayLike | None, alphabet: Alphabet
+) -> Series:
+    """Return the distributions with their pens; each must have a weight for each value."""
+    if not isinstance(thetas, Mapping) or not thetas:
+        raise ParameterError("nothing to draw: expected at least one name with its distribution.")
+    given = [] if truth is None else [(canvas.TRUTH_PEN, "truth", truth)]
+    given += [(number, name, theta) for number, (name, theta) in enumerate(thetas.items())]
+    series = []
+    for number, name, weights in given:
+        theta = numbers(weights, shown(name), several(alphabet.size, "weight"))
+        if theta.shape != (alphabet.size,) or not np.all(np.isfinite(theta)):
+            raise ParameterError(
+                f"{shown(name)} has shape {theta.shape}; expected one finite weight for each of "
+                f"the alphabet's {several(alphabet.size, 'value')}."
+            )
+        series.append((number, name, 100 * theta))
+    return series
+
+
+def laws(
+    matrices: Sequence[ArrayLike],
+    alphabet: Alphabet | None = None,
+    *,
+    titles: Sequence[str],
+    ax: Any = None,
+    path: str | Path | None = None,
+    title: str = "",
+    unit: str = "",
+    smallest: float = 1e-4,
+) -> "Figure":
+    """Draw laws side by side as heat maps, one row a true value, on one logarithmic scale.
+
+    White is impossible; what is possible but rarer than `smallest` has the lightest colour. With
+    an `alphabet` on a line the axes carry its values, otherwise indices.
+
+    >>> import freewill as fw
+    >>> law = fw.KRR(fw.Linear(0, 4), 1.0).law()
+    >>> len(laws([law, np.eye(5)], titles=["k-RR", "Identity"]).axes)
+    3
+    """
+    least = numbers(smallest, "smallest", "a number between 0 and 1")
+    if least.shape != () or not 0 < least < 1:
+        raise ParameterError(f"smallest={shown(smallest)}: must lie between 0 and 1.")
+    if not isinstance(matrices, Iterable) or not isinstance(titles, Sequence):
+        raise ParameterError("laws and titles: expected a list of each.")
+    given = [numbers(law, "law", "a matrix") for law in matrices]
+    if not given or len(given) != len(titles):
+        raise ParameterError(f"{len(given)} laws and {len(titles)} titles: expected one each.")
+    for name, law in zip(titles, given, strict=True):
+        if law.ndim != 2:
+            raise ParameterError(f"law {shown(name)} has shape {law.shape}; expected a matrix.")
+    figure, panels = canvas.blank_panels(len(given), 1.0, title, ax)
+    from matplotlib.colors import LogNorm  # noqa: PLC0415
+
+    scale = LogNorm(smallest, 1.0)
+    for axes, name, law in zip(panels, titles, given, strict=True):
+        drawn = np.ma.masked_equal(np.where(law > 0, np.maximum(law, smallest), 0.0), 0.0)
+        aspect = "equal" if law.shape[0] == law.shape[1] else "auto"
+        extent = _law_extent(law, alphabet)
+        image = canvas.draw_image(
+            axes, drawn, extent=extent, cmap="viridis_r", norm=scale, aspect=aspect
+        )
+        across = f"reported {unit}" if unit else "report"
+        canvas.finish_panel(axes, name, across, f"true {unit or 'value'}")
+    canvas.draw_scale(figure, image, panels, "P(report | true value)", extend="min")
+    return saved(figure, path)
+
+
+def _law_extent(law: FloatArray, alphabet: Alphabet | None) -> tuple[float, float, float, float]:
+    rows, columns = law.shape
+    along = () if alphabet is None or rows != alphabet.size else alphabet.extent
+    values = along[0] if len(along) == 1 else (-0.5, rows - 0.5)
+    return (*(values if columns == rows else (-0.5, columns - 0.5)), *values)
+
+
+def planned(
+    plan: Plan, *, ax: Any = None, path: str | Path | None = None, title: str = "", unit: str = ""
+) -> "Figure":
+    """Draw expected error against people, on logarithmic scales, and how many the target needs.
+
+    The error is the earth mover's distance, with the band in which 90 % of surveys end; where a
+    functional was asked for, half the length of its widest 95 % interval. `unit` is that of the
+    error ("years", "km"): the alphabet's unit by default.
+
+    >>> import freewill as fw
+    >>> coin = fw.Categorical(["yes", "no"])
+    >>> survey = fw.Survey(coin, {"k": fw.KRR(coin, 1.0)})
+    >>> plan = fw.plan(survey, theta=[0.5, 0.5], people=[100_000, 1_000_000], target=0.01)
+    >>> planned(plan).axes[0].get_xlabel()
+    'people'
+    """
+    if not isinstance(plan, Plan):
+        raise ParameterError(f"plan={shown(plan)}: expected what fw.plan returns.")
+    axes = canvas.blank_axes(ax, 7.6, 4.6)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    order = np.argsort(plan.people, kind="stable")
+    people = plan.people[order]
+    name = plan.of[0] if len(plan.of) == 1 else "the least known share"
+    error, what = plan.half_width, f"95 % interval, to either side: {plain(name)}"
+    if plan.by_emd:
+        error, what, unit = plan.emd, "earth mover's distance", unit or plan.alphabet.unit
+        low, high = _positive(plan.emd_low[order]), _positive(plan.emd_high[order])
+        looks: dict[str, Any] = {"color": canvas.SKY, "alpha": 0.3, "linewidth": 0}
+        axes.fill_between(people, low, high, label="90 % of surveys", **looks)
+    pen: dict[str, Any] = {"color": canvas.BLUE, "linewidth": 1.9, "marker": "o", "markersize": 4.5}
+    axes.plot(people, _positive(error[order]), label="expected", **pen)
+    if plan.target is not None:
+        _mark(axes, plan, plan.target)
+    axes.grid(which="major", color=canvas.FAINT, linewidth=0.8)
+    per = f" ({plain(unit)})" if unit else ""
+    canvas.finish(axes, title or f"Planned for: {plan.truth}", "people", f"{what}{per}")
+    _plain_ticks(axes)
+    canvas.legend(axes)
+    return saved(canvas.figure_of(axes), path)
+
+
+def _positive(values: FloatArray) -> FloatArray:
+    """Return what a logarithmic scale has a place for."""
+    return np.where((values > 0) & np.isfinite(values), values, np.nan)
+
+
+def _mark(axes: "Axes", plan: Plan, target: float) -> None:
+    """Draw the target and, where it can be reached, the number of people that reaches it."""
+    pen: dict[str, Any] = {"color": canvas.VERMILION, "linewidth": 1.3, "linestyle": (0, (6, 2))}
+    if plan.needed is None:
+        axes.axhline(target, label=f"target {target:g}: out of reach", **pen)
+        return
+    axes.axhline(target, label=f"target {target:g}: {several(plan.needed, 'person')}", **pen)
+    axes.axvline(plan.needed, color=canvas.SOFT, linewidth=1.1, linestyle=(0, (2, 1.5)))
+    axes.plot([plan.needed], [target], "o", color=canvas.VERMILION, markersize=7, zorder=4)
+
+
+def _plain_ticks(axes: "Axes") -> None:
+    """Write numbers out, where powers of ten are for few people: 10,000 and 0.2."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
+
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda many, _: f"{many:,.0f}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda error, _: f"{error:g}"))
+    low, high = axes.get_ylim()
+    if high / low < 300:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())

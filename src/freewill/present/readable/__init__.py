@@ -1,1 +1,0 @@
-"""Estimates for people: shares with labels and intervals, as tables, texts and pages."""

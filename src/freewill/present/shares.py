@@ -1,0 +1,258 @@
+"""Shares of values or of groups of them, as an estimate has them, and how sure they are."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from freewill.core.frames import frame
+from freewill.core.presented import Presented
+from freewill.core.types import FloatArray, IntArray
+from freewill.domain.alphabets.coarser import coarser
+from freewill.domain.alphabets.groups import Groups, Values, merged_weights
+from freewill.errors import EvidenceError, ParameterError, printable, several, shown
+from freewill.numeric.solvers.solution import OnStep
+from freewill.stats import functionals
+from freewill.stats.estimators.estimate import Estimate, default_tolerance
+from freewill.stats.evidence import checked_evidence
+from freewill.stats.fit import Fit
+from freewill.stats.information import FEW
+from freewill.stats.intervals import Intervals, intervals
+
+ROWS = 20
+"""Shares, the largest, of a text or a page."""
+MORE = "intervals() tells more."
+"""How to ask for intervals."""
+DENSE, _WORK = 1024, 10**7
+"""Values, and products of values and mechanisms or reports, with which intervals take a second."""
+_CHECKED = 20
+"""Shares, the largest, whose errors a warning is about."""
+_SOLVED, _LARGE = 20_000, 50_000
+"""Values times shares whose errors are computed, for beyond some size each share takes a solve; and
+values beyond which one solve is too many."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shares(Presented):
+    """The shares of groups of values in an estimate: of every value, of bins, districts or sets.
+
+    They are sums of theta. What certifies the estimate is a statement about theta, and none about
+    them; how near they are to the truth `intervals` tell.
+
+    >>> import freewill as fw
+    >>> noisy = fw.KRR(fw.Linear(0, 5), epsilon=2.0)
+    >>> estimate = fw.gibu(fw.collect([(noisy, range(6), [50, 90, 200, 300, 180, 80])]))
+    >>> print(estimate.coarser(2))
+    900 people, bins of 2 values
+      0..1   3.22%
+      2..3  73.55%
+      4..5  23.23%
+    """
+
+    estimate: Estimate
+    groups: Groups
+    fit: Fit | None = None
+    """What answers for intervals; the estimate itself where there is none."""
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The share of each group."""
+        return merged_weights(self.groups, self.estimate.theta)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each group is called."""
+        return self.groups.names
+
+    @property
+    def people(self) -> int:
+        """How many people reported."""
+        return self.estimate.people
+
+    def __len__(self) -> int:
+        return self.groups.count
+
+    def intervals(
+        self, level: float = 0.95, joint: bool = False, on_step: OnStep | None = None
+    ) -> Intervals:
+        """Return an interval for each share, or with `joint` a band that holds all of them."""
+        of = functionals.of_groups(self.groups)
+        return (self.fit or self.estimate).intervals(of, level, joint, on_step=on_step)
+
+    def columns(self, sure: Intervals | None = None) -> dict[str, Any]:
+        """Return the columns of a table for programs: what shares are of, the shares, intervals."""
+        rows = self.groups.cells(np.arange(len(self)))
+        columns = dict(zip(self.groups.heads, map(list, zip(*rows, strict=True)), strict=True))
+        return {**columns, "share": self.shares, **({} if sure is None else sure.columns())}
+
+    def table(
+        self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
+    ) -> Any:
+        """Return a table with one row a group: what it is, its share and, if asked for, intervals.
+
+        `intervals` is True, for 95 %, or a level. `backend` names the library that it is a table
+        of: pyarrow, pandas, polars (`core.frames`). Columns are those of `freewill estimate
+        --csv`: a value, or its coordinates; from and to of bins, edges of districts, the names of
+        sets; then share, point, low, high, standard_error.
+
+        >>> import freewill as fw
+        >>> sure = fw.inversion(fw.collect([(fw.Identity(fw.Linear(0, 3)), [0, 0, 1, 2])]))
+        >>> sure.coarser(2).table().to_pylist()
+        [{'from': 0, 'to': 1, 'share': 0.75}, {'from': 2, 'to': 3, 'share': 0.25}]
+        """
+        sure = None
+        if intervals is not False:
+            sure = self.intervals(0.95 if intervals is True else intervals, joint)
+        elif joint is not False:
+            raise ParameterError(f"joint={shown(joint)} says how intervals are: ask for intervals.")
+        return frame(self.columns(sure), backend)
+
+    def lines(
+        self, places: IntArray, sure: Intervals | None, form: str
+    ) -> tuple[list[str], list[list[str]]]:
+        """Return the heads and rows of a table for people; `form` is that of percentages."""
+        heads, columns = [*self.groups.axes, "share"], [self.shares]
+        if sure is not None:
+            heads += ["point", "low", "high", "std error"]
+            columns += sure.columns().values()
+        figures = np.stack([column[places] for column in columns]).T.tolist()
+        texts = zip(self.groups.texts(places), figures, strict=True)
+        return heads, [
+            [*words, *(form.format(share) if np.isfinite(share) else "unknown" for share in row)]
+            for words, row in texts
+        ]
+
+    def largest(self, many: int) -> IntArray:
+        """Return the places of so many shares, the largest, in their order."""
+        return np.sort(np.argsort(-self.shares, kind="stable")[:many])
+
+    def __repr__(self) -> str:
+        return f"Shares({self.groups}, of {several(self.people, 'person')})"
+
+    def __str__(self) -> str:
+        places = self.largest(ROWS)
+        texts = [printable("  ".join(text)) for text in self.groups.texts(places)]
+        wide = max(map(len, texts))
+        large = self.estimate.alphabet.size if is_quick(self.estimate) else 0
+        doubt = warning(self, None, large=large)
+        head = f"{several(self.people, 'person')}, {self.groups}"
+        lines = [
+            f"  {text:<{wide}}  {share:6.2%}"
+            for text, share in zip(texts, self.shares[places].tolist(), strict=True)
+        ]
+        left = len(self) - len(places)
+        more = [f"  and {left:,} more"] if left else []
+        return "\n".join([*([doubt] if doubt else []), head, *lines, *more])
+
+
+def shares_of(estimate: Estimate) -> Shares:
+    """Return the share of every value."""
+    return Shares(estimate, Values(estimate.alphabet))
+
+
+def coarser_shares(estimate: Estimate, by: Any, rows: int | None = None) -> Shares:
+    """Return the shares of groups of values."""
+    return Shares(estimate, coarser(estimate.alphabet, by, rows))
+
+
+def intervals_of(
+    estimate: Estimate, of: Any, level: float, joint: bool, on_step: OnStep | None = None
+) -> Intervals:
+    """Return the intervals of anything, from the evidence that an estimate was made from."""
+    evidence = estimate.evidence
+    if evidence is None:
+        raise EvidenceError(
+            "this estimate has no evidence, by which one could tell how sure it is: it was made "
+            "by hand, or stored when its reports lay in files. Ask fw.intervals(evidence), or "
+            "give it: dataclasses.replace(estimate, evidence=evidence)."
+        )
+    if checked_evidence(evidence, "an estimate").alphabet != estimate.alphabet:
+        raise EvidenceError(
+            f"an estimate over {estimate.alphabet} with evidence over {evidence.alphabet}: "
+            f"expected what it was made from."
+        )
+    # From a maximum that arrived, or from none: the same to the last digit whatever the method.
+    arrived = estimate.method == "gibu" and estimate.gap <= default_tolerance(evidence)
+    return intervals(
+        evidence, of, level, joint, start=estimate if arrived else None, on_step=on_step
+    )
+
+
+def is_quick(estimate: Estimate) -> bool:
+    """Tell whether intervals take no more time than one who looks at a notebook has."""
+    evidence, size = estimate.evidence, estimate.alphabet.size
+    if evidence is None or not evidence.held or estimate.people < 2:
+        return False
+    rows = sum(group.rows for group in evidence.groups)
+    return size <= DENSE and size * max(rows, size * len(evidence.groups)) <= _WORK
+
+
+def warning(
+    shares: Shares,
+    sure: Intervals | None,
+    more: str = MORE,
+    level: float = 0.95,
+    large: int = _LARGE,
+) -> str:
+    """Say how unsure the largest shares are, where people are few; nothing where many.
+
+    `sure` are their intervals where these were made; `more` says how to ask for them where not.
+    Beyond so many values as `large` has, no solve is made, and noise is left out.
+    """
+    people, size = shares.people, shares.estimate.alphabet.size
+    rough = people < FEW or (sure is not None and people < size)
+    if not rough or len(shares) == 1:
+        return ""
+    if people < 2:
+        return f"From {several(people, 'person')}: nothing tells how near these shares are."
+    many = max(1, min(_CHECKED, _SOLVED // size))
+    largest = np.argsort(-shares.shares, kind="stable")[:many]
+    reach = ndtri((1 + level) / 2) * _least_errors(shares.shares[largest], people)
+    noisy = sure is not None
+    if sure is not None:
+        reach = np.maximum(reach, sure.critical * sure.standard_error[largest])
+    elif size <= large and shares.estimate.evidence is not None:
+        rows = np.asarray(shares.groups.which == largest[:, None], dtype=float)
+        those = (shares.fit or shares.estimate).intervals(rows, level)
+        reach, noisy = np.maximum(reach, those.critical * those.standard_error), True
+    without = "" if noisy else " without any noise, which adds to it"
+    if sure is not None:
+        more = f"Intervals are rough where people are so few, for {several(size, 'value')}."
+    return (
+        f"From {several(people, 'person')}, these shares are unsure: at {percent(level)} the "
+        f"largest may be off by {min(100 * reach.max(), 100):.3g} points{without}. {more}"
+    )
+
+
+def heading(sure: Intervals) -> str:
+    """Say what the intervals in a table are."""
+    kind = "all together" if sure.joint else "one by one"
+    return (
+        f"{percent(sure.level)} intervals, {kind}, about the one-step estimate (point): "
+        f"{sure.critical:.3g} standard errors."
+    )
+
+
+def advice(sure: Intervals, coarser: str) -> str:
+    """Return the advice that comes with intervals, in the words for merging of those who ask."""
+    text = sure.advice
+    for name in ("functionals.bins", "functionals.districts"):
+        text = text.replace(name, coarser)
+    return text
+
+
+def percent(level: float) -> str:
+    """Return a level as people say it."""
+    return f"{100 * level:.12g} %"
+
+
+def _least_errors(shares: FloatArray, people: int) -> FloatArray:
+    """Return the standard errors of shares counted without any noise, which adds to them.
+
+    sqrt(s (1 - s) / (n + 4)) with s = (n share + 2) / (n + 4) (Agresti and Coull, The American
+    Statistician 52 (1998), 119-126), which is not 0 where all people are alike.
+    """
+    pulled = (people * np.clip(shares, 0, 1) + 2) / (people + 4)
+    return np.asarray(np.sqrt(pulled * (1 - pulled) / (people + 4)))
