@@ -30,8 +30,9 @@ def main(folder: str) -> None:
     parts = drawn(survey, 5000)
     fw.write_reports(path, parts)
     frame = spark.read.parquet(path)
-    if not engine_for("duckdb", frame).owns(frame):
-        raise AssertionError("a frame of Spark Connect is taken for a stranger")
+    with engine_for("duckdb", frame)(frame, False) as session:
+        if not session.owns(frame):
+            raise AssertionError("a frame of Spark Connect is taken for a stranger")
     with fw.read_reports(frame, survey, hold=0) as evidence:
         if evidence.held or evidence != expected(survey, parts):
             raise AssertionError("passes over Connect see other reports")

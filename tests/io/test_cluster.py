@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import driver_limit
 import freewill as fw
 from freewill.errors import ReportError
-from freewill.io.engines import spark_session as sessions
-from freewill.io.engines import spark_source as cluster
 from freewill.io.engines.base import engine_for, explained
+from freewill.io.engines.base import spark_session as sessions
+from freewill.io.engines.base import spark_source as cluster
 from freewill.io.engines.spark_source import packed, unpacked
 from freewill.io.evidence_file import save_evidence
 from freewill.io.faults import blamed_on_spark
@@ -161,11 +161,14 @@ def test_the_workers_python_is_the_user_s_unless_nobody_says(
 
 @needs_spark
 def test_a_session_that_has_ended_is_told_as_that():
-    with pytest.raises(ReportError, match="start it again"), sessions.told("the reports"):
+    with (
+        pytest.raises(ReportError, match="start it again"),
+        sessions.explained_on_spark("the reports"),
+    ):
         raise pytest.importorskip("py4j.protocol").Py4JNetworkError(
             "Answer from Java side is empty"
         )
-    with pytest.raises(AttributeError), sessions.told("the reports"):
+    with pytest.raises(AttributeError), sessions.explained_on_spark("the reports"):
         _ = "a mistake of ours".nowhere
 
 
@@ -204,7 +207,7 @@ def test_reports_come_to_the_driver_piece_by_piece(spark, tmp_path, monkeypatch)
 
 def test_memory_of_duckdb_is_told_by_its_cause():
     engine = engine_for("duckdb", "r.csv")
-    with engine.session(False) as running:
+    with engine(None, False) as running:
         running.connection.execute("SET memory_limit = '1MB'; SET temp_directory = ''")
         with (
             pytest.raises(
@@ -233,7 +236,7 @@ def test_memory_of_duckdb_is_told_by_its_cause():
 def test_what_befalls_a_machine_is_told_by_its_cause(error, advice):
     engine = engine_for("duckdb", "r.csv")
     with (
-        engine.session(False) as running,
+        engine(None, False) as running,
         pytest.raises(ReportError) as told,
         explained("r.parquet", "Is it damaged?", running),
     ):

@@ -25,7 +25,7 @@ from cut_files import (
 from freewill.cli.values import read_columns
 from freewill.errors import FreewillError, ReportError
 from freewill.io import files, layout
-from freewill.io.engines import base
+from freewill.io.engines.base import base
 from freewill.io.files import csv_rows, ndjson_rows
 from freewill.io.reading import read
 

@@ -13,7 +13,7 @@ from pyarrow import dataset, feather, ipc
 
 import freewill as fw
 from freewill.errors import ReportError
-from freewill.io.engines.duckdb import ENGINE
+from freewill.io.engines.duckdb import session as running
 from freewill.io.reading import read
 
 LINE = fw.Linear(0, 9)
@@ -93,7 +93,7 @@ def test_nothing_is_downloaded_to_read_an_address(address, monkeypatch, tmp_path
 
 def test_every_session_of_duckdb_installs_nothing():
     for streaming in (False, True):
-        with ENGINE.session(streaming) as session:
+        with running(None, streaming) as session:
             asked = "SELECT current_setting('autoinstall_known_extensions')"
             assert session.connection.sql(asked).fetchall() == [(False,)]
             with pytest.raises(duckdb.Error):

@@ -202,13 +202,13 @@ def test_people_and_outputs_must_be_as_the_head_tells(tmp_path, survey, hold):
         {"people": 0, "outputs": 0},
     ):
         rewritten(path, table, **wrong)
-        with pytest.raises(EvidenceError, match=r"damaged \(.*(told|distinct outputs)"):
+        with pytest.raises(EvidenceError, match=r"damaged \(.*(it says|distinct outputs)"):
             load_evidence(path, hold=hold)
     # Counts that moved from one output to another are still as many people; a lost one is not.
     counts = table.column("count").to_pylist()
     column = pa.array([counts[0] + 1, *counts[1:]], pa.int64())
     parquet.write_table(table.set_column(table.column_names.index("count"), "count", column), path)
-    with pytest.raises(EvidenceError, match="not as told"):
+    with pytest.raises(EvidenceError, match="not as it says"):
         load_evidence(path, hold=hold)
 
 
@@ -225,7 +225,7 @@ def changed_rows(table):
         (outputs, 99 if outputs == "symbol" else b"\xff\xff\xff\xff", cannot),
         (outputs, -1 if outputs == "symbol" else b"\x00", cannot),
         ("mechanism", None, "without a mechanism"),
-        ("mechanism", "other", "not as told"),
+        ("mechanism", "other", "not as it says"),
     ):
         column = table.column(name)
         rows = [value, *column.to_pylist()[1:]]
@@ -353,7 +353,7 @@ def test_evidence_of_the_first_version_is_still_read(tmp_path):
     }
     for wrong, words in (
         ({}, None),
-        ({"people": [1, 1, 1]}, "not as told"),
+        ({"people": [1, 1, 1]}, "not as it says"),
         ({"outputs": old["outputs"][:2]}, "damaged"),
         ({"version": 0}, "version 0"),
         ({"version": 3}, "version 3; this release reads versions up to 2"),

@@ -163,16 +163,15 @@ def freewill(
 ) -> None:
     """Everyone picks their own privacy mechanism; the distribution still comes back.
 
-    People's devices send noisy reports. `init` makes a survey, `serve` takes in reports over HTTP.
-    `collect` counts them into evidence, `merge` adds evidence
-    together, and `estimate` reconstructs the distribution of the true values: the most likely one,
-    with a proof of that. `compare` tells whether two bodies of evidence differ,
-    `check` whether what all of that assumes holds.
-    `plan` says how many people that takes; `calibrate` and `audit` help to choose mechanisms,
-    `explain` says what they promise in plain words, and `obfuscate` plays the devices' part.
+    `init` makes a survey, and `serve` collects noisy reports from people's devices over HTTP.
+    `collect` counts reports into evidence, and `merge` adds evidence together. `estimate`
+    reconstructs the distribution of the true values by maximum likelihood, with a certificate.
+    `compare` tests whether two bodies of evidence differ, and `check` whether the assumptions hold.
+    `plan` computes how many people are needed; `calibrate` and `audit` help to choose mechanisms,
+    `explain` says what they promise in plain words, and `obfuscate` simulates devices.
 
-    Exit codes: 0 all is well; 1 a claim does not hold or an estimate failed; 2 bad usage or bad
-    input; 3 a fault of Freewill's own.
+    Exit codes: 0 success; 1 a guarantee or check fails, or an estimate does not converge; 2 invalid
+    usage or input; 3 an internal error.
     """
 
 

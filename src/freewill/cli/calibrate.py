@@ -16,46 +16,36 @@ from freewill.domain.calibration import calibrate as find
 from freewill.domain.mechanisms.registry import REGISTRY
 from freewill.errors import SpecError, several
 
-
-class Kind(StrEnum):
-    """Mechanisms whose epsilon can be found from a loss; of the others it is said why not."""
-
-    KRR = "k-rr"
-    GEOMETRIC = "geometric"
-    PLANAR_GEOMETRIC = "planar-geometric"
-    RAPPOR = "rappor"
-    SHOKRI = "shokri"
-    MATRIX = "matrix"
-    IDENTITY = "identity"
+Kind = StrEnum(
+    "Kind", ["k-rr", "geometric", "planar-geometric", "rappor", "shokri", "matrix", "identity"]
+)
+"""Mechanisms whose epsilon can be found from a loss; of the others it is said why not."""
 
 
 def calibrate(
-    kind: Annotated[
-        Kind, typer.Argument(help="The mechanism; rappor and others say why they have no loss.")
-    ],
+    kind: Annotated[Kind, typer.Argument(help="The kind of mechanism.")],
     alphabet: Annotated[
         str,
         option(
-            "A line 0..99, a grid 24x16x0.5 (columns, rows, km), labels yes,no or a survey.",
+            "A line 0..99, a grid 24x16x0.5 (columns, rows, km), labels yes,no or a survey file.",
             "--alphabet",
             "-a",
         ),
     ],
     loss: Annotated[
-        list[float],
-        numeric(
-            "Expected distance between value and report; may be given many times.", "--loss", "-l"
-        ),
+        list[float], numeric("The mean distance between value and report.", "--loss", "-l")
     ],
     prior: Annotated[
-        Path | None, option("The distribution to expect, as `estimate --json` writes it.")
+        Path | None,
+        option("A JSON file with the prior distribution, as `estimate --json` prints it."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the epsilon at which a mechanism costs a given quality.
+    """Find the epsilon at which a mechanism has a given quality loss.
 
-    The loss is the expected distance between a value and its report: years on a line of ages,
-    kilometres on a grid. The prior is uniform unless one is given.
+    The quality loss is the mean distance between a value and its report: in years on a line of
+    ages, in kilometres on a grid. The mean is over the prior, uniform by default. Kinds without a
+    quality loss, such as rappor, are refused with the reason.
 
     Example:
 
@@ -64,10 +54,10 @@ def calibrate(
     values = parse_alphabet(alphabet)
     expected = None if prior is None else load_prior(prior, values.size)
     with progress("calibrating"):
-        found: list[Any] = [
+        mechanisms: list[Any] = [
             find(REGISTRY[kind], values, quality_loss=target, prior=expected) for target in loss
         ]
-    pairs = list(zip(loss, found, strict=True))
+    pairs = list(zip(loss, mechanisms, strict=True))
     if as_json:
         listed = [
             {

@@ -30,8 +30,8 @@ def collect(
     sources: Annotated[
         list[str],
         typer.Argument(
-            help="Reports: files, folders, patterns in quotes ('day-*.csv'), or -; or the store of "
-            "`freewill serve`, .db or postgresql://."
+            help="Reports: files, folders, patterns in quotes ('day-*.csv') or -; or the store of "
+            "`freewill serve` (.db, postgresql://)."
         ),
     ],
     survey: SurveyPath,
@@ -39,18 +39,17 @@ def collect(
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
     equal: Annotated[
-        bool, option("Count files of equal content, which are no copies of each other.", "--equal")
+        bool, option("Accept files of equal content, which are not copies.", "--equal")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Count reports into evidence, which is all that an estimate needs.
 
-    Rows that cannot be right are left out, counted by reason and shown; `--strict` refuses the
-    source instead, as is done where no row is right. Rows that share a `report_id` count once if
-    they are the same, and not at all if they differ. A file that is named twice is read once, and
-    two files of equal content without a `report_id` are refused: everyone in them would count
-    twice. `-` is standard input or output; what is told
-    goes to standard error then.
+    Invalid rows are left out and listed by reason; with `--strict`, or if no row is valid, the
+    command fails. Rows with the same `report_id` count once if they are equal, and not at all if
+    they differ. A file named twice is read once. Two files of equal content without a `report_id`
+    are refused, because everyone in them would count twice. With `-` as output, messages go to
+    standard error.
 
     Example:
 

@@ -23,19 +23,19 @@ def explain(
         typer.Argument(help="A survey, or the JSON spec of one mechanism; - reads standard input."),
     ],
     choice: Annotated[
-        str | None, option("Explain this choice alone, by its name or id.", "--choice", "-c")
+        str | None, option("Explain only this choice, by name or id.", "--choice", "-c")
     ] = None,
     as_json: AsJson = False,
     plot: Annotated[
-        Path | None, option("Write the picture of the choice, .svg: see --choice.")
+        Path | None, option("Write a picture of one choice (see --choice): .svg.")
     ] = None,
 ) -> None:
-    """Say in plain words what each choice of a survey promises, with a picture.
+    """Say in plain words what each choice of a survey promises.
 
-    Words that people can be shown before they choose: how often a report is the truth, how far off
-    it is, how much it can give away, within which distance values stay hidden. A choice that hides
-    next to nothing says so first. The exit code is 0 whatever is promised; `freewill audit` holds
-    the laws to it.
+    The texts are for people who are about to choose: how often a report is true, how far off it is
+    on average, how much it can reveal, and within which distance values stay indistinguishable. A
+    choice that hides almost nothing says so first. The exit code is always 0; `freewill audit`
+    verifies the guarantees.
 
     Example:
 

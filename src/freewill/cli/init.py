@@ -1,8 +1,9 @@
 """`freewill init`: make a survey by answering a few questions."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -13,6 +14,7 @@ from freewill.cli.options import (
     option,
     parse_alphabet,
     parse_list,
+    parse_pair,
 )
 from freewill.cli.show import say, say_json, table
 from freewill.core.wording import LONGEST_TITLE, checked_text
@@ -31,47 +33,44 @@ _SHARES = (0.2, 0.1, 0.05)
 """Of the largest distance: how far reports lie from the truth, on average."""
 _LDP: Promise = "ldp"
 _LOSS: Promise = "loss"
+T = TypeVar("T")
 
 
 def init(
-    out: Annotated[Path, typer.Argument(help="Where the survey goes, .json.")],
+    out: Annotated[Path, typer.Argument(help="The survey file to write, .json.")],
     alphabet: Annotated[
         str | None,
         option(
-            "What people may answer: 0..99, yes,no (quotes protect commas), 24x16x0.5 (cells, km), "
-            "or 24x16@south,north,west,east (degrees).",
+            "The possible answers: 0..99, yes,no (quotes protect commas), 24x16x0.5 (columns, "
+            "rows, km), or 24x16@south,north,west,east (degrees).",
             "--alphabet",
             "-a",
         ),
     ] = None,
     level: Annotated[
         list[str] | None,
-        option(
-            "A level of protection by its name in words, as careful=0.5; many times.",
-            "--level",
-            "-l",
-        ),
+        option("A privacy level to offer, NAME=NUMBER: careful=0.5.", "--level", "-l"),
     ] = None,
     distance: Annotated[
         bool | None,
         option(
-            "Levels are distances that reports lie from the truth on average, or epsilons.",
+            "Whether levels are mean distances between report and true value, or epsilons.",
             "--distance/--epsilon",
         ),
     ] = None,
     question: Annotated[
-        str | None, option("The question, as people read it on their page.", "--question", "-q")
+        str | None, option("The question shown to participants.", "--question", "-q")
     ] = None,
-    title: Annotated[str | None, option("The title of that page.", "--title")] = None,
-    force: Annotated[bool, option("Replace a file that is there.", "--force")] = False,
+    title: Annotated[str | None, option("The title of the participants' page.", "--title")] = None,
+    force: Annotated[bool, option("Overwrite an existing file.", "--force")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a survey, by questions or by options, so that nobody writes JSON by hand.
+    """Make a survey file.
 
-    What is not given as an option is asked for; question and title, which may be left out, where
-    the answers are. At each level people are offered one mechanism: on
-    lines and maps, with levels as distances, geometric noise that moves a report so far on average;
-    with levels as epsilons, k-RR where there are few values and RAPPOR where there are many.
+    Prompts for whatever is not given as an option. Title and question are optional, and prompted
+    for only together with the answers. Each level offers one mechanism. On lines and maps, levels
+    are mean distances by default, and the mechanism adds geometric noise of that mean distance.
+    With epsilons it is k-RR or RAPPOR, whichever estimates rare values more precisely.
 
     Example:
 
@@ -82,19 +81,22 @@ def init(
     if out.exists() and not force:
         raise ParameterError(f"{out} is there already: choose another name, or give --force.")
     if alphabet is None:
-        question = question or _asked_text("The question, as people read it", "question")
-        title = title or _asked_text("A title for their page", "title")
-    values = _asked_alphabet() if alphabet is None else parse_alphabet(alphabet)
+        question = question or _prompt_text("The question, as people read it", "question")
+        title = title or _prompt_text("A title for their page", "title")
+    values = _prompt_alphabet() if alphabet is None else parse_alphabet(alphabet)
     promise = _promise(values, distance)
-    levels = _asked_levels(values, promise) if not level else [_parsed(one) for one in level]
-    _refuse_twice(levels)
+    levels = [_level(text) for text in level] if level else _prompt_levels(values, promise)
+    names = [name for name, _ in levels]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ParameterError(f"level {printable(twice)!r} was named twice: names must differ.")
     offered = {name: offer(values, number, promise) for name, number in levels}
     survey = Survey(values, offered, title, question)
     survey.save(out)
     if as_json:
         say_json({"out": str(out), "survey": survey.spec()})
         return
-    rows = [[name, brief(one), one.guarantee().short] for name, one in offered.items()]
+    rows = [[name, brief(made), made.guarantee().short] for name, made in offered.items()]
     table(["name", "mechanism", "promise"], rows)
     say(f"\nsurvey written to {out}; next: freewill serve {out}")
 
@@ -110,12 +112,12 @@ def offer(alphabet: Alphabet, level: float, promise: Promise) -> Mechanism:
     >>> print(offer(fw.Categorical(["yes", "no"]), 1.0, "ldp"), offer(fw.Linear(0, 99), 1.0, "ldp"))
     k-rr(2 labels, epsilon=1) rappor(0..99, epsilon=1)
     """
-    found = {one.name: one for one in candidates(alphabet, level, promise)}
+    mechanisms = {each.name: each for each in candidates(alphabet, level, promise)}
     if promise == _LOSS:
-        return list(found.values())[-1]
+        return list(mechanisms.values())[-1]
     root = math.exp(min(level, 700) / 2)
     few = alphabet.size < ((root + 1) * root + 1) * root + 2
-    return found["k-rr" if few or "rappor" not in found else "rappor"]
+    return mechanisms["k-rr" if few or "rappor" not in mechanisms else "rappor"]
 
 
 def _promise(alphabet: Alphabet, distance: bool | None) -> Promise:
@@ -127,7 +129,17 @@ def _promise(alphabet: Alphabet, distance: bool | None) -> Promise:
     return _LOSS if (near if distance is None else distance) else _LDP
 
 
-def _asked_alphabet() -> Alphabet:
+def _prompt(text: str, read: Callable[[str], T], default: str | None = None) -> T:
+    """Prompt until the answer can be read, and say why it cannot."""
+    while True:
+        answer = typer.prompt(text, default, type=str, show_default=bool(default))
+        try:
+            return read(answer.strip())
+        except (FreewillError, typer.BadParameter) as error:
+            say(f"  {error}")
+
+
+def _prompt_alphabet() -> Alphabet:
     say(
         "What may people answer?\n"
         "  numbers on a line     0..99[year], or 1920..2020:10 in steps\n"
@@ -135,65 +147,47 @@ def _asked_alphabet() -> Alphabet:
         "  places on a plane     24x16x0.5 (columns, rows, km a cell)\n"
         "  places on a map       24x16@37.72,37.79,-122.52,-122.38 (south, north, west, east)"
     )
-    while True:
-        try:
-            return parse_alphabet(typer.prompt("answers", type=str).strip())
-        except FreewillError as error:
-            say(f"  {error}")
+    return _prompt("answers", parse_alphabet)
 
 
-def _asked_text(what: str, name: str) -> str | None:
-    """Ask for a text, which may be left out."""
-    while True:
-        text = str(typer.prompt(f"{what} (Enter: none)", "", type=str, show_default=False)).strip()
-        try:
-            return checked_text(text, name, LONGEST_TITLE, SurveyError) if text else None
-        except FreewillError as error:
-            say(f"  {error}")
+def _prompt_text(what: str, name: str) -> str | None:
+    """Prompt for a text, which may be left out."""
+
+    def read(text: str) -> str | None:
+        return checked_text(text, name, LONGEST_TITLE, SurveyError) if text else None
+
+    return _prompt(f"{what} (Enter: none)", read, "")
 
 
-def _asked_levels(alphabet: Alphabet, promise: Promise) -> list[tuple[str, float]]:
+def _prompt_levels(alphabet: Alphabet, promise: Promise) -> list[tuple[str, float]]:
     if promise == _LOSS:
         far = diameter(alphabet)
         usual = [float(f"{share * far:.2g}") for share in _SHARES]
-        say("How far should a report lie from the truth, on average? One number a level of choice.")
+        say("How far should a report lie from the truth, on average? One number for each level.")
     else:
         usual = list(_EPSILONS)
-        say("How much may a report tell (epsilon: the smaller, the more private)? One a level.")
-    default = ",".join(f"{one:g}" for one in usual)
-    while True:
-        texts = typer.prompt("levels, the most private first", default, type=str)
-        try:
-            numbers = [as_number(text) for text in parse_list(texts, "levels")]
-            for one in numbers:
-                offer(alphabet, one, promise)
-        except (FreewillError, typer.BadParameter) as error:
-            say(f"  {error}")
-            continue
-        break
-    say("What should people read? A word or two for each level.")
-    return [(_asked_name(place, number), number) for place, number in enumerate(numbers)]
+        say("What epsilon for each level? The smaller, the more private.")
+
+    def read(texts: str) -> list[float]:
+        numbers = [as_number(text) for text in parse_list(texts, "levels")]
+        for number in numbers:
+            offer(alphabet, number, promise)  # refused here if it cannot be made
+        return numbers
+
+    default = ",".join(f"{number:g}" for number in usual)
+    numbers = _prompt("levels, the most private first", read, default)
+    say("A name for each level, as people read it:")
+    names = [*_NAMES, *(f"level {number:g}" for number in numbers[len(_NAMES) :])]
+    return [
+        (_prompt(f"name for {number:g}", str, name) or name, number)
+        for name, number in zip(names, numbers, strict=False)
+    ]
 
 
-def _asked_name(place: int, number: float) -> str:
-    usual = _NAMES[place] if place < len(_NAMES) else f"level {number:g}"
-    return str(typer.prompt(f"words for {number:g}", usual, type=str)).strip() or usual
-
-
-def _parsed(text: str) -> tuple[str, float]:
-    name, mark, number = text.rpartition("=")
-    try:
-        if not mark:
-            raise typer.BadParameter("no =")
-        return name.strip(), as_number(number.strip())
-    except typer.BadParameter:
+def _level(text: str) -> tuple[str, float]:
+    name, number = parse_pair(text)
+    if number is None:
         raise ParameterError(
-            f"--level {printable(text)}: expected words and a number, as careful=0.5."
-        ) from None
-
-
-def _refuse_twice(levels: list[tuple[str, float]]) -> None:
-    names = [name for name, _ in levels]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ParameterError(f"level {printable(twice)!r} was named twice: names must differ.")
+            f"--level {printable(text)}: expected a name and a number, as careful=0.5."
+        )
+    return name.strip(), number

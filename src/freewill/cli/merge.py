@@ -18,15 +18,15 @@ def merge(
     sources: Annotated[list[str], typer.Argument(help="Evidence files, or -.")],
     out: EvidencePath,
     equal: Annotated[
-        bool, option("Merge what seems to be of the same people, and is of others.", "--equal")
+        bool, option("Merge evidence that looks as if it were of the same people.", "--equal")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add evidence together; an estimate from the sum equals one from all reports at once.
 
-    A file that is named twice is refused, and so are two files of equal content, or of which one
-    was made from the other: everyone in them would count twice. `-` is standard input or output;
-    what is told goes to standard error then.
+    A file named twice is refused, and so are files of equal content and a file that another one was
+    made from: everyone in them would count twice. With `-` as output, messages go to standard
+    error.
 
     Example:
 

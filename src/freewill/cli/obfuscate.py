@@ -17,11 +17,11 @@ from freewill.cli.options import (
     is_standard_output,
     load_survey,
     option,
+    parse_pair,
 )
 from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
 from freewill.cli.values import encode, read_columns
-from freewill.core.numerals import number
 from freewill.core.progress import progress
 from freewill.core.types import IntArray
 from freewill.domain.draws.entropy import SystemGenerator
@@ -33,49 +33,48 @@ from freewill.io.writing import write_reports
 
 
 def obfuscate(
-    values: Annotated[Path, typer.Argument(help="True values: .csv, .parquet, .ndjson or -.")],
+    values: Annotated[
+        Path, typer.Argument(help="The true values: .csv, .parquet, .ndjson or - (CSV or NDJSON).")
+    ],
     survey: SurveyPath,
     out: Annotated[
-        Path, option("Where the reports go: .parquet, .csv, .ndjson or -.", "--out", "-o")
+        Path, option("The reports file to write: .parquet, .csv, .ndjson or -.", "--out", "-o")
     ],
     column: Annotated[
         list[str],
         option(
-            "The column of the values, by name or, in a CSV without a header, by place: 1, 2; "
-            "for a grid give it twice: lat, lon, or km east, north.",
+            "The column of values, by name or, without a header, by number: 1. For a grid give two "
+            "columns: latitude and longitude, or km east and km north.",
             "--column",
             "-c",
         ),
     ],
     choice: Annotated[
-        str | None, option("The column that names the mechanism each person chose.")
+        str | None, option("The column with the name of each person's mechanism.")
     ] = None,
     share: Annotated[
         list[str] | None,
-        option(
-            "NAME=WEIGHT: what share of people choose a mechanism; may be given many times. "
-            "Equal shares unless given."
-        ),
+        option("NAME=WEIGHT: the share of people who choose a mechanism. Equal by default."),
     ] = None,
     seed: Annotated[
         int | None,
         integral(
-            "Draw the same reports every time, for tests and simulations: whoever knows or guesses "
-            "the seed takes the noise off again. Never for real people.",
+            "Seed for reproducible tests and simulations. Never use it for real people: whoever "
+            "guesses the seed can remove the noise.",
             0,
         ),
     ] = None,
     drop_outside: Annotated[
-        bool, option("Leave out people with values outside.", "--drop-outside")
+        bool, option("Leave out people whose value is not in the alphabet.", "--drop-outside")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     r"""Turn true values into noisy reports, as people's devices would: for trials and tests.
 
-    Each person applies one mechanism of the survey: the one named in the column `--choice`, or one
-    drawn with the given shares. The noise comes from the operating system's generator, and the
-    reports stand in random order within each mechanism, so that no row tells whose it was. `-` is
-    standard input or output; the reports are CSV then, and what is told goes to standard error.
+    Each person uses one mechanism of the survey: the one named in the `--choice` column, or one
+    drawn at random with the given shares. Noise comes from the operating system's random generator.
+    Reports are shuffled within each mechanism, so that no row reveals whose it was. With `-` as
+    output, reports are CSV, and messages go to standard error.
 
     Example:
 
@@ -136,9 +135,8 @@ def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:
     names = list(survey.mechanisms)
     weights = [0.0 if texts else 1.0] * len(names)
     for text in texts:
-        name, equals, written = text.rpartition("=")
-        weight = number(written)
-        if not equals or weight is None or weight < 0:
+        name, weight = parse_pair(text)
+        if weight is None or weight < 0:
             raise ParameterError(
                 f"--share {printable(text)}: expected NAME=WEIGHT, such as {names[0]}=0.5."
             )

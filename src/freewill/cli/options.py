@@ -39,10 +39,10 @@ def option(text: str, *spellings: str, **settings: Any) -> Any:
 
 def as_number(text: Any) -> float:
     """Read what an option takes as a number."""
-    found = number(text) if isinstance(text, str) else text
-    if found is None:
+    value = number(text) if isinstance(text, str) else text
+    if value is None:
         raise typer.BadParameter(f"{shown(text)} is not a number such as 10, 0.5 or 1e-9.")
-    return float(found)
+    return float(value)
 
 
 def numeric(text: str, *spellings: str) -> Any:
@@ -54,21 +54,21 @@ def integral(text: str, least: int) -> Any:
     """Return an option that takes an integer, and none that is smaller than `least`."""
 
     def integer(text: Any) -> int:
-        found = whole(text) if isinstance(text, str) else text
-        if found is None or found < least:
+        value = whole(text) if isinstance(text, str) else text
+        if value is None or value < least:
             raise typer.BadParameter(
                 f"{shown(text)} is not an integer of at most 64 bits, >= {least}."
             )
-        return int(found)
+        return int(value)
 
     return option(text, parser=integer)
 
 
-SurveyPath = Annotated[Path, option("The survey, .json or .toml.", "--survey", "-s")]
-EvidencePath = Annotated[Path, option("Where the evidence goes, .parquet or -.", "--out", "-o")]
-EngineName = Annotated[Engine, option("What counts the reports.")]
-AsJson = Annotated[bool, option("Print JSON, for scripts.", "--json")]
-Strict = Annotated[bool, option("Refuse the source if any row is invalid.", "--strict")]
+SurveyPath = Annotated[Path, option("The survey file, .json or .toml.", "--survey", "-s")]
+EvidencePath = Annotated[Path, option("The evidence file to write, .parquet or -.", "--out", "-o")]
+EngineName = Annotated[Engine, option("The engine that counts reports.")]
+AsJson = Annotated[bool, option("Print JSON.", "--json")]
+Strict = Annotated[bool, option("Fail if any row is invalid.", "--strict")]
 
 # No more digits than integers that a machine counts with.
 _LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?(?: ?\[(.{1,30})\])?")
@@ -94,16 +94,11 @@ def _alphabet(text: str) -> Alphabet:
     """Read an alphabet: a survey's file, a line 0..99[year], a grid 24x16x0.5, or labels yes,no."""
     if text.endswith((".json", ".toml")):
         return Survey.load(text).alphabet
-    if found := _LINE.fullmatch(text):
-        first, last, step, unit = found.groups()
+    if line := _LINE.fullmatch(text):
+        first, last, step, unit = line.groups()
         return Linear(int(first), int(last), int(step or 1), unit or "")
-    if found := _GRID.fullmatch(text):
-        try:
-            return Grid(int(found[1]), int(found[2]), as_number(found[3]))
-        except (ValueError, typer.BadParameter) as error:
-            raise ParameterError(f"--alphabet {printable(text)}: {error}") from None
-    if found := _BOX.fullmatch(text):
-        return _box(int(found[1]), int(found[2]), found[3].split(","), text)
+    if grid := _GRID.fullmatch(text) or _BOX.fullmatch(text):
+        return _grid(int(grid[1]), int(grid[2]), grid[3].split(","), text)
     if "," in text:
         return Categorical(parse_list(text, "--alphabet"))
     raise ParameterError(
@@ -123,30 +118,42 @@ def parse_list(text: str, name: str) -> list[str]:
     texts: list[str] = []
     end = -1
     while end < len(text):
-        found = _LISTED.match(text, end + 1)
-        if found is None:
+        item = _LISTED.match(text, end + 1)
+        if item is None:
             raise ParameterError(
                 f"{name} {printable(text)}: text {len(texts) + 1} begins with a quote that does "
                 f"not end it. In quotes a quote stands twice, and behind them comes a comma: "
                 f'"car, shared", """big"" car".'
             )
-        quoted, plain = found.groups()
+        quoted, plain = item.groups()
         if not (quoted or plain or "").strip():
             raise ParameterError(
                 f"{name} {printable(text)}: text {len(texts) + 1} is empty. Take out the comma too "
                 f"many, or put a text that has commas in quotes."
             )
         texts.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
-        end = found.end()
+        end = item.end()
     return texts
 
 
-def _box(columns: int, rows: int, edges: list[str], text: str) -> Alphabet:
-    """Return a map of cells between four edges in degrees: south, north, west, east."""
+def parse_pair(text: str) -> tuple[str, float | None]:
+    """Read NAME=NUMBER; of what is no number, None.
+
+    >>> parse_pair("a=b=0.5"), parse_pair("careful=much"), parse_pair("careful")
+    (('a=b', 0.5), ('careful', None), ('careful', None))
+    """
+    name, mark, written = text.rpartition("=")
+    return (name, number(written.strip())) if mark else (text, None)
+
+
+def _grid(columns: int, rows: int, numbers: list[str], text: str) -> Alphabet:
+    """Return cells of so many km or, between four edges in degrees, a map."""
     try:
-        if len(edges) != 4:
+        if "@" not in text:
+            return Grid(columns, rows, as_number(numbers[0]))
+        if len(numbers) != 4:
             raise typer.BadParameter("expected four edges: south, north, west, east.")
-        south, north, west, east = map(as_number, edges)
+        south, north, west, east = map(as_number, numbers)
         return Grid.box(south, north, west, east, columns, rows)
     except (ValueError, typer.BadParameter) as error:
         raise ParameterError(f"--alphabet {printable(text)}: {error}") from None
@@ -161,10 +168,10 @@ def load_survey(path: Path) -> Survey:
 
 def load_mechanisms(path: Path) -> dict[str, Mechanism]:
     """Read the mechanisms of a survey, or the one that a mechanism's spec describes."""
-    found = load_choices(path)
-    if isinstance(found, Survey):
-        return dict(found.mechanisms)
-    return {Path(called(path)).stem: found}
+    choices = load_choices(path)
+    if isinstance(choices, Survey):
+        return dict(choices.mechanisms)
+    return {Path(called(path)).stem: choices}
 
 
 def load_choices(path: Path) -> Survey | Mechanism:

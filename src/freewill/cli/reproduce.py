@@ -19,32 +19,32 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[FIGURE]...",
-            help="2 to 14, with a or b for one panel; table1, table2; em, selections, flips. "
-            "All if none.",
+            help="Figures 2 to 14 (or one panel: 11b), table1, table2, em, selections, flips. "
+            "All by default.",
         ),
     ] = None,
-    quick: Annotated[bool, option("Fewer sizes and seeds.", "--quick")] = False,
+    quick: Annotated[bool, option("Use fewer sizes and seeds.", "--quick")] = False,
     data: Annotated[
         list[Path] | None,
         option(
-            "Check-ins (latitude, longitude; or SNAP's Gowalla file) for the city, or values "
-            "for the line 0..99; may be given twice. The city is synthetic if none."
+            "Real data: check-ins (latitude, longitude, or SNAP's Gowalla file) for the city, or "
+            "values for the line 0..99. By default the city is synthetic."
         ),
     ] = None,
     download: Annotated[
-        bool, option("Fetch SNAP's Gowalla check-ins for the city, once.", "--download")
+        bool, option("Download SNAP's Gowalla check-ins for the city.", "--download")
     ] = False,
-    out: Annotated[
-        Path, option("The folder for the report and all results.", "--out", "-o")
-    ] = Path("reproduction"),
-    workers: Annotated[int | None, integral("Processes; one a core by default.", 1)] = None,
+    out: Annotated[Path, option("The folder for report and results.", "--out", "-o")] = Path(
+        "reproduction"
+    ),
+    workers: Annotated[int | None, integral("Processes; one per core by default.", 1)] = None,
     listed: Annotated[bool, option("List the figures and stop.", "--list")] = False,
 ) -> None:
-    """Run the paper's figures and tables again, and write a report.
+    """Reproduce the paper's figures and tables, and write a report.
 
-    Results are kept in the folder: a run that was stopped goes on where it was, and a larger one
-    builds on a smaller one. Verdicts that are close get more seeds, or the word undecided. The
-    report is one HTML page with everything inside.
+    Results are stored in the folder: an interrupted run resumes, and a larger run reuses the
+    results of a smaller one. Close verdicts get more seeds, or are marked undecided. The report is
+    a single HTML page.
 
     Example:
 

@@ -16,28 +16,24 @@ _MOST_PORTS = 65535
 
 def serve(
     surveys: Annotated[
-        list[Path], typer.Argument(help="The surveys, .json or .toml; `freewill init` makes one.")
+        list[Path], typer.Argument(help="Survey files, .json or .toml (see `freewill init`).")
     ],
-    host: Annotated[str, option("The address to listen at; 0.0.0.0 is all.")] = "127.0.0.1",
-    port: Annotated[int, integral("The port to listen at; 0 takes a free one.", 0)] = 8000,
+    host: Annotated[str, option("The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, integral("The port to listen on; 0 for any free one.", 0)] = 8000,
     store: Annotated[
-        str, option("Where reports are kept: a file, or postgresql://...")
+        str, option("Where reports are stored: an SQLite file or postgresql://...")
     ] = "collector.db",
-    min_people: Annotated[int, integral("People below whom no estimate is shown.", 2)] = 100,
-    public: Annotated[
-        bool, option("Let everyone see estimates, and how many chose what.", "--public")
-    ] = False,
-    new_token: Annotated[
-        bool, option("Make a new administrator's token; the old one ends.", "--new-token")
-    ] = False,
+    min_people: Annotated[int, integral("The fewest people to show estimates of.", 2)] = 100,
+    public: Annotated[bool, option("Show estimates and counts to everyone.", "--public")] = False,
+    new_token: Annotated[bool, option("Replace the administrator's token.", "--new-token")] = False,
 ) -> None:
-    """Collect reports for surveys over HTTP, until it is told to end (Ctrl-C, SIGTERM).
+    """Run a server that collects reports over HTTP, until Ctrl-C or SIGTERM.
 
-    People answer on a page of their own, on which noise is drawn, and you watch on a dashboard.
-    A report is acknowledged when it is on the disk, and counts once however often it is sent. Only
-    counts, ids and days are kept: no addresses, no times, no order. The first start makes a token
-    for the administrator (estimates, evidence, closing a survey) and shows it once. Needs
-    `freewill[serve]`; docs/collector.md says what is promised and what is not.
+    Participants answer on a web page, which adds the noise in their browser; a dashboard shows the
+    results. A report is acknowledged when it is on disk, and counts once however often it is sent.
+    Only counts, report ids and days are stored: no addresses, no times, no order. The first start
+    prints the administrator's token, once; estimates, evidence and closing a survey need it.
+    Requires `freewill[serve]`; docs/collector.md has the details.
 
     Example:
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
 from freewill.core.atomic import checked_path, whole_file
@@ -24,7 +25,7 @@ from freewill.domain.mechanisms.registry import from_spec
 from freewill.domain.outputs.counts import MOST_PEOPLE, checked_people
 from freewill.domain.portable import portable_alphabet, portable_spec
 from freewill.errors import EvidenceError, FreewillError, SpecError, first_line, several, shown, why
-from freewill.io.files import EVIDENCE_KEY
+from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats.evidence import (
     Evidence,
@@ -104,13 +105,15 @@ def _described(evidence: Evidence) -> dict[str, Any]:
         specs = [portable_spec(mechanism) for mechanism in evidence.mechanisms]
     except SpecError as error:
         raise EvidenceError(str(error)) from None
-    mechanisms = [
-        {"name": group.name, "spec": spec, "outputs": group.rows, "people": group.people}
-        for group, spec in zip(evidence.groups, specs, strict=True)
-    ]
-    parts = sorted(evidence.parts)
-    own = {"alphabet": alphabet, "parts": parts, "mechanisms": mechanisms}
-    return {"version": EVIDENCE_VERSION, **own}
+    return {
+        "version": EVIDENCE_VERSION,
+        "alphabet": alphabet,
+        "parts": sorted(evidence.parts),
+        "mechanisms": [
+            {"name": group.name, "spec": spec, "outputs": group.rows, "people": group.people}
+            for group, spec in zip(evidence.groups, specs, strict=True)
+        ],
+    }
 
 
 def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:
@@ -142,28 +145,27 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
         size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
         left = EvidenceFile(str(path), wide if size > hold else {})
-        look: Summaries = (
+        stays: Summaries = (
             reduce(add, left.map(summarising(wide))) if left.mechanisms else Summaries({})
         )
-        here = {key: m for key, m in mechanisms.items() if key not in look.summaries}
-        brought: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
+        here = {key: m for key, m in mechanisms.items() if key not in stays.summaries}
+        blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
         coming = {entry.mechanism.id: entry.outputs for entry in entries}
         for block in EvidenceFile(str(path), here):
             coming[block.mechanism] -= len(block.outputs)
             if coming[block.mechanism] < 0:
-                raise ValueError(f"more outputs of {mechanisms[block.mechanism]} than told")
-            brought[block.mechanism].append((block.outputs, block.counts))
+                raise ValueError(f"more outputs of {mechanisms[block.mechanism]} than it says")
+            blocks[block.mechanism].append((block.outputs, block.counts))
         groups = []
         for entry in entries:
-            found = look.summaries.get(entry.mechanism.id)
-            group = grouped(entry.mechanism, brought[entry.mechanism.id], entry.name)
-            if found is not None:
-                stream = Stream(left, entry.mechanism, found.seen.people, found.rows, found)
-                group = Group(entry.mechanism, None, (stream,), entry.name)
+            mechanism = entry.mechanism
+            group = grouped(mechanism, blocks[mechanism.id], entry.name)
+            summary = stays.summaries.get(mechanism.id)
+            if summary is not None:
+                stream = Stream(left, mechanism, summary.seen.people, summary.rows, summary)
+                group = Group(mechanism, None, (stream,), entry.name)
             if (group.rows, group.people) != (entry.outputs, entry.people):
-                raise ValueError(
-                    f"{several(group.rows, 'output')} of {group.mechanism}, not as told"
-                )
+                raise ValueError(f"{several(group.rows, 'output')} of {mechanism}, not as it says")
             refuse_impossible(group)
             groups.append(group)
     return assemble(alphabet, groups, parts)
@@ -171,7 +173,7 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
 
 @dataclass(frozen=True)
 class _Entry:
-    """What the head of a file tells of a mechanism."""
+    """What the head of a file says of a mechanism."""
 
     mechanism: Mechanism
     name: str
@@ -195,8 +197,8 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry], Parts]
     version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
     refuse_vast(alphabet, EvidenceError)
     if version == 1:
-        told = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
-        entries = [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in told]
+        listed = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
+        entries = [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in listed]
         return alphabet, entries, frozenset()
     if version != EVIDENCE_VERSION:
         raise EvidenceError(
@@ -204,8 +206,8 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry], Parts]
             f"{EVIDENCE_VERSION}. Update freewill, or collect the reports again."
         )
     entries = [
-        _Entry(from_spec(told["spec"]), told["name"], told["outputs"], told["people"])
-        for told in head["mechanisms"]
+        _Entry(from_spec(entry["spec"]), entry["name"], entry["outputs"], entry["people"])
+        for entry in head["mechanisms"]
     ]
     return alphabet, entries, checked_parts(head.get("parts"))
 
@@ -216,26 +218,12 @@ def _check_types(schema: Any, entries: list[_Entry]) -> None:
     written = {space.column: space.encode(space.empty()).type for space in spaces}
     for name, wanted in {"mechanism": pa.string(), **written, "count": pa.int64()}.items():
         kind = schema.field(name).type if schema.names.count(name) == 1 else None
-        kind = kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind
-        if kind is None or not (kind == wanted or _is_like(kind, wanted)):
+        if kind is None or type_family(kind) != type_family(wanted):
             raise ValueError(f"a column {name!r} of type {kind}")
 
 
-def _is_like(kind: Any, wanted: Any) -> bool:
-    """Say whether two types hold the same in another width."""
-    families = (
-        (pa.types.is_integer,),
-        (pa.types.is_string, pa.types.is_large_string),
-        (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
-    )
-    return any(
-        any(fits(kind) for fits in family) and any(fits(wanted) for fits in family)
-        for family in families
-    )
-
-
 def _check_rows(rows: int, entries: list[_Entry]) -> None:
-    """Check what the head tells of numbers, before anything is read by them."""
+    """Check the numbers in the head, before anything is read by them."""
     for entry in entries:
         for number in (entry.outputs, entry.people):
             if type(number) is not int:
@@ -248,14 +236,7 @@ def _check_rows(rows: int, entries: list[_Entry]) -> None:
         if space.repeats and entry.outputs > (1 << space.size if space.packed else space.size):
             raise ValueError(f"{several(entry.outputs, 'distinct output')} of {entry.mechanism}")
     if rows != sum(entry.outputs for entry in entries):
-        raise ValueError(f"{several(rows, 'row')}, not as many as told")
-
-
-def _encoded(column: Any) -> Any:
-    """Return ids as a dictionary, one of which may be long: it is not unfolded."""
-    if column.null_count:
-        raise ValueError("a row without a mechanism")
-    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        raise ValueError(f"{several(rows, 'row')}, not as many as it says")
 
 
 @dataclass(frozen=True)
@@ -293,12 +274,17 @@ class EvidenceFile:
             ) as file,
         ):
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
-                ids = _encoded(batch.column("mechanism"))
-                codes = np.asarray(ids.indices)
+                ids = batch.column("mechanism")
+                if ids.null_count:
+                    raise ValueError("a row without a mechanism")
+                # Read as a dictionary, of which one id may be long: it is not unfolded.
+                ids = ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
                 for code, key in enumerate(ids.dictionary.to_pylist()):
                     if key in self.mechanisms:
-                        some = batch if len(ids.dictionary) == 1 else batch.filter(codes == code)
-                        yield _block(some, self.mechanisms[key])
+                        rows = batch
+                        if len(ids.dictionary) > 1:
+                            rows = batch.filter(pc.equal(ids.indices, code))
+                        yield _block(rows, self.mechanisms[key])
 
     def refused(self) -> list[Any]:
         """Nothing: a row that cannot be is an error."""
@@ -319,13 +305,10 @@ def _block(batch: Any, mechanism: Mechanism) -> Block:
         raise ValueError(f"a row of {mechanism} without an output or a count")
     outputs, good, _ = space.decode(column)
     counts = np.asarray(numbers)
-    if not good.all() or counts.dtype != np.int64 or not _all_people(counts):
+    people = counts.dtype == np.int64 and counts.min() >= 1 and counts.max() <= MOST_PEOPLE
+    if not (good.all() and people):
         raise ValueError(f"an output or a count that {mechanism} cannot have")
     return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
-
-
-def _all_people(counts: Any) -> bool:
-    return bool(counts.min() >= 1 and counts.max() <= MOST_PEOPLE)
 
 
 @contextmanager
@@ -350,7 +333,7 @@ def is_evidence_schema(schema: Any) -> bool:
 
 
 def is_evidence(path: str | Path) -> bool:
-    """Say whether a file is evidence, by what its footer tells."""
+    """Say whether a file is evidence, by its footer."""
     path = checked_path(path, EvidenceError)
     try:
         with parquet.ParquetFile(path, **_OPENING) as file:

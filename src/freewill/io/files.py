@@ -189,6 +189,24 @@ def _state(path: str) -> tuple[int, int]:
     return state.st_size, state.st_mtime_ns
 
 
+def type_family(kind: Any) -> str:
+    """Return what Arrow types have in common that hold the same in another width.
+
+    >>> type_family(pa.int8()), type_family(pa.large_binary()), type_family(pa.float64())
+    ('integers', 'bytes', 'double')
+    """
+    kinds = pa.types
+    if kinds.is_dictionary(kind):
+        return type_family(kind.value_type)
+    if kinds.is_integer(kind):
+        return "integers"
+    if kinds.is_string(kind) or kinds.is_large_string(kind):
+        return "texts"
+    if any(f(kind) for f in (kinds.is_binary, kinds.is_large_binary, kinds.is_fixed_size_binary)):
+        return "bytes"
+    return str(kind)
+
+
 @contextmanager
 def unpacked(path: str | Path) -> Iterator[Any]:
     """Open a file of which the suffix says how it is compressed; refuse what cannot be unpacked.

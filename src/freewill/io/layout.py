@@ -26,6 +26,7 @@ from freewill.io.files import (
     is_remote,
     ndjson_rows,
     separator_of,
+    type_family,
 )
 from freewill.io.parquet_pages import refuse_long_rows
 
@@ -70,7 +71,7 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
         if files.format != "ndjson":
             _check_columns(schema, folders, path, files.format)
         if rows.REPORT in names:
-            kinds.setdefault(_family(schema.field(rows.REPORT).type), path)
+            kinds.setdefault(type_family(schema.field(rows.REPORT).type), path)
         if files.format in TEXTS and not is_remote(path):
             with _explained(path, files.format):
                 count = csv_rows(path) if files.format == "csv" else ndjson_rows(path)
@@ -168,24 +169,11 @@ def _described(path: str, kind: str, peek: Callable[[str], Any]) -> tuple[Any, s
     return schema, ",", count
 
 
-def _family(kind: Any) -> str:
-    """Return what kinds of reports have in common that may stand together."""
-    if pa.types.is_integer(kind):
-        return "integers"
-    if pa.types.is_dictionary(kind):
-        return _family(kind.value_type)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "texts"
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return "bytes"
-    return str(kind)
-
-
 def _refuse_mixed(kinds: Mapping[str, str]) -> None:
     """Refuse reports of different kinds, of which an engine would cast some to the others' kind."""
     if len(kinds) > 1:
-        (one, first), (other, second), *_ = kinds.items()
+        (kind, first), (other_kind, second), *_ = kinds.items()
         raise ReportError(
-            f"mixed types: reports are {one} in {first} and {other} in {second}. Read "
+            f"mixed types: reports are {kind} in {first} and {other_kind} in {second}. Read "
             f"them apart and merge their evidence with +."
         )

@@ -84,24 +84,27 @@ def read(
     if not isinstance(strict, bool):
         raise ReportError(f"strict={shown(strict)}: expected True or False.")
     checked_hold(hold, ReportError)
-    chosen = engine_for(engine, source)
     tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
-    with opened(chosen, source, wide.limits) as table:
-        numbered = rows.is_numbered(table.frame)
-        duplicates = 0
-        queries = list(_queries(table, survey, wide))
-        works = [partial(_count, table, query, tally, wide.longest) for query in queries]
-        works += [partial(_count_duplicates, table, wide.spelling, tally)] if numbered else []
-        steps = len(works) + bool(wide.by_id)
-        for number, work in enumerate(works):
-            duplicates += _watched(table, work, _part_of(show, number, steps))
+    with opened(engine_for(engine, source), source, wide.limits) as table:
+        works: list[Callable[[], Any]] = [
+            partial(_count, table, query, tally, wide.longest)
+            for query in _queries(table, survey, wide)
+        ]
+        if rows.is_numbered(table.frame):
+            works.append(partial(_count_duplicates, table, wide.spelling, tally))
+        if wide.by_id:
+            stream = table.session.keep(source, table, wide)
+            works.append(partial(_summary, stream, wide))
+        answers = [
+            _watched(table, work, _part_of(show, number, len(works)))
+            for number, work in enumerate(works)
+        ]
         groups = list(tally.groups())
         if wide.by_id:
-            kept = chosen.keep(source, table, wide)
-            look = _watched(table, partial(_look, kept, wide), _part_of(show, steps - 1, steps))
-            tally.refusals.merge(look.refused)
-            groups += _streamed(kept, look, wide, survey, hold)
-        files = parts_in(table.paths)
+            summary: Summaries = answers.pop()
+            tally.refusals.merge(summary.refused)
+            groups += _streamed(stream, summary, wide, survey, hold)
+        files, duplicates = parts_in(table.paths), sum(answers)
     evidence = assemble(survey.alphabet, groups)
     evidence = replace(evidence, parts=own_part(evidence) | files)
     if show is not None:
@@ -198,31 +201,27 @@ def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
     return [row for batch in table.batches(query) for row in batch.to_pylist()]
 
 
-def _look(source: Source, wide: Decoder) -> Summaries:
+def _summary(source: Source, wide: Decoder) -> Summaries:
     return reduce(add, source.map(summarising(wide.by_id)), Summaries({}))
 
 
 def _streamed(
-    source: Kept, look: Summaries, wide: Decoder, survey: Survey, hold: int
+    source: Kept, summary: Summaries, wide: Decoder, survey: Survey, hold: int
 ) -> Iterator[Group]:
     """Yield the groups of reports that do not repeat; bring few ones here, leave many there."""
-    if sum(summary.bytes for summary in look.summaries.values()) > hold:
-        rest: dict[str, Source] = dict.fromkeys(look.summaries, source.at_rest())
+    summaries = summary.summaries
+    if sum(part.bytes for part in summaries.values()) > hold:
+        sources: dict[str, Source] = dict.fromkeys(summaries, source.at_rest())
     else:
         # At rest it is read in order, so that estimates are the same to the last digit every time.
-        rest = _brought(source.at_rest())
+        blocks: dict[str, list[Block]] = {}
+        for block in source.at_rest().blocks():
+            blocks.setdefault(block.mechanism, []).append(block)
+        sources = {key: Held(tuple(own)) for key, own in blocks.items()}
         source.close()
-    for key, summary in look.summaries.items():
-        stream = Stream(rest[key], wide.by_id[key], summary.seen.people, summary.rows, summary)
+    for key, part in summaries.items():
+        stream = Stream(sources[key], wide.by_id[key], part.seen.people, part.rows, part)
         yield Group(wide.by_id[key], None, (stream,), survey.names[key])
-
-
-def _brought(source: Source) -> dict[str, Source]:
-    """Bring all reports into memory, by mechanism."""
-    blocks: dict[str, list[Block]] = {}
-    for block in source.blocks():
-        blocks.setdefault(block.mechanism, []).append(block)
-    return {key: Held(tuple(some)) for key, some in blocks.items()}
 
 
 def _watched(table: Table, work: Callable[[], T], show: Show | None) -> T:

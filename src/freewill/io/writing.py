@@ -81,8 +81,9 @@ def _pairs(parts: Any) -> Iterator[tuple[str, Any]]:
     try:
         given = iter(parts)
     except TypeError:
-        told = f"parts={shown(parts)}: expected pairs (name of a mechanism, reports)."
-        raise ReportError(told) from None
+        raise ReportError(
+            f"parts={shown(parts)}: expected pairs (name of a mechanism, reports)."
+        ) from None
     for part in given:
         pair = part if isinstance(part, tuple | list) else ()
         if len(pair) != 2 or not is_whole_text(pair[0]):

@@ -1,11 +1,11 @@
 """What an engine is: something that holds rows of reports and answers queries on them."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import narwhals as nw
 import pyarrow as pa
@@ -18,7 +18,7 @@ from freewill.io.layout import ADVICE, Part, parts_of, total
 from freewill.stats.streams import Block, Source, Work
 
 ENGINES = {"duckdb": "freewill.io.engines.duckdb", "spark": "freewill.io.engines.spark"}
-"""The module of each engine, which holds one under the name ENGINE and loads when first used."""
+"""The module of each engine, which starts one by `session` and loads when it is first used."""
 
 
 class Session(Protocol):
@@ -33,6 +33,9 @@ class Session(Protocol):
 
     def blamed(self, error: BaseException) -> tuple[str, str]:
         """Return what happened and, where no source is at fault, what helps."""
+
+    def owns(self, source: Any) -> bool:
+        """Say whether a source is a frame of this engine's own."""
 
     def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
@@ -61,6 +64,9 @@ class Session(Protocol):
         for reports so long, and what is longer may be cut off behind one byte more.
         """
 
+    def keep(self, source: Any, table: "Table", decoder: Decoder) -> "Kept":
+        """Return the rows that the decoder reads as a source of passes."""
+
     def progress(self) -> float:
         """Return the share done of the running query, 0 to 1; 0 if nobody knows."""
 
@@ -68,17 +74,8 @@ class Session(Protocol):
         """Stop the running query."""
 
 
-class Engine(Protocol):
-    """A kind of engine, by the name that people type."""
-
-    def owns(self, source: Any) -> bool:
-        """Say whether a source is a frame of this engine's own."""
-
-    def session(self, streaming: bool, source: Any = None) -> AbstractContextManager[Session]:
-        """Start, or join what runs already or has a source; for streaming, with little memory."""
-
-    def keep(self, source: Any, table: "Table", decoder: Decoder) -> "Kept":
-        """Return the rows that the decoder reads as a source of passes."""
+Engine: TypeAlias = Callable[[Any, bool], AbstractContextManager[Session]]
+"""Starts a session, or joins what runs already or has a source; to stream, with little memory."""
 
 
 class Kept(Source, Protocol):
@@ -112,7 +109,7 @@ def engine_for(name: str, source: Any) -> Engine:
         raise ParameterError(f"engine={shown(name)}: expected {' or '.join(ENGINES)}.")
     if type(source).__module__.startswith("pyspark."):
         name = "spark"
-    engine: Engine = import_module(ENGINES[name]).ENGINE
+    engine: Engine = import_module(ENGINES[name]).session
     return engine
 
 
@@ -124,18 +121,19 @@ def opened(
 
     `limits` are the bytes of the longest text that can be right, by column.
     """
-    with engine.session(streaming, source) as session:
-        if engine.owns(source) or is_frame(source):
+    with engine(source, streaming) as session:
+        own = session.owns(source)
+        if own or is_frame(source):
             what = f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
             with explained(what, "Does it have the columns mechanism and report?", session):
-                own = engine.owns(source)
-                given = source if own else as_arrow(source, what)
-                # What a query of one's own repeats, nobody knows without running it.
-                native = session.bounded(
-                    given if own else session.table(given), {} if own else limits
-                )
+                if own:
+                    # What a query of one's own repeats, nobody knows without running it.
+                    count, native = None, session.bounded(source, {})
+                else:
+                    arrow = as_arrow(source, what)
+                    count = getattr(arrow, "num_rows", None)
+                    native = session.bounded(session.table(arrow), limits)
                 frame = rows.checked_columns(nw.from_native(native), what)
-                count = None if own else getattr(given, "num_rows", None)
                 yield Table(frame, what, session, rows=count)
             return
         files = files_of(source)

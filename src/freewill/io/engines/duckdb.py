@@ -69,6 +69,14 @@ class Running:
         """Return what happened and, where no source is at fault, what helps."""
         return blamed(error, [first_line(error)], _FAULTS)
 
+    def owns(self, source: Any) -> bool:
+        """Say whether a source is a relation of DuckDB."""
+        return isinstance(source, duckdb.DuckDBPyRelation)
+
+    def keep(self, source: Any, table: Table, decoder: Decoder) -> TableSource:
+        """Return a source that reads the rows anew for each pass."""
+        return TableSource(session, source, table.what, decoder, table)
+
     def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike."""
         paths = part.paths
@@ -105,12 +113,11 @@ class Running:
     def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
         """Return a relation in which no text is longer than any can be."""
         kinds = _kinds(frame)
-        long = {
-            name: limit + 1
-            for name, limit in limits.items()
-            if kinds.get(name) in _LENGTH
-            and _exceeds(frame, f"{_LENGTH[kinds[name]]}({name})", limit)
-        }
+        long = {}
+        for name, limit in limits.items():
+            length = f"{_LENGTH.get(kinds.get(name, ''))}({name}) > {limit}"
+            if kinds.get(name) in _LENGTH and frame.filter(length).limit(1).fetchall():
+                long[name] = limit + 1
         frame = _cut(frame, long)
         return (
             frame.project(f"* REPLACE ({_ID})") if kinds.get(rows.REPORT_ID) == "VARCHAR" else frame
@@ -148,11 +155,6 @@ def _kinds(relation: Any) -> dict[str, str]:
     return dict(zip(relation.columns, map(str, relation.types), strict=True))
 
 
-def _exceeds(relation: Any, length: str, limit: int) -> bool:
-    """Say whether a length exceeds a limit in any row."""
-    return bool(relation.filter(f"{length} > {limit}").limit(1).fetchall())
-
-
 def _cut(relation: Any, lengths: Mapping[str, int]) -> Any:
     """Cut texts and bytes off behind so many: a file may hold a long one once, and repeat it."""
     kinds = _kinds(relation)
@@ -165,40 +167,22 @@ def _cut(relation: Any, lengths: Mapping[str, int]) -> Any:
     return relation.project(f"* REPLACE ({', '.join(cut)})") if cut else relation
 
 
-def _measure_progress(connection: Any) -> None:
-    """Let a connection measure its progress for `show`, and never print it."""
-    # In a notebook DuckDB refuses both settings, and prints no progress, without ipywidgets.
-    with suppress(duckdb.InvalidInputException):
-        connection.execute("SET enable_progress_bar_print = false")
-        connection.execute("SET enable_progress_bar = true")
-
-
-class DuckDB:
-    """The engine that is always there."""
-
-    def owns(self, source: Any) -> bool:
-        """Say whether a source is a relation of DuckDB."""
-        return isinstance(source, duckdb.DuckDBPyRelation)
-
-    @contextmanager
-    def session(self, streaming: bool, source: Any = None) -> Iterator[Running]:
-        """Start a database of our own; one thread is enough for a stream, and needs less memory."""
-        with tempfile.TemporaryDirectory(prefix="freewill-") as folder:
-            config: dict[str, Any] = {
-                "temp_directory": folder,
-                "memory_limit": _MEMORY,
-                "preserve_insertion_order": False,
-                # Nothing is ever downloaded; what the user has installed may be loaded.
-                "autoinstall_known_extensions": False,
-                **({"threads": 1} if streaming else {}),
-            }
-            with duckdb.connect(config=config) as connection:
-                _measure_progress(connection)
-                yield Running(connection)
-
-    def keep(self, source: Any, table: Table, decoder: Decoder) -> TableSource:
-        """Return a source that reads the rows anew for each pass."""
-        return TableSource(self, source, table.what, decoder, table)
-
-
-ENGINE = DuckDB()
+@contextmanager
+def session(source: Any = None, streaming: bool = False) -> Iterator[Running]:
+    """Start a database of our own; one thread is enough for a stream, and needs less memory."""
+    with tempfile.TemporaryDirectory(prefix="freewill-") as folder:
+        config: dict[str, Any] = {
+            "temp_directory": folder,
+            "memory_limit": _MEMORY,
+            "preserve_insertion_order": False,
+            # Nothing is ever downloaded; what the user has installed may be loaded.
+            "autoinstall_known_extensions": False,
+            **({"threads": 1} if streaming else {}),
+        }
+        with duckdb.connect(config=config) as connection:
+            # For `show`, and never printed; in a notebook without ipywidgets DuckDB refuses both
+            # settings, and prints nothing.
+            with suppress(duckdb.InvalidInputException):
+                connection.execute("SET enable_progress_bar_print = false")
+                connection.execute("SET enable_progress_bar = true")
+            yield Running(connection)

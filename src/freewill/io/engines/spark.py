@@ -92,6 +92,15 @@ class Joined:
         """Return what happened and, where no source is at fault, what helps."""
         return blamed_on_spark(error)
 
+    def owns(self, source: Any) -> bool:
+        """Say whether a source is a frame of Spark."""
+        return _is_frame(source)
+
+    def keep(self, source: Any, table: Table, decoder: Decoder) -> SparkSource:
+        """Return the rows as a frame that Spark holds between passes."""
+        frame = nw.concat(wide_rows(table, decoder)).to_native()
+        return SparkSource(frame.persist(), decoder, table.what)
+
     def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike."""
         paths = part.paths
@@ -169,11 +178,12 @@ class Joined:
 
 def _read_csv(part: Part) -> Any:
     """Read CSV files on the driver by DuckDB, so that a CSV is the same to both engines."""
-    duckdb: Any = engine_for("duckdb", None)
-    with duckdb.session(streaming=False) as session:
+    with engine_for("duckdb", None)(None, False) as duckdb:
         try:
-            return session.scan(part, "csv").to_arrow_table()
-        except session.failures as error:
+            scanned = duckdb.scan(part, "csv")
+            wanted = [name for name in scanned.columns if name in rows.NAMES]
+            return scanned.project(", ".join(wanted)).to_arrow_table()
+        except duckdb.failures as error:
             raise pa.ArrowInvalid(first_line(error)) from None
 
 
@@ -209,25 +219,12 @@ def _cut(frame: Any, lengths: Mapping[str, int]) -> Any:
     return frame.selectExpr(*(short.get(name, f"`{name}`") for name in frame.columns))
 
 
-class Spark:
-    """The engine for what does not fit one machine."""
-
-    def owns(self, source: Any) -> bool:
-        """Say whether a source is a frame of Spark."""
-        known = nw.dependencies
-        return bool(
-            known.is_pyspark_dataframe(source) or known.is_pyspark_connect_dataframe(source)
-        )
-
-    @contextmanager
-    def session(self, streaming: bool, source: Any = None) -> Iterator[Joined]:
-        """Join the session that a frame has or that runs, or start one."""
-        yield Joined(source.sparkSession if self.owns(source) else spark_session())
-
-    def keep(self, source: Any, table: Table, decoder: Decoder) -> SparkSource:
-        """Return the rows as a frame that Spark holds between passes."""
-        frame = nw.concat(wide_rows(table, decoder)).to_native()
-        return SparkSource(frame.persist(), decoder, table.what)
+@contextmanager
+def session(source: Any = None, streaming: bool = False) -> Iterator[Joined]:
+    """Join the session that a frame has or that runs, or start one."""
+    yield Joined(source.sparkSession if _is_frame(source) else spark_session())
 
 
-ENGINE = Spark()
+def _is_frame(source: Any) -> bool:
+    known = nw.dependencies
+    return bool(known.is_pyspark_dataframe(source) or known.is_pyspark_connect_dataframe(source))
