@@ -11,7 +11,6 @@ Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
-Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def policy(styles: str = "'self'", images: str = "'self' data:") -> str:
@@ -48,23 +47,16 @@ def json_bytes(content: Any) -> bytes:
 
 
 async def answer(
-    send: Send,
-    body: bytes,
-    status: int = 200,
-    kind: bytes = JSON,
-    headers: Mapping[str, str] | None = None,
-    *,
-    empty: bool = False,
+    send: Send, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> None:
-    """Send a whole answer; `empty` leaves out the body, as HEAD asks for."""
+    """Send a whole answer of JSON."""
     more = [(name.encode(), text.encode()) for name, text in (headers or {}).items()]
     length = (b"content-length", str(len(body)).encode())
-    start = [(b"content-type", kind), length, *SAFE_HEADERS, *more]
+    start = [(b"content-type", JSON), length, *SAFE_HEADERS, *more]
     await send({"type": "http.response.start", "status": status, "headers": start})
-    await send({"type": "http.response.body", "body": b"" if empty else body})
+    await send({"type": "http.response.body", "body": body})
 
 
-async def refuse(send: Send, refusal: Refusal, *, empty: bool = False) -> None:
+async def refuse(send: Send, refusal: Refusal) -> None:
     """Send a refusal."""
-    body = json_bytes(refusal.describe())
-    await answer(send, body, refusal.status, headers=refusal.headers, empty=empty)
+    await answer(send, json_bytes(refusal.describe()), refusal.status, refusal.headers)

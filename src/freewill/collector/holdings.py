@@ -113,12 +113,7 @@ def _ordered(rows: Iterable[tuple[Any, Any]], kind: type) -> Iterator[tuple[Any,
 
 def people_of(view: Reader, stored: StoredSurvey) -> int:
     """Return how many people answered a survey."""
-    query = (
-        "SELECT coalesce(sum(people), 0) FROM days JOIN mechanisms "
-        "ON days.mechanism = mechanisms.number WHERE survey = ?"
-    )
-    ((people,),) = view.rows(query, (stored.id,))
-    return int(people)
+    return sum(sum(days.values()) for days in people_by_day(view, stored).values())
 
 
 def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> Evidence:
@@ -141,9 +136,9 @@ def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> E
             left[number] = mechanism
     if left:
         source = StorePages(view, left)
-        look: Look = reduce(add, source.map(looking({m.id: m for m in left.values()})))
+        first: Look = reduce(add, source.map(looking({m.id: m for m in left.values()})))
         for mechanism in left.values():
-            seen = look.summaries[mechanism.id]
+            seen = first.summaries[mechanism.id]
             stream = Stream(source, mechanism, seen.seen.people, seen.rows, seen)
             name = stored.survey.names[mechanism.id]
             groups.append(Group(mechanism, None, (stream,), name))
