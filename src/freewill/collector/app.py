@@ -5,7 +5,7 @@ import contextlib
 import re
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +31,7 @@ from freewill.collector.intake import Intake
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, operation
 from freewill.collector.planning import Plans, asked
 from freewill.collector.refusals import Refusal, RefusedError, busy, refused
-from freewill.collector.site import Site
+from freewill.collector.site import Endpoint, site_routes
 from freewill.collector.store import Store, is_token
 from freewill.collector.surveys import survey_id
 from freewill.collector.uploads import Uploads, metrics_text, unknown_survey
@@ -199,9 +199,7 @@ class Collector:
             for name, own in openapi.operations_of(Collector).items()
         ]
 
-    def _endpoint(
-        self, handler: Callable[..., Any], own: Operation
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, handler: Callable[..., Any], own: Operation) -> Endpoint:
         """Return a handler for surveys that there are, and those who may ask."""
         free = ("everyone", "readers") if self.public else ("everyone",)
         run = handler if iscoroutinefunction(handler) else partial(run_in_threadpool, handler)
@@ -309,7 +307,7 @@ def application(collector: Collector) -> Any:
 
     errors: tuple[Any, ...] = (HTTPException, RefusedError, StoreError, Exception)
     inner = Starlette(
-        routes=[*collector.routes(), *Site(collector.intakes).routes()],
+        routes=[*collector.routes(), *site_routes(collector.intakes)],
         exception_handlers=dict.fromkeys(errors, answer_error),
         lifespan=lifespan,
     )
