@@ -24,7 +24,7 @@ import numpy as np
 import freewill as fw
 from benchmarks import instances
 from benchmarks.instances import Instance, mixture
-from freewill.stats.estimators.choice import SolverName, choose_solver
+from freewill.stats.estimators.gibu import SolverName, choose_solver
 
 SOLVERS: tuple[SolverName, ...] = get_args(SolverName)
 _PATIENCE = 4.0

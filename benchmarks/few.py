@@ -21,9 +21,9 @@ import numpy as np
 import freewill as fw
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import BoolArray, FloatArray
-from freewill.stats.few import rests_on_few
 from freewill.stats.functionals import weights_of
-from freewill.stats.planning.predicted import Design
+from freewill.stats.information import rests_on_few
+from freewill.stats.planning.design import Design
 
 LINE = fw.Linear(0, 99)
 TRUTH = 1 / np.arange(1.0, 101) / (1 / np.arange(1.0, 101)).sum()

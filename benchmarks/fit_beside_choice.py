@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import softmax
 
 import freewill as fw
 from benchmarks.fit import FOUR, LINE, SYMBOL
 from benchmarks.simulated import options, tabulate
-from freewill.stats.choice.model import softmax
-from freewill.stats.laws.beside_choice import fit_beside_choice
+from freewill.stats.laws.check import fit_beside_choice
 
 BROKEN = 2
 POSITIONS = np.linspace(-1, 1, 100)
@@ -49,7 +49,7 @@ def drawn(case: Case, seed: int) -> fw.Evidence:
     """Draw people, their choice and their reports."""
     rng = np.random.default_rng([seed, case.people])
     values = rng.choice(100, size=case.people, p=BELLS)
-    law = softmax(np.outer(SHAPES[case.shape], np.linspace(-1, 1, len(FOUR))))
+    law = softmax(np.outer(SHAPES[case.shape], np.linspace(-1, 1, len(FOUR))), axis=1)
     who = (law.cumsum(axis=1)[values] < rng.random(case.people)[:, None]).sum(axis=1)
     parts = []
     for place, mechanism in enumerate(FOUR):

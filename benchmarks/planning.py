@@ -22,8 +22,8 @@ import freewill as fw
 from benchmarks.intervals import Case, evidence_of, setting_of
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import FloatArray
-from freewill.stats.distance import norm_on
-from freewill.stats.planning.predicted import Design
+from freewill.stats.difference import norm_on
+from freewill.stats.planning.design import Design
 
 CASES = (
     "line-krr",

@@ -17,7 +17,8 @@ from pyarrow import parquet
 
 import freewill as fw
 from benchmarks.harness import Figure, Row, best, clock, compared, isolated, limited, peak_memory
-from freewill.io import read, write_reports
+from freewill.io.reading import read
+from freewill.io.writing import write_reports
 
 _LINE = fw.Linear(0, 99)
 _SIZES = (1_000_000, 10_000_000, 100_000_000)

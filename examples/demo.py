@@ -13,7 +13,8 @@ import numpy as np
 
 import freewill as fw
 from freewill.domain.survey import Survey
-from freewill.io import read, write_reports
+from freewill.io.reading import read
+from freewill.io.writing import write_reports
 from freewill.present import plots
 
 PEOPLE = 200_000

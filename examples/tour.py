@@ -182,10 +182,10 @@ def read(line: http.client.HTTPConnection) -> Any:
 
 def looked(found: Mapping[str, Any], truth: np.ndarray) -> list[str]:
     """Return what is to be said of an estimate."""
-    theta = np.asarray(found["shares"]["share"])
+    theta = np.asarray(found["theta"])
     sure = found["intervals"] or {"low": [0], "high": [1]}
     widest = np.max(np.subtract(sure["high"], sure["low"])) / 2
-    choice = found["checks"]["free choice"].get("p_value")
+    choice = found["checks"]["free_choice"].get("p_value")
     return [
         f"{found['people']:,}",
         f"{fw.emd(theta, truth, AGES):.2f}",

@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 import freewill as fw
 from freewill.errors import FreewillError
-from freewill.io import load_evidence, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
 
 LINE, WIDE = fw.Linear(0, 9), fw.Linear(0, 99)
 KRR, BITS = fw.KRR(LINE, 1.0), fw.RAPPOR(WIDE, 1.0)

@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 import freewill as fw
 from freewill.stats.choice.bases import Basis
-from freewill.stats.choice.model import ChoiceModel, softmax
+from freewill.stats.choice.model import ChoiceModel
 
 LINE = fw.Linear(0, 11)
 FIVE = fw.Linear(0, 4)
@@ -79,4 +80,5 @@ def random_choice(model: ChoiceModel, basis: Basis, seed: int) -> np.ndarray:
 
 def slope_of(size: int, count: int, strength: float = 1.5) -> np.ndarray:
     """Return a choice law by slopes."""
-    return softmax(strength * np.outer(np.linspace(-1, 1, size), np.linspace(-1, 1, count)))
+    slopes = np.outer(np.linspace(-1, 1, size), np.linspace(-1, 1, count))
+    return np.asarray(softmax(strength * slopes, axis=1))

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 import freewill as fw
-from freewill.io import read, save_evidence
-from freewill.io.engines import engine_for
+from freewill.io.engines.base import engine_for
+from freewill.io.evidence_file import save_evidence
+from freewill.io.reading import read
 from report_cases import drawn, expected, faulty_table, menu_survey, stored, wide_survey
 
 

@@ -21,7 +21,7 @@ from pyarrow import feather, parquet
 
 import freewill as fw
 from freewill.errors import ReportError
-from freewill.io import read
+from freewill.io.reading import read
 
 LINE = fw.Linear(0, 99)
 SURVEY = fw.Survey(LINE, {"careful": fw.KRR(LINE, 1.0), "relaxed": fw.KRR(LINE, 3.0)})

@@ -12,7 +12,8 @@ from pyarrow import csv, ipc, parquet
 
 import freewill as fw
 from freewill.errors import FreewillError
-from freewill.io import load_evidence, read, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
+from freewill.io.reading import read
 
 MENU = fw.Categorical([f"label {n}" for n in range(24)])
 SURVEY = fw.Survey(MENU, {"k": fw.KRR(MENU, 1.0), "bits": fw.RAPPOR(MENU, 1.0)})

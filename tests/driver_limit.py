@@ -13,10 +13,10 @@ import numpy as np
 
 import freewill as fw
 from freewill.errors import ReportError
-from freewill.io.batches import Decoder
-from freewill.io.cluster import source as cluster
-from freewill.io.cluster.parcels import packed
-from freewill.io.cluster.session import told
+from freewill.io.decoding import Decoder
+from freewill.io.engines import spark_source as cluster
+from freewill.io.engines.spark_session import explained_on_spark
+from freewill.io.engines.spark_source import packed
 from freewill.stats.streams import Block, Held, Pass, summing
 
 
@@ -43,7 +43,7 @@ def passed(session: Any, folder: str, size: int, partitions: int) -> tuple[str, 
     received = f"{len(results)} result of {sent:,} bytes, {time.monotonic() - clock:.0f} s"
     refused = ""
     try:
-        with told("the reports"):
+        with explained_on_spark("the reports"):
             run = cluster._on_a_worker(there.decoder, work)
             frame.mapInArrow(run, cluster._PARCEL).toArrow()
     except ReportError as error:

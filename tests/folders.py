@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 import freewill as fw
-from freewill.io import read
 from freewill.io.layout import ADVICE
+from freewill.io.reading import read
 
 ODD = fw.Categorical(["red", "blue", "3", "a,b", 'say "so"', "two\nlines", "a;b\tc", " x ", "#5"])
 LINE = fw.Linear(1, 100)

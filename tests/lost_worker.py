@@ -17,7 +17,7 @@ import numpy as np
 import pyspark
 
 import freewill as fw
-from freewill.io import read
+from freewill.io.reading import read
 from report_cases import QUICK_JAVA
 
 HOST = "127.0.0.1"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import freewill as fw
 from freewill.errors import ReportError
-from freewill.io import read
+from freewill.io.reading import read
 from report_cases import drawn, expected, menu_survey, wide_survey
 
 

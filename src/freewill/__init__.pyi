@@ -1,6 +1,5 @@
 """The public names, for type checkers; `__init__.py` loads them when they are first used."""
 
-from freewill import io as reports  # noqa: F401
 from freewill.device.budget import Budget as Budget
 from freewill.device.device import Device as Device
 from freewill.device.explain import Explanation as Explanation
@@ -46,12 +45,13 @@ from freewill.errors import ParameterError as ParameterError
 from freewill.errors import ReportError as ReportError
 from freewill.errors import SpecError as SpecError
 from freewill.errors import SurveyError as SurveyError
-from freewill.io import InvalidReports as InvalidReports
-from freewill.io import load_evidence as load_evidence
-from freewill.io import read_reports as read_reports
-from freewill.io import save_evidence as save_evidence
-from freewill.io import spark_session as spark_session
-from freewill.io import write_reports as write_reports
+from freewill.io import reading as reports  # noqa: F401
+from freewill.io.engines.spark_session import spark_session as spark_session
+from freewill.io.evidence_file import load_evidence as load_evidence
+from freewill.io.evidence_file import save_evidence as save_evidence
+from freewill.io.reading import InvalidReports as InvalidReports
+from freewill.io.reading import read_reports as read_reports
+from freewill.io.writing import write_reports as write_reports
 from freewill.numeric.operators.base import Operator as Operator
 from freewill.numeric.operators.base import dot_test as dot_test
 from freewill.numeric.simplex import normalise as normalise
@@ -68,40 +68,40 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate as ChoiceAwareEstima
 from freewill.stats.choice.aware import choice_aware as choice_aware
 from freewill.stats.choice.check import ChoiceCheck as ChoiceCheck
 from freewill.stats.choice.check import check_choice as check_choice
+from freewill.stats.collect import collect as collect
 from freewill.stats.compare import Comparison as Comparison
 from freewill.stats.compare import compare as compare
-from freewill.stats.estimators.combine import combine_mechanisms as combine_mechanisms
-from freewill.stats.estimators.combine import combine_results as combine_results
-from freewill.stats.estimators.debias import debias as debias
 from freewill.stats.estimators.em import em as em
+from freewill.stats.estimators.em import ibu as ibu
 from freewill.stats.estimators.estimate import Estimate as Estimate
 from freewill.stats.estimators.gibu import gibu as gibu
-from freewill.stats.estimators.ibu import ibu as ibu
 from freewill.stats.estimators.identifiability import unresolved_directions as unresolved_directions
+from freewill.stats.estimators.inversion import debias as debias
 from freewill.stats.estimators.inversion import inversion as inversion
+from freewill.stats.estimators.methods import combine_mechanisms as combine_mechanisms
+from freewill.stats.estimators.methods import combine_results as combine_results
 from freewill.stats.evidence import Evidence as Evidence
 from freewill.stats.evidence import Group as Group
-from freewill.stats.evidence import collect as collect
 from freewill.stats.evidence import merge as merge
 from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
-from freewill.stats.forged.beside_choice import HonestReports as HonestReports
-from freewill.stats.forged.robust import RobustEstimate as RobustEstimate
-from freewill.stats.forged.robust import SetAside as SetAside
-from freewill.stats.forged.robust import robust as robust
 from freewill.stats.functionals import Functionals as Functionals
 from freewill.stats.information import Information as Information
-from freewill.stats.information import information as information
 from freewill.stats.intervals import Intervals as Intervals
 from freewill.stats.intervals import intervals as intervals
 from freewill.stats.laws.check import FitCheck as FitCheck
 from freewill.stats.laws.check import check_fit as check_fit
+from freewill.stats.one_step import information as information
 from freewill.stats.one_step import one_step as one_step
 from freewill.stats.planning.menus import Menu as Menu
 from freewill.stats.planning.menus import menu as menu
 from freewill.stats.planning.plan import Plan as Plan
 from freewill.stats.planning.plan import plan as plan
-from freewill.stats.smoothing.smooth import SmoothEstimate as SmoothEstimate
-from freewill.stats.smoothing.smooth import smooth as smooth
+from freewill.stats.robust import HonestReports as HonestReports
+from freewill.stats.robust import RobustEstimate as RobustEstimate
+from freewill.stats.robust import SetAside as SetAside
+from freewill.stats.robust import robust as robust
+from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
+from freewill.stats.smooth import smooth as smooth
 
 __version__: str

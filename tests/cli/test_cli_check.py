@@ -5,7 +5,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import AGES, MENU, refused, run, run_json
-from freewill.io import load_evidence, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.stats import checks as module
 
 NAMES = ["people", "identified", "free choice", "laws", "information"]
@@ -185,7 +185,7 @@ def test_laws_are_not_told_apart_where_the_choice_law_is_too_large(bodies, monke
     def refuse(*_, **__):
         raise fw.ParameterError("too large.")
 
-    monkeypatch.setattr(module, "beside_choice_of", refuse)
+    monkeypatch.setattr(module, "fit_beside_choice", refuse)
     word, told = lines(run("check", bodies["step"], code=1))["laws"]
     assert word == "-"
     assert "cannot be told apart from a choice that depends on the value: too large" in told

@@ -8,7 +8,7 @@ import pytest
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
 from freewill.cli.analysis import AnyMethod
-from freewill.io import load_evidence, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.present import choices
 
 NOTE = "the choice depends on the value"

@@ -11,7 +11,7 @@ import pytest
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, refused, run, run_json
 from freewill.cli.compare import largest
-from freewill.io import load_evidence, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.present import comparison
 
 COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")

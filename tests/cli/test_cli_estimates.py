@@ -12,7 +12,8 @@ import freewill as fw
 from cli_cases import AGES, CITY, MENU, OFFERED, refused, run, run_json
 from freewill.cli.obfuscate import parse_shares
 from freewill.domain.survey import Survey
-from freewill.io import load_evidence, read, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
+from freewill.io.reading import read
 from freewill.stats.estimators.methods import Method
 
 

@@ -15,7 +15,8 @@ from freewill.collector.store import Store, Upload
 from freewill.collector.surveys import survey_id, to_bytes
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
-from freewill.io import evidence_file, read
+from freewill.io import evidence_file
+from freewill.io.reading import read
 
 ALIASES = ["itself", "spelt otherwise", "symbolic link", "hard link", "link to its folder"]
 

@@ -14,7 +14,7 @@ from cli_cases import refused, run
 from freewill.cli import app
 from freewill.cli.options import is_standard_output
 from freewill.errors import ParameterError
-from freewill.io import load_evidence
+from freewill.io.evidence_file import load_evidence
 
 
 def piped(content, *arguments):

@@ -42,8 +42,8 @@ def test_the_table_has_people_errors_and_mechanisms(survey):
     text = run(*known(survey, "--people", 200_000, "--target", 0.05)).stdout
     assert "100,000" in text
     assert "200,000" in text
-    assert "one more is worth" in text
-    assert "For an EMD of 0.05: " in text
+    assert "one more person of a mechanism" in text
+    assert "for an EMD of 0.05: " in text
     bins = run_json(*known(survey, "--bins", 5))
     assert bins["of"] == ["0..4", "5..9", "10..14", "15..19"]
 

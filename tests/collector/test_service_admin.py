@@ -10,7 +10,7 @@ import pytest
 
 import freewill as fw
 from freewill.collector.store import is_token, open_store
-from freewill.io import load_evidence
+from freewill.io.evidence_file import load_evidence
 from service_cases import ID, SURVEY, needs_serve, people, sent, served, stored
 
 pytestmark = needs_serve

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cli_cases import refused, run
-from freewill.io import load_evidence
+from freewill.io.evidence_file import load_evidence
 from service_cases import SURVEY, needs_serve, people
 
 KILLS = 2 * int(os.environ.get("FREEWILL_FUZZ", "1"))

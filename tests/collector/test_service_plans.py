@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 import freewill as fw
 from freewill.cli.application import app
 from freewill.collector import planning, uncertainty
-from freewill.collector.planning import asked
+from freewill.collector.planning import question_of
 from freewill.collector.refusals import RefusedError
 from freewill.domain.survey import Survey
-from freewill.stats.planning.needed import MOST_PEOPLE, needed_for_interval
+from freewill.stats.planning.design import MOST_PEOPLE, needed_for_interval
 from service_cases import MENU, SURVEY, needs_serve, people, sent, served
 
 pytestmark = needs_serve
@@ -176,7 +176,7 @@ def test_what_a_plan_cannot_be_asked_is_refused(path, query):
 
 @given(st.floats(min_value=5e-324, allow_nan=False, allow_infinity=False))
 def test_any_target_is_taken_and_answered(target):
-    question = asked([("target", repr(target))])
+    question = question_of([("target", repr(target))])
     assert question.target == target
     for variance in (0.0, 5e-324, 0.25, 1e300, np.inf):
         needed = needed_for_interval(np.array([variance]), target)
@@ -192,7 +192,7 @@ def test_any_target_is_taken_and_answered(target):
 
 def test_a_plan_refuses_without_a_reader(path):
     with pytest.raises(RefusedError, match="given twice"):
-        asked([("of", "mean"), ("of", "mean")])
+        question_of([("of", "mean"), ("of", "mean")])
 
     async def work(client):
         for address in ("plan?target=0.1", "table"):

@@ -32,7 +32,7 @@ from freewill.collector.surveys import (
     to_bytes,
 )
 from freewill.domain.survey import Survey
-from freewill.stats.evidence import collect
+from freewill.stats.collect import collect
 from service_cases import LINE, SHY, SURVEY, small_places, stored_ids
 
 ID = survey_id(SURVEY)

@@ -6,7 +6,7 @@ import numpy as np
 
 import freewill as fw
 from dashboard_cases import drawn, waiting
-from freewill.io import load_evidence
+from freewill.io.evidence_file import load_evidence
 from pages_cases import SURVEYS, browsing, evidence_of_bodies, needs_pages, person, serving
 
 pytestmark = needs_pages

@@ -13,12 +13,14 @@ from pyarrow import parquet
 import freewill as fw
 from freewill.cli.options import parse_alphabet
 from freewill.core import limits
+from freewill.domain.outputs.base import Reason
 from freewill.domain.survey import Survey
 from freewill.errors import EvidenceError, SurveyError
-from freewill.io import Reason, bombs, load_evidence, read, save_evidence
-from freewill.io.batches import Decoder, longest_report
-from freewill.io.engines import engine_for, opened
-from freewill.io.pages import pages_of, row_groups
+from freewill.io.decoding import Decoder, longest_report
+from freewill.io.engines.base import engine_for, opened
+from freewill.io.evidence_file import load_evidence, save_evidence
+from freewill.io.parquet_pages import chunks_of, pages_of, refuse_bombs
+from freewill.io.reading import read
 
 VAST = [
     {"kind": "linear", "first": 0, "last": 10**12, "step": 1},
@@ -110,7 +112,7 @@ def test_evidence_of_earlier_releases_is_read(tmp_path):
     chunk = pa.parquet.read_metadata(path).row_group(0).column(1)
     assert (chunk.path_in_schema, chunk.has_dictionary_page) == ("bits", True)
     assert load_evidence(path) == evidence
-    bombs.refuse_bombs(path)
+    refuse_bombs(path)
 
 
 def test_reports_are_cut_off_behind_the_longest_that_can_be_right():
@@ -183,23 +185,23 @@ def test_the_heads_of_pages_tell_what_the_footer_tells(tmp_path, version, dictio
     )
     metadata = parquet.read_metadata(path)
     with path.open("rb") as file:
-        groups = row_groups(file)
-        pages = [list(pages_of(file, group)) for group in groups]
-    assert len(groups) == metadata.num_row_groups == 2
-    assert len(pages[0]) > 4
-    for number, group in enumerate(groups):
-        assert group.rows == metadata.row_group(number).num_rows
-        for place, told in enumerate(group.chunks):
-            chunk = metadata.row_group(number).column(place)
-            assert told.column == chunk.path_in_schema
-            assert (told.values, told.bytes) == (chunk.num_values, chunk.total_compressed_size)
-            assert told.has_dictionary == chunk.has_dictionary_page == dictionary
-            own = [page for page in pages[number] if page.column == told.column]
-            data = own[chunk.has_dictionary_page :]
-            assert sum(page.values for page in data) == chunk.num_values
-            # The footer counts the heads, too.
-            heads = chunk.total_uncompressed_size - sum(page.unpacked for page in own)
-            assert 0 < heads < 200 * len(own)
+        chunks = chunks_of(file)
+        pages = {chunk: list(pages_of(file, chunk)) for chunk in chunks}
+    assert {chunk.group for chunk in chunks} == {*range(metadata.num_row_groups)} == {0, 1}
+    assert sum(len(own) for chunk, own in pages.items() if chunk.group == 0) > 4
+    assert len(chunks) == 4
+    for place, told in enumerate(chunks):
+        group = metadata.row_group(told.group)
+        chunk = group.column(place % 2)
+        assert (told.rows, told.column) == (group.num_rows, chunk.path_in_schema)
+        assert (told.values, told.bytes) == (chunk.num_values, chunk.total_compressed_size)
+        assert told.has_dictionary == chunk.has_dictionary_page == dictionary
+        own = pages[told]
+        data = own[chunk.has_dictionary_page :]
+        assert sum(page.values for page in data) == chunk.num_values
+        # The footer counts the heads, too.
+        heads = chunk.total_uncompressed_size - sum(page.unpacked for page in own)
+        assert 0 < heads < 200 * len(own)
 
 
 def test_distances_that_no_memory_holds_are_refused():

@@ -21,7 +21,7 @@ from device_cases import (
 )
 from freewill.domain.alphabets.texts import texts
 from freewill.domain.draws.sources import GivenBytes
-from freewill.io import read
+from freewill.io.reading import read
 
 pytestmark = skipped(node(), "Node 18 or newer")
 

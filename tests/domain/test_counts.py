@@ -12,8 +12,8 @@ from pyarrow import parquet
 import freewill as fw
 from freewill.domain.outputs.counts import MOST_PEOPLE, checked_counts, people_in
 from freewill.errors import EvidenceError
-from freewill.io import load_evidence, save_evidence
-from freewill.io.tally import Tally
+from freewill.io.decoding import Tally
+from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.stats.streams import Block, together
 
 LINE, WIDE = fw.Linear(0, 9), fw.Linear(0, 29)

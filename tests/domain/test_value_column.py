@@ -16,7 +16,8 @@ from freewill.domain.outputs.bits import Bits
 from freewill.domain.outputs.symbols import Symbols
 from freewill.domain.outputs.values import unmarked, values
 from freewill.errors import ReportError
-from freewill.io import read, read_reports, write_reports
+from freewill.io.reading import read, read_reports
+from freewill.io.writing import write_reports
 from report_cases import ALPHABETS, spark_missing, stored
 
 ODD = fw.Categorical(["x", "value:x", "value:", "", "0", 'a"b', "é;\t,", " x ", "'", "\\"])

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 import driver_limit
 import freewill as fw
 from freewill.errors import ReportError
-from freewill.io import read, save_evidence
-from freewill.io.cluster import session as sessions
-from freewill.io.cluster import source as cluster
-from freewill.io.cluster.causes import blamed_on_spark
-from freewill.io.cluster.parcels import packed, unpacked
-from freewill.io.engines import engine_for
-from freewill.io.engines.base import explained
+from freewill.io.engines import spark_session as sessions
+from freewill.io.engines import spark_source as cluster
+from freewill.io.engines.base import engine_for, explained
+from freewill.io.engines.spark_source import packed, unpacked
+from freewill.io.evidence_file import save_evidence
+from freewill.io.faults import blamed_on_spark
+from freewill.io.reading import read
 from report_cases import drawn, expected, faulty_table, menu_survey, spark_missing, wide_survey
 
 needs_spark = pytest.mark.skipif(spark_missing() is not None, reason=str(spark_missing()))

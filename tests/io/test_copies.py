@@ -15,8 +15,8 @@ from cli_cases import AGES, OFFERED, refused, run, run_json
 from freewill.cli import app
 from freewill.domain.survey import Survey
 from freewill.errors import ReportError
-from freewill.io import write_reports
 from freewill.io.copies import refuse_copies
+from freewill.io.writing import write_reports
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import freewill as fw
 from cut_files import (
     SKIPPED,
     SURVEY,
@@ -25,8 +24,10 @@ from cut_files import (
 )
 from freewill.cli.values import read_columns
 from freewill.errors import FreewillError, ReportError
-from freewill.io import read
-from freewill.io.row_ends import csv_rows, ndjson_rows
+from freewill.io import files, layout
+from freewill.io.engines import base
+from freewill.io.files import csv_rows, ndjson_rows
+from freewill.io.reading import read
 
 HEAD = b"mechanism,report\n"
 ROW = b"careful,1\n"
@@ -102,8 +103,8 @@ def test_a_long_tail_of_zeros_is_a_row_that_is_missed(tmp_path, before):
 def test_rows_that_an_engine_loses_are_an_error(tmp_path, monkeypatch):
     path = tmp_path / "r.parquet"
     path.write_bytes(as_parquet(table(50, np.random.default_rng(0))))
-    total = fw.reports.layout.total
-    monkeypatch.setattr(fw.reports.engines.base, "total", lambda counts: total(counts) + 1)
+    total = layout.total
+    monkeypatch.setattr(base, "total", lambda counts: total(counts) + 1)
     with pytest.raises(ReportError, match="holds 51 rows by its own account, and 50 were read"):
         read(path, SURVEY)
 
@@ -145,7 +146,7 @@ def test_rows_of_ndjson_by_its_bytes(tmp_path, content, rows):
 
 
 def test_quotes_are_followed_across_chunks_as_pythons_own_reader_does(tmp_path, monkeypatch):
-    monkeypatch.setattr(fw.reports.row_ends, "_CHUNK_BYTES", 67)
+    monkeypatch.setattr(files, "_CHUNK_BYTES", 67)
     draw = random.Random(3)
     path = tmp_path / "r.csv"
     for _ in range(60):

@@ -13,8 +13,8 @@ from pyarrow import dataset, feather, ipc
 
 import freewill as fw
 from freewill.errors import ReportError
-from freewill.io import read
 from freewill.io.engines.duckdb import ENGINE
+from freewill.io.reading import read
 
 LINE = fw.Linear(0, 9)
 SURVEY = fw.Survey(LINE, {"k": fw.KRR(LINE, 1.0)})

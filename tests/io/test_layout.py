@@ -7,7 +7,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import feather, parquet
 
 import freewill as fw
-from freewill.io import read
+from freewill.io.reading import read
 from report_cases import spark_missing
 
 LINE = fw.Linear(0, 9)

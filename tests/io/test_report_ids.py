@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 import freewill as fw
-from freewill.io import Reason, read
+from freewill.domain.outputs.base import Reason
+from freewill.io.reading import read
 from report_cases import spark_missing
 
 LINE, WIDE = fw.Linear(0, 11), fw.Linear(0, 23)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.io import read
-from freewill.io.cluster.session import check_java
+from freewill.domain.outputs.base import Reason
+from freewill.io.engines.spark_session import check_java
+from freewill.io.reading import read
 from report_cases import (
     REASONS,
     drawn,
@@ -62,7 +63,7 @@ def test_every_engine_gives_the_evidence_of_collect(engine, kind, started, tmp_p
 def test_a_spark_frame_stays_on_spark(spark, tmp_path):
     survey, path = wide_survey(), f"{tmp_path}/reports.parquet"
     parts = drawn(survey, 500)
-    fw.reports.write_reports(path, parts)
+    fw.write_reports(path, parts)
     assert read(spark.read.parquet(path), survey).evidence == expected(survey, parts)
 
 
@@ -70,7 +71,7 @@ def test_a_spark_frame_stays_on_spark(spark, tmp_path):
 def test_passes_on_spark_certify_the_estimate_of_one_machine(spark, tmp_path):
     survey, path = wide_survey(), f"{tmp_path}/reports.parquet"
     parts = drawn(survey, 20_000)
-    fw.reports.write_reports(path, [*parts, ("bits", np.full((2, 4), 255, dtype=np.uint8))])
+    fw.write_reports(path, [*parts, ("bits", np.full((2, 4), 255, dtype=np.uint8))])
     here = fw.gibu(expected(survey, parts), tol=1e-8, solver="passes")
     found = read(path, survey, engine="spark", hold=0)
     with found.evidence as evidence:
@@ -78,7 +79,7 @@ def test_passes_on_spark_certify_the_estimate_of_one_machine(spark, tmp_path):
         assert evidence.people == 20_000
         assert not evidence.held
         (stray,) = found.invalid
-    assert (stray.reason, stray.count) == (str(fw.reports.Reason.STRAY_BITS), 2)
+    assert (stray.reason, stray.count) == (str(Reason.STRAY_BITS), 2)
     assert str(there.status) == "certified"
     assert abs(there.log_likelihood - here.log_likelihood) <= 1e-8 + 1e-12
     assert there.steps <= 15

@@ -9,14 +9,10 @@ from pyarrow import parquet
 
 import freewill as fw
 from freewill.errors import EvidenceError, ReportError, SurveyError
-from freewill.io import (
-    is_evidence,
-    load_evidence,
-    read,
-    read_reports,
-    save_evidence,
-    write_reports,
-)
+from freewill.io import evidence_file
+from freewill.io.evidence_file import is_evidence, load_evidence, save_evidence
+from freewill.io.reading import read, read_reports
+from freewill.io.writing import write_reports
 from report_cases import drawn, expected, menu_survey, wide_survey
 
 LINE = fw.Linear(0, 9)
@@ -300,9 +296,9 @@ def twice_counted(group):
 def test_rows_that_stay_in_the_file_are_looked_at_once(tmp_path, monkeypatch):
     path, survey = tmp_path / "e.parquet", wide_survey()
     save_evidence(expected(survey, drawn(survey, 300)), path)
-    seen, block = [], fw.reports.evidence_file._block
+    seen, block = [], evidence_file._block
     monkeypatch.setattr(
-        fw.reports.evidence_file, "_block", lambda *some: seen.append(block(*some)) or seen[-1]
+        evidence_file, "_block", lambda *some: seen.append(block(*some)) or seen[-1]
     )
     for hold in (0, 1 << 30):
         seen.clear()
@@ -329,7 +325,7 @@ def test_wide_rows_stay_in_the_file_if_they_are_more_than_held(tmp_path):
 
 
 def test_evidence_of_many_batches_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(fw.reports.evidence_file, "_BATCH_ROWS", 7)
+    monkeypatch.setattr(evidence_file, "_BATCH_ROWS", 7)
     monkeypatch.setattr("freewill.stats.streams._BLOCK_BYTES", 100)
     path, survey = tmp_path / "e.parquet", wide_survey()
     evidence = expected(survey, drawn(survey, 300)) + expected(survey, drawn(survey, 90, 1))

@@ -9,9 +9,10 @@ from pyarrow import feather, parquet
 
 import freewill as fw
 from freewill.errors import ReportError
-from freewill.io import read_reports, save_evidence
+from freewill.io.evidence_file import save_evidence
+from freewill.io.files import Files, files_of
 from freewill.io.layout import Part, parts_of
-from freewill.io.sources import Files, files_of
+from freewill.io.reading import read_reports
 
 LINE = fw.Linear(0, 9)
 SURVEY = fw.Survey(LINE, {"a": fw.KRR(LINE, 1.0)})

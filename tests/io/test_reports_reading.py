@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 import freewill as fw
-from freewill.io import InvalidReports, read, read_reports, reading
-from freewill.io.engines import TableSource
+from freewill.io import reading
+from freewill.io.engines.base import TableSource
+from freewill.io.reading import InvalidReports, read, read_reports
 from report_cases import as_text, drawn, expected, menu_survey, table_of, wide_survey
 
 WIDE, MENU = wide_survey(), menu_survey()

@@ -7,10 +7,9 @@ import pyarrow as pa
 import pytest
 
 import freewill as fw
-from freewill.io import Reason, read
-from freewill.io.batches import DecodedBlocks, Decoder
-from freewill.io.refusals import Invalid, Refusals
-from freewill.io.tally import Tally
+from freewill.domain.outputs.base import Reason
+from freewill.io.decoding import DecodedBlocks, Decoder, Invalid, Refusals, Tally
+from freewill.io.reading import read
 from report_cases import (
     BAD,
     GOOD,

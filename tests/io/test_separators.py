@@ -12,8 +12,8 @@ import freewill as fw
 from cli_cases import AGES, refused, run
 from freewill.cli.values import read_columns
 from freewill.errors import FreewillError
-from freewill.io import read_reports
-from freewill.io.separators import SEPARATORS, first_row, separator_of
+from freewill.io.files import SEPARATORS, first_row, separator_of
+from freewill.io.reading import read_reports
 from report_cases import spark_missing
 
 MENU = fw.Categorical(["a;b", "a,b", "a\tb", "plain"])

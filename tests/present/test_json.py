@@ -8,7 +8,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import run_json
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 from freewill.present.document import schema, to_dict
 from freewill.stats.checks import check_assumptions
 from problems import uniform_evidence
@@ -114,6 +114,8 @@ def test_commands_write_it(mixed, valid, tmp_path):
     checks = valid(run_json("check", path, code=int(not check_assumptions(mixed).hold)), "checks")
     assert checks == fw.fit(mixed).checks().to_dict()
     valid(run_json("compare", path, other, "--bins", 10), "comparison")
+    together = run_json("merge", path, other, "--out", tmp_path / "both.parquet")
+    assert valid(together, "evidence")["people"] == mixed.people + 700
     # What a command writes, another reads.
     (tmp_path / "theta.json").write_text(json.dumps(document))
     survey = tmp_path / "survey.json"

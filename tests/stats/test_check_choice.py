@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import cauchy, chi2, kstest
 
 import freewill as fw
-from freewill.stats.choice.check import _Scores, holm
-from freewill.stats.choice.preferences import preference
-from freewill.stats.equality import displacements
+from freewill.stats.choice.check import _Scores, holm, preference
+from freewill.stats.difference import displacements
 from freewill.stats.information import pulled
 from freewill.stats.tails import combined, weighted_chi_square_tail
 

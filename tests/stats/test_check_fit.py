@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.stats.information import pulled
-from freewill.stats.laws.crowds import Crowd
 from freewill.stats.laws.departures import Departures, rooted_deviance
-from freewill.stats.laws.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of
+from freewill.stats.laws.group_laws import BitLaw, Crowd, SymbolLaw, at_epsilon, epsilon_of
 
 AGES = fw.Linear(0, 19)
 MIXED = (fw.Geometric(AGES, 0.5), fw.KRR(AGES, 2.0), fw.RAPPOR(AGES, 3.0))
@@ -288,7 +287,7 @@ def test_any_epsilon_gives_numbers(epsilon, other, size, kind):
     line = fw.Linear(0, size - 1)
     theta = np.full(size, 1 / size)
     evidence = reports([kind(line, epsilon), fw.KRR(line, other)], 200, 1, theta=theta)
-    if not Departures.of(evidence, Crowd.of(evidence)).testable.any():
+    if not Departures.of(evidence, Crowd.of(evidence, None)).testable.any():
         with pytest.raises(fw.EvidenceError, match="no law can be tested"):
             fw.check_fit(evidence)
         return

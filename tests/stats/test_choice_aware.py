@@ -6,6 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from scipy.special import softmax
 
 import freewill as fw
 from choice_cases import (
@@ -20,7 +21,6 @@ from choice_cases import (
     slope_of,
 )
 from freewill.stats.choice.bases import ladder
-from freewill.stats.choice.model import softmax
 from streams_cases import partly_in_files
 
 
@@ -152,7 +152,7 @@ def test_one_direction_is_taken_where_all_logits_have_it(rank: int, shared: bool
     shapes = np.stack([places - places**2, places + places**2], axis=1)[:, :rank]
     levels = np.array([[1.5, -1.5, 0.7, -0.7, 1.2, -1.2], [0.9, 0.9, -1.4, -1.4, 0.5, 0.5]])[:rank]
     truth = np.full(12, 1 / 12)
-    evidence = chosen(many, truth, softmax(shapes @ levels), 30_000, 2)
+    evidence = chosen(many, truth, softmax(shapes @ levels, axis=1), 30_000, 2)
     aware = fw.choice_aware(evidence)
     assert aware.basis.endswith("one direction") == shared
     logits = np.log(aware.choice)

@@ -9,7 +9,7 @@ from hypothesis import given
 from scipy.interpolate import BSpline
 
 import freewill as fw
-from freewill.stats.choice.bases import basis_of, contrasts, ladder
+from freewill.stats.choice.bases import basis_of, ladder
 
 MENU = fw.Categorical(["yes", "no", "won't say"])
 
@@ -73,14 +73,6 @@ def test_splines_are_those_whose_coefficients_walk_at_random() -> None:
 def test_as_many_splines_as_values_tell_all_apart() -> None:
     functions = basis_of(12, fw.Linear(0, 11)).functions
     assert np.linalg.matrix_rank(np.column_stack([np.ones(12), functions])) == 12
-
-
-def test_contrasts_are_orthonormal_and_sum_to_nothing() -> None:
-    for size in (1, 2, 3, 10):
-        found = contrasts(size)
-        assert found.shape == (size, size - 1)
-        np.testing.assert_allclose(found.T @ found, np.eye(size - 1), atol=1e-12)
-        np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-12)
 
 
 def test_a_line_is_a_line_however_it_is_written() -> None:

@@ -15,8 +15,8 @@ from choice_cases import (
     random_choice,
     slope_of,
 )
+from freewill.stats.choice.aware import JointEstimate
 from freewill.stats.choice.bases import ladder
-from freewill.stats.choice.intervals import joint_estimate
 from freewill.stats.choice.model import ChoiceModel
 
 
@@ -48,8 +48,7 @@ def test_the_joint_covariance_is_that_of_all_pairs_listed(mechanisms: list[Any])
     free = np.zeros((len(prior), len(prior) - 1))
     free[:size, : size - 1], free[size:, size - 1 :] = tangent, np.eye(coefficients.size)
     expected = free @ np.linalg.inv(free.T @ information @ free) @ free.T
-    found = joint_estimate(model, basis, theta, coefficients, spread)
-    assert found is not None
+    found = JointEstimate(model, basis, theta, coefficients, spread)
     np.testing.assert_allclose(found.covariance, expected, atol=1e-6 * np.abs(expected).max())
     slope = people * moves.T @ (weights / p)
     slope[size:] -= prior[size:] * coefficients.ravel()

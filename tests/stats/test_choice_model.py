@@ -118,7 +118,7 @@ def test_the_score_is_that_of_all_pairs_listed(mechanisms: list[Any], rung: int)
     left = scaled - nuisance @ np.linalg.lstsq(nuisance, scaled, rcond=None)[0]
     found = model.score(basis, theta, model.choice(basis, coefficients))
     np.testing.assert_allclose(found.curvature, 2000 * left.T @ left, atol=1e-4)
-    np.testing.assert_allclose(found.known, 2000 * scaled.T @ scaled, atol=1e-4)
+    np.testing.assert_allclose(found.theta_known, 2000 * scaled.T @ scaled, atol=1e-4)
     slope = 2000 * left.T @ (weights / root[:, 0])
     np.testing.assert_allclose(found.slope.ravel(), slope, atol=1e-3)
 

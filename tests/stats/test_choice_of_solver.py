@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.stats.estimators.choice import alternatives, choose_solver
+from freewill.stats.estimators.gibu import alternatives, choose_solver
 from problems import simulated
 
 TOWN = fw.Grid(20, 15, cell=1.0)

@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chi2, chi2_contingency, kstest, norm
 
 import freewill as fw
-from freewill.stats.distance import diameter, norm_on, quantile
-from freewill.stats.equality import (
+from freewill.stats.difference import (
     Scores,
+    diameter,
     equality,
     in_stages,
+    norm_on,
+    quantile,
     single_differences,
     smooth_differences,
 )

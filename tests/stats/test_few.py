@@ -7,10 +7,9 @@ from benchmarks.few import CASES, ORDINARY, drawn
 import freewill as fw
 from cli_cases import run, run_json
 from freewill.collector.uncertainty import uncertainty_of
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 from freewill.paper.mixtures import MIXTURES, settings
-from freewill.stats.few import FEW, SHARE
-from freewill.stats.information import information_of
+from freewill.stats.information import FEW, SHARE, information_of
 
 LINE = fw.Linear(0, 99)
 ZIPF = 1 / np.arange(1.0, 101) / (1 / np.arange(1.0, 101)).sum()

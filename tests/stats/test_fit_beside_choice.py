@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 import freewill as fw
-from freewill.stats.choice.model import softmax
-from freewill.stats.laws.beside_choice import fit_beside_choice
-from freewill.stats.laws.crowds import ChoiceLaw, Crowd
+from freewill.stats.laws.check import choice_law, fit_beside_choice
 from freewill.stats.laws.departures import Departures
+from freewill.stats.laws.group_laws import ChoiceLaw, Crowd
 
 AGES = fw.Linear(0, 19)
 BELL = np.exp(-(((np.arange(20) - 9) / 4) ** 2))
@@ -25,7 +25,7 @@ def chosen(mechanisms, people, seed, shape, used=None):
     """Draw people whose logits of the mechanisms follow a shape; some clients use another one."""
     rng = np.random.default_rng(seed)
     values = rng.choice(20, size=people, p=BELL)
-    law = softmax(np.outer(SHAPES[shape], np.linspace(-1, 1, len(mechanisms))))
+    law = softmax(np.outer(SHAPES[shape], np.linspace(-1, 1, len(mechanisms))), axis=1)
     who = (law.cumsum(axis=1)[values] < rng.random(people)[:, None]).sum(axis=1)
     parts = []
     for place, mechanism in enumerate(mechanisms):
@@ -38,12 +38,12 @@ def test_values_of_a_group_move_as_its_logits_do():
     """J_m against differences of theta c_m, and the residuals' covariance against the formula."""
     evidence = chosen(FOUR[:3], 3000, 1, "slope")
     aware = fw.choice_aware(evidence)
-    law = ChoiceLaw.of(aware)
+    law = choice_law(aware)
     crowd = Crowd.of(evidence, law, aware.theta)
     logits, size = np.log(law.choice), 1e-6
 
     def values(theta, coefficients):
-        moved = softmax(logits + law.functions @ coefficients @ law.contrasts.T)
+        moved = softmax(logits + law.functions @ coefficients @ law.contrasts.T, axis=1)
         joint = theta[:, None] * moved
         return joint / joint.sum(axis=0)
 
@@ -56,21 +56,21 @@ def test_values_of_a_group_move_as_its_logits_do():
         coefficients = rng.standard_normal(still.shape)
         there = values(crowd.theta + size * theta, size * coefficients)
         unknown = np.concatenate([theta, coefficients.ravel()])
-        for place, own in enumerate(crowd.values):
+        for place, own in enumerate(crowd.thetas):
             np.testing.assert_allclose(own, here[:, place], rtol=1e-9)
-            found = crowd.ways[place] @ unknown
+            found = crowd.jacobians[place] @ unknown
             found -= own * found.sum()
             np.testing.assert_allclose(found, (there - here)[:, place] / size, atol=1e-5)
-    information = np.diag(np.r_[np.zeros(20), np.full(still.size, law.spread**-2)])
-    for group, own, way in zip(evidence.groups, crowd.values, crowd.ways, strict=True):
+    information = np.diag(np.r_[np.zeros(20), np.full(still.size, law.scale**-2)])
+    for group, own, way in zip(evidence.groups, crowd.thetas, crowd.jacobians, strict=True):
         matrix = group.mechanism.law()
         told = (matrix / (own @ matrix)) @ matrix.T - 1
         information += group.people * way.T @ told @ way
     # C is the inverse where theta sums to 1.
     free = np.linalg.svd(np.r_[np.ones(20), np.zeros(still.size)][None])[2][1:]
     spread = free.T @ np.linalg.inv(free @ information @ free.T) @ free
-    np.testing.assert_allclose(crowd.spread, spread, atol=1e-6 * np.abs(spread).max())
-    assert crowd.held(evidence).sum() == pytest.approx(1)
+    np.testing.assert_allclose(crowd.covariance, spread, atol=1e-6 * np.abs(spread).max())
+    assert crowd.shares(evidence).sum() == pytest.approx(1)
 
 
 def test_where_nothing_is_allowed_for_it_is_the_test_of_a_free_choice():

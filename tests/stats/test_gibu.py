@@ -8,7 +8,7 @@ import pytest
 import freewill as fw
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers.solution import Solution
-from freewill.stats.estimators.choice import choose_solver
+from freewill.stats.estimators.gibu import choose_solver
 from problems import (
     CITY,
     COIN,

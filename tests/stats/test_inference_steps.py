@@ -8,7 +8,7 @@ import pytest
 
 import freewill as fw
 from freewill.core.progress import towards
-from freewill.stats.distance import transports_on
+from freewill.stats.difference import transports_on
 from problems import simulated
 
 LINE = fw.Linear(0, 19)
@@ -28,7 +28,7 @@ def body(alphabet, seed=0):
 def covariance(request, monkeypatch):
     """C as an array, and by products as large alphabets have it."""
     if request.param == "products":
-        for module in ("information", "equality", "distance"):
+        for module in ("information", "difference"):
             monkeypatch.setattr(import_module(f"freewill.stats.{module}"), "DENSE", 1)
     return request.param
 

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import freewill as fw
 from freewill.stats.functionals import weights_of
-from freewill.stats.intervals import _crossing, asked_of
+from freewill.stats.intervals import _crossing, reach_needed
 from freewill.stats.one_step import monotone
 from problems import simulated
 
@@ -118,8 +118,8 @@ def test_quantiles_lie_where_the_curve_crosses():
 
 
 @given(st.floats(0, 30), st.floats(0, 10))
-def test_the_numberasked_of_for_solves_its_equation(deviation, skewness):
-    number = float(asked_of(np.array([deviation]), np.array([skewness]))[0])
+def test_the_reach_that_is_needed_solves_its_equation(deviation, skewness):
+    number = float(reach_needed(np.array([deviation]), np.array([skewness]))[0])
     reached = number + skewness * (2 * number**2 + 1) / 6
     assert reached == pytest.approx(max(deviation, skewness / 6), rel=1e-6, abs=1e-9)
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
+from freewill.stats.planning.design import Design
 from freewill.stats.planning.menus import candidates
-from freewill.stats.planning.predicted import Design
 
 LINE = fw.Linear(0, 20, 5)
 ALPHABETS = [

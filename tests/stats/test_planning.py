@@ -12,7 +12,7 @@ from scipy.stats import binom, chi2
 import freewill as fw
 from freewill.stats.information import DENSE
 from freewill.stats.planning import plan as planning
-from freewill.stats.planning.predicted import Design, Projected
+from freewill.stats.planning.design import Design, Projected
 from freewill.stats.planning.truths import truths
 
 LINE = fw.Linear(0, 19)

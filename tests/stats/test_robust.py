@@ -14,8 +14,8 @@ from cli_cases import run
 from forged_cases import FOUR, LINE, TRUTH, honest, with_forged
 from freewill.numeric.operators.atoms import AtomOperator
 from freewill.numeric.operators.base import probabilities
+from freewill.stats.atoms import AtomFit, AtomModel
 from freewill.stats.estimators.estimate import default_tolerance
-from freewill.stats.forged.atoms import AtomFit, AtomModel
 from streams_cases import partly_in_files
 
 
@@ -40,7 +40,7 @@ def model_of(evidence: fw.Evidence) -> AtomModel:
 
 def free_fit(model: AtomModel, evidence: fw.Evidence) -> AtomFit:
     exact = fw.gibu(evidence)
-    return model.without(exact.theta, exact.log_likelihood, exact.gap, exact.status)
+    return model.without(exact)
 
 
 def naive(evidence: fw.Evidence, theta, shares, forged) -> float:
@@ -228,7 +228,7 @@ def test_reports_in_files_are_refused() -> None:
 
 
 def test_laws_too_large_for_an_array_give_the_same(monkeypatch) -> None:
-    from freewill.stats.forged import atoms  # noqa: PLC0415
+    from freewill.stats import atoms  # noqa: PLC0415
 
     evidence = with_forged(honest(FOUR, 8), FOUR[2], 27, 500)
     bits = fw.RAPPOR(LINE, 2.0)

@@ -6,7 +6,7 @@ import pytest
 import freewill as fw
 from cli_cases import run, run_json
 from forged_cases import FOUR, LINE, TRUTH, honest, with_forged
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 
 TWO = [fw.Geometric(LINE, 0.15), fw.KRR(LINE, 4.0)]
 HIDES = {

@@ -11,10 +11,10 @@ from scipy.stats import multinomial
 
 import freewill as fw
 from cli_cases import refused, run, run_json
-from freewill.io import load_evidence, read, save_evidence
+from freewill.io.evidence_file import load_evidence, save_evidence
+from freewill.io.reading import read
 from freewill.stats import provenance
-from freewill.stats.provenance import all_parts, own_part
-from freewill.stats.same_people import Body, contained, log_chance, shared_people
+from freewill.stats.provenance import Body, contained, log_chance, own_part, shared_people
 
 AGES, MENU = fw.Linear(0, 29), fw.Categorical(["yes", "no"])
 MIXED = (fw.Geometric(AGES, 0.3), fw.KRR(AGES, 4.0))
@@ -125,7 +125,7 @@ def test_a_coin_has_no_digest_and_days_alike_by_chance_are_no_copies():
     """Two weeks of a coin's days: some have the same counts, of different people."""
     days = [week(200, seed, COIN) for seed in range(14)]
     assert len({tuple(day.groups[0].counts) for day in days}) < 14
-    assert all(all_parts(day) == frozenset() for day in days)
+    assert all(day.digests == frozenset() for day in days)
     assert said(fw.merge(days[:7]), fw.merge(days[7:])) == ""
     assert own_part(fw.collect([(MIXED[1], [3, 4])])) == frozenset()
 

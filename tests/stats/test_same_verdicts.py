@@ -12,9 +12,9 @@ from freewill.collector import uncertainty
 from freewill.collector.answers import json_bytes
 from freewill.collector.uncertainty import uncertainty_of
 from freewill.domain.survey import Survey
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 from freewill.stats.checks import CHECKS, check_assumptions
-from freewill.stats.few import FEW
+from freewill.stats.information import FEW
 from service_cases import needs_serve, served
 
 AGES = fw.Linear(0, 17)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.stats.laws.beside_choice import fit_beside_choice
+from freewill.stats.laws.check import fit_beside_choice
 
 DRAWS = 400
 """At least, of which p-values of laws come."""
@@ -69,7 +69,7 @@ def test_nothing_depends_on_the_start(mechanisms, seed, people):
         for name, column in found.columns().items():
             same(column, sure.columns()[name], error)
         same(fw.fit(evidence, start=start).intervals().point, sure.point, error)
-        same(fw.one_step(evidence, start).theta, fw.one_step(evidence).theta, error)
+        same(fw.one_step(evidence, start=start).theta, fw.one_step(evidence).theta, error)
         same(fw.check_choice(evidence, start=start).p_value, choice.p_value, 0.02)
         same_chance(fw.check_fit(evidence, start=start).p_value, laws.p_value)
 

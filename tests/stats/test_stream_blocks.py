@@ -19,9 +19,9 @@ from freewill.stats.streams import (
     checksum,
     gathered,
     joined,
-    looking,
     refuse_changed,
     row_keys,
+    summarising,
     together,
     unchanged,
 )
@@ -162,7 +162,7 @@ def test_looks_add_up_by_mechanism_and_keep_what_was_refused():
     outputs = dict(PARTS)["bits"]
     halves = [Block(BITS.id, some) for some in (outputs[:900], outputs[900:])]
     other = Block("sharp", outputs[:5])
-    look = looking({BITS.id: BITS, "sharp": SURVEY.find("sharp")})(Refusing([*halves, other]))
+    look = summarising({BITS.id: BITS, "sharp": SURVEY.find("sharp")})(Refusing([*halves, other]))
     assert look.summaries[BITS.id].seen == Seen.of(Block(BITS.id, outputs))
     assert look.summaries["sharp"].seen.people == 5
     assert look.refused == ["a row"]

@@ -6,7 +6,7 @@ import pytest
 from pyarrow import parquet
 
 import freewill as fw
-from freewill.io import read as read_all
+from freewill.io.reading import read as read_all
 from freewill.stats import streams
 from freewill.stats.estimators.estimate import passes_of
 from freewill.stats.streams import (

@@ -12,7 +12,7 @@ from tools.stress.summary import faults, table
 from tools.stress.trials import AUTOMATIC, Run, tried
 
 import freewill as fw
-from freewill.stats.estimators.choice import SolverName
+from freewill.stats.estimators.gibu import SolverName
 
 SMALL = 40
 """Values of the alphabet, at most, so that hundreds take seconds."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import freewill as fw
 from cli_cases import run
-from freewill.io import load_evidence
+from freewill.io.evidence_file import load_evidence
 from service_cases import needs_serve
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -11,8 +11,8 @@ import freewill as fw
 from freewill.cli.values import encode, read_columns
 from freewill.domain.outputs.bits import Bits
 from freewill.errors import FreewillError
+from freewill.io.decoding import Invalid
 from freewill.io.reading import Reading, read
-from freewill.io.refusals import Invalid
 
 LINE = fw.Linear(0, 9)
 K = fw.KRR(LINE, 1.0)

@@ -13,7 +13,7 @@ from pyarrow import ipc, parquet
 
 import freewill as fw
 from freewill.errors import printable
-from freewill.io import read
+from freewill.io.reading import read
 from tools.fuzz.case import Case, promise
 from tools.fuzz.columns import column
 from tools.fuzz.evidence import forged

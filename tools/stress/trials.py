@@ -14,7 +14,7 @@ import numpy as np
 import freewill as fw
 from freewill.core.types import FloatArray
 from freewill.errors import ParameterError
-from freewill.stats.estimators.choice import SolverName
+from freewill.stats.estimators.gibu import SolverName
 from tools.stress.mixtures import Mixture, mixture
 from tools.stress.oracle import Oracle
 

@@ -24,11 +24,10 @@ from freewill.stats.choice.aware import choice_aware
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
 from freewill.stats.estimators.methods import Entry, Method
 from freewill.stats.evidence import Evidence
-from freewill.stats.forged.beside_choice import HonestReports
-from freewill.stats.forged.robust import robust
 from freewill.stats.functionals import refuse_many
 from freewill.stats.one_step import one_step
-from freewill.stats.smoothing.smooth import smooth
+from freewill.stats.robust import HonestReports, robust
+from freewill.stats.smooth import smooth
 
 Sources = Annotated[
     list[str],
@@ -47,6 +46,9 @@ Only = Annotated[
 Bins = Annotated[
     int | None,
     integral("Merge this many neighbouring values into a bin; on a grid, squares of cells.", 1),
+]
+Joint = Annotated[
+    bool, option("Make a confidence band: intervals that hold all together.", "--joint")
 ]
 Picture = Annotated[Path | None, option("Write a picture to this file: .png, .svg or .pdf.")]
 
@@ -149,8 +151,8 @@ def title_of(survey: Path | None, people: int) -> str:
     """Return the title of a picture: the question of the survey, if one is given."""
     if survey is None:
         return ""
-    asked = Survey.load(survey)
-    question = asked.question or asked.title
+    offered = Survey.load(survey)
+    question = offered.question or offered.title
     return f"{question} ({several(people, 'person')})" if question else ""
 
 

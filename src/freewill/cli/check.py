@@ -52,7 +52,7 @@ def check(
         estimate = AnyMethod("gibu").run_shown(evidence)
         with progress("checking") as show:
             checks = check_assumptions(
-                evidence, level, estimate, on_check=lambda share, name: show(share, note=name)
+                evidence, level, on_check=lambda share, name: show(share, note=name), start=estimate
             )
     if as_json:
         say_json({**checks.to_dict(), **left_out})

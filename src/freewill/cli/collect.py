@@ -1,7 +1,7 @@
 """`freewill collect`: count reports into evidence."""
 
 from contextlib import ExitStack
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -67,27 +67,12 @@ def collect(
             )
             save_evidence(reading.evidence, target)
     if as_json:
-        say_json({"out": str(out), **describe(reading.evidence), **losses(reading)})
+        say_json({**reading.evidence.to_dict(), "out": str(out), **losses(reading)})
         return
     evidence_table(reading.evidence, stderr=aside)
     show_losses(reading)
     if not aside:
         say(f"\nevidence written to {out}")
-
-
-def describe(evidence: Evidence) -> dict[str, Any]:
-    """Describe for JSON how many people chose what."""
-    mechanisms = [
-        {
-            "name": group.name or group.mechanism.id,
-            "mechanism": brief(group.mechanism),
-            "people": group.people,
-            "outputs": group.rows,
-            "promise": group.mechanism.guarantee().describe(),
-        }
-        for group in evidence.groups
-    ]
-    return {"people": evidence.people, "mechanisms": mechanisms}
 
 
 def evidence_table(evidence: Evidence, *, stderr: bool = False) -> None:

@@ -9,19 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from freewill.cli.analysis import (
-    Bins,
-    Picture,
-    ReportsSurvey,
-    check_level,
-    check_picture,
-    groups_of,
-    inputs_of,
-    only_one,
-    refuse_many_shares,
-    say_drawn,
-    watching,
-)
+from freewill.cli import analysis
 from freewill.cli.inputs import evidence_of, refuse_shared_files
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
 from freewill.cli.show import remark, room_beside, say, say_json, say_raw, table
@@ -38,7 +26,7 @@ from freewill.stats.compare import COLUMNS, Comparison
 from freewill.stats.compare import compare as compared
 from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.information import several_people
-from freewill.stats.same_people import Body, refuse_shared
+from freewill.stats.provenance import Body, refuse_shared
 
 Of = StrEnum("Of", ["SHARES", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
 """What may be compared."""
@@ -53,13 +41,11 @@ def compare(
         typer.Argument(help="Evidence; or, with --survey, reports or a collector's store; or -."),
     ],
     other: Annotated[str, typer.Argument(help="The same, of other people.")],
-    survey: ReportsSurvey = None,
+    survey: analysis.ReportsSurvey = None,
     of: Annotated[Of, option("What to compare: shares is every value's share.")] = Of.SHARES,
-    bins: Bins = None,
+    bins: analysis.Bins = None,
     level: Annotated[float, numeric("Confidence level of the intervals and the test.")] = 0.95,
-    joint: Annotated[
-        bool, option("Make a confidence band: intervals that hold all together.", "--joint")
-    ] = False,
+    joint: analysis.Joint = False,
     equal: Annotated[
         bool,
         option("Compare even what seems to come from the same people, but does not.", "--equal"),
@@ -69,7 +55,7 @@ def compare(
     rows: Annotated[int, integral("Print this many differences, the largest; 0: all.", 0)] = 20,
     as_json: AsJson = False,
     as_csv: Annotated[bool, option("Print CSV: what, difference, interval.", "--csv")] = False,
-    plot: Picture = None,
+    plot: analysis.Picture = None,
 ) -> None:
     """Test whether two bodies of evidence differ, and estimate by how much.
 
@@ -90,11 +76,11 @@ def compare(
         freewill compare monday.parquet tuesday.parquet --bins 10 --plot days.png
         freewill compare 'monday/*.csv' 'tuesday/*.csv' -s survey.json --of mean --json
     """
-    only_one(json=as_json, csv=as_csv)
+    analysis.only_one(json=as_json, csv=as_csv)
     if bins is not None and of != Of.SHARES:
         raise ParameterError(f"--bins {bins} merges values, and --of {of} has none: leave out one.")
-    check_level(level)
-    check_picture(plot, inputs_of([one, other], survey))
+    analysis.check_level(level)
+    analysis.check_picture(plot, analysis.inputs_of([one, other], survey))
     names = called(one), called(other)
     refuse_shared_files(one, other, reports=survey is not None, equal=equal)
     if one == other == DASH:
@@ -110,7 +96,7 @@ def compare(
         groups = _checked_groups(of, bins, first.alphabet)
         wanted = str(of) if bins is None else functionals.of_groups(groups)
         with progress("comparing") as show:
-            on_step = watching(show, default_tolerance(first))
+            on_step = analysis.watching(show, default_tolerance(first))
             comparison = compared(first, second, wanted, level, joint, on_step, equal=True)
     differences = Differences(comparison, groups if of == Of.SHARES else None, names)
     if as_json:
@@ -130,21 +116,21 @@ def compare(
         labels = stems if stems[0] != stems[1] else list(names)
         title = f"{comparison.verdict}; {apart(comparison)}"
         draw(comparison, path=plot, names=labels, title=title, merged=groups)
-        say_drawn(plot)
+        analysis.say_drawn(plot)
     if comparison.advice:
         remark(comparison.advice)
 
 
 def _checked_groups(of: Of, bins: int | None, alphabet: Alphabet) -> Groups:
     """Return what shares are of; refuse, before the work, what this alphabet does not allow."""
-    groups = groups_of(bins, alphabet)
+    groups = analysis.groups_of(bins, alphabet)
     line = len(alphabet.axes) == 1 and alphabet.plane is not None
     if of in (Of.CDF, Of.MEDIAN, Of.QUARTILES) and not line:
         raise ParameterError(f"--of {of} on {alphabet}: expected numbers in a row.")
     if of == Of.MEAN and alphabet.plane is None:
         raise ParameterError(f"--of mean of {alphabet}: they are names, and have no mean.")
     if of != Of.MEAN:
-        refuse_many_shares(groups, bins, "{:,} differences")
+        analysis.refuse_many_shares(groups, bins, "{:,} differences")
     return groups
 
 

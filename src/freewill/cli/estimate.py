@@ -7,23 +7,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from freewill.cli.analysis import (
-    AnyMethod,
-    Bins,
-    Only,
-    Picture,
-    ReportsSurvey,
-    Sources,
-    check_level,
-    check_picture,
-    groups_of,
-    inputs_of,
-    only_one,
-    refuse_many_shares,
-    say_drawn,
-    title_of,
-    watching,
-)
+from freewill.cli import analysis
+from freewill.cli.analysis import AnyMethod
 from freewill.cli.inputs import evidence_of, refuse_overwriting
 from freewill.cli.options import (
     AsJson,
@@ -47,9 +32,9 @@ from freewill.present.words import as_commands, choice_lines, unresolved_text
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import check_choice
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
-from freewill.stats.forged.robust import RobustEstimate
 from freewill.stats.information import several_people
 from freewill.stats.intervals import Intervals
+from freewill.stats.robust import RobustEstimate
 
 _BAR = 30  # characters of the likeliest value's bar
 _LONGEST = 2000  # characters of a verdict, in which mechanisms are named
@@ -60,8 +45,8 @@ Post = StrEnum("Post", ["PROJECT", "NORMALISE", "NONE"])
 
 
 def estimate(
-    sources: Sources,
-    survey: ReportsSurvey = None,
+    sources: analysis.Sources,
+    survey: analysis.ReportsSurvey = None,
     method: Annotated[
         str,
         option(
@@ -72,7 +57,7 @@ def estimate(
             "-m",
         ),
     ] = "gibu",
-    only: Only = None,
+    only: analysis.Only = None,
     post: Annotated[
         Post | None, option("How inversion and debias remove negative shares (default: project).")
     ] = None,
@@ -88,16 +73,14 @@ def estimate(
     level: Annotated[
         float | None, numeric("Confidence level of the intervals (default: 0.95).")
     ] = None,
-    joint: Annotated[
-        bool, option("Make a confidence band: intervals that hold all together.", "--joint")
-    ] = False,
-    bins: Bins = None,
+    joint: analysis.Joint = False,
+    bins: analysis.Bins = None,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
     rows: Annotated[int, integral("Print this many values, the largest shares; 0: all.", 0)] = 20,
     as_json: AsJson = False,
     as_csv: Annotated[bool, option("Print CSV: value, share, interval.", "--csv")] = False,
-    plot: Picture = None,
+    plot: analysis.Picture = None,
     plot_choice: Annotated[
         Path | None,
         option("With choice-aware, write a picture of who chooses what: .png, .svg or .pdf."),
@@ -128,8 +111,8 @@ def estimate(
         freewill estimate reports.csv -s survey.json --only k-rr -m inversion-m
     """
     to_screen = str(geojson) == DASH
-    only_one(json=as_json, csv=as_csv, **{"geojson -": to_screen})
-    _check_targets(geojson, plot, plot_choice, inputs_of(sources, survey))
+    analysis.only_one(json=as_json, csv=as_csv, **{"geojson -": to_screen})
+    _check_targets(geojson, plot, plot_choice, analysis.inputs_of(sources, survey))
     options = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = AnyMethod.parse(method, **options)
     _check_intervals(intervals, level, joint)
@@ -140,10 +123,10 @@ def estimate(
         )
     confidence = _LEVEL if level is None else level
     with evidence_of(sources, survey, engine, strict=strict, only=only) as (evidence, left_out):
-        groups = groups_of(bins, evidence.alphabet)
+        groups = analysis.groups_of(bins, evidence.alphabet)
         if intervals:
             several_people(evidence, "--intervals")
-            refuse_many_shares(groups, bins, "--intervals for {:,} shares")
+            analysis.refuse_many_shares(groups, bins, "--intervals for {:,} shares")
         if geojson is not None:
             from freewill.present.geojson import check_place  # noqa: PLC0415
 
@@ -156,7 +139,7 @@ def estimate(
         shares = Shares(estimated, groups)
         plain = not (to_screen or as_json or as_csv)
         with progress("computing intervals") as show:
-            on_step = watching(show, default_tolerance(evidence))
+            on_step = analysis.watching(show, default_tolerance(evidence))
             sure = shares.intervals(confidence, joint, on_step) if intervals else None
             unsure = _warning(shares, sure, confidence) if plain or intervals else ""
         doubt = _choice_doubt(estimated, chosen)
@@ -171,12 +154,12 @@ def estimate(
     if plot is not None:
         from freewill.present.plots import picture  # noqa: PLC0415
 
-        title = title_of(survey, estimated.people)
+        title = analysis.title_of(survey, estimated.people)
         picture(estimated, path=plot, title=title, intervals=sure, merged=groups)
-        say_drawn(plot)
+        analysis.say_drawn(plot)
     if plot_choice is not None and isinstance(estimated, ChoiceAwareEstimate):
         choices(estimated, path=plot_choice, level=confidence)
-        say_drawn(plot_choice, "picture of who chooses what")
+        analysis.say_drawn(plot_choice, "picture of who chooses what")
     if geojson is not None:
         _write_map(shares, sure, geojson)
     for note in (unsure if not plain else "", doubt):
@@ -192,8 +175,8 @@ def _check_targets(
     if geojson is not None:
         refuse_overwriting(geojson, inputs, "--geojson")
         check_target(geojson, (".geojson", ".json"), "GeoJSON")
-    check_picture(plot, inputs)
-    check_picture(plot_choice, inputs, "--plot-choice")
+    analysis.check_picture(plot, inputs)
+    analysis.check_picture(plot_choice, inputs, "--plot-choice")
     if plot is not None and plot == plot_choice:
         raise ParameterError(f"--plot and --plot-choice are both {plot}: expected two files.")
 
@@ -204,7 +187,7 @@ def _check_intervals(intervals: bool, level: float | None, joint: bool) -> None:
         if given and not intervals:
             raise ParameterError(f"--{name} says how intervals are made: add --intervals.")
     if level is not None:
-        check_level(level)
+        analysis.check_level(level)
 
 
 def _warning(shares: Shares, sure: Intervals | None, level: float) -> str:
@@ -248,7 +231,7 @@ def _write_map(shares: Shares, sure: Intervals | None, path: Path) -> None:
         say_json(geojson.features(alphabet, theta, shares.groups, sure))
     else:
         geojson.write(alphabet, theta, path, shares.groups, sure)
-        say_drawn(path, "map")
+        analysis.say_drawn(path, "map")
 
 
 def _comment(estimated: Estimate, sure: Intervals | None) -> None:

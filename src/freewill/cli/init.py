@@ -22,7 +22,7 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, SurveyError, printable
-from freewill.stats.distance import diameter
+from freewill.stats.difference import diameter
 from freewill.stats.planning.menus import Promise, candidates
 
 _NAMES = ("careful", "balanced", "relaxed")

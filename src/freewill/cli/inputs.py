@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from freewill.cli.options import Engine, load_survey
 from freewill.cli.show import remark, table
@@ -14,12 +14,13 @@ from freewill.cli.standard import DASH, standard_input
 from freewill.core.progress import progress
 from freewill.domain.survey import Survey
 from freewill.errors import EvidenceError, ParameterError, ReportError, several
-from freewill.io.copies import copied, refuse_copies
 from freewill.io.evidence_file import is_evidence, load_evidence
-from freewill.io.reading import Reading, read
-from freewill.io.sources import files_of, identity, local_path
+from freewill.io.files import files_of, identity, local_path
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.evidence import merge as added
+
+if TYPE_CHECKING:
+    from freewill.io.reading import Reading
 
 _DIFFERENT_PEOPLE = "and a comparison is of different people"
 
@@ -61,10 +62,12 @@ def _refuse_reports(sources: list[str]) -> None:
 
 
 def is_store(source: str) -> bool:
-    """Say whether a source is the store of a collector, by its name."""
-    from freewill.collector import stores  # noqa: PLC0415
+    """Say whether a source is the store of a collector, by its name.
 
-    return stores.is_store(source)
+    >>> is_store("people.db"), is_store("postgresql://host/people"), is_store("people.csv")
+    (True, True, False)
+    """
+    return source.endswith(".db") or source.startswith(("postgresql://", "postgres://"))
 
 
 def read_with_progress(
@@ -75,11 +78,14 @@ def read_with_progress(
     *,
     strict: bool,
     equal: bool = False,
-) -> Reading:
+) -> "Reading":
     """Read reports, showing the progress; files of equal content are refused unless `equal`.
 
     A store is read as it is now, though its collector runs; it stays open as long as `holding`.
     """
+    from freewill.io.copies import refuse_copies  # noqa: PLC0415
+    from freewill.io.reading import read  # noqa: PLC0415
+
     if any(map(is_store, sources)):
         return _read_store(sources, survey, holding)
     if not equal:
@@ -94,18 +100,19 @@ def read_with_progress(
     return reading
 
 
-def _no_reports(reading: Reading) -> str:
+def _no_reports(reading: "Reading") -> str:
     if not reading.rows:
         return "there is no row of reports, and evidence of nobody is of no use"
     reasons = "; ".join(map(str, reading.invalid))
     return f"none of {several(reading.rows, 'row')} is a report of this survey: {reasons}"
 
 
-def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> Reading:
+def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Reading":
     from freewill.collector import stores  # noqa: PLC0415
+    from freewill.io.reading import Reading  # noqa: PLC0415
 
     if len(sources) > 1:
-        store = next(filter(stores.is_store, sources))
+        store = next(filter(is_store, sources))
         raise ReportError(
             f"{stores.shown_store(store)} is a server's store, which is read by itself. Collect "
             f"the others apart, and add the evidence together with `freewill merge`."
@@ -114,7 +121,7 @@ def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> Readi
     return Reading(evidence, evidence.people, 0, ())
 
 
-def losses(reading: Reading) -> dict[str, Any]:
+def losses(reading: "Reading") -> dict[str, Any]:
     """Describe what was left out, for JSON."""
     return {
         "rows": reading.rows,
@@ -126,7 +133,7 @@ def losses(reading: Reading) -> dict[str, Any]:
     }
 
 
-def show_losses(reading: Reading) -> None:
+def show_losses(reading: "Reading") -> None:
     """Print the rows that were left out, by reason, to standard error."""
     if reading.duplicates:
         verbs = ("repeats", "was") if reading.duplicates == 1 else ("repeat", "were")
@@ -166,7 +173,7 @@ def merged(sources: list[str], *, equal: bool = False) -> Evidence:
 
 
 def _refuse_shared_people(sources: list[str], loaded: list[Evidence]) -> None:
-    from freewill.stats.same_people import Body, shared_people  # noqa: PLC0415
+    from freewill.stats.provenance import Body, shared_people  # noqa: PLC0415
 
     pairs = zip(loaded, sources, strict=True)
     bodies = [Body(evidence, source) for evidence, source in pairs if evidence.people]
@@ -182,6 +189,8 @@ def refuse_shared_files(first: str, second: str, *, reports: bool, equal: bool) 
     """Refuse to compare a file with itself, under any name; of reports, copies of files too."""
     if DASH in (first, second):
         return
+    from freewill.io.copies import copied  # noqa: PLC0415
+
     reports = reports and not (is_store(first) or is_store(second))
     sides = [files_of(side).paths if reports else (side,) for side in (first, second)]
     files = {identity(path): path for path in sides[0]}

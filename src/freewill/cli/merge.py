@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.collect import describe, evidence_table
+from freewill.cli.collect import evidence_table
 from freewill.cli.inputs import merged, refuse_overwriting
 from freewill.cli.options import AsJson, EvidencePath, check_target, is_standard_output, option
 from freewill.cli.show import say, say_json
@@ -40,7 +40,7 @@ def merge(
         with progress("writing evidence"):
             save_evidence(evidence, target)
     if as_json:
-        say_json({"out": str(out), "merged": len(sources), **describe(evidence)})
+        say_json({**evidence.to_dict(), "out": str(out), "merged": len(sources)})
         return
     evidence_table(evidence, stderr=aside)
     if not aside:

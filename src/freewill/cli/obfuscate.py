@@ -29,7 +29,7 @@ from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable, several, shown
-from freewill.io import write_reports
+from freewill.io.writing import write_reports
 
 
 def obfuscate(

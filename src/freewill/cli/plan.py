@@ -1,6 +1,5 @@
 """`freewill plan`: how many people a survey needs, and how good its answers will be."""
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,14 +8,13 @@ import typer
 from freewill.cli.analysis import Bins, Picture, check_picture, groups_of, inputs_of, say_drawn
 from freewill.cli.calibrate import load_prior
 from freewill.cli.options import AsJson, as_number, integral, numeric, option
-from freewill.cli.show import FAILED, remark, say, say_json, table
+from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, several, shown
+from freewill.errors import ParameterError, shown
 from freewill.stats import functionals
-from freewill.stats.planning.inputs import is_emd
-from freewill.stats.planning.plan import Plan
 from freewill.stats.planning.plan import plan as predict
+from freewill.stats.planning.truths import is_emd
 
 
 def plan(
@@ -73,11 +71,11 @@ def plan(
     if as_json:
         say_json(planned.to_dict())
     else:
-        _show(planned)
+        say(str(planned))
     if plot is not None:
         planned.plot(path=plot)
         say_drawn(plot)
-    if planned.advice:
+    if planned.advice and as_json:
         remark(planned.advice)
     if target is not None and planned.needed is None:
         raise typer.Exit(FAILED)
@@ -100,32 +98,3 @@ def parse_shares(texts: list[str]) -> dict[str, float]:
             raise ParameterError(f"--share {shown(name)} is given twice: one share for each name.")
         shares[name] = as_number(share)
     return shares
-
-
-def _show(planned: Plan) -> None:
-    """Print the errors to expect, what people of each mechanism are worth, and who is needed."""
-    say(f"{planned.alphabet}, planned for: {planned.truth}\n")
-    single = len(planned.of) == 1
-    errors = [f"std error of {planned.of[0]}"] if single else ["std error, median", "largest"]
-    rows = []
-    for place, people in enumerate(planned.people.tolist()):
-        distance = [planned.emd[place], planned.emd_low[place], planned.emd_high[place]]
-        deviations = [planned.typical_error[place]]
-        deviations += [] if single else [planned.largest_error[place]]
-        rows.append([f"{people:,}", *map(_number, [*distance, *deviations])])
-    heads = ["people", "EMD", "90 % of surveys: from", "to", *errors]
-    table(heads, rows, numbers=range(len(heads)))
-    say("")
-    rows = [
-        [name, f"{share:.4g}", _number(planned.worth[name]), _number(planned.cost[name])]
-        for name, share in planned.shares.items()
-    ]
-    heads = ["mechanism", "share", "one more is worth", "if all chose it"]
-    table(heads, rows, numbers=(1, 2, 3))
-    say("Worth: in average people. If all chose it: times the people that no privacy needs.")
-    if planned.needed is not None:
-        say(f"\nFor {planned.goal}: {several(planned.needed, 'person')}.")
-
-
-def _number(number: float) -> str:
-    return f"{number:.4g}" if math.isfinite(number) else "-"

@@ -22,8 +22,7 @@ from freewill.errors import (
     several,
     shown,
 )
-from freewill.io.row_ends import csv_rows
-from freewill.io.separators import SEPARATORS, first_row, head_of, separator_of
+from freewill.io.files import SEPARATORS, csv_rows, first_row, head_of, separator_of
 
 _SUFFIXES = (".csv", ".parquet", ".ndjson", ".jsonl")
 _FAR_BETTER = 2

@@ -37,7 +37,7 @@ from freewill.collector.estimates import MIN_PEOPLE, Estimates
 from freewill.collector.holdings import evidence_of, people_by_day, people_of
 from freewill.collector.intake import Intake
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, operation
-from freewill.collector.planning import Plans, asked
+from freewill.collector.planning import Plans, question_of
 from freewill.collector.refusals import Refusal, RefusedError, busy, refused
 from freewill.collector.site import Endpoint, site_routes
 from freewill.collector.store import Store, is_token
@@ -45,7 +45,7 @@ from freewill.collector.surveys import survey_id
 from freewill.collector.uploads import Uploads, metrics_text, unknown_survey
 from freewill.collector.writer import Writer, today
 from freewill.domain.survey import Survey
-from freewill.io import save_evidence
+from freewill.io.evidence_file import save_evidence
 
 _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
 _FILE = "evidence.parquet"
@@ -142,7 +142,7 @@ class Collector:
     @operation(f"{SURVEY}/plan", openapi.Plan, 404, 409, 422, access="readers", query=_QUESTION)
     async def plan(self, request: Request, intake: Intake) -> Any:
         """Return how many more people it takes until intervals are short enough."""
-        question = asked(request.query_params.multi_items())
+        question = question_of(request.query_params.multi_items())
         return await self.estimates.after(self.plans.made, intake.id, question)
 
     @operation(f"{SURVEY}/evidence", PARQUET, 404, 409, access="administrator")

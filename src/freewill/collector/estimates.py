@@ -9,18 +9,10 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from freewill.collector import uncertainty
 from freewill.collector.answers import json_bytes
 from freewill.collector.holdings import evidence_of, people_of
 from freewill.collector.refusals import RefusedError, refused
-from freewill.collector.uncertainty import (
-    BEYOND,
-    MOST_VALUES,
-    STREAMED,
-    WAITING,
-    takes_long,
-    uncertainty_of,
-    unknown,
-)
 from freewill.core.frames import csv_text
 from freewill.errors import several
 from freewill.stats.estimators.estimate import Estimate
@@ -95,8 +87,8 @@ class Estimates:
                 return before
             made = fit(evidence_of(view, stored), start=before.estimate if before else None)
             document = {**made.estimate.to_dict(), "survey": survey, "closed": stored.closed}
-            at_once = not takes_long(made)
-            document |= uncertainty_of(made) if at_once else {}
+            at_once = not uncertainty.takes_long(made)
+            document |= uncertainty.uncertainty_of(made) if at_once else {}
         whole = json_bytes(document) if at_once else None
         estimate = replace(made.estimate, evidence=None)
         self._latest[survey] = Latest(estimate, document, stored.closed, whole)
@@ -150,7 +142,7 @@ class Later:
     """
 
     store: "Store"
-    compute: Callable[..., dict[str, Any]] = uncertainty_of
+    compute: Callable[..., dict[str, Any]] = uncertainty.uncertainty_of
     _computed: dict[str, dict[str, Any]] = field(default_factory=dict)
     _waiting: dict[str, Estimate] = field(default_factory=dict)
     _thread: threading.Thread | None = None
@@ -161,15 +153,15 @@ class Later:
 
     def of(self, survey: str, estimate: Estimate) -> dict[str, Any]:
         """Return intervals and checks of an estimate, or of an earlier one; ask for what lacks."""
-        if estimate.alphabet.size > MOST_VALUES:
-            return unknown(BEYOND)
+        if estimate.alphabet.size > uncertainty.MOST_VALUES:
+            return uncertainty.unknown(uncertainty.BEYOND)
         with self._changed:
             made = self._computed.get(survey)
             pending = made is None or made["uncertainty"]["people"] != estimate.people
             if pending and not self._ended:
                 self._ask(survey, estimate)
         if made is None:
-            return unknown(WAITING, pending=True)
+            return uncertainty.unknown(uncertainty.WAITING, pending=True)
         return {**made, "uncertainty": {**made["uncertainty"], "pending": pending}}
 
     def _ask(self, survey: str, estimate: Estimate) -> None:
@@ -206,12 +198,12 @@ class Later:
             evidence = self._evidence(survey)
             people = evidence.people
             if not evidence.held:
-                return unknown(STREAMED, people=people)
+                return uncertainty.unknown(uncertainty.STREAMED, people=people)
             return self.compute(fit(evidence, start=start), on_step=self._go_on)
         except _EndedError:
             raise
         except Exception as error:  # the next survey is still to be computed
-            return unknown(f"failed ({type(error).__name__}): {error}", people=people)
+            return uncertainty.unknown(f"failed ({type(error).__name__}): {error}", people=people)
 
     def _evidence(self, survey: str) -> Evidence:
         # The view is closed at once: one that is open for minutes would let the journal grow.

@@ -15,7 +15,7 @@ from freewill.domain.outputs.counts import checked_counts
 from freewill.domain.survey import Survey
 from freewill.errors import first_line, printable, several, shown
 from freewill.stats.evidence import Evidence, Group, assemble, grouped, refuse_impossible
-from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, looking
+from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
 
 _NAMED = 5
 """Surveys of a store that a message names."""
@@ -193,7 +193,7 @@ class StorePages:
 
     def left(self, name: str) -> Group:
         """Return the reports where they lie."""
-        (first,) = self.map(looking({self.mechanism.id: self.mechanism}))
+        (first,) = self.map(summarising({self.mechanism.id: self.mechanism}))
         seen = first.summaries.get(self.mechanism.id)
         if seen is None:
             raise ValueError("no reports")

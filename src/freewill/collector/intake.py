@@ -18,8 +18,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.base import Reason
 from freewill.domain.survey import Survey, listed
 from freewill.errors import shown
-from freewill.io.batches import longest_report
-from freewill.io.sent import SentReader
+from freewill.io.decoding import SentReader, longest_report
 
 MOST_REPORTS = 50_000
 """Reports of one batch."""

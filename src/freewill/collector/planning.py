@@ -13,12 +13,10 @@ from freewill.core.numerals import number
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
 from freewill.errors import FreewillError, several, shown
-from freewill.stats.few import advice_on_plans, enough_people
 from freewill.stats.functionals import weights_of
-from freewill.stats.information import DENSE
-from freewill.stats.planning.needed import MOST_PEOPLE, REACH, needed_for_interval
+from freewill.stats.information import DENSE, advice_on_plans, enough_people
+from freewill.stats.planning.design import MOST_PEOPLE, REACH, Design, needed_for_interval
 from freewill.stats.planning.plan import BLIND
-from freewill.stats.planning.predicted import Design
 
 if TYPE_CHECKING:
     from freewill.collector.estimates import Estimates, Latest
@@ -49,10 +47,10 @@ class Errors:
     """People from whom on no error rests on few of them."""
 
 
-def asked(query: Sequence[tuple[str, str]]) -> Question:
+def question_of(query: Sequence[tuple[str, str]]) -> Question:
     """Return what a query asks for.
 
-    >>> asked([("target", "0.01")])
+    >>> question_of([("target", "0.01")])
     Question(target=0.01, of='shares')
     """
     given: dict[str, str] = {}

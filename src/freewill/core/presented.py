@@ -6,8 +6,6 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 
 class Presented:
     """What every result offers; the room that presents is entered when it is asked for."""
@@ -41,14 +39,13 @@ def _room(name: str) -> Any:
 def portable(content: Any) -> Any:
     """Return what JSON can hold: lists for arrays and tuples, null for numbers it does not have.
 
+    >>> import numpy as np
     >>> portable({"gap": math.inf, "theta": np.array([0.25, 0.75]), "people": np.int64(3)})
     {'gap': None, 'theta': [0.25, 0.75], 'people': 3}
     """
     if isinstance(content, Mapping):
         return {str(key): portable(value) for key, value in content.items()}
-    if isinstance(content, np.ndarray | np.generic):
-        if content.dtype.kind != "f" or np.isfinite(content).all():
-            return content.tolist()
+    if hasattr(content, "tolist"):  # an array, or a number of NumPy's, which is not loaded for this
         content = content.tolist()
     if isinstance(content, list | tuple | range):
         return [portable(value) for value in content]

@@ -9,9 +9,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from freewill.errors import ReportError
+from freewill.io.files import files_of, folder_values, format_of, head_of, is_remote
 from freewill.io.rows import REPORT_ID
-from freewill.io.separators import head_of
-from freewill.io.sources import files_of, format_of, is_remote
 from freewill.stats.provenance import MOST_PARTS, Parts, digest
 
 _SMALL, _PIECE, _PIECES = 1 << 12, 1 << 16, 64
@@ -64,13 +63,16 @@ def parts_in(paths: Iterable[str]) -> Parts:
     Not of addresses, nor of small files, which others may have by chance. Of a large file, size and
     pieces from all over it are enough: no two files have so many rows in common.
     """
-    found = set()
+    digests = set()
     for path in paths:
         size = 0 if is_remote(path) else Path(path).stat().st_size
         if size >= _SMALL:
-            told = [part.encode() for part in Path(path).parent.parts if "=" in part]
-            found.add(digest(b"%d" % size, *told, *_pieces(path, size)))
-    return frozenset(sorted(found)[:MOST_PARTS])
+            digests.add(digest(b"%d" % size, *_folders(path), *_pieces(path, size)))
+    return frozenset(sorted(digests)[:MOST_PARTS])
+
+
+def _folders(path: str) -> list[bytes]:
+    return [f"{name}={value}".encode() for name, value in folder_values(path).items()]
 
 
 def _pieces(path: str, size: int) -> Iterator[bytes]:
@@ -81,36 +83,35 @@ def _pieces(path: str, size: int) -> Iterator[bytes]:
 
 
 def _pairs(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield files of the same bytes."""
+    """Yield files of the same bytes, in folders that say the same."""
     sizes: dict[tuple[Any, ...], list[str]] = {}
     for path in paths:
         if not is_remote(path):
-            told = [part for part in Path(path).parent.parts if "=" in part]
-            sizes.setdefault((Path(path).stat().st_size, *told), []).append(path)
+            sizes.setdefault((Path(path).stat().st_size, *_folders(path)), []).append(path)
     for alike in sizes.values():
-        known: dict[bytes, str] = {}
+        first: dict[bytes, str] = {}
         for path in alike if len(alike) > 1 else ():
             with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").digest()
-            if digest in known:
-                yield known[digest], path
-            known[digest] = path
+                content = hashlib.file_digest(file, "sha256").digest()
+            if content in first:
+                yield first[content], path
+            first[content] = path
 
 
 def _is_empty(path: str) -> bool:
     """Say whether a file has no rows, so that a second copy changes nothing."""
     kind = format_of(path)
     if kind == "parquet":
-        found = _metadata(path)
-        return found is not None and found.num_rows == 0
+        metadata = _metadata(path)
+        return metadata is not None and metadata.num_rows == 0
     return kind == "csv" and len(head_of(path).splitlines()) < 2
 
 
 def _has_ids(path: str) -> bool:
-    """Say whether rows are known by their ids, so that those of a second copy do not count."""
+    """Say whether rows are told apart by their ids, so that those of a second copy do not count."""
     if format_of(path) == "parquet":
-        found = _metadata(path)
-        return found is not None and REPORT_ID in found.schema.to_arrow_schema().names
+        metadata = _metadata(path)
+        return metadata is not None and REPORT_ID in metadata.schema.to_arrow_schema().names
     # Of a text, the first line has the names; of an Arrow file, its first bytes.
     return REPORT_ID in head_of(path)
 

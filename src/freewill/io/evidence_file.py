@@ -24,7 +24,8 @@ from freewill.domain.mechanisms.registry import from_spec
 from freewill.domain.outputs.counts import MOST_PEOPLE, checked_people
 from freewill.domain.portable import portable_alphabet, portable_spec
 from freewill.errors import EvidenceError, FreewillError, SpecError, first_line, several, shown, why
-from freewill.io.bombs import refuse_bombs
+from freewill.io.files import EVIDENCE_KEY
+from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats.evidence import (
     Evidence,
     Group,
@@ -34,10 +35,18 @@ from freewill.stats.evidence import (
     refuse_nobody,
 )
 from freewill.stats.provenance import Parts, checked_parts
-from freewill.stats.streams import HELD_BYTES, Block, Look, Stream, Work, ahead, gathered, looking
+from freewill.stats.streams import (
+    HELD_BYTES,
+    Block,
+    Stream,
+    Summaries,
+    Work,
+    ahead,
+    gathered,
+    summarising,
+)
 
 EVIDENCE_VERSION = 2
-_KEY = b"freewill evidence"
 _BATCH_ROWS = 1 << 17
 _HEAD_BYTES = SURVEY_FILE_BYTES
 """The head of a file, as long as a survey with the same laws may be."""
@@ -68,7 +77,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     spaces = [mechanism.output_space for mechanism in evidence.mechanisms]
     kinds = {space.column: space.encode(space.empty()).type for space in spaces}
     fields = [("mechanism", pa.string()), *kinds.items(), ("count", pa.int64())]
-    schema = pa.schema(fields, metadata={_KEY: head})
+    schema = pa.schema(fields, metadata={EVIDENCE_KEY: head})
     try:
         with (
             whole_file(path) as part,
@@ -133,7 +142,9 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
         size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
         left = EvidenceFile(str(path), wide if size > hold else {})
-        look: Look = reduce(add, left.map(looking(wide))) if left.mechanisms else Look({})
+        look: Summaries = (
+            reduce(add, left.map(summarising(wide))) if left.mechanisms else Summaries({})
+        )
         here = {key: m for key, m in mechanisms.items() if key not in look.summaries}
         brought: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
         coming = {entry.mechanism.id: entry.outputs for entry in entries}
@@ -180,7 +191,7 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry], Parts]
             f"{', '.join(schema.names)}. To read reports, use read_reports or "
             f"`freewill collect`."
         )
-    head = read_json(schema.metadata[_KEY])
+    head = read_json(schema.metadata[EVIDENCE_KEY])
     version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
     refuse_vast(alphabet, EvidenceError)
     if version == 1:
@@ -335,7 +346,7 @@ def _explained(path: str | Path) -> Iterator[None]:
 
 def is_evidence_schema(schema: Any) -> bool:
     """Say whether a file with this Arrow schema is evidence."""
-    return _KEY in (schema.metadata or {})
+    return EVIDENCE_KEY in (schema.metadata or {})
 
 
 def is_evidence(path: str | Path) -> bool:

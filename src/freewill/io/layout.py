@@ -8,7 +8,6 @@ and an engine only ever reads a part.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,11 +15,19 @@ from pyarrow import ipc, parquet
 
 from freewill.errors import ReportError, first_line
 from freewill.io import rows
-from freewill.io.bombs import refuse_long_rows
-from freewill.io.evidence_file import is_evidence_schema
-from freewill.io.row_ends import csv_rows, ndjson_rows
-from freewill.io.separators import first_row, head_of, separator_of
-from freewill.io.sources import Files, is_remote
+from freewill.io.files import (
+    EVIDENCE_KEY,
+    TEXTS,
+    Files,
+    csv_rows,
+    first_row,
+    folder_values,
+    head_of,
+    is_remote,
+    ndjson_rows,
+    separator_of,
+)
+from freewill.io.parquet_pages import refuse_long_rows
 
 ADVICE = {
     "parquet": "Is it damaged, or not completely written? Write it again, or leave it out.",
@@ -29,7 +36,6 @@ ADVICE = {
     "ndjson": "Expected UTF-8 and one JSON object a line, with the keys mechanism and report.",
     "arrow": "Expected an Arrow IPC file (Feather version 2), completely written.",
 }
-_SEPARATOR = b"separator"
 
 
 @dataclass(frozen=True)
@@ -56,18 +62,20 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
     alike: dict[tuple[Any, ...], dict[str, int | None]] = {}
     kinds: dict[str, str] = {}
     for path in files.paths:
-        folders, separator = _folders(path), ","
-        columns: tuple[tuple[str, str], ...] = ()
-        if files.format != "ndjson":
-            schema = _schema(path, files.format, peek)
-            _check_columns(schema, folders, path, files.format)
-            if rows.REPORT in schema.names:
-                kinds.setdefault(_family(schema.field(rows.REPORT).type), path)
-            columns = _columns(schema, files.format)
-            separator = (schema.metadata or {}).get(_SEPARATOR, b",").decode()
-        key = (tuple(folders.items()), columns, separator)
         with _explained(path, files.format):
-            alike.setdefault(key, {})[path] = _rows(path, files.format)
+            schema, separator, count = _described(path, files.format, peek)
+            # Names are decoded when first asked for, those of a damaged file in vain.
+            names = schema.names
+        folders = {name: v for name, v in folder_values(path).items() if name in rows.NAMES}
+        if files.format != "ndjson":
+            _check_columns(schema, folders, path, files.format)
+        if rows.REPORT in names:
+            kinds.setdefault(_family(schema.field(rows.REPORT).type), path)
+        if files.format in TEXTS and not is_remote(path):
+            with _explained(path, files.format):
+                count = csv_rows(path) if files.format == "csv" else ndjson_rows(path)
+        key = (tuple(folders.items()), _columns(schema, files.format), separator)
+        alike.setdefault(key, {})[path] = count
     _refuse_mixed(kinds)
     return [
         Part(tuple(counts), dict(folders), columns, separator, total(counts.values()))
@@ -98,14 +106,16 @@ def by_place(part: Part) -> list[str]:
 
 def _check_columns(schema: Any, folders: Mapping[str, str], path: str, kind: str) -> None:
     """Refuse a file whose columns are not those of reports, with those that its folders give."""
+    if EVIDENCE_KEY in (schema.metadata or {}):
+        raise ReportError(f"{path} holds evidence, not reports: read it with load_evidence.")
     twice = [name for name in folders if name in schema.names]
     if twice:
         raise ReportError(
             f"{path} has a column {twice[0]!r} and so has the name of its folder: take "
             f"one of them away, or move the file."
         )
-    known = {name.strip().lower() for name in schema.names} & {*rows.NAMES}
-    if kind == "csv" and not known and rows.REPORT not in folders and rows.VALUE not in folders:
+    named = {name.strip().lower() for name in schema.names} & {*rows.NAMES}
+    if kind == "csv" and not named and rows.REPORT not in folders and rows.VALUE not in folders:
         raise ReportError(
             f"{path} has no column 'mechanism': its first line is "
             f"{rows.in_a_few_letters(schema.names)}. Expected a header there, with mechanism and "
@@ -116,27 +126,10 @@ def _check_columns(schema: Any, folders: Mapping[str, str], path: str, kind: str
 
 def _columns(schema: Any, kind: str) -> tuple[tuple[str, str], ...]:
     """Return names and types; the order of columns matters to readers of CSV alone."""
-    found = [(field.name, str(field.type)) for field in schema]
+    columns = [(field.name, str(field.type)) for field in schema]
     if kind == "csv":
-        return tuple(found)
-    return tuple(sorted(column for column in found if column[0] in rows.NAMES))
-
-
-def _folders(path: str) -> dict[str, str]:
-    """Return the columns of reports that names such as mechanism=careful give."""
-    pairs = (part.split("=", 1) for part in Path(path).parent.parts if "=" in part)
-    return {name: value for name, value in pairs if name in rows.NAMES}
-
-
-def _schema(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
-    """Return the Arrow schema of a file."""
-    with _explained(path, kind):
-        schema = _schema_as_it_is(path, kind, peek)
-        # Names are decoded when first asked for, those of a damaged file in vain.
-        _ = schema.names
-    if is_evidence_schema(schema):
-        raise ReportError(f"{path} holds evidence, not reports: read it with load_evidence.")
-    return schema
+        return tuple(columns)
+    return tuple(sorted(column for column in columns if column[0] in rows.NAMES))
 
 
 @contextmanager
@@ -148,49 +141,31 @@ def _explained(path: str, kind: str) -> Iterator[None]:
         raise ReportError(f"{path} cannot be read: {first_line(error)}. {ADVICE[kind]}") from None
 
 
-def _rows(path: str, kind: str) -> int | None:
-    """Return how many rows a file holds, by its own account and without an engine."""
-    if is_remote(path):
-        return None
-    if kind == "parquet":
-        return int(parquet.read_metadata(path).num_rows)
-    if kind == "arrow":
-        with pa.memory_map(path) as file:
-            return int(ipc.open_file(file).count_rows())
-    return csv_rows(path) if kind == "csv" else ndjson_rows(path)
+def _described(path: str, kind: str, peek: Callable[[str], Any]) -> tuple[Any, str, int | None]:
+    """Return the Arrow schema of a file, what separates its columns, and its rows if it says so.
 
-
-def _schema_as_it_is(path: str, kind: str, peek: Callable[[str], Any]) -> Any:
-    if is_remote(path):
-        return peek(path)
-    if kind == "csv":
-        return _csv_schema(path)
-    if kind == "arrow":
-        return _checked_ipc(path)
-    schema = parquet.read_schema(path)
-    refuse_long_rows(path, rows.NAMES)
-    return schema
-
-
-def _checked_ipc(path: str) -> pa.Schema:
-    """Return the schema of an Arrow file after checking every batch of it in full.
-
-    Such a file is the memory of its columns, offsets and all: what reads a damaged one afterwards
-    would follow them to wherever they point.
+    An Arrow file is the memory of its columns, offsets and all: what reads a damaged one would
+    follow them to wherever they point. So every batch of it is checked in full.
     """
-    with pa.memory_map(path) as file:
-        reader = ipc.open_file(file)
-        for number in range(reader.num_record_batches):
-            reader.get_batch(number).validate(full=True)
-        return reader.schema
-
-
-def _csv_schema(path: str) -> pa.Schema:
-    """Return the names in the first row, all of them texts, and what separates them."""
-    head = head_of(path)
-    separator = separator_of(head, rows.NAMES)
-    names = first_row(head, separator)
-    return pa.schema([(name, pa.string()) for name in names], {_SEPARATOR: separator})
+    if kind == "ndjson":
+        return pa.schema([]), ",", None
+    if is_remote(path):
+        return peek(path), ",", None
+    if kind == "csv":
+        head = head_of(path)
+        separator = separator_of(head, rows.NAMES)
+        names = first_row(head, separator)
+        return pa.schema([(name, pa.string()) for name in names]), separator, None
+    if kind == "arrow":
+        with pa.memory_map(path) as memory:
+            reader = ipc.open_file(memory)
+            for number in range(reader.num_record_batches):
+                reader.get_batch(number).validate(full=True)
+            return reader.schema, ",", int(reader.count_rows())
+    with parquet.ParquetFile(path) as file:
+        schema, count = file.schema_arrow, int(file.metadata.num_rows)
+    refuse_long_rows(path, rows.NAMES)
+    return schema, ",", count
 
 
 def _family(kind: Any) -> str:

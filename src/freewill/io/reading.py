@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from freewill.core.limits import checked_hold
+from freewill.domain.outputs.base import Reason
 from freewill.domain.survey import Survey
 from freewill.errors import ReportError, several, shown
-from freewill.io import ids, rows
-from freewill.io.batches import Decoder
+from freewill.io import rows
 from freewill.io.copies import parts_in
-from freewill.io.engines import Kept, Table, engine_for, opened
-from freewill.io.refusals import Invalid
-from freewill.io.tally import Tally
+from freewill.io.decoding import Decoder, Invalid, Tally
+from freewill.io.engines.base import Kept, Table, engine_for, opened
 from freewill.stats.evidence import Evidence, Group, assemble
 from freewill.stats.provenance import own_part
-from freewill.stats.streams import HELD_BYTES, Block, Held, Look, Source, Stream, looking
+from freewill.stats.streams import HELD_BYTES, Block, Held, Source, Stream, Summaries, summarising
 
 Show: TypeAlias = Callable[[float], None]
 T = TypeVar("T")
@@ -88,7 +87,7 @@ def read(
     chosen = engine_for(engine, source)
     tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
     with opened(chosen, source, wide.limits) as table:
-        numbered = ids.is_numbered(table.frame)
+        numbered = rows.is_numbered(table.frame)
         duplicates = 0
         queries = list(_queries(table, survey, wide))
         works = [partial(_count, table, query, tally, wide.longest) for query in queries]
@@ -159,7 +158,7 @@ def _queries(table: Table, survey: Survey, wide: Decoder) -> Iterator[Any]:
         if survey.find(name).output_space.packed and name not in wide.mechanisms
     ]
     singly = [] if table.session.groups_bits else narrow
-    for frame in table.once(wide.spelling):
+    for frame in rows.distinct(table.frame, wide.spelling):
         yield rows.counted(rows.not_naming(frame, [*wide.mechanisms, *singly]))
         if singly:
             yield rows.naming(frame, singly)
@@ -172,13 +171,17 @@ def _count(table: Table, query: Any, tally: Tally, longest: int) -> int:
     return 0
 
 
-def _count_duplicates(table: Table, spelling: ids.Spelling, tally: Tally) -> int:
+def _count_duplicates(table: Table, spelling: rows.Spelling, tally: Tally) -> int:
     """Count rows that were sent before; refuse those that share a report_id and differ."""
-    (found,) = _answer(table, ids.totals(table.frame, spelling))
-    differing = int(found[ids.CONFLICTS] or 0)
-    examples = _answer(table, ids.conflicts(table.frame, spelling)) if differing else []
-    tally.refusals.merge(ids.told(differing, examples))
-    return int(found[ids.DUPLICATES] or 0)
+    (totals,) = _answer(table, rows.totals(table.frame, spelling))
+    differing = int(totals[rows.CONFLICTS] or 0)
+    if differing:
+        examples = [
+            (row[rows.REPORT_ID], 0, rows.conflict_example(row))
+            for row in _answer(table, rows.conflicts(table.frame, spelling))
+        ]
+        tally.refusals.merge([(Reason.CONFLICT, differing, examples)])
+    return int(totals[rows.DUPLICATES] or 0)
 
 
 def _refuse_lost_rows(table: Table, total: int) -> None:
@@ -195,12 +198,12 @@ def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
     return [row for batch in table.batches(query) for row in batch.to_pylist()]
 
 
-def _look(source: Source, wide: Decoder) -> Look:
-    return reduce(add, source.map(looking(wide.by_id)), Look({}))
+def _look(source: Source, wide: Decoder) -> Summaries:
+    return reduce(add, source.map(summarising(wide.by_id)), Summaries({}))
 
 
 def _streamed(
-    source: Kept, look: Look, wide: Decoder, survey: Survey, hold: int
+    source: Kept, look: Summaries, wide: Decoder, survey: Survey, hold: int
 ) -> Iterator[Group]:
     """Yield the groups of reports that do not repeat; bring few ones here, leave many there."""
     if sum(summary.bytes for summary in look.summaries.values()) > hold:

@@ -21,8 +21,8 @@ from freewill.domain.outputs.symbols import Symbols
 from freewill.domain.outputs.values import values
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ReportError, shown, why
+from freewill.io.files import format_of
 from freewill.io.rows import REPORT, VALUE
-from freewill.io.sources import format_of
 
 WIRE_VERSION = 1
 _PIECE_ROWS = 1 << 17

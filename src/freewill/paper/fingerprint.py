@@ -17,7 +17,8 @@ from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.rappor import RAPPOR
 from freewill.domain.metrics import emd
 from freewill.paper.methods import EARLY, GIBU, IBU_M, IBU_R, INV_M, INV_R, RAP_M
-from freewill.stats.evidence import Evidence, collect
+from freewill.stats.collect import collect
+from freewill.stats.evidence import Evidence
 
 _PEOPLE = 200
 _DIGITS = 4

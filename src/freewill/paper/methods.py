@@ -7,7 +7,6 @@ from time import perf_counter, process_time
 from freewill.numeric.solvers.iteration import em_steps
 from freewill.numeric.solvers.likelihood import compact, gap_of
 from freewill.numeric.solvers.solution import OnStep, Status
-from freewill.stats.estimators.combine import compound
 from freewill.stats.estimators.em import full_support
 from freewill.stats.estimators.estimate import (
     Estimate,
@@ -15,7 +14,7 @@ from freewill.stats.estimators.estimate import (
     default_tolerance,
     likelihood_of,
 )
-from freewill.stats.estimators.methods import Method, Way
+from freewill.stats.estimators.methods import Method, Way, compound
 from freewill.stats.evidence import Evidence
 
 OUT_OF_TIME = "out_of_time"

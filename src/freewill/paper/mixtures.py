@@ -21,7 +21,8 @@ from freewill.domain.mechanisms.shokri import Shokri
 from freewill.paper import parameters as paper
 from freewill.paper.fingerprint import fingerprint
 from freewill.paper.places import Crowd, synthetic_city
-from freewill.stats.evidence import Evidence, collect
+from freewill.stats.collect import collect
+from freewill.stats.evidence import Evidence
 
 Place = Literal["line", "short line", "city"]
 Kind = Literal["k-rr", "geometric", "rappor", "shokri"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Blocks, Groups, Sets, checked_plane
 from freewill.errors import FreewillError, ParameterError, printable, several, shown
@@ -37,6 +37,8 @@ _SMALL_BYTES, _SMALL_DPI = 60_000, (96, 72, 48, 32)
 _LONGEST_NAME, _LONGEST_TITLE = 40, 80
 ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
+_SIGNED, _PALE = "RdBu_r", 0.3
+"""The colours of signed numbers, and the opacity of those that may be 0."""
 _FEW_BARS = 40
 """Values of a line up to which each has an error bar of its own; more have a band."""
 TRUTH_PEN = -1
@@ -124,15 +126,24 @@ def plain(text: str, longest: int = _LONGEST_NAME) -> str:
     return printable(str(text), longest).replace("$", r"\$")
 
 
-def finish(axes: "Axes", title: str, across: str, up: str) -> None:
-    """Give axes their title, labels and the house's looks."""
-    axes.set_title(plain(title, _LONGEST_TITLE), fontsize=LARGE, color=INK, loc="left", pad=8)
+def finish(
+    axes: "Axes",
+    title: str,
+    across: str,
+    up: str,
+    grid: Literal["x", "y"] | None = None,
+    size: float = LARGE,
+) -> None:
+    """Give axes their title, labels and the house's looks; `grid` has faint lines across it."""
+    axes.set_title(plain(title, _LONGEST_TITLE), fontsize=size, color=INK, loc="left", pad=8)
     axes.set_xlabel(across, fontsize=NORMAL, color=INK)
     axes.set_ylabel(up, fontsize=NORMAL, color=INK)
     axes.tick_params(labelsize=SMALL, color=INK, labelcolor=INK)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(INK)
+    if grid is not None:
+        axes.grid(axis=grid, color=FAINT, linewidth=0.8)
 
 
 def draw_image(axes: "Axes", cells: FloatArray, **looks: Any) -> "AxesImage":
@@ -140,22 +151,17 @@ def draw_image(axes: "Axes", cells: FloatArray, **looks: Any) -> "AxesImage":
     return axes.imshow(cells, origin="lower", interpolation="nearest", **looks)
 
 
-def finish_panel(axes: "Axes", title: str, across: str, up: str) -> None:
+def finish_panel(axes: "Axes", title: str, across: str, up: str, *looks: Any) -> None:
     """Finish one of many panels: only the first of a row says what goes up."""
     place = axes.get_subplotspec()
-    finish(axes, title, across, up if place is None or place.is_first_col() else "")
-
-
-def grid_lines(axes: "Axes", axis: Literal["x", "y"]) -> None:
-    """Draw faint lines across an axis, behind everything else."""
-    axes.grid(axis=axis, color=FAINT, linewidth=0.8)
+    finish(axes, title, across, up if place is None or place.is_first_col() else "", *looks)
 
 
 def legend(axes: "Axes", below: bool = False, **looks: Any) -> None:
     """Say what is what: within the axes or, where there is no room, below a figure of our own."""
     looks |= {"fontsize": NORMAL, "frameon": False, "labelcolor": INK}
     figure = figure_of(axes)
-    if below and figure.get_layout_engine() is not None:
+    if below and figure.axes == [axes] and figure.get_layout_engine() is not None:
         figure.legend(loc="outside lower center", **looks)
     else:
         axes.legend(**looks)
@@ -169,6 +175,17 @@ def draw_scale(
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=SMALL, color=INK, labelcolor=INK)
     bar.ax.yaxis.label.set(fontsize=NORMAL, color=INK)
+
+
+def draw_signed_scale(
+    figure: "Figure", panels: list["Axes"], most: float, label: str, extend: str = "neither"
+) -> None:
+    """Put the scale of signed numbers beside panels; where these are pale, it is not."""
+    from matplotlib.cm import ScalarMappable  # noqa: PLC0415
+    from matplotlib.colors import Normalize  # noqa: PLC0415
+
+    colours = ScalarMappable(Normalize(-most, most), _SIGNED)
+    draw_scale(figure, colours, panels, label, extend)
 
 
 def draw_series(axes: "Axes", series: Series, edges: FloatArray, *, steps: bool) -> None:
@@ -264,6 +281,11 @@ class Ground:
     def draw(self, axes: "Axes", numbers: FloatArray, **looks: Any) -> "AxesImage":
         """Draw a number for each block."""
         return draw_image(axes, numbers[self.which], **looks, **self.looks)
+
+    def draw_signed(self, axes: "Axes", numbers: FloatArray, sure: BoolArray, most: float) -> None:
+        """Draw what is above 0 in red and below in blue, pale where it may be 0."""
+        opacity = np.where(sure, 1.0, _PALE)[self.which]
+        self.draw(axes, numbers, alpha=opacity, cmap=_SIGNED, vmin=-most, vmax=most)
 
     def draw_errors(self, figure: "Figure", axes: "Axes", errors: FloatArray) -> None:
         """Draw standard errors in percentage points, hatched where they are infinite."""

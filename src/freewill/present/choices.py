@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -30,8 +30,6 @@ _RARE = 0.005
 _FINEST = 1e-6
 """Percentage points that a scale has at least."""
 _CHOSEN = "chosen by (%)"
-_PALE = 0.3
-"""Opacity of what may be no preference."""
 
 
 def choices(
@@ -93,13 +91,14 @@ class _Law:
     alphabet: Alphabet
     names: list[str]
     choice: FloatArray
-    low: FloatArray | None
-    high: FloatArray | None
+    low: FloatArray
+    high: FloatArray
     everybody: FloatArray
     """The percentage of all people who choose each mechanism."""
     usual: BoolArray
     """The values that all but a few people have."""
-    level: float
+    level: float | None
+    """That of the intervals; None where there are none, and both ends are the choice itself."""
 
     @property
     def together(self) -> bool:
@@ -108,38 +107,35 @@ class _Law:
 
     @classmethod
     def of(cls, estimate: ChoiceAwareEstimate, level: float) -> "_Law":
-        low, high = None, None
-        if estimate.together is not None:
-            low, high = (100 * end.T for end in estimate.choice_intervals(level))
         names = mechanism_names(estimate)
-        choice = 100 * estimate.choice.T
+        bare = estimate.together is None
+        ends = [estimate.choice] * 2 if bare else estimate.choice_intervals(level)
+        low, choice, high = (100 * share.T for share in (ends[0], estimate.choice, ends[1]))
         if len(names) == 2:  # the other is what is left
             names = [f"{names[0]}; the others choose {names[1]}"]
-            choice = choice[:1]
+            low, choice, high = low[:1], choice[:1], high[:1]
         below = np.cumsum(estimate.theta)
         usual = (below > _RARE) & (below - estimate.theta < 1 - _RARE)
         everybody = choice @ estimate.theta
-        return cls(estimate.alphabet, names, choice, low, high, everybody, usual, level)
+        shown = None if bare else level
+        return cls(estimate.alphabet, names, choice, low, high, everybody, usual, shown)
 
     @property
     def intervals(self) -> str:
         """What bands and bars are."""
-        return "" if self.low is None else f"; {100 * self.level:.12g} % intervals"
+        return "" if self.level is None else f"; {100 * self.level:.12g} % intervals"
 
     @property
     def top(self) -> float:
         """Where the axis of the percentages ends."""
-        most = float(self.choice.max())
-        if self.high is not None:
-            most = max(most, float(self.high[: len(self.names), self.usual].max(initial=0.0)))
-        return min(101.0, 1.08 * most)
+        most = max(self.choice.max(), self.high[:, self.usual].max(initial=0.0))
+        return min(101.0, 1.08 * float(most))
 
-    def sure(self, number: int) -> BoolArray:
-        """Return where the interval does not hold everybody's share."""
-        if self.low is None or self.high is None:
-            return np.ones(self.alphabet.size, dtype=bool)
-        share = self.everybody[number]
-        return np.asarray((self.low[number] > share) | (self.high[number] < share))
+    @property
+    def sure(self) -> BoolArray:
+        """Where the interval does not hold everybody's share; everywhere where there is none."""
+        share = self.everybody[:, None]
+        return np.asarray((self.low > share) | (self.high < share) | (self.level is None))
 
 
 def _title(estimate: ChoiceAwareEstimate) -> str:
@@ -153,7 +149,7 @@ def _line(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
     figure, panels = _panels(law, title, 4.6, 0.62, ax)
     for number, (name, choice) in enumerate(zip(law.names, law.choice, strict=True)):
         axes, pen = panels[number % len(panels)], _pen(law, number)
-        if law.low is not None and law.high is not None:
+        if law.level is not None:
             looks: dict[str, Any] = {"alpha": 0.22, "linewidth": 0, "color": pen["color"]}
             axes.stairs(law.high[number], edges, baseline=law.low[number], fill=True, **looks)
         axes.plot(middle, choice, label=plain(name, _LONGEST_PAIR), linewidth=1.9, zorder=3, **pen)
@@ -161,8 +157,7 @@ def _line(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
     for number, axes in enumerate(panels):
         axes.set_xlim(edges[0], edges[-1])
         axes.set_ylim(0, law.top)
-        _finish(axes, law, number, canvas.unit_of(law.alphabet, unit), _CHOSEN)
-        canvas.grid_lines(axes, "y")
+        _finish(axes, law, number, canvas.unit_of(law.alphabet, unit), _CHOSEN, "y")
     return figure
 
 
@@ -176,18 +171,16 @@ def _labels(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
         axes, pen = panels[number % len(panels)], _pen(law, number)
         rows = places + (number % shared - (shared - 1) / 2) * 0.7 / shared
         looks: dict[str, Any] = {"fmt": "o", "ms": 5, "capsize": 3, "color": pen["color"]}
-        reach = None
-        if law.low is not None and law.high is not None:
-            reach = canvas.lengths(choice, law.low[number], law.high[number])
-        axes.errorbar(choice, rows, xerr=reach, label=plain(name, _LONGEST_PAIR), **looks)
+        reach = canvas.lengths(choice, law.low[number], law.high[number])
+        error = None if law.level is None else reach
+        axes.errorbar(choice, rows, xerr=error, label=plain(name, _LONGEST_PAIR), **looks)
         axes.axvline(law.everybody[number], color=pen["color"], linewidth=1.1, linestyle=":")
     labels = [plain(name) for name in as_groups(law.alphabet, 1).names]
     for number, axes in enumerate(panels):
         axes.set_yticks(places, labels)
         axes.set_ylim(count - 0.5, -0.5)
         axes.set_xlim(0, law.top)
-        _finish(axes, law, number, _CHOSEN, unit)
-        canvas.grid_lines(axes, "x")
+        _finish(axes, law, number, _CHOSEN, unit, "x")
         for edge in places[1:] - 0.5:
             axes.axhline(edge, color=canvas.FAINT, linewidth=0.8)
     return figure
@@ -199,21 +192,16 @@ def _maps(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
         len(law.names), ground.shape, f"{title}{law.intervals}", ax
     )
     apart = law.choice - law.everybody[:, None]
-    sure = np.stack([law.sure(number) for number in range(len(law.names))])
+    sure = law.sure
     # What nothing is known of would stretch the scale.
     most = max(float(np.abs(apart[sure]).max(initial=0.0)), _FINEST)
-    looks: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
     for number, axes in enumerate(panels):
-        opacity = np.where(sure[number], 1.0, _PALE)[ground.which]
-        ground.draw(axes, apart[number], alpha=opacity, **looks)
+        ground.draw_signed(axes, apart[number], sure[number], most)
         _finish_panel(axes, law, number, *ground.names)
     ground.finish(panels)
-    from matplotlib.cm import ScalarMappable  # noqa: PLC0415
-    from matplotlib.colors import Normalize  # noqa: PLC0415
-
     extend = "both" if float(np.abs(apart).max()) > most else "neither"
-    scale = ScalarMappable(Normalize(-most, most), "RdBu_r")
-    canvas.draw_scale(figure, scale, panels, "more or less than everybody (points)", extend)
+    label = "more or less than everybody (points)"
+    canvas.draw_signed_scale(figure, panels, most, label, extend)
     return figure
 
 
@@ -232,22 +220,28 @@ def _pen(law: _Law, number: int) -> dict[str, Any]:
     return canvas.pen_of(number if law.together else 0)
 
 
-def _finish(axes: "Axes", law: _Law, number: int, across: str, up: str) -> None:
+def _finish(
+    axes: "Axes", law: _Law, number: int, across: str, up: str, grid: Literal["x", "y"]
+) -> None:
     """Give a panel its title and labels, and say what is what where mechanisms share it."""
     if not law.together:
-        _finish_panel(axes, law, number, across, up)
+        _finish_panel(axes, law, number, across, up, grid)
         return
-    canvas.finish(axes, axes.get_title(), across, up)
+    canvas.finish(axes, axes.get_title(), across, up, grid)
     axes.set_title("")
     canvas.legend(axes, below=True, ncols=2, title=f"dotted: everybody{law.intervals}")
 
 
-def _finish_panel(axes: "Axes", law: _Law, number: int, across: str, up: str) -> None:
+def _finish_panel(
+    axes: "Axes",
+    law: _Law,
+    number: int,
+    across: str,
+    up: str,
+    grid: Literal["x", "y"] | None = None,
+) -> None:
     """Give one of many panels its mechanism, and labels where nothing is below or beside it."""
     lowest = number + canvas.ROW >= len(law.names)
     longest = _LONGEST if len(law.names) > 1 else _LONGEST_PAIR
     name = f"{printable(law.names[number], longest)} ({law.everybody[number]:.2g} %)"
-    canvas.finish_panel(axes, name, across if lowest else "", up)
-    axes.set_title(
-        axes.get_title(loc="left"), fontsize=canvas.SMALL, color=canvas.INK, loc="left", pad=4
-    )
+    canvas.finish_panel(axes, name, across if lowest else "", up, grid, canvas.SMALL)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 200
 """Functionals that find room below each other."""
-_PALE = 0.3
-"""Opacity of a difference that may be none."""
 
 
 def comparison(
@@ -123,8 +121,7 @@ def _on_line(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
     above.set_ylim(bottom=min(0.0, float(min(drawn.one.min(), drawn.other.min()))))
     what = "people up to a value" if cumulative else "people"
     each = "" if side == 1 else f" in {several(side, 'value')}"
-    canvas.finish(above, title or drawn.compared.verdict, "", f"share of {what}{each} (%)")
-    canvas.grid_lines(above, "y")
+    canvas.finish(above, title or drawn.compared.verdict, "", f"share of {what}{each} (%)", "y")
     canvas.legend(above)
     below.axhline(0, color=canvas.INK, linewidth=1.0)
     canvas.draw_reach(below, drawn.reach, edges, canvas.kind_of(drawn.compared))
@@ -137,9 +134,9 @@ def _on_line(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
     ends = float(drawn.low.min()), float(drawn.high.max())
     room = 0.06 * (ends[1] - ends[0])
     below.set_ylim(ends[0] - room, ends[1] + room)
-    canvas.finish(below, "", canvas.unit_of(drawn.compared.alphabet, unit), "difference (points)")
+    across = canvas.unit_of(drawn.compared.alphabet, unit)
+    canvas.finish(below, "", across, "difference (points)", "y")
     below.set_title(drawn.less, fontsize=canvas.NORMAL, color=canvas.INK, loc="left")
-    canvas.grid_lines(below, "y")
     canvas.legend(below)
     return canvas.figure_of(below)
 
@@ -166,16 +163,11 @@ def _on_map(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
     ground = Ground.of(drawn.groups)
     figure, panels = canvas.blank_panels(2, ground.shape, title or drawn.compared.verdict, ax)
     most = max(float(np.abs(drawn.difference).max()), np.finfo(float).tiny)
-    looks: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
-    opacity = np.where(drawn.sure, 1.0, _PALE)[ground.which]
-    image = ground.draw(panels[0], drawn.difference, alpha=opacity, **looks)
+    ground.draw_signed(panels[0], drawn.difference, drawn.sure, most)
     _frame(panels[0], drawn.sure[ground.which], ground.looks["extent"])
     canvas.finish_panel(panels[0], f"{drawn.less}; pale where it may be 0", *ground.names)
-    from matplotlib.cm import ScalarMappable  # noqa: PLC0415
-
-    # The image is pale in places, and its scale is not.
-    colours = ScalarMappable(image.norm, image.cmap)
-    canvas.draw_scale(figure, colours, panels[:1], f"difference in {ground.each} (points)")
+    label = f"difference in {ground.each} (points)"
+    canvas.draw_signed_scale(figure, panels[:1], most, label)
     ground.draw_errors(figure, panels[1], drawn.errors)
     ground.finish(panels)
     return figure
@@ -208,34 +200,24 @@ def _by_name(drawn: _Columns, title: str, ax: Any) -> "Figure":
     both, apart = canvas.given_axes(ax, 2)
     places = np.arange(many)
     for number, name, numbers in drawn.series:
-        offset = (number - 0.5) * 0.4
+        pen = {"color": canvas.pen_of(number)["color"], "label": name}
         if drawn.compared.shares:
-            colour = canvas.pen_of(number)["color"]
-            both.barh(places + offset, numbers, 0.37, color=colour, label=name)
+            both.barh(places + (number - 0.5) * 0.4, numbers, 0.37, **pen)
         else:
-            both.plot(
-                numbers, places, "os"[number], color=canvas.pen_of(number)["color"], label=name
-            )
+            both.plot(numbers, places, "os"[number], **pen)
     both.set_yticks(places, [plain(name) for name in drawn.compared.of])
     both.set_ylim(many - 0.4, -0.6)
     units = ("share of people (%)", "difference (points)")
     across = units if drawn.compared.shares else ("", "difference")
-    canvas.finish(both, title or drawn.compared.verdict, across[0], "")
-    canvas.grid_lines(both, "x")
+    canvas.finish(both, title or drawn.compared.verdict, across[0], "", "x")
     canvas.legend(both)
     apart.axvline(0, color=canvas.INK, linewidth=1.0)
     reach = canvas.lengths(*drawn.reach)
     looks: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 3, "color": canvas.SOFT}
-    apart.errorbar(
-        drawn.difference,
-        places,
-        xerr=reach,
-        label=canvas.kind_of(drawn.compared),
-        **looks,
-    )
+    kind = canvas.kind_of(drawn.compared)
+    apart.errorbar(drawn.difference, places, xerr=reach, label=kind, **looks)
     _draw_sure(apart, places, drawn, upright=False)
-    canvas.grid_lines(apart, "x")
-    canvas.finish(apart, "", across[1], "")
+    canvas.finish(apart, "", across[1], "", "x")
     apart.set_title(drawn.less, fontsize=canvas.NORMAL, color=canvas.INK, loc="left")
     canvas.legend(apart)
     return canvas.figure_of(apart)

@@ -24,15 +24,14 @@ from freewill.stats.checks import Checks, Verdict, tested
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import ChoiceCheck
 from freewill.stats.compare import COLUMNS, Comparison
-from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.estimators.identifiability import in_words
+from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import Evidence
 from freewill.stats.fit import Fit
-from freewill.stats.forged.robust import RobustEstimate
 from freewill.stats.intervals import Intervals
 from freewill.stats.laws.check import FitCheck
 from freewill.stats.planning.plan import Plan
-from freewill.stats.smoothing.smooth import SmoothEstimate
+from freewill.stats.robust import RobustEstimate
+from freewill.stats.smooth import SmoothEstimate
 
 VERSION = 1
 """Of all shapes: a field that goes, or changes its meaning, makes a new one."""
@@ -90,7 +89,8 @@ def _(
     alphabet, evidence = estimate.alphabet, estimate.evidence
     names = ("method", "solver", "status", "gap", "certificate", "log_likelihood", "steps")
     confounded = in_words(estimate.confounded, alphabet) if estimate.confounded else ""
-    people = {group.name: group.people for group in evidence.groups} if evidence else {}
+    groups_in = evidence.groups if evidence else ()
+    people = {group.name or group.mechanism.id: group.people for group in groups_in}
     single = isinstance(groups, Values)
     merged = {} if single else {"bins": rows_of(groups), "shares": shares.shares}
     return _document(

@@ -152,9 +152,9 @@ def _image(figure: Any, width: int) -> str:
         # Of letters that no font has; the table has them.
         warnings.simplefilter("ignore")
         drawn = canvas.small_png(figure)
-    look = f"max-width:100%;width:{width}px;background:white"
+    style = f"max-width:100%;width:{width}px;background:white"
     text = b64encode(drawn).decode()
-    return f'<img style="{look}" alt="shares" src="data:image/png;base64,{text}">'
+    return f'<img style="{style}" alt="shares" src="data:image/png;base64,{text}">'
 
 
 def _table(shares: Shares, sure: Intervals | None) -> str:
@@ -187,8 +187,8 @@ def _more(shares: Shares, places: IntArray) -> str:
 
 def _row(cells: Sequence[str], bar: str, kind: str = "td") -> str:
     """Return a row of texts that are safe already; numbers stand to the right."""
-    look = f"{_CELL}text-align:right"
-    made = "".join(f'<{kind} style="{look}">{cell}</{kind}>' for cell in cells)
+    style = f"{_CELL}text-align:right"
+    made = "".join(f'<{kind} style="{style}">{cell}</{kind}>' for cell in cells)
     return f'<tr>{made}<{kind} style="{_CELL}text-align:left">{bar}</{kind}></tr>'
 
 
@@ -204,8 +204,8 @@ def _bars(low: FloatArray, high: FloatArray) -> list[str]:
 
 
 def _block(width: int, colour: str) -> str:
-    look = f"display:inline-block;height:9px;width:{max(width, 0)}px;background:{colour}"
-    return f'<span style="{look}"></span>'
+    style = f"display:inline-block;height:9px;width:{max(width, 0)}px;background:{colour}"
+    return f'<span style="{style}"></span>'
 
 
 def _safe(text: str, longest: int = _LONGEST, *, lines: bool = False) -> str:

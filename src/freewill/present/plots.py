@@ -6,7 +6,7 @@ format by the suffix (.png, .svg, .pdf). Comparisons and choice laws have module
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,8 +88,10 @@ def _line(
     if all(percent.min() >= 0 for _, _, percent in series):
         axes.set_ylim(bottom=0)
     each = "" if side == 1 else f" in {several(side, 'value')}"
-    canvas.finish(axes, title, canvas.unit_of(groups.alphabet, unit), f"share of people{each} (%)")
-    _finish_series(axes, "y", series, intervals)
+    across = canvas.unit_of(groups.alphabet, unit)
+    canvas.finish(axes, title, across, f"share of people{each} (%)", "y")
+    if len(series) > 1 or intervals is not None:
+        canvas.legend(axes)
     return canvas.figure_of(axes)
 
 
@@ -113,19 +115,10 @@ def _bars(
         axes.errorbar(reach[0], places, xerr=canvas.lengths(*reach), label=label, **looks)
     axes.set_yticks(places, [plain(name) for name in groups.names])
     axes.invert_yaxis()
-    canvas.finish(axes, title, "share of people (%)", unit)
-    _finish_series(axes, "x", series, intervals)
-    return canvas.figure_of(axes)
-
-
-def _finish_series(
-    axes: "Axes", shares: Literal["x", "y"], series: Series, intervals: Intervals | None
-) -> None:
-    """Draw lines across the axis of the shares, and say what is what where there is a choice."""
-    canvas.grid_lines(axes, shares)
+    canvas.finish(axes, title, "share of people (%)", unit, "x")
     if len(series) > 1 or intervals is not None:
-        # Bars leave no room within the axes.
-        canvas.legend(axes, below=shares == "x", ncols=1 if shares == "y" else 3)
+        canvas.legend(axes, below=True, ncols=3)  # bars leave no room
+    return canvas.figure_of(axes)
 
 
 def _maps(

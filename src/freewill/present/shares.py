@@ -17,8 +17,8 @@ from freewill.numeric.solvers.solution import OnStep
 from freewill.stats import functionals
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
 from freewill.stats.evidence import checked_evidence
-from freewill.stats.few import FEW
 from freewill.stats.fit import Fit
+from freewill.stats.information import FEW
 from freewill.stats.intervals import Intervals, intervals
 
 ROWS = 20
@@ -79,7 +79,7 @@ class Shares(Presented):
     ) -> Intervals:
         """Return an interval for each share, or with `joint` a band that holds all of them."""
         of = functionals.of_groups(self.groups)
-        return (self.fit or self.estimate).intervals(of, level, joint, on_step)
+        return (self.fit or self.estimate).intervals(of, level, joint, on_step=on_step)
 
     def columns(self, sure: Intervals | None = None) -> dict[str, Any]:
         """Return the columns of a table for programs: what shares are of, the shares, intervals."""
@@ -175,7 +175,9 @@ def intervals_of(
         )
     # From a maximum that arrived, or from none: the same to the last digit whatever the method.
     arrived = estimate.method == "gibu" and estimate.gap <= default_tolerance(evidence)
-    return intervals(evidence, of, level, joint, estimate if arrived else None, on_step)
+    return intervals(
+        evidence, of, level, joint, start=estimate if arrived else None, on_step=on_step
+    )
 
 
 def is_quick(estimate: Estimate) -> bool:

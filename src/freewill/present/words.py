@@ -7,12 +7,10 @@ from freewill.domain.mechanisms.base import brief
 from freewill.errors import EvidenceError, printable, several
 from freewill.stats.checks import Verdict, some
 from freewill.stats.choice.aware import ChoiceAwareEstimate
-from freewill.stats.choice.check import check_choice
-from freewill.stats.choice.preferences import preference
+from freewill.stats.choice.check import check_choice, preference
 from freewill.stats.compare import Comparison
-from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.estimators.identifiability import in_words
-from freewill.stats.groups import names_of
+from freewill.stats.estimators.estimate import Estimate, in_words
+from freewill.stats.evidence import names_of
 
 _LONGEST = 2000
 """Characters of a line."""
@@ -35,20 +33,18 @@ WHAT_TO_DO = {
 """What to do where an assumption fails."""
 
 
-def check_line(verdict: Verdict) -> str:
-    """Return what a verdict says, with the groups that were not tested."""
-    left_out = verdict.details.get("left_out", {})
-    left = [f"{printable(name)} ({why})" for name, why in left_out.items()]
-    return printable(verdict.text + (f"; not tested: {some(left)}" if left else ""), _LONGEST)
-
-
 def check_lines(verdicts: Mapping[str, Verdict]) -> list[str]:
-    """Return one line an assumption: its name, whether it holds, and what the test says."""
-    wide = max(map(len, verdicts), default=0)
-    return [
-        f"{name:<{wide}}  {HOLDS[verdict.holds]:<5}  {check_line(verdict)}."
-        for name, verdict in verdicts.items()
-    ]
+    """Return one line an assumption: its name, whether it holds, what the test says, and of what.
+
+    Groups that were not tested come with the reason.
+    """
+    wide, lines = max(map(len, verdicts), default=0), []
+    for name, verdict in verdicts.items():
+        left_out = verdict.details.get("left_out", {}).items()
+        left = some([f"{printable(group)} ({why})" for group, why in left_out])
+        text = printable(verdict.text + (f"; not tested: {left}" if left else ""), _LONGEST)
+        lines.append(f"{name:<{wide}}  {HOLDS[verdict.holds]:<5}  {text}.")
+    return lines
 
 
 def unresolved_text(estimate: Estimate) -> str:

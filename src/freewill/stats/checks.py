@@ -8,17 +8,13 @@ import numpy as np
 
 from freewill.core.presented import Presented
 from freewill.errors import FreewillError, printable, several
-from freewill.stats.choice.check import ChoiceCheck, choice_check_of
-from freewill.stats.estimators.estimate import Start
-from freewill.stats.estimators.identifiability import in_words
-from freewill.stats.evidence import Evidence
-from freewill.stats.few import FEW
+from freewill.stats.choice.check import ChoiceCheck, check_choice
+from freewill.stats.estimators.estimate import Start, in_words
+from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import names_of
-from freewill.stats.information import several_people
-from freewill.stats.laws.beside_choice import beside_choice_of
-from freewill.stats.laws.check import FitCheck, fit_check_of
-from freewill.stats.one_step import OneStep
+from freewill.stats.information import FEW, several_people
+from freewill.stats.laws.check import FitCheck, check_fit, fit_beside_choice
+from freewill.stats.one_step import OneStep, fit_of
 
 _NAMED = 5
 """Groups that a text names; details have all of them."""
@@ -54,13 +50,17 @@ class Checks(dict[str, Verdict], Presented):
 
 
 def check_assumptions(
-    evidence: Evidence,
+    evidence: Evidence | OneStep,
     level: float = 0.95,
-    start: Start | None = None,
     names: Collection[str] | None = None,
     on_check: Callable[[float, str], None] | None = None,
+    start: Start | None = None,
 ) -> Checks:
-    """Check all that an estimate of evidence assumes, as `verdicts_of` does for a fit.
+    """Check all that an estimate of evidence assumes, or what is named of `CHECKS`.
+
+    "free choice" is the verdict of `fw.check_choice`, "laws" that of `fw.check_fit` (where the
+    choice is not free, given who chooses what). `on_check` is called before each check with the
+    share of them that is done and its name. `start` is a warm start for the maximum likelihood.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -72,21 +72,7 @@ def check_assumptions(
     laws: None
     information: None
     """
-    return verdicts_of(OneStep(evidence, start), level, names, on_check)
-
-
-def verdicts_of(
-    fit: OneStep,
-    level: float = 0.95,
-    names: Collection[str] | None = None,
-    on_check: Callable[[float, str], None] | None = None,
-) -> Checks:
-    """Check all that an estimate assumes, or what is named of `CHECKS`: a verdict for each.
-
-    "free choice" is the verdict of `fw.check_choice`, "laws" that of `fw.check_fit` (where the
-    choice is not free, given who chooses what). `on_check` is called before each check with the
-    share of them that is done and its name.
-    """
+    fit = fit_of(evidence, start)
     several_people(fit.evidence, "check_assumptions")
     level = checked_level(level)
     names = list(CHECKS if names is None else names)
@@ -114,10 +100,10 @@ def is_free(fit: OneStep, level: float = 0.95) -> bool:
 def people(fit: OneStep, _: float) -> Verdict:
     """Say whether there are enough people for shares to mean something."""
     many = fit.evidence.people
-    said = several(many, "person")
-    enough = many >= FEW
-    few = f"{said}: below {FEW} shares are unsure, and tests find little. Look at intervals"
-    return Verdict(enough, said if enough else few, {"people": many})
+    text = several(many, "person")
+    if many < FEW:
+        text += f": below {FEW} shares are unsure, and tests find little. Look at intervals"
+    return Verdict(many >= FEW, text, {"people": many})
 
 
 def identified(fit: OneStep, _: float) -> Verdict:
@@ -135,7 +121,7 @@ def identified(fit: OneStep, _: float) -> Verdict:
 
 def free_choice(fit: OneStep, level: float) -> Verdict:
     """Say whether people chose their mechanism without regard to their value."""
-    return tested(choice_check_of(fit, level))
+    return tested(check_choice(fit, level))
 
 
 def laws(fit: OneStep, level: float) -> Verdict:
@@ -144,20 +130,19 @@ def laws(fit: OneStep, level: float) -> Verdict:
     For then theta is the distribution of no group, and laws that are right seem to be wrong.
     """
     if is_free(fit, level):
-        return tested(fit_check_of(fit, level))
+        return tested(check_fit(fit, level))
     try:
-        found = beside_choice_of(fit, level)
+        check = fit_beside_choice(fit, level)
     except FreewillError as error:
         why = str(error).rstrip(".")
-        text = f"cannot be told apart from a choice that depends on the value: {why}"
-        return Verdict(None, text)
-    details = {} if found.check is None else _details(found.check)
-    details |= {"p_value": found.p_value, "given_choice": True}
-    return Verdict(found.holds, found.verdict, details)
+        return Verdict(None, f"cannot be told apart from a choice that depends on the value: {why}")
+    details = {} if check.check is None else _details(check.check)
+    details |= {"p_value": check.p_value, "given_choice": True}
+    return Verdict(check.holds, check.verdict, details)
 
 
 def held(fit: OneStep, _: float) -> Verdict:
-    """Say how much of the information each group holds; it is told, and no failure.
+    """Say how much of the information each group holds; that is no failure.
 
     A group that alone determines the distribution cannot be contradicted: a wrong law or forged
     reports of it would not be noticed.

@@ -13,27 +13,23 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.solution import OnStep
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.bands import band
-from freewill.stats.distance import distance_between, transports_on
-from freewill.stats.equality import equality, solves_of
+from freewill.stats.difference import distance_between, equality, solves_of, transports_on
 from freewill.stats.evidence import Evidence
-from freewill.stats.few import advice_on_few
 from freewill.stats.functionals import (
     Quantiles,
     Weights,
-    asked,
     cdf,
     checked_level,
+    functionals_of,
     weights_of,
 )
-from freewill.stats.information import several_people
-from freewill.stats.intervals import intervals_of, reach_of
-from freewill.stats.one_step import OneStep
-from freewill.stats.same_people import Body, refuse_shared
+from freewill.stats.information import advice_on_few, several_people
+from freewill.stats.intervals import band, intervals, reach_of
+from freewill.stats.one_step import OneStep, fit_of
+from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.tails import written
 from freewill.stats.work import Work
 
-_DRAWS = 2000
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""
 _SIDES = "In the one", "In the other"
@@ -115,27 +111,28 @@ class Comparison(Presented):
         return "\n".join([self.verdict, apart, head, *lines, *advice])
 
 
+@one_blas_thread
 def compare(
-    one: Evidence,
-    other: Evidence,
+    one: Evidence | OneStep,
+    other: Evidence | OneStep,
     of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
     on_step: OnStep | None = None,
     equal: bool = False,
 ) -> Comparison:
-    """Return how two bodies of evidence over one alphabet differ: days, districts, two groups.
+    """Return how two bodies of evidence, or two fits, differ: days, districts, two groups.
 
     People of the two must be different ones, their mechanisms need not be the same: evidence that
     is equal, or that shows to be of the same people (`shared_people`), is refused unless `equal` is
-    True. `of`, `level` and `joint` are as in `intervals`: every value's share, unless told
-    otherwise.
+    True. `of`, `level` and `joint` are as in `intervals`. What a fit has computed for other
+    questions is not computed again.
 
     For h'theta the difference of the two efficient estimates has the variance
     h'C_1 h / n_1 + h'C_2 h / n_2, and third cumulants add as well, one with the other sign; from
     these, intervals are made as `intervals` makes them. A quantile's two intervals are put together
     by the squares of what they reach (with `joint`, by their sum, of bands that hold both). The
-    distance is told in `distance_between`, the test in `equality`. `on_step` is called with a
+    distance is that of `distance_between`, the test that of `equality`. `on_step` is called with a
     `Step` (number, gap, log_likelihood, share of the work done) after each one to the three maxima,
     of one, of other and of both together, and after each solve of a functional or of a transport.
 
@@ -150,24 +147,7 @@ def compare(
       yes  -0.1298  (-0.2236 to -0.03592)
       no   +0.1298  (+0.03592 to +0.2236)
     """
-    return compare_of(OneStep(one, None), other, of, level, joint, on_step, equal)
-
-
-@one_blas_thread
-def compare_of(
-    first: OneStep,
-    other: OneStep | Evidence,
-    of: Any = "shares",
-    level: float = 0.95,
-    joint: bool = False,
-    on_step: OnStep | None = None,
-    equal: bool = False,
-) -> Comparison:
-    """Return how another fit, or other evidence, differs from the first fit, as `fw.compare` does.
-
-    What both have in common with other questions of either fit is not computed again.
-    """
-    second = other if isinstance(other, OneStep) else OneStep(other, None)
+    fits = first, second = fit_of(one), fit_of(other)
     one, other = first.evidence, second.evidence
     for name, evidence in (("one", one), ("other", other)):
         several_people(evidence, f"compare, for {name},")
@@ -177,28 +157,26 @@ def compare_of(
             f"{other.alphabet}: the alphabets must be the same."
         )
     level = checked_level(level)
-    for name, asked_for in (("joint", joint), ("equal", equal)):
-        if not isinstance(asked_for, bool | np.bool_):
-            raise ParameterError(f"{name}={shown(asked_for)}: expected True or False.")
-    wanted, work = asked(of), Work(on_step)
-    if isinstance(wanted, Quantiles):
-        many, shares = (1 + joint) * len(cdf().on(one.alphabet).rows), False
-    else:
-        wanted = weights_of(wanted, one.alphabet)
-        many, shares = len(wanted.rows), bool(np.all((wanted.rows == 0) | (wanted.rows == 1)))
+    for name, given in (("joint", joint), ("equal", equal)):
+        if not isinstance(given, bool | np.bool_):
+            raise ParameterError(f"{name}={shown(given)}: expected True or False.")
+    functionals, work = functionals_of(of), Work(on_step)
+    quantiles = isinstance(functionals, Quantiles)
+    weights = weights_of(cdf() if quantiles else functionals, one.alphabet)
+    many = (1 + joint if quantiles else 1) * len(weights.rows)
     if not equal:
         refuse_shared(Body(one, "one"), Body(other, "other"), "equal=True")
     rest = solves_of(one.alphabet) + _TRANSPORT * transports_on(one.alphabet)
     # And the maximum of both together.
     work.expect(2 * many + rest, first.maxima + second.maxima + 1)
-    for fit in (first, second):
+    for fit in fits:
         fit.solved_by(work)
-    if isinstance(wanted, Quantiles):
-        told = work.part(many), work.part(many)
-        names, columns, few = _of_quantiles(first, second, wanted, level, bool(joint), told)
+    if quantiles:
+        heard = work.part(many), work.part(many)
+        names, columns, few = _of_quantiles(fits, functionals, level, bool(joint), heard)
     else:
-        names, columns, few = _of_weights(first, second, wanted, level, bool(joint), work)
-    if wanted.single and len(names) == 1:
+        names, columns, few = _of_weights(fits, weights, level, bool(joint), work)
+    if len(names) == 1 and (functionals if quantiles else weights).single:
         columns = columns[:, 0]
     emd, nearest, furthest = distance_between(
         first, second, level, lambda many: work.solved(_TRANSPORT * many)
@@ -212,7 +190,7 @@ def compare_of(
         p_value=equality(one, other, work),
         level=level,
         joint=bool(joint),
-        shares=shares,
+        shares=not quantiles and bool(np.all((weights.rows == 0) | (weights.rows == 1))),
         people=(one.people, other.people),
         alphabet=one.alphabet,
         advice=" ".join(f"{who}: {text}" for who, text in zip(_SIDES, few, strict=True) if text),
@@ -220,25 +198,25 @@ def compare_of(
 
 
 def _of_weights(
-    one: OneStep, other: OneStep, weights: Weights, level: float, joint: bool, work: Work
+    fits: tuple[OneStep, OneStep], weights: Weights, level: float, joint: bool, work: Work
 ) -> tuple[tuple[str, ...], FloatArray, list[str]]:
     """Return names, the columns of a comparison as rows, and the advice on each body."""
-    first, second = both = [fit.estimated(weights.rows, work.solved) for fit in (one, other)]
+    first, second = both = [fit.estimated(weights.rows, work.solved) for fit in fits]
     errors = np.hypot(first.errors, second.errors)
-    skewness = np.zeros_like(errors)
-    known = np.isfinite(errors) & (errors > 0)
-    ratios = [(some.errors[known] / errors[known]) ** 3 for some in both]
-    skewed = [some.shape.skewness[known] * ratio for some, ratio in zip(both, ratios, strict=True)]
-    skewness[known] = skewed[1] - skewed[0]
+    finite, skewness = np.isfinite(errors), np.zeros_like(errors)
+    moving = finite & (errors > 0)
+    cubes = [
+        some.shape.skewness[moving] * (some.errors[moving] / errors[moving]) ** 3 for some in both
+    ]
+    skewness[moving] = cubes[1] - cubes[0]
     critical = float(ndtri((1 + level) / 2))
-    if joint and known.any():
-        matrices = [some.rows[known] @ some.influences[known].T / some.people for some in both]
-        critical = band(matrices[0] + matrices[1], skewness[known], level)
+    if joint and moving.any():
+        matrices = [some.rows[moving] @ some.influences[moving].T / some.people for some in both]
+        critical = band(matrices[0] + matrices[1], skewness[moving], level)
     down, up = reach_of(critical, skewness)
     most = weights.most - weights.least
     difference = second.values - first.values
     low, high = -most, most.copy()
-    finite = np.isfinite(errors)
     low[finite] = np.clip(difference - down * errors, -most, most)[finite]
     high[finite] = np.clip(difference + up * errors, -most, most)[finite]
     own = [np.clip(some.values, weights.least, weights.most) for some in both]
@@ -248,9 +226,8 @@ def _of_weights(
 
 
 def _of_quantiles(
-    one: OneStep,
-    other: OneStep,
-    wanted: Quantiles,
+    fits: tuple[OneStep, OneStep],
+    quantiles: Quantiles,
     level: float,
     joint: bool,
     on_steps: tuple[OnStep | None, OnStep | None],
@@ -261,17 +238,14 @@ def _of_quantiles(
     in question. All together, both bands hold in `level` of all cases where each does in the root
     of it, and then no difference is beyond what their ends leave.
     """
-    each = math.sqrt(level) if joint else level
-
-    first, second = (
-        intervals_of(fit, wanted, each, joint, on_step)
-        for fit, on_step in zip((one, other), on_steps, strict=True)
-    )
-    add = np.add if joint else np.hypot
-    difference = np.atleast_1d(second.point - first.point)
+    each, add = (math.sqrt(level), np.add) if joint else (level, np.hypot)
+    first, second = both = [
+        intervals(fit, quantiles, each, joint, on_step=on_step)
+        for fit, on_step in zip(fits, on_steps, strict=True)
+    ]
+    difference = second.point - first.point
     low = difference - add(second.point - second.low, first.high - first.point)
     high = difference + add(second.high - second.point, first.point - first.low)
-    errors = np.atleast_1d(np.hypot(first.standard_error, second.standard_error))
-    own = [np.atleast_1d(some.point) for some in (first, second)]
-    columns = np.stack([*own, difference, low, high, errors])
-    return first.of, columns, [first.advice, second.advice]
+    errors = np.hypot(first.standard_error, second.standard_error)
+    rows = (first.point, second.point, difference, low, high, errors)
+    return first.of, np.stack(list(map(np.atleast_1d, rows))), [some.advice for some in both]

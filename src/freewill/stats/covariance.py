@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from scipy.fft import dctn, idctn
@@ -28,22 +27,12 @@ Weighted = Sequence[tuple[float, Moments]]
 
 
 OnRow = Callable[[int], None]
-"""Is told how many rows are done since it was told before."""
-
-
-class Covariance(Protocol):
-    """The asymptotic covariance of the efficient estimator, for one person: C 1 = 0, C = C K C."""
-
-    def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
-        """Return C h for each row h; infinite where the reports tell nothing of h."""
+"""Called with the number of rows done since the last call."""
 
 
 @dataclass(frozen=True, eq=False)
 class DenseCovariance:
-    """C as an array.
-
-    See `inverse_on_simplex`.
-    """
+    """C for one person as an array (`inverse_on_simplex`): C 1 = 0, C = C K C."""
 
     parts: Weighted
     theta: FloatArray
@@ -66,17 +55,21 @@ class DenseCovariance:
         """C, k x k; along directions that are lost, without what they would add."""
         return self._inverse[0]
 
+    def products(self, rows: FloatArray) -> FloatArray:
+        """Return K u for each row u."""
+        return np.asarray(rows @ self.information)
+
     def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
-        """Return C h for each row h."""
+        """Return C h for each row h; infinite where the reports tell nothing of h."""
         matrix, lost = self._inverse
-        found = rows @ matrix
+        influences = np.asarray(rows @ matrix)
         if lost is not None:
             # What the reports cannot tell changes h'theta by more than rounding.
-            part = np.abs(rows @ lost.T).max(axis=1) > 1e-9 * np.abs(rows).max(axis=1)
-            found[part] = np.inf
+            blind = np.abs(rows @ lost.T).max(axis=1) > 1e-9 * np.abs(rows).max(axis=1)
+            influences[blind] = np.inf
         if on_row is not None:
             on_row(len(rows))
-        return np.asarray(found)
+        return influences
 
 
 def inverse_on_simplex(
@@ -100,9 +93,9 @@ def inverse_on_simplex(
     lost = None
     if failed or np.diag(factor).min() ** 2 < _LOST * many:
         roots, vectors = np.linalg.eigh(scaled)
-        kept = roots > _LOST * many * roots[-1]
-        inverse = (vectors[:, kept] / roots[kept]) @ vectors[:, kept].T
-        lost = vectors[:, ~kept].T * scale if not kept.all() else None
+        clear = roots > _LOST * many * roots[-1]
+        inverse = (vectors[:, clear] / roots[clear]) @ vectors[:, clear].T
+        lost = vectors[:, ~clear].T * scale if not clear.all() else None
     else:
         lower, _ = lapack.dpotri(factor, lower=1)
         inverse = np.tril(lower) + np.tril(lower, -1).T
@@ -125,10 +118,16 @@ class ProductCovariance:
 
     def product(self, direction: FloatArray) -> FloatArray:
         """Return (K + 1 1') u."""
-        found = np.full(direction.size, direction.sum())
+        product = np.full(direction.size, direction.sum())
         for share, moments in self.parts:
-            found += share * moments.product(direction)
-        return found
+            product += share * moments.product(direction)
+        return product
+
+    def products(self, rows: FloatArray) -> FloatArray:
+        """Return K u for each row u."""
+        return np.array(
+            [sum(share * one.product(row) for share, one in self.parts) for row in rows]
+        )
 
     @cached_property
     def diagonal(self) -> FloatArray:
@@ -159,9 +158,11 @@ class ProductCovariance:
         """
         if self.plane is None:
             return None
+        rows, columns = self.plane
+        centre = (rows // 2) * columns + columns // 2
         waves, smooth, flat = np.zeros(self.plane), 0.0, 0.0
         for share, moments in self.parts:
-            response, height = moments.response(self._centre), share * moments.diagonal().mean()
+            response, height = moments.response(centre), share * moments.diagonal().mean()
             if response is None:
                 flat += height
             else:
@@ -169,19 +170,14 @@ class ProductCovariance:
                 smooth += height
         return waves + flat / smooth * float(waves.mean()) if smooth > 0 else None
 
-    @property
-    def _centre(self) -> int:
-        rows, columns = self.plane or (1, self.theta.size)
-        return (rows // 2) * columns + columns // 2
-
     def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return C h for each row h, good enough for a variance within .2 %."""
-        found = np.empty(rows.shape)
+        influences = np.empty(rows.shape)
         for place, row in enumerate(rows):
-            found[place] = self._influence(row)
+            influences[place] = self._influence(row)
             if on_row is not None:
                 on_row(1)
-        return found
+        return influences
 
     def _influence(self, row: FloatArray) -> FloatArray:
         centred = row - row @ self.theta
@@ -193,8 +189,7 @@ class ProductCovariance:
             far = values[-1] - values[max(0, len(values) - 1 - _QUIET)]
             if number > _QUIET and (far < _ACCURACY * values[-1] or number > _MOST):
                 break
-        found = step.found
-        return np.asarray(found - self.theta * found.sum())
+        return np.asarray(step.found - self.theta * step.found.sum())
 
 
 def _waves(response: FloatArray, plane: tuple[int, int]) -> FloatArray:

@@ -1,5 +1,6 @@
 """Evidence: which outputs were observed of each mechanism, and how often."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -7,18 +8,32 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from freewill.core.presented import Presented
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.mechanisms.base import Mechanism, is_mechanism
-from freewill.domain.outputs.counts import checked_counts, checked_people, people_in
-from freewill.errors import EvidenceError, FreewillError, closest, noun, printable, several, shown
+from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.outputs.counts import checked_people, people_in
+from freewill.errors import EvidenceError, closest, noun, printable, several, shown
 from freewill.numeric.operators.base import Operator, Structure
 from freewill.numeric.operators.stack import StackOperator
-from freewill.stats.provenance import Parts, picked, united
-from freewill.stats.streams import Block, Held, Source, Stream, Summary, joined, together, unchanged
+from freewill.stats.provenance import Parts, own_part, picked, united
+from freewill.stats.streams import (
+    Block,
+    Held,
+    Seen,
+    Source,
+    Stream,
+    Summary,
+    joined,
+    row_keys,
+    together,
+    unchanged,
+)
+
+FEWEST = 30
+"""People of a group below whom its sums are not normal enough for a test."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,19 +71,29 @@ class Group:
 
     @cached_property
     def summary(self) -> Summary:
-        """What one look at the reports gives."""
+        """What one pass over the reports gives."""
         if self.table is not None:
             return Summary.of(Block(self.mechanism.id, *self.table), self.mechanism)
         return reduce(add, (stream.summary for stream in self.streams))
+
+    @cached_property
+    def seen(self) -> Seen:
+        """How many people reported what does not repeat, and a checksum of their reports."""
+        return reduce(add, (stream.first_seen for stream in self.streams), Seen())
+
+    @cached_property
+    def hashed(self) -> tuple[NDArray[np.uint64], FloatArray]:
+        """Hashes of the outputs, sorted, and how often each was reported."""
+        keys, places = np.unique(row_keys(self.outputs), return_inverse=True)
+        times: Any = np.bincount(places, self.counts, len(keys))
+        return keys, times
 
     @cached_property
     def _rows(self) -> tuple[Reports, IntArray]:
         """All reports in memory, wherever they lie."""
         if self.table is not None:
             return self.table
-        own = self.mechanism.id
-        blocks = [b for s in self.streams for b in s.source.blocks() if b.mechanism == own]
-        block = together(blocks)
+        block = together([block for stream in self.streams for block in stream.blocks()])
         return block.outputs, block.numbers
 
     @property
@@ -88,7 +113,7 @@ class Group:
 
     @cached_property
     def structure(self) -> Structure:
-        """What the law is made of, told without bringing reports into memory."""
+        """What the law is made of, without bringing reports into memory."""
         if self.table is not None:
             return self.operator.structure
         return self.mechanism.operator(self.mechanism.output_space.empty()).structure
@@ -128,6 +153,11 @@ class Evidence(Presented):
     groups: tuple[Group, ...]
     parts: Parts = field(default=frozenset(), compare=False, repr=False)
     """Digests of what it was put together from (`freewill.stats.provenance`)."""
+
+    @cached_property
+    def digests(self) -> Parts:
+        """Digests of the evidence and of what it was put together from."""
+        return self.parts | own_part(self)
 
     @property
     def people(self) -> int:
@@ -170,8 +200,8 @@ class Evidence(Presented):
         for name in names:
             if not isinstance(name, str):
                 raise EvidenceError(f"only({shown(name)}): expected names in the survey, as texts.")
-        known = [{one.name, one.mechanism.id, one.mechanism.name} for one in self.groups]
-        missing = [name for name in names if not any(name in some for some in known)]
+        called = [{one.name, one.mechanism.id, one.mechanism.name} for one in self.groups]
+        missing = [name for name in names if not any(name in some for some in called)]
         if missing or not names:
             there = sorted({group.name or group.mechanism.name for group in self.groups})
             raise EvidenceError(
@@ -179,20 +209,20 @@ class Evidence(Presented):
                 f"{', '.join(there) or 'none'}: expected names in the survey, ids or kinds."
                 f"{closest(missing[0] if missing else '', there)}"
             )
-        kept = [group for group, some in zip(self.groups, known, strict=True) if some & {*names}]
-        return Evidence(self.alphabet, tuple(kept), picked(self, kept))
+        groups = [one for one, some in zip(self.groups, called, strict=True) if some & {*names}]
+        return Evidence(self.alphabet, tuple(groups), picked(self, groups))
 
     def sources(self) -> list[tuple[Source, dict[str, Stream]]]:
         """Return sources of reports that do not repeat, with their streams; merged twice, twice."""
-        found: dict[tuple[int, int], tuple[Source, dict[str, Stream]]] = {}
+        sources: dict[tuple[int, int], tuple[Source, dict[str, Stream]]] = {}
         for group in self.groups:
-            times: dict[int, int] = {}
+            times: Counter[int] = Counter()
             for stream in group.streams:
                 which = id(stream.source)
-                times[which] = times.get(which, 0) + 1
-                place = found.setdefault((which, times[which]), (stream.source, {}))
+                times[which] += 1
+                place = sources.setdefault((which, times[which]), (stream.source, {}))
                 place[1][group.mechanism.id] = stream
-        return list(found.values())
+        return list(sources.values())
 
     def blocks(self) -> Iterator[Block]:
         """Yield everything observed: what was counted, then what was not, as it comes."""
@@ -220,39 +250,6 @@ class Evidence(Presented):
         return "\n".join([head, *(f"  {group}" for group in self.groups)])
 
 
-def collect(parts: Iterable[Sequence[Any]]) -> Evidence:
-    """Count reports: [(mechanism, reports), ...] or [(mechanism, outputs, counts), ...].
-
-    Every report is checked: one that its mechanism cannot produce is an error that names both.
-
-    >>> import freewill as fw
-    >>> line = fw.Linear(0, 9)
-    >>> print(fw.collect([(fw.KRR(line, 1.0), [3, 3, 4]), (fw.Geometric(line, 0.5), [2])]))
-    4 people, 2 mechanisms, alphabet 0..9
-                 1 person           1 distinct output   geometric(0..9, epsilon=0.5)
-                 3 people           2 distinct outputs  k-rr(0..9, epsilon=1)
-    """
-    listed = [_checked_part(part) for part in _listed(parts, "parts", "pairs (mechanism, reports)")]
-    if not listed:
-        raise EvidenceError("nothing to collect: expected pairs of a mechanism and its reports.")
-    alphabet = listed[0][0].alphabet
-    by_id: dict[str, list[tuple[Any, ...]]] = {}
-    for mechanism, *reports in listed:
-        if mechanism.alphabet != alphabet:
-            raise EvidenceError(
-                f"{mechanism} is over another alphabet than {listed[0][0]}: "
-                f"one collection has one alphabet."
-            )
-        by_id.setdefault(mechanism.id, []).append((mechanism, *reports))
-    groups = []
-    for same in by_id.values():
-        mechanism = same[0][0]
-        checked = [_checked_reports(*part) for part in same]
-        groups.append(grouped(mechanism, checked))
-        refuse_impossible(groups[-1])
-    return assemble(alphabet, groups)
-
-
 def merge(several: Iterable[Evidence]) -> Evidence:
     """Add the evidence of days or regions together, in one go: linear in what there is.
 
@@ -261,7 +258,7 @@ def merge(several: Iterable[Evidence]) -> Evidence:
     >>> merge(fw.collect([(coin, [0, 1])]) for day in range(7)).people
     14
     """
-    all_of_them = _listed(several, "several", "a list of evidence")
+    all_of_them = listed(several, "several", "a list of evidence")
     if not all_of_them:
         raise EvidenceError("nothing to merge: expected evidence.")
     for one in all_of_them:
@@ -298,21 +295,12 @@ def refuse_nobody(evidence: Any, what: str) -> None:
         )
 
 
-def _listed(given: Any, name: str, wanted: str) -> list[Any]:
+def listed(given: Any, name: str, wanted: str) -> list[Any]:
+    """Return what can be gone through as a list."""
     try:
         return list(given)
     except (TypeError, RecursionError):
         raise EvidenceError(f"{name}={shown(given)}: expected {wanted}.") from None
-
-
-def _checked_part(part: Any) -> tuple[Any, ...]:
-    """Return a part of `collect` after checking that it is a mechanism and what belongs to it."""
-    given = tuple(part) if isinstance(part, tuple | list) else ()
-    if len(given) not in (2, 3) or not is_mechanism(given[0]):
-        raise EvidenceError(
-            f"{shown(part)}: expected (mechanism, reports) or (mechanism, outputs, counts)."
-        )
-    return given
 
 
 def assemble(alphabet: Alphabet, groups: Iterable[Group], parts: Parts = frozenset()) -> Evidence:
@@ -360,42 +348,45 @@ def _held(mechanism: Mechanism, outputs: Reports, counts: IntArray | None) -> St
     return Stream(Held((block,)), mechanism, block.people, len(outputs))
 
 
-def _checked_reports(
-    mechanism: Mechanism, reports: Any, counts: ArrayLike | None = None
-) -> tuple[Reports, IntArray | None]:
-    space = mechanism.output_space
-    try:
-        outputs = np.asarray(reports)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        raise EvidenceError(
-            f"reports {shown(reports)} of {mechanism}: expected an array, as obfuscate gives it."
-        ) from None
-    if outputs.size == 0 and outputs.ndim == 1:
-        outputs = space.empty()
-    try:
-        outputs = space.checked(outputs, mechanism.name)
-    except FreewillError as error:
-        raise EvidenceError(f"a report that {mechanism} cannot produce: {error}") from None
-    if counts is None:
-        return outputs, None
-    numbers = checked_counts(counts, str(mechanism))
-    if numbers.shape != (len(outputs),):
-        raise EvidenceError(
-            f"{several(len(outputs), 'output')} of {mechanism} with counts of shape "
-            f"{numbers.shape}: expected one count an output."
-        )
-    return outputs, numbers
-
-
 def refuse_impossible(group: Group) -> None:
     """Refuse outputs that no value can lead to."""
     if group.table is None:
         return
     outputs, counts = group.table
-    known = possible(group)
-    if not known.all():
-        where = int(np.argmin(known))
+    fine = possible(group)
+    if not fine.all():
+        where = int(np.argmin(fine))
         raise EvidenceError(
             f"output {outputs[where].tolist()} of {group.mechanism} was reported "
             f"{several(counts[where], 'time')}, but has probability 0 whatever the true value is."
         )
+
+
+def name_of(group: Group, *, short: bool = False) -> str:
+    """Return what a group is called: by the survey, else by its mechanism.
+
+    `short` is without the alphabet, where that stands beside it.
+
+    >>> import freewill as fw
+    >>> group = fw.collect([(fw.KRR(fw.Linear(0, 9), 1.0), [3])]).groups[0]
+    >>> name_of(group), name_of(group, short=True)
+    ('k-rr(0..9, epsilon=1)', 'k-rr(epsilon=1)')
+    """
+    return group.name or (brief(group.mechanism) if short else str(group.mechanism))
+
+
+def names_of(evidence: Evidence, *, short: bool = False) -> list[str]:
+    """Return what all groups are called."""
+    return [name_of(group, short=short) for group in evidence.groups]
+
+
+def too_small(group: Group) -> str | None:
+    """Say why a group is not tested, None where it is large enough.
+
+    >>> import freewill as fw
+    >>> too_small(fw.collect([(fw.KRR(fw.Linear(0, 9), 1.0), [3, 4])]).groups[0])
+    'of 2 people, and 30 are needed'
+    """
+    if group.people >= FEWEST:
+        return None
+    return f"of {several(group.people, 'person')}, and {FEWEST} are needed"

@@ -7,18 +7,18 @@ from typing import Any
 from freewill.core.presented import Presented
 from freewill.domain.survey import Survey
 from freewill.numeric.solvers.solution import OnStep
-from freewill.stats.checks import verdicts_of
+from freewill.stats.checks import check_assumptions
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
-from freewill.stats.compare import compare_of
+from freewill.stats.compare import compare as compare_fits
 from freewill.stats.estimators.estimate import Estimate, Start
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
-from freewill.stats.evidence import Evidence, checked_evidence
-from freewill.stats.groups import names_of
-from freewill.stats.intervals import intervals_of
-from freewill.stats.one_step import OneStep, one_step_of
+from freewill.stats.evidence import Evidence, checked_evidence, names_of
+from freewill.stats.intervals import intervals as intervals_of
+from freewill.stats.one_step import OneStep
+from freewill.stats.one_step import one_step as one_step_of
 from freewill.stats.planning.plan import Plan, plan
-from freewill.stats.smoothing.smooth import SmoothEstimate, smooth
+from freewill.stats.smooth import SmoothEstimate, smooth
 
 _MAXIMUM = Method("gibu")
 
@@ -41,8 +41,8 @@ class Fit(OneStep, Presented):
         return self.maximum if self.method == _MAXIMUM else self.method.run(self.evidence)
 
     intervals = intervals_of
-    checks = verdicts_of
-    compare = compare_of
+    checks = check_assumptions
+    compare = compare_fits
     one_step = one_step_of
 
     def plan(self, people: Any = None, target: float | None = None, of: Any = "emd") -> Plan:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from freewill.core.limits import refuse_beyond
-from freewill.core.types import FloatArray, numbers
+from freewill.core.types import BoolArray, FloatArray, numbers
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.coarser import checked_length, coarser, members_of, set_name
 from freewill.domain.alphabets.groups import Blocks, Groups, Values
@@ -33,7 +33,7 @@ class Weights:
     rows: FloatArray
     namer: Callable[[], Sequence[str]]
     single: bool = False
-    """Whether one functional was asked for, and no list of them."""
+    """Whether this is one functional by itself, and no list of them."""
     better: str = ""
     """What is known better than these, where they are hardly known."""
 
@@ -97,7 +97,7 @@ def of_groups(groups: Groups) -> Functionals:
     >>> import freewill as fw
     >>> from freewill.domain.alphabets.coarser import coarser
     >>> menu = fw.Categorical(["yes", "no", "maybe"])
-    >>> of_groups(coarser(menu, {"told": ["yes", "no"]})).on(menu).rows
+    >>> of_groups(coarser(menu, {"clear": ["yes", "no"]})).on(menu).rows
     array([[1., 1., 0.],
            [0., 0., 1.]])
     """
@@ -138,15 +138,14 @@ def between(low: float, high: float) -> Functionals:
     >>> fw.functionals.between(60, np.inf).on(fw.Linear(0, 99)).names
     ('60..99',)
     """
-    low, high = _bound("low", low), _bound("high", high)
+    low, high = _number("low", low), _number("high", high)
 
     def bind(alphabet: Alphabet) -> Weights:
         places = _positions(alphabet, "between")
         inside = (places >= low) & (places <= high)
         if not inside.any():
             raise ParameterError(f"between({low}, {high}): no value of {alphabet} lies there.")
-        name = f"{places[inside][0]:g}..{places[inside][-1]:g}"
-        return Weights(inside.astype(float)[None], lambda: (name,), single=True)
+        return _set_of(inside, f"{places[inside][0]:g}..{places[inside][-1]:g}")
 
     return Functionals(f"{low}..{high}", bind)
 
@@ -225,7 +224,7 @@ def districts(columns: int, rows: int | None = None) -> Functionals:
     high = columns if rows is None else checked_length("rows", rows)
 
     def bind(alphabet: Alphabet) -> Weights:
-        _plane(alphabet, "districts")
+        _check_grid(alphabet, "districts")
         return _weights(coarser(alphabet, columns, high))
 
     return Functionals(f"districts of {columns} x {high} cells", bind)
@@ -239,20 +238,20 @@ def district(south: float, north: float, west: float, east: float) -> Functional
     np.float64(4.0)
     """
     names = ("south", "north", "west", "east")
-    south, north, west, east = map(_bound, names, (south, north, west, east))
+    south, north, west, east = map(_number, names, (south, north, west, east))
 
     def bind(alphabet: Alphabet) -> Weights:
-        _plane(alphabet, "a district")
-        places = dict(zip(alphabet.axes, _coordinates(alphabet, "a district").T, strict=True))
-        up, right = (places[axis] for axis in _north_east(alphabet))
+        _check_grid(alphabet, "a district")
+        places = _coordinates(alphabet, "a district").T
+        # A box has its latitude first; kilometres go east first.
+        up, right = places if alphabet.axes[0].startswith("lat") else places[::-1]
         inside = (up >= south) & (up <= north) & (right >= west) & (right <= east)
         if not inside.any():
             raise ParameterError(
                 f"district({south}, {north}, {west}, {east}): no cell of {alphabet} has its "
                 f"centre there. Expected south, north, west, east in {', '.join(alphabet.axes)}."
             )
-        name = f"{south:g}..{north:g}, {west:g}..{east:g}"
-        return Weights(inside.astype(float)[None], lambda: (name,), single=True)
+        return _set_of(inside, f"{south:g}..{north:g}, {west:g}..{east:g}")
 
     return Functionals("a district", bind)
 
@@ -266,10 +265,9 @@ _BY_NAME: dict[str, Callable[[], Functionals | Quantiles]] = {
 }
 
 
-def asked(of: Any) -> Any:
+def functionals_of(of: Any) -> Any:
     """Return what a name stands for, and anything else as it is."""
-    if of is None:
-        return shares()
+    of = "shares" if of is None else of
     if not isinstance(of, str):
         return of
     if of not in _BY_NAME:
@@ -278,15 +276,14 @@ def asked(of: Any) -> Any:
 
 
 def weights_of(of: Any, alphabet: Alphabet) -> Weights:
-    """Return weights for anything that may be asked: a name, functionals, or rows of weights."""
-    wanted = asked(of)
+    """Return weights for anything that `of` may be: a name, functionals, or rows of weights."""
+    wanted = functionals_of(of)
     if isinstance(wanted, Quantiles):
         raise ParameterError("a quantile has no weights: ask intervals for it.")
     if isinstance(wanted, Functionals):
         return wanted.on(alphabet)
-    rows = numbers(of, "of", f"weights, {alphabet.size} a functional, or a name such as 'mean'")
-    single = rows.ndim == 1
-    rows = np.atleast_2d(rows)
+    given = numbers(of, "of", f"weights, {alphabet.size} a functional, or a name such as 'mean'")
+    rows = np.atleast_2d(given)
     if rows.ndim != 2 or rows.shape[1] != alphabet.size or not len(rows):
         raise ParameterError(
             f"of has shape {np.shape(of)}: expected one weight for each of the alphabet's "
@@ -299,12 +296,19 @@ def weights_of(of: Any, alphabet: Alphabet) -> Weights:
             f"of[{row}][{place}] is {rows[row, place]}: weights must be finite numbers, and not "
             f"beyond {_LARGEST_WEIGHT:g}."
         )
-    return Weights(rows, lambda: [f"functional {number}" for number in range(len(rows))], single)
+    return Weights(
+        rows, lambda: [f"functional {number}" for number in range(len(rows))], given.ndim == 1
+    )
 
 
 def refuse_many(count: int, size: int, what: str, advice: str) -> None:
     """Refuse more rows of weights than memory should hold."""
     refuse_beyond(_ROWS_BYTES, 8 * count * size, what, advice, ParameterError)
+
+
+def _set_of(inside: BoolArray, name: str) -> Weights:
+    """Return the weights of one set of values."""
+    return Weights(inside.astype(float)[None], lambda: (name,), single=True)
 
 
 def _weights(groups: Groups) -> Weights:
@@ -353,16 +357,9 @@ def _check_line(alphabet: Alphabet, what: str) -> None:
         raise ParameterError(f"{what} on {alphabet}: expected numbers in a row, a Linear alphabet.")
 
 
-def _plane(alphabet: Alphabet, what: str) -> tuple[int, int]:
+def _check_grid(alphabet: Alphabet, what: str) -> None:
     if alphabet.plane is None or len(alphabet.axes) != 2:
         raise ParameterError(f"{what} on {alphabet}: expected a Grid.")
-    return alphabet.plane
-
-
-def _north_east(alphabet: Alphabet) -> tuple[str, str]:
-    """Return which axis leads north and which east."""
-    first, second = alphabet.axes
-    return (first, second) if first.startswith("lat") else (second, first)
 
 
 def checked_level(level: Any, name: str = "level") -> float:
@@ -371,14 +368,14 @@ def checked_level(level: Any, name: str = "level") -> float:
     >>> checked_level(0.95)
     0.95
     """
-    number = numbers(level, name, "a number between 0 and 1, such as 0.95")
-    if number.ndim or not 0 < number < 1:
+    number = _number(name, level, "a number between 0 and 1, as 0.95")
+    if not 0 < number < 1:
         raise ParameterError(f"{name}={shown(level)}: expected a number between 0 and 1, as 0.95.")
-    return float(number)
+    return number
 
 
-def _bound(name: str, value: Any) -> float:
-    number = numbers(value, name, "a number")
+def _number(name: str, value: Any, wanted: str = "a number") -> float:
+    number = numbers(value, name, wanted)
     if number.ndim or np.isnan(number):
-        raise ParameterError(f"{name}={shown(value)}: expected a number.")
+        raise ParameterError(f"{name}={shown(value)}: expected {wanted}.")
     return float(number)

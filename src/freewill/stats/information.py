@@ -1,21 +1,27 @@
-"""Fisher information of a mixture: how sure any functional of theta can be."""
+"""Fisher information of a mixture: how sure any functional of theta can be.
 
+Where reports of 20 people tell most of a mean, and those of 50,000 hardly anything, errors are not
+normal, and half a person a value, by which theta is pulled inside, is nothing beside 20: intervals
+are shorter than they should be. `Information.shape` says on how many people a functional rests;
+docs/inference.md has what intervals hold then.
+"""
+
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from freewill.core.limits import refuse_beyond
-from freewill.core.types import FloatArray, distribution
+from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
-from freewill.errors import EvidenceError, ParameterError, closest, several, shown
+from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.solvers.solution import OnStep
 from freewill.stats.covariance import DenseCovariance, OnRow, ProductCovariance
-from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
 from freewill.stats.work import Work
@@ -27,8 +33,10 @@ PULL = 0.5
 """People that the uniform distribution counts for, a value, when theta is pulled inside."""
 _CONSTANT = 1e-12
 """Relative range of a functional that is constant but for rounding."""
-_HAIR = 1e-9
-"""Share of the uniform distribution in a theta that is given, so that nothing divides by 0."""
+FEW = 300
+"""People from whom on what they tell is normal enough; below, shares are unsure, and tests weak."""
+SHARE = 0.05
+"""Of all people: where the few are more than that, pulling theta inside makes up for it."""
 
 
 class Shape(NamedTuple):
@@ -51,8 +59,8 @@ class Information:
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 99)
     >>> mine, theta = fw.Identity(ages), np.full(100, 0.01)
-    >>> told = information_of(ages, [(mine, 1.0, "")], theta, people=10_000)
-    >>> round(float(told.standard_error("mean")), 4), round(float(np.std(np.arange(100))) / 100, 4)
+    >>> survey = information_of(ages, [(mine, 1.0, "")], theta, people=10_000)
+    >>> round(float(survey.standard_error("mean")), 4), round(float(np.std(range(100))) / 100, 4)
     (0.2887, 0.2887)
     """
 
@@ -74,19 +82,13 @@ class Information:
     @property
     def covariance(self) -> FloatArray:
         """The covariance of the efficient estimator of theta, k x k."""
-        held = self._covariance
-        if not isinstance(held, DenseCovariance):
-            size = self.alphabet.size
-            what = f"a covariance of {size:,} x {size:,} numbers"
-            refuse_beyond(
-                _MATRIX_BYTES,
-                8 * size * size,
-                what,
-                "Ask for standard_error(h) of what you want to know, which needs no matrix.",
-                ParameterError,
-            )
-            held = DenseCovariance(held.parts, self.theta)
-        return held.matrix / self.people
+        size, inverse = self.alphabet.size, self._covariance
+        what = f"a covariance of {size:,} x {size:,} numbers"
+        advice = "Ask for standard_error(h) of what you want to know, which needs no matrix."
+        refuse_beyond(_MATRIX_BYTES, 8 * size * size, what, advice, ParameterError)
+        if not isinstance(inverse, DenseCovariance):
+            inverse = DenseCovariance(inverse.parts, self.theta)
+        return inverse.matrix / self.people
 
     def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return C h for each row h: what a report adds to h'theta is (a / p)'C h / n."""
@@ -94,11 +96,7 @@ class Information:
 
     def products(self, rows: FloatArray) -> FloatArray:
         """Return K u for each row u, for one person."""
-        held = self._covariance
-        if isinstance(held, DenseCovariance):
-            return np.asarray(rows @ held.information)
-        found = [sum(share * one.product(row) for share, one in held.parts) for row in rows]
-        return np.asarray(found)
+        return self._covariance.products(rows)
 
     def variances(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return h'C h for each row h, for one person."""
@@ -107,10 +105,11 @@ class Information:
     @staticmethod
     def variances_of(rows: FloatArray, influences: FloatArray) -> FloatArray:
         """Return h'C h from C h; infinite where that is."""
-        known = np.isfinite(influences).all(axis=1)
-        found = np.full(len(rows), np.inf)
-        found[known] = np.maximum(np.einsum("ij,ij->i", rows[known], influences[known]), 0.0)
-        return found
+        finite = np.isfinite(influences).all(axis=1)
+        variances = np.full(len(rows), np.inf)
+        squares = np.einsum("ij,ij->i", rows[finite], influences[finite])
+        variances[finite] = np.maximum(squares, 0.0)
+        return variances
 
     def standard_error(self, of: Any = "shares", on_step: OnStep | None = None) -> FloatArray:
         """Return the standard error of each functional: by default of every value's share.
@@ -122,8 +121,8 @@ class Information:
         work = Work(on_step)
         weights = weights_of(of, self.alphabet)
         work.expect(len(weights.rows))
-        found = np.sqrt(self.variances(weights.rows, work.solved) / self.people)
-        return found[0] if weights.single else found
+        errors = np.sqrt(self.variances(weights.rows, work.solved) / self.people)
+        return errors[0] if weights.single else errors
 
     def shape(self, rows: FloatArray, influences: FloatArray) -> Shape:
         """Return how far from normal h'theta estimated is for rows h, from their influences C h.
@@ -136,15 +135,15 @@ class Information:
         skewness, people = np.zeros(len(influences)), np.full(len(influences), float(self.people))
         variances = self.variances_of(rows, influences)
         constant = np.ptp(rows, axis=1) <= _CONSTANT * np.abs(rows).max(axis=1)
-        known = np.isfinite(variances) & (variances > 0) & ~constant
+        moving = np.isfinite(variances) & (variances > 0) & ~constant
         shares = np.array([share for _, share, _ in self.parts])
-        powers = [moments.powers(influences[known]) for moments in self.moments]
+        powers = [moments.powers(influences[moving]) for moments in self.moments]
         square, cube = (np.stack(each) for each in zip(*powers, strict=True))
-        skewness[known] = shares @ cube / (variances[known] ** 1.5 * np.sqrt(self.people))
+        skewness[moving] = shares @ cube / (variances[moving] ** 1.5 * np.sqrt(self.people))
         most = square.max(axis=0)
         # In units of the largest: squares of tiny variances are 0.
         square = np.divide(square, most, out=np.ones_like(square), where=most > 0)
-        people[known] *= (shares @ square) ** 2 / (shares @ square**2)
+        people[moving] *= (shares @ square) ** 2 / (shares @ square**2)
         return Shape(skewness, people)
 
     def share(self, mechanism: Mechanism | str, of: Any = None) -> float:
@@ -176,16 +175,17 @@ class Information:
         return float(parts[places].sum() / parts.sum()) if parts.sum() > 0 else 0.0
 
     def _share_of_all(self, places: list[int]) -> float:
-        held = self._covariance
-        if not isinstance(held, DenseCovariance):
+        inverse = self._covariance
+        if not isinstance(inverse, DenseCovariance):
             raise ParameterError(
                 f"the share of all information over {several(self.alphabet.size, 'value')} needs a "
                 f"matrix of them: ask for the share of a functional, share(mechanism, of=...)."
             )
-        own = sum(held.parts[place][0] * held.parts[place][1].information() for place in places)
-        # How many directions are told: a whole number, but for rounding.
-        told = float(np.sum(held.matrix * held.information))
-        return float(np.sum(held.matrix * own)) / told if told > 0.5 else 0.0
+        parts = [inverse.parts[place] for place in places]
+        own = sum(share * moments.information() for share, moments in parts)
+        # How many directions the reports resolve: a whole number, but for rounding.
+        resolved = float(np.sum(inverse.matrix * inverse.information))
+        return float(np.sum(inverse.matrix * own)) / resolved if resolved > 0.5 else 0.0
 
     def _places(self, mechanism: Mechanism | str) -> list[int]:
         if not isinstance(mechanism, str) and not is_mechanism(mechanism):
@@ -198,36 +198,12 @@ class Information:
             if one == mechanism or (isinstance(mechanism, str) and mechanism in (name, one.name))
         ]
         if not places:
-            known = sorted({name or one.name for one, _, name in self.parts})
+            names = sorted({name or one.name for one, _, name in self.parts})
             raise ParameterError(
-                f"no mechanism {str(mechanism)!r} here.{closest(str(mechanism), known)} There are "
-                f"{', '.join(known)}."
+                f"no mechanism {str(mechanism)!r} here.{closest(str(mechanism), names)} There are "
+                f"{', '.join(names)}."
             )
         return places
-
-
-def information(
-    evidence: Evidence, theta: ArrayLike | None = None, on_step: OnStep | None = None
-) -> Information:
-    """Return the Fisher information of evidence at theta: by default near the most likely one.
-
-    The maximum likelihood is pulled inside, towards uniform by half a person a value, so that a
-    value that nobody seems to have is not taken for certain. `on_step` is called with a `Step`
-    (number, gap, log_likelihood) after each step to it.
-
-    >>> import freewill as fw
-    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
-    >>> told = fw.information(fw.collect([(coin, [0], [600]), (coin, [1], [400])]))
-    >>> told.standard_error().round(4)
-    array([0.0335, 0.0335])
-    """
-    several_people(evidence, "information")
-    size = evidence.alphabet.size
-    if theta is None:
-        inside = pulled(gibu(evidence, on_step=on_step).theta, evidence.people)
-    else:
-        inside = (1 - _HAIR) * distribution(theta, size) + _HAIR / size
-    return information_at(evidence, inside)
 
 
 def information_at(evidence: Evidence, theta: FloatArray) -> Information:
@@ -274,3 +250,59 @@ def refuse_unheld(evidence: Evidence, what: str) -> None:
             f"{what} reads the reports a hundred times, and some stay in files: read them with a "
             f"larger hold=, or take fw.gibu, which reads them a few times."
         )
+
+
+def rests_on_few(effective_people: FloatArray, people: int) -> BoolArray:
+    """Say which functionals rest on few people among many.
+
+    >>> rests_on_few(np.array([110.0, 400.0, 3_000.0]), 50_020)
+    array([ True, False, False])
+    """
+    return np.asarray((effective_people < FEW) & (effective_people < SHARE * people))
+
+
+def advice_on_few(names: Sequence[str], effective_people: FloatArray, people: int) -> str:
+    """Say which functionals rest on few people among many; nothing where none does.
+
+    >>> print(advice_on_few(["mean"], np.array([110.4]), 50_020))
+    mean rests on about 110 of 50,020 people, whose reports tell most of it: intervals hold the
+    truth less often than they say where so few decide. More reports as accurate as theirs help.
+    """
+    few = np.flatnonzero(rests_on_few(effective_people, people))
+    if not few.size:
+        return ""
+    least = int(few[np.argmin(effective_people[few])])
+    name = printable(names[least])
+    about = f"about {max(round(float(effective_people[least])), 1):,}"
+    whom = f"of {several(people, 'person')}"
+    message = (
+        f"{name} rests on {about} {whom}, whose reports tell most of it"
+        if len(names) == 1
+        else f"{few.size} of {len(names)} rest on fewer than {FEW} {whom} ({name} on {about}), "
+        f"whose reports tell most of them"
+    )
+    return (
+        f"{message}: intervals hold the truth less often than they say where so few decide. More "
+        f"reports as accurate as theirs help."
+    )
+
+
+def enough_people(shares: FloatArray) -> int:
+    """Return from how many people on no functional rests on few, given the shares it rests on.
+
+    >>> enough_people(np.array([0.001, 0.4])), enough_people(np.array([0.1, 0.4]))
+    (300000, 0)
+    """
+    least = float(shares.min(initial=1.0))
+    return math.ceil(FEW / least) if least < SHARE else 0
+
+
+def advice_on_plans(enough: int, people: int) -> str:
+    """Say that errors planned for so many people, to first order, are too small; or nothing."""
+    if people >= enough:
+        return ""
+    return (
+        f"Below some {float(f'{enough:.2g}'):,.0f} people, standard errors and whatever is not "
+        f"simulated rest on fewer than {FEW} of them, those with the most accurate mechanisms: "
+        f"errors will be larger, and intervals hold the truth less often than they say."
+    )

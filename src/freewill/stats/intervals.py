@@ -9,29 +9,29 @@ from scipy.special import ndtri
 
 from freewill.core.frames import frame
 from freewill.core.presented import Presented
-from freewill.core.types import FloatArray
+from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.solvers.solution import OnStep
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.bands import asked_of, draws_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
-from freewill.stats.few import advice_on_few
 from freewill.stats.functionals import (
     Quantiles,
     Weights,
-    asked,
     cdf,
     checked_level,
+    functionals_of,
     weights_of,
 )
-from freewill.stats.information import Information, several_people
-from freewill.stats.one_step import Estimated, OneStep
+from freewill.stats.information import Information, advice_on_few, several_people
+from freewill.stats.one_step import Estimated, OneStep, fit_of
 from freewill.stats.work import Work
 
 COLUMNS = ("point", "low", "high", "standard_error")
-"""What is told of each functional, in tables and files."""
+"""Columns of each functional, in tables and files."""
+_DRAWS = 2000
+"""Of normal errors, from which bands take their number of standard errors."""
 _FAINT = 0.005
 """People a value in a theta that is hardly pulled, whose errors the pull itself does not make."""
 _WIDE = 0.5
@@ -88,22 +88,25 @@ class Intervals(Presented):
         return frame({"of": list(self.of), **self.columns()}, backend)
 
 
+@one_blas_thread
 def intervals(
-    evidence: Evidence,
+    evidence: Evidence | OneStep,
     of: Any = "shares",
     level: float = 0.95,
     joint: bool = False,
+    *,
     start: Start | None = None,
     on_step: OnStep | None = None,
 ) -> Intervals:
-    """Return intervals for functionals of theta: every value's share, unless told otherwise.
+    """Return intervals for functionals of theta: every value's share by default.
 
     `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
     something of `fw.functionals`. With `joint` the band holds all of them at once. `start` is an
     estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend on
     it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
     after each one to the maximum, then after each solve of a functional; up to 1,024 values one
-    solve is for all. To ask several questions of the same evidence, ask `fw.fit(evidence)`.
+    solve is for all. To ask several questions of the same evidence, ask `fw.fit(evidence)`, which
+    may stand in the place of the evidence.
 
     The centre is the one-step efficient estimator h'theta_1 (see `one_step`), whose standard error
     is sqrt(h'C h / n). With z the normal quantile and s the skewness of the estimate, the interval
@@ -119,32 +122,16 @@ def intervals(
       yes  0.7164  (0.6501 to 0.7821)
       no   0.2836  (0.2179 to 0.3499)
     """
-    return intervals_of(OneStep(evidence, start), of, level, joint, on_step)
-
-
-@one_blas_thread
-def intervals_of(
-    fit: OneStep,
-    of: Any = "shares",
-    level: float = 0.95,
-    joint: bool = False,
-    on_step: OnStep | None = None,
-) -> Intervals:
-    """Return confidence intervals for functionals of theta, as `fw.intervals` does.
-
-    `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
-    something of `fw.functionals`: every value's share by default. With `joint` the band holds all
-    of them at once. `on_step` is told how far the work has come.
-    """
+    fit = fit_of(evidence, start)
     several_people(fit.evidence, "intervals")
     work = Work(on_step)
 
     def answer(weights: Weights, level: float) -> Intervals:
         # Bands solve twice for each.
         work.expect((1 + joint) * len(weights.rows), fit.maxima)
-        found = fit.solved_by(work).estimated(weights.rows, work.solved)
-        critical = _joint(fit, weights, found, level, work) if joint else None
-        return intervals_about(fit.information, weights, found, level, critical)
+        estimates = fit.solved_by(work).estimated(weights.rows, work.solved)
+        critical = _joint(fit, weights, estimates, level, work) if joint else None
+        return intervals_about(fit.information, weights, estimates, level, critical)
 
     return answered(of, fit.evidence.alphabet, level, joint, answer)
 
@@ -160,33 +147,33 @@ def answered(
     level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
-    wanted = asked(of)
-    if isinstance(wanted, Quantiles):
-        return quantiles_of(answer(cdf().on(alphabet), level), wanted)
-    weights = weights_of(wanted, alphabet)
-    found = answer(weights, level)
-    return single(found) if weights.single and not joint else found
+    functionals = functionals_of(of)
+    if isinstance(functionals, Quantiles):
+        return quantiles_of(answer(cdf().on(alphabet), level), functionals)
+    weights = weights_of(functionals, alphabet)
+    answers = answer(weights, level)
+    return single(answers) if weights.single and not joint else answers
 
 
 def intervals_about(
     information: Information,
     weights: Weights,
-    found: Estimated,
+    estimates: Estimated,
     level: float,
     critical: float | None,
 ) -> Intervals:
     """Return intervals about estimates: one by one, or a band of so many standard errors."""
-    joint, errors, (skewness, effective_people) = critical is not None, found.errors, found.shape
+    errors, (skewness, effective_people) = estimates.errors, estimates.shape
+    joint, people = critical is not None, information.people
     critical = float(ndtri((1 + level) / 2)) if critical is None else critical
-    reach = reach_of(critical, skewness)
-    below = np.maximum(reach[0] * errors, 0)
-    above = np.maximum(reach[1] * errors, 0)
+    below, above = (np.maximum(reach * errors, 0) for reach in reach_of(critical, skewness))
     least, most = weights.least, weights.most
     # From within what can be: a centre beyond it would leave an interval without length.
-    point = np.clip(found.values, least, most)
+    point = np.clip(estimates.values, least, most)
     with np.errstate(invalid="ignore"):
         low = np.where(np.isinf(errors), least, np.maximum(point - below, least))
         high = np.where(np.isinf(errors), most, np.minimum(point + above, most))
+    few = advice_on_few(weights.names, effective_people, people)
     return Intervals(
         of=weights.names,
         point=point,
@@ -196,10 +183,10 @@ def intervals_about(
         level=level,
         joint=joint,
         critical=critical,
-        people=information.people,
+        people=people,
         alphabet=information.alphabet,
         effective_people=effective_people,
-        advice=advice_on(weights, point, errors, effective_people, information.people),
+        advice=f"{_hardly_known(weights, point, errors)} {few}".strip(),
     )
 
 
@@ -214,61 +201,99 @@ def reach_of(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatA
     return critical + term * np.maximum(-skewness, 0), critical + term * np.maximum(skewness, 0)
 
 
-def _joint(fit: OneStep, weights: Weights, found: Estimated, level: float, work: Work) -> float:
+def _joint(fit: OneStep, weights: Weights, estimates: Estimated, level: float, work: Work) -> float:
     """Return the number of standard errors with which all intervals hold at once.
 
     From draws of N(0, C), C at a theta that is hardly pulled: each asks for a number of standard
     errors (at theta_w, as the intervals have them), that of the functional that is the furthest
     off. A functional whose maximum likelihood is at its bound cannot leave its interval on that
-    side. A skewed estimate that is far off to its long side has a larger standard error there, and
-    asks for fewer; to the other side the interval is longer by as much as it would ask for more.
+    side.
     """
-    known = np.isfinite(found.variances) & (found.variances > 0)
-    alone = float(ndtri((1 + level) / 2))
-    if not known.any():
-        return alone
-    rows, skewed = found.rows[known], found.shape.skewness[known]
-    scaled = rows / np.sqrt(found.variances[known])[:, None]
+    moving = np.isfinite(estimates.variances) & (estimates.variances > 0)
+    if not moving.any():
+        return float(ndtri((1 + level) / 2))
+    rows = estimates.rows[moving]
+    scaled = rows / np.sqrt(estimates.variances[moving])[:, None]
     matrix = scaled @ fit.once(_faint).influences(scaled, work.solved).T
-    draws = draws_of(matrix)
-    mode = rows @ fit.mode
-    least, most = weights.least[known], weights.most[known]
+    mode, least, most = rows @ fit.mode, weights.least[moving], weights.most[moving]
     room = 1e-9 * np.maximum(most - least, 1e-300)
-    # An estimate that is too high leaves its interval below, and the other way round.
-    down = np.where(mode >= most - room, 0.0, asked_of(draws, np.maximum(skewed, 0)))
-    up = np.where(mode <= least + room, 0.0, asked_of(-draws, np.maximum(-skewed, 0)))
-    return max(alone, float(np.quantile(np.maximum(down, up).max(axis=1), level)))
+    ends = mode >= most - room, mode <= least + room
+    return _critical(_draws(matrix), estimates.shape.skewness[moving], level, ends)
 
 
 def _faint(fit: OneStep) -> Information:
     return fit.information_at(_FAINT)
 
 
-def quantiles_of(found: Intervals, wanted: Quantiles) -> Intervals:
+def band(covariance: FloatArray, skewness: FloatArray, level: float) -> float:
+    """Return the number of standard errors with which all intervals hold at once, by draws.
+
+    >>> round(band(np.eye(1), np.zeros(1), 0.95), 1)
+    2.0
+    """
+    scale = 1 / np.sqrt(np.diag(covariance))
+    draws = _draws(covariance * scale[:, None] * scale)
+    # Draws of both signs: to exchange what is compared must change nothing.
+    return _critical(np.concatenate([draws, -draws]), skewness, level)
+
+
+def _critical(
+    draws: FloatArray,
+    skewness: FloatArray,
+    level: float,
+    ends: tuple[BoolArray | bool, BoolArray | bool] = (False, False),
+) -> float:
+    """Return the quantile of what draws of all errors ask for; no less than one interval alone.
+
+    A skewed estimate that is far off to its long side has a larger standard error there, and asks
+    for fewer; to the other side the interval is longer by as much as it would ask for more. `ends`
+    says which estimates are at their most, and at their least.
+    """
+    # An estimate that is too high leaves its interval below, and the other way round.
+    down = np.where(ends[0], 0.0, reach_needed(draws, np.maximum(skewness, 0)))
+    up = np.where(ends[1], 0.0, reach_needed(-draws, np.maximum(-skewness, 0)))
+    joint = float(np.quantile(np.maximum(down, up).max(axis=1), level))
+    return max(joint, float(ndtri((1 + level) / 2)))
+
+
+def _draws(correlation: FloatArray) -> FloatArray:
+    """Return draws of N(0, correlation), the same at each call, in rows."""
+    roots, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(roots, 0.0))
+    return np.asarray(np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root.T)
+
+
+def reach_needed(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
+    """Return the number c with c + skewness (2 c^2 + 1) / 6 = deviation, where that is positive."""
+    beyond = np.maximum(deviations - skewness / 6, 0.0)
+    return np.asarray(2 * beyond / (1 + np.sqrt(1 + 4 / 3 * skewness * beyond)))
+
+
+def quantiles_of(curve: Intervals, wanted: Quantiles) -> Intervals:
     """Return what the intervals of the CDF do not rule out."""
-    (low, high), size = found.alphabet.reach[0], found.alphabet.size
+    (low, high), size = curve.alphabet.reach[0], curve.alphabet.size
     edges = np.linspace(low, high, size + 1)
     middle, lower, upper = (
-        np.concatenate([[0.0], np.maximum.accumulate(curve), [1.0]])
-        for curve in (found.point, found.low, found.high)
+        np.concatenate([[0.0], np.maximum.accumulate(heights), [1.0]])
+        for heights in (curve.point, curve.low, curve.high)
     )
     point, first, last = (
-        np.array([_crossing(curve, share, edges) for share in wanted.levels])
-        for curve in (middle, upper, lower)
+        np.array([_crossing(heights, share, edges) for share in wanted.levels])
+        for heights in (middle, upper, lower)
     )
     names = tuple(str(wanted).split(", "))
     # The CDF of all values is 1: it rests on nobody.
     crossed = np.minimum(np.searchsorted(middle[1:], wanted.levels), max(size - 2, 0))
-    effective_people = found.effective_people[crossed]
+    effective_people = curve.effective_people[crossed]
     whole = replace(
-        found,
+        curve,
         of=names,
         point=point,
         low=first,
         high=last,
-        standard_error=(last - first) / (2 * found.critical),
+        standard_error=(last - first) / (2 * curve.critical),
         effective_people=effective_people,
-        advice=advice_on_few(names, effective_people, found.people),
+        advice=advice_on_few(names, effective_people, curve.people),
     )
     return single(whole) if wanted.single else whole
 
@@ -283,44 +308,26 @@ def _crossing(curve: FloatArray, share: float, edges: FloatArray) -> float:
     return float(edges[place - 1] + part * (edges[place] - edges[place - 1]))
 
 
-def single(found: Intervals) -> Intervals:
+def single(intervals: Intervals) -> Intervals:
     """Return one functional's interval as numbers."""
-    if len(found.of) != 1:
-        return found
-    return replace(
-        found,
-        point=found.point[0],
-        low=found.low[0],
-        high=found.high[0],
-        standard_error=found.standard_error[0],
-        effective_people=found.effective_people[0],
-    )
+    if len(intervals.of) != 1:
+        return intervals
+    arrays = (*COLUMNS, "effective_people")
+    return replace(intervals, **{name: getattr(intervals, name)[0] for name in arrays})
 
 
-def advice_on(
-    weights: Weights,
-    point: FloatArray,
-    errors: FloatArray,
-    effective_people: FloatArray,
-    people: int,
-) -> str:
-    """Say which functionals are hardly known, what is known better, and what rests on few."""
-    few = advice_on_few(weights.names, effective_people, people)
-    return f"{_hardly_known(point, errors, weights.least, weights.better)} {few}".strip()
-
-
-def _hardly_known(point: FloatArray, errors: FloatArray, least: FloatArray, better: str) -> str:
+def _hardly_known(weights: Weights, point: FloatArray, errors: FloatArray) -> str:
     """Say which of many functionals are hardly known, and what is known better."""
     if len(point) < 2:
         return ""
     blind = int(np.isinf(errors).sum())
-    faint = int((errors > np.maximum(_WIDE * (point - least), 1e-300)).sum())
+    faint = int((errors > np.maximum(_WIDE * (point - weights.least), 1e-300)).sum())
     many = f"{blind} of {several(len(point), 'share')} cannot be told at all: " if blind else ""
     if faint < len(point) / 2 and not blind:
         return ""
     return (
         f"{many}{faint} of {len(point)} have a standard error of more than half of what "
-        f"they are{f': {better}' if better else ''}."
+        f"they are{f': {weights.better}' if weights.better else ''}."
     )
 
 

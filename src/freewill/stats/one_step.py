@@ -7,8 +7,9 @@ from time import perf_counter
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import is_line
 from freewill.numeric.simplex import project
 from freewill.numeric.solvers.solution import OnStep, Status
@@ -17,10 +18,9 @@ from freewill.stats.covariance import OnRow
 from freewill.stats.estimators.estimate import (
     Estimate,
     Start,
+    certificate_of,
     certified_estimate,
     default_tolerance,
-    likelihood_of,
-    passes_of,
 )
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.identifiability import unresolved_directions
@@ -38,6 +38,10 @@ from freewill.stats.work import Work
 T = TypeVar("T")
 
 
+_HAIR = 1e-9
+"""Share of the uniform distribution in a theta that is given, so that nothing divides by 0."""
+
+
 @dataclass(frozen=True, eq=False)
 class OneStep:
     """theta_1 = theta_w + C g(theta_w): unbiased to first order, and no distribution.
@@ -50,7 +54,7 @@ class OneStep:
 
     evidence: Evidence
     start: Start | None
-    """Where the maximum is looked for from: a warm start, on which nothing else depends."""
+    """Where the search for the maximum begins: a warm start, on which nothing else depends."""
 
     @cached_property
     def maximum(self) -> Estimate:
@@ -59,13 +63,15 @@ class OneStep:
 
     @property
     def maxima(self) -> int:
-        """How many maxima are still to be found, 1 or 0; none from a start, which is near."""
+        """How many maxima are still to be computed, 1 or 0; none from a start, which is near."""
         return int(self.start is None and "maximum" not in vars(self))
 
     def solved_by(self, work: Work) -> Self:
         """Find the maximum now, and tell of the steps to it, as a part of work with `maxima`."""
         if self.maxima:
-            vars(self)["maximum"] = gibu(self.evidence, on_step=work.maximum(self.evidence))
+            vars(self)["maximum"] = gibu(
+                self.evidence, on_step=work.maximum(default_tolerance(self.evidence))
+            )
         return self
 
     @property
@@ -94,17 +100,29 @@ class OneStep:
         """Gradient g at theta_w, one number a value."""
         return slope_at(self.evidence, self.information.theta)
 
+    @property
+    def theta(self) -> FloatArray:
+        """theta_1 of up to 1,024 values; what the reports do not tell stays as in theta_w."""
+        information = self.information
+        moved = information.people * information.covariance @ (self.slope - 1)
+        return np.asarray(information.theta + moved)
+
     def estimated(self, rows: FloatArray, on_row: OnRow | None = None) -> "Estimated":
         """Return h'theta_1 for rows h, with their errors."""
         information = self.information
         influences = information.influences(rows, on_row)
-        known = np.isfinite(influences).all(axis=1)
+        finite = np.isfinite(influences).all(axis=1)
         values = np.asarray(rows @ information.theta)
         # C 1 = 0: what is added to g for all values alike changes nothing but rounding.
-        values[known] += influences[known] @ (self.slope - 1)
+        values[finite] += influences[finite] @ (self.slope - 1)
         variances = information.variances_of(rows, influences)
         shape = information.shape(rows, influences)
         return Estimated(rows, influences, values, variances, shape, information.people)
+
+
+def fit_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneStep:
+    """Return a fit as it is, and one of evidence."""
+    return evidence if isinstance(evidence, OneStep) else OneStep(evidence, start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,12 +146,36 @@ class Estimated:
 
 def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
     """Return g = sum w a / p at theta, one number a value: 1 on average over theta."""
-    source = likelihood_of(evidence) if evidence.held else passes_of(evidence)
-    return np.asarray(source.certify(theta, default_tolerance(evidence)).slope)
+    return np.asarray(certificate_of(evidence, theta).slope)
 
 
+def information(
+    evidence: Evidence, theta: ArrayLike | None = None, on_step: OnStep | None = None
+) -> Information:
+    """Return the Fisher information of evidence at theta: by default near the most likely one.
+
+    The maximum likelihood is pulled inside, towards uniform by half a person a value, so that a
+    value that nobody seems to have is not taken for certain. `on_step` is called with a `Step`
+    (number, gap, log_likelihood) after each step to it.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> fisher = fw.information(fw.collect([(coin, [0], [600]), (coin, [1], [400])]))
+    >>> fisher.standard_error().round(4)
+    array([0.0335, 0.0335])
+    """
+    several_people(evidence, "information")
+    size = evidence.alphabet.size
+    if theta is None:
+        inside = pulled(gibu(evidence, on_step=on_step).theta, evidence.people)
+    else:
+        inside = (1 - _HAIR) * distribution(theta, size) + _HAIR / size
+    return information_at(evidence, inside)
+
+
+@one_blas_thread
 def one_step(
-    evidence: Evidence, start: Start | None = None, on_step: OnStep | None = None
+    evidence: Evidence | OneStep, *, start: Start | None = None, on_step: OnStep | None = None
 ) -> Estimate:
     """Return the efficient estimate of theta: a Newton step from inside, clipped only at the end.
 
@@ -153,13 +195,8 @@ def one_step(
     >>> int(estimate.theta.argmax()), estimate.method
     (4, 'one-step')
     """
-    return one_step_of(OneStep(evidence, start), on_step)
-
-
-@one_blas_thread
-def one_step_of(fit: OneStep, on_step: OnStep | None = None) -> Estimate:
-    """Return the efficient estimate of theta of a fit, as `fw.one_step` does."""
-    started, evidence = perf_counter(), fit.evidence
+    started, fit = perf_counter(), fit_of(evidence, start)
+    evidence = fit.evidence
     several_people(evidence, "one_step")
     work = Work(on_step)
     work.expect(1, fit.maxima)

@@ -1,4 +1,4 @@
-"""What evidence was put together from: digests, by which people who are in two bodies are found.
+"""What evidence was put together from, and what shows that two bodies of it are of the same people.
 
 Evidence that is merged keeps the digest of each of its parts, and evidence of files of reports
 those of the files, in memory and in its own file. A digest of evidence says nothing that its counts
@@ -8,15 +8,13 @@ do not. Evidence that others could have by chance, as that of a few people or of
 import hashlib
 import math
 from collections.abc import Iterable
-from functools import reduce
-from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.stats.streams import Seen, Stream
+from freewill.errors import EvidenceError, several
 
 if TYPE_CHECKING:
     from freewill.stats.evidence import Evidence, Group
@@ -27,6 +25,10 @@ COINCIDENCE = math.log(1e-6)
 MOST_PARTS = 4096
 """Digests that are kept; those of more parts, the largest, are lost."""
 _LENGTH = 32
+_ROWS = 64
+"""Reports that do not repeat, of which one is looked for; each is next to impossible by chance."""
+_FIRST = 1000
+"""Outputs that are compared first: those of different people hardly agree so far."""
 
 
 def checked_parts(given: Any) -> Parts:
@@ -37,17 +39,17 @@ def checked_parts(given: Any) -> Parts:
 
 def digest(*contents: bytes) -> str:
     """Return the digest of some bytes."""
-    found = hashlib.sha256()
+    total = hashlib.sha256()
     for content in contents:
-        found.update(b"%d:" % len(content))
-        found.update(content)
-    return found.hexdigest()[:_LENGTH]
+        total.update(b"%d:" % len(content))
+        total.update(content)
+    return total.hexdigest()[:_LENGTH]
 
 
 def united(bodies: Iterable["Evidence"]) -> Parts:
     """Return the parts of evidence that is put together from some bodies."""
-    found = frozenset().union(*(body.parts or own_part(body) for body in bodies))
-    return frozenset(sorted(found)[:MOST_PARTS])
+    parts = frozenset().union(*(body.parts or own_part(body) for body in bodies))
+    return frozenset(sorted(parts)[:MOST_PARTS])
 
 
 def picked(evidence: "Evidence", groups: Iterable["Group"]) -> Parts:
@@ -57,17 +59,22 @@ def picked(evidence: "Evidence", groups: Iterable["Group"]) -> Parts:
     return frozenset(digest(part.encode(), *ids) for part in parts)
 
 
-def all_parts(evidence: "Evidence") -> Parts:
-    """Return the parts of evidence and the evidence itself."""
-    return evidence.parts | own_part(evidence)
-
-
 def own_part(evidence: "Evidence") -> Parts:
     """Return the digest of evidence; none where others could have the same by chance."""
-    tables = [group.table[1] for group in evidence.groups if group.table is not None]
     alone = sum(group.people for group in evidence.groups if group.table is None)
-    chance = stirling(evidence.people) - alone + sum(float(fitted(one).sum()) for one in tables)
-    return frozenset([_digest(evidence)]) if chance < COINCIDENCE else frozenset()
+    if stirling(evidence.people) - alone + _fitted_sum(evidence) >= COINCIDENCE:
+        return frozenset()
+    contents: list[bytes] = []
+    for group in evidence.groups:
+        contents.append(group.mechanism.id.encode())
+        if group.table is None:
+            contents.append(b"%d %d" % (group.seen.people, group.seen.checksum))
+        else:
+            outputs, counts = group.table
+            kind = "<i8" if outputs.dtype.kind == "i" else outputs.dtype
+            contents.append(np.ascontiguousarray(outputs, dtype=kind).tobytes())
+            contents.append(np.ascontiguousarray(counts, dtype="<i8").tobytes())
+    return frozenset([digest(*contents)])
 
 
 def stirling(people: int) -> float:
@@ -84,25 +91,93 @@ def fitted(counts: IntArray) -> FloatArray:
     return np.asarray(xlogy(counts, counts) - counts - gammaln(np.asarray(counts) + 1.0))
 
 
-def _digest(evidence: "Evidence") -> str:
-    return digest(*(content for group in evidence.groups for content in _contents(group)))
+def _fitted_sum(evidence: "Evidence") -> float:
+    """Return the logarithm of prod c^c e^-c / c! over the counts of outputs that repeat."""
+    tables = [group.table for group in evidence.groups if group.table is not None]
+    return sum(float(fitted(counts).sum()) for _, counts in tables)
 
 
-def _contents(group: "Group") -> tuple[bytes, ...]:
-    if group.table is None:
-        seen = reduce(add, map(_seen, group.streams), Seen())
-        return group.mechanism.id.encode(), b"%d %d" % (seen.people, seen.checksum)
-    outputs, counts = group.table
-    kind = "<i8" if outputs.dtype.kind == "i" else outputs.dtype
-    return (
-        group.mechanism.id.encode(),
-        np.ascontiguousarray(outputs, dtype=kind).tobytes(),
-        np.ascontiguousarray(counts, dtype="<i8").tobytes(),
+class Body(NamedTuple):
+    """Evidence that is held against other, and what it is called."""
+
+    evidence: "Evidence"
+    name: str
+
+
+def shared_people(one: Body, other: Body) -> str:
+    """Say by what two bodies of evidence are of the same people; nothing where nothing tells.
+
+    They are equal; or they were put together from a part that both have (its digest); or
+    all reports of one are among those of the other, which has so few more that this is no chance
+    (`log_chance`). Evidence with twice as many reports as another has about all of its counts
+    whoever sent them: there only what they were put together from can tell.
+    """
+    if one.evidence == other.evidence:
+        many = several(one.evidence.people, "person")
+        return f"{one.name} and {other.name} hold the same evidence of {many}"
+    if one.evidence.digests & other.evidence.digests:
+        return (
+            f"{one.name} and {other.name} have people in common: one was made from the other, or "
+            f"both from the same evidence or file of reports"
+        )
+    small, large = sorted((one, other), key=lambda body: body.evidence.people)
+    if log_chance(small, large) < COINCIDENCE and contained(small, large):
+        more = large.evidence.people - small.evidence.people
+        return (
+            f"all reports of {small.name} are among those of {large.name}, which has {more:,} "
+            f"more: hardly by chance"
+        )
+    return ""
+
+
+def refuse_shared(one: Body, other: Body, override: str) -> None:
+    """Refuse to compare two bodies of evidence of the same people."""
+    if said := shared_people(one, other):
+        raise EvidenceError(
+            f"{said}, and a comparison is of different people: is one a copy, or a part? If not, "
+            f"give {override}."
+        )
+
+
+def contained(small: Body, large: Body) -> bool:
+    """Say whether each report of one is in the other, as often at least; no where nobody knows."""
+    others = {group.mechanism.id: group for group in large.evidence.groups if group.held}
+    pairs = [(group, others.get(group.mechanism.id)) for group in small.evidence.groups]
+    return all(group.held and other is not None for group, other in pairs) and all(
+        other is not None and _within(group, other, some)
+        for some in (slice(_FIRST), slice(_FIRST, None))
+        for group, other in pairs
     )
 
 
-def _seen(stream: Stream) -> Seen:
-    if stream.seen is not None:
-        return stream.seen.seen
-    own = (block for block in stream.source.blocks() if block.mechanism == stream.mechanism.id)
-    return reduce(add, map(Seen.of, own), Seen())
+def _within(small: "Group", large: "Group", some: slice) -> bool:
+    keys, counts = (column[some] for column in small.hashed)
+    all_keys, all_counts = large.hashed
+    places = np.searchsorted(all_keys, keys).clip(max=len(all_keys) - 1)
+    return bool(np.all((all_keys[places] == keys) & (counts <= all_counts[places])))
+
+
+def log_chance(small: Body, large: Body) -> float:
+    """Bound the logarithm of the chance that others' reports hold all of small, whoever they are.
+
+    Let N be the counts of small over K outputs, and D how many more people large has. There are
+    C(D + K - 1, D) counts N + d, d >= 0, that hold N, and no distribution gives one of them more
+    than n!/n^n prod c^c / c!, which falls with each count c: at most that of N (with n of large).
+    A report that does not repeat has at most the chance n max_x a(z|x) to be among n others.
+    """
+    bound, counted = 0.0, [group for group in large.evidence.groups if group.table is not None]
+    if counted:
+        spaces = [group.mechanism.output_space for group in counted]
+        outputs = sum(1 << space.size if space.packed else space.size for space in spaces)
+        people = sum(group.people for group in counted)
+        fewer = sum(group.people for group in small.evidence.groups if group.table is not None)
+        more = max(people - fewer, 0)
+        ways = float(gammaln(more + outputs) - gammaln(outputs) - gammaln(more + 1))
+        bound += min(0.0, ways + stirling(people) + _fitted_sum(small.evidence))
+    for group in small.evidence.groups:
+        if group.table is None and group.held:
+            some: Any = np.unique(group.outputs[:_ROWS], axis=0)
+            operator = group.mechanism.operator(some)
+            likeliest = np.log(operator.dense().max(axis=1)) + operator.log_scale
+            bound += float(np.minimum(likeliest + math.log(large.evidence.people), 0.0).sum())
+    return bound

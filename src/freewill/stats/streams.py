@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freewill.core.slices import slices
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
+from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.counts import people_in
 from freewill.errors import EvidenceError, several
@@ -32,7 +32,7 @@ HELD_BYTES = 1 << 26
 
 
 class Block(NamedTuple):
-    """Some reports of one mechanism, named by its id; each counts once unless told otherwise."""
+    """Some reports of one mechanism, named by its id; without counts, each counts once."""
 
     mechanism: str
     outputs: Reports
@@ -88,7 +88,7 @@ class Source(Protocol):
 class Held:
     """Reports in memory, of one mechanism."""
 
-    kept: tuple[Block, ...]
+    pieces: tuple[Block, ...]
     held: ClassVar[bool] = True
 
     def map(self, work: Work) -> Iterator[Any]:
@@ -96,8 +96,7 @@ class Held:
         yield work(self)
 
     def __iter__(self) -> Iterator[Block]:
-        for block in gathered(self.kept, copy=False):
-            name, outputs, counts = block
+        for name, outputs, counts in gathered(self.pieces, copy=False):
             for some in slices(len(outputs), _BLOCK_BYTES // max(1, outputs[:1].nbytes)):
                 yield Block(name, outputs[some], None if counts is None else counts[some])
 
@@ -126,7 +125,7 @@ class Seen:
 
     @classmethod
     def of(cls, block: Block) -> "Seen":
-        """Look at a block."""
+        """Return those of a block."""
         return cls(block.people, checksum(block))
 
     def __add__(self, other: "Seen") -> "Seen":
@@ -135,7 +134,7 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What one look at the reports of a mechanism gives; summaries of parts add up."""
+    """What one pass over the reports of a mechanism gives; summaries of parts add up."""
 
     seen: Seen
     rows: int
@@ -145,7 +144,7 @@ class Summary:
 
     @classmethod
     def of(cls, block: Block, mechanism: Mechanism) -> "Summary":
-        """Look at a block."""
+        """Summarise a block."""
         operator, weights = mechanism.operator(block.outputs), block.weights
         scale = float(weights @ operator.log_scale)
         guess = operator.guess(weights)
@@ -166,19 +165,19 @@ class Summary:
 
 def checksum(block: Block) -> int:
     """Return the sum of 64-bit hashes of the reports, times their counts, modulo 2^64."""
-    rows = np.ascontiguousarray(block.outputs)
-    keys = row_keys(rows.view(np.uint8).reshape(len(rows), -1))
+    keys = row_keys(block.outputs)
     if block.counts is not None:
         keys *= block.counts.astype(np.uint64)
     return int(keys.sum(dtype=np.uint64))
 
 
-def row_keys(packed: PackedBits) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of each row of bytes, mixed after each of its words.
+def row_keys(outputs: Reports) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of the bytes of each report, mixed after each of their words.
 
     Without the shifts keys would be linear in the words: two rows that exchange a word would
     leave the sum of their keys as it was.
     """
+    packed = np.ascontiguousarray(outputs).view(np.uint8).reshape(len(outputs), -1)
     keys = np.zeros(len(packed), dtype=np.uint64)
     for rows in slices(len(packed), 1 << 14):
         block = packed[rows]
@@ -194,14 +193,14 @@ def row_keys(packed: PackedBits) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True)
-class Look:
+class Summaries:
     """Summaries by mechanism, and what had to be refused."""
 
     summaries: Mapping[str, Summary]
     refused: list[Any] = field(default_factory=list)
 
-    def __add__(self, other: "Look") -> "Look":
-        return Look(_added(self.summaries, other.summaries), self.refused + other.refused)
+    def __add__(self, other: "Summaries") -> "Summaries":
+        return Summaries(_added(self.summaries, other.summaries), self.refused + other.refused)
 
 
 def _added(one: Mapping[str, T], other: Mapping[str, T]) -> dict[str, T]:
@@ -212,51 +211,64 @@ def _added(one: Mapping[str, T], other: Mapping[str, T]) -> dict[str, T]:
     return both
 
 
-def looking(mechanisms: Mapping[str, Mechanism]) -> Work:
-    """Return the work of a first look."""
+def summarising(mechanisms: Mapping[str, Mechanism]) -> Work:
+    """Return the work of a first pass, which summarises the reports of each mechanism."""
 
-    def work(blocks: Blocks) -> Look:
-        look = Look({})
+    def work(blocks: Blocks) -> Summaries:
+        total = Summaries({})
         for block in blocks:
-            look += Look({block.mechanism: Summary.of(block, mechanisms[block.mechanism])})
-        return look + Look({}, blocks.refused())
+            summary = Summary.of(block, mechanisms[block.mechanism])
+            total += Summaries({block.mechanism: summary})
+        return total + Summaries({}, blocks.refused())
 
     return work
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """The reports of one mechanism in a source, as they were when first looked at."""
+    """The reports of one mechanism in a source, as they were at the first pass."""
 
     source: Source
     mechanism: Mechanism
     people: int
     rows: int
     seen: Summary | None = None
-    """What the first look gave; reports in memory are looked at when someone asks."""
+    """What the first pass gave; reports in memory are summarised when someone asks."""
 
     @cached_property
     def summary(self) -> Summary:
         """People, checksum, and what an estimate starts from."""
         if self.seen is not None:
             return self.seen
-        look: Look = reduce(add, self.source.map(looking({self.mechanism.id: self.mechanism})))
-        return look.summaries[self.mechanism.id]
+        own = self.mechanism.id
+        total: Summaries = reduce(add, self.source.map(summarising({own: self.mechanism})))
+        return total.summaries[own]
+
+    @property
+    def first_seen(self) -> Seen:
+        """The people and the checksum of the first pass; of reports in memory, by one over them."""
+        if self.seen is not None:
+            return self.seen.seen
+        return reduce(add, map(Seen.of, self.blocks()), Seen())
+
+    def blocks(self) -> Iterator[Block]:
+        """Bring the reports of this mechanism here, a block at a time."""
+        return (block for block in self.source.blocks() if block.mechanism == self.mechanism.id)
 
 
 def joined(streams: Sequence[Stream]) -> tuple[Stream, ...]:
     """Return streams of one mechanism with those in memory as one; others stay apart."""
-    kept = [stream for stream in streams if isinstance(stream.source, Held)]
-    rest = [stream for stream in streams if stream not in kept]
-    if len(kept) > 1:
-        blocks = tuple(b for s in kept if isinstance(s.source, Held) for b in s.source.kept)
-        people, rows = sum(s.people for s in kept), sum(s.rows for s in kept)
-        kept = [Stream(Held(blocks), kept[0].mechanism, people, rows)]
-    return (*kept, *rest)
+    here = [stream for stream in streams if isinstance(stream.source, Held)]
+    elsewhere = [stream for stream in streams if stream not in here]
+    if len(here) > 1:
+        pieces = tuple(b for s in here if isinstance(s.source, Held) for b in s.source.pieces)
+        people, rows = sum(s.people for s in here), sum(s.rows for s in here)
+        here = [Stream(Held(pieces), here[0].mechanism, people, rows)]
+    return (*here, *elsewhere)
 
 
 def refuse_changed(source: Source, streams: Mapping[str, Stream], seen: Mapping[str, Seen]) -> None:
-    """Refuse reports that are not those that were first looked at."""
+    """Refuse reports that are not those of the first pass."""
     for key, stream in streams.items():
         first, now = stream.summary.seen, seen.get(key, Seen())
         if now != first:
@@ -356,10 +368,10 @@ class StreamPart:
         """Make one pass; what it sees must be what was there at first."""
         mechanisms = {key: stream.mechanism for key, stream in self.streams.items()}
         work = summing(mechanisms, theta, stride, 1 / self.everyone, not self.source.held)
-        found: Pass = reduce(add, self.source.map(work))
+        total: Pass = reduce(add, self.source.map(work))
         if not self.source.held:
-            refuse_changed(self.source, self.streams, found.seen)
-        return found.sums
+            refuse_changed(self.source, self.streams, total.seen)
+        return total.sums
 
 
 def gathered(blocks: Iterable[Block], copy: bool = True) -> Iterator[Block]:

@@ -12,6 +12,7 @@ _NEGLIGIBLE = 1e-9
 """Weights, as shares of the largest, that change nothing."""
 _LEAST, _MOST = 1e-300, 0.99
 """Between which p-values are combined."""
+_ROUNDING = 1e-14
 _NEAR = 1e-3
 """Distance to the mean, in standard deviations, within which the formula is 0 / 0."""
 
@@ -35,27 +36,29 @@ def weighted_chi_square_tail(value: float, weights: FloatArray) -> float:
     heavy, value = heavy / largest, value / largest
     if heavy.min() == 1:
         return float(chdtrc(heavy.size, value))
-    mean, spread = float(heavy.sum()), math.sqrt(2 * float(heavy @ heavy))
-    if abs(value - mean) < _NEAR * spread:
+    mean, deviation = float(heavy.sum()), math.sqrt(2 * float(heavy @ heavy))
+    if abs(value - mean) < _NEAR * deviation:
         # Straight across the point where the formula cannot be evaluated.
-        return (_tail(mean - _NEAR * spread, heavy) + _tail(mean + _NEAR * spread, heavy)) / 2
+        return (_tail(mean - _NEAR * deviation, heavy) + _tail(mean + _NEAR * deviation, heavy)) / 2
     return _tail(value, heavy)
 
 
 def _tail(value: float, weights: FloatArray) -> float:
-    def slope(point: float) -> float:
-        return float(np.sum(weights / (1 - 2 * point * weights))) - value
-
-    # K' rises from 0 at minus infinity to infinity at 1/2.
-    low, high = -weights.size / value, 0.5 * (1 - 1 / (2 + 2 * value))
-    while slope(high) < 0:
-        high = (high + 0.5) / 2
-    from scipy.optimize import brentq  # noqa: PLC0415
-
-    point = float(brentq(slope, low, high, xtol=1e-15, rtol=1e-14))
-    kept = 1 - 2 * point * weights
-    root = math.copysign(math.sqrt(max(2 * point * value + float(np.log(kept).sum()), 0.0)), point)
-    curve = point * math.sqrt(2 * float(np.sum(np.square(weights / kept))))
+    # K' is convex and rises from 0 at minus infinity to infinity at 1/2: from above its root,
+    # Newton's method falls to it and never below.
+    point = 0.5 * (1 - 1 / (2 + 2 * value))
+    while np.sum(weights / (1 - 2 * point * weights)) < value:
+        point = (point + 0.5) / 2
+    step = 1.0
+    while step > _ROUNDING * max(abs(point), 1e-3):
+        ratios = weights / (1 - 2 * point * weights)
+        step = float((ratios.sum() - value) / (2 * ratios @ ratios))
+        point -= step
+    factors = 1 - 2 * point * weights
+    root = math.copysign(
+        math.sqrt(max(2 * point * value + float(np.log(factors).sum()), 0.0)), point
+    )
+    curve = point * math.sqrt(2 * float(np.sum(np.square(weights / factors))))
     return float(ndtr(-root - math.log(curve / root) / root))
 
 
@@ -71,8 +74,8 @@ def combined(p_values: Sequence[float]) -> float:
     (0.03, 0.002)
     """
     # A p-value of 1 would outweigh all others.
-    found = [1 / math.tan(math.pi * min(max(p, _LEAST), _MOST)) for p in p_values]
-    return math.atan2(1.0, math.fsum(found) / len(found)) / math.pi
+    cotangents = [1 / math.tan(math.pi * min(max(p, _LEAST), _MOST)) for p in p_values]
+    return math.atan2(1.0, math.fsum(cotangents) / len(cotangents)) / math.pi
 
 
 def written(p_value: float) -> str:

@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 from freewill.core.progress import towards
 from freewill.numeric.solvers.solution import OnStep, Step, checked_on_step
-from freewill.stats.estimators.estimate import default_tolerance
-from freewill.stats.evidence import Evidence
 
 _MAXIMUM = 10
 """Solves of a functional that a maximum of the likelihood counts for."""
@@ -36,9 +34,9 @@ class Work:
         """Say what is to come beside what was expected before."""
         self._whole += solves + _MAXIMUM * maxima
 
-    def maximum(self, evidence: Evidence) -> OnStep | None:
+    def maximum(self, tolerance: float) -> OnStep | None:
         """Return what `gibu` tells its steps, for the next maximum."""
-        near = towards(default_tolerance(evidence))
+        near = towards(tolerance)
         return self._within(_MAXIMUM, lambda step: near(step.gap))
 
     def part(self, solves: int) -> OnStep | None:
@@ -51,12 +49,12 @@ class Work:
         before = self._done
         self._done += worth
 
-        def told(step: Step) -> None:
+        def on_step(step: Step) -> None:
             if not math.isnan(step.gap):
                 self._last = step._replace(number=self._last.number)
             self._tell(before + worth * share(step))
 
-        return told
+        return on_step
 
     def solved(self, many: int = 1) -> None:
         """Note that functionals are solved."""

@@ -4,18 +4,21 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
 import narwhals as nw
 import pyarrow as pa
 
-from freewill.errors import ReportError, first_line
+from freewill.errors import ParameterError, ReportError, first_line, shown
 from freewill.io import rows
-from freewill.io.batches import DecodedBlocks, Decoder
-from freewill.io.ids import Spelling, distinct
+from freewill.io.decoding import DecodedBlocks, Decoder
+from freewill.io.files import TEXTS, Files, files_of
 from freewill.io.layout import ADVICE, Part, parts_of, total
-from freewill.io.sources import TEXTS, Files, files_of
 from freewill.stats.streams import Block, Source, Work
+
+ENGINES = {"duckdb": "freewill.io.engines.duckdb", "spark": "freewill.io.engines.spark"}
+"""The module of each engine, which holds one under the name ENGINE and loads when first used."""
 
 
 class Session(Protocol):
@@ -97,14 +100,20 @@ class Table:
     rows: int | None = None
     """How many rows the source says it holds, against which those that are read are held."""
 
-    def once(self, spelling: Spelling) -> list[Any]:
-        """Return frames that together hold each report once."""
-        return distinct(self.frame, spelling)
-
     def batches(self, *queries: Any, longest: int = 0) -> Iterator[Any]:
         """Run queries one after the other and yield the record batches of their answers."""
         for query in queries:
             yield from self.session.batches(query, longest)
+
+
+def engine_for(name: str, source: Any) -> Engine:
+    """Return the engine of that name; a frame of an engine's own stays with that engine."""
+    if not (isinstance(name, str) and name in ENGINES):
+        raise ParameterError(f"engine={shown(name)}: expected {' or '.join(ENGINES)}.")
+    if type(source).__module__.startswith("pyspark."):
+        name = "spark"
+    engine: Engine = import_module(ENGINES[name]).ENGINE
+    return engine
 
 
 @contextmanager
@@ -155,21 +164,21 @@ def _united(
 def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what: str) -> Any:
     """Leave out a key that is in no row, to be missed like a column of any other file."""
     names = frame.collect_schema().names()
-    found = frame.select(*(nw.col(name).count().alias(name) for name in names))
-    present = next(row for batch in session.batches(found, 0) for row in batch.to_pylist())
+    counts = frame.select(*(nw.col(name).count().alias(name) for name in names))
+    present = next(row for batch in session.batches(counts, 0) for row in batch.to_pylist())
     twice = [name for name in folders if present.get(name)]
     if twice:
         raise ReportError(
             f"{what}: lines have a key {twice[0]!r} and so has their folder: take one of them "
             f"away, or move the files."
         )
-    kept = [name for name in names if present[name]]
-    if rows.REPORT in kept and rows.VALUE in kept:
+    used = [name for name in names if present[name]]
+    if rows.REPORT in used and rows.VALUE in used:
         # Lines of several files may differ, as long as each has one of the two.
         frame = _one_of_two(frame, session, what)
-        kept.remove(rows.VALUE)
-    rows.check_names([*kept, *folders], what)
-    return frame.select(*kept)
+        used.remove(rows.VALUE)
+    rows.check_names([*used, *folders], what)
+    return frame.select(*used)
 
 
 def _one_of_two(frame: Any, session: Session, what: str) -> Any:
@@ -230,7 +239,8 @@ class TableSource:
 
 def wide_rows(table: Table, decoder: Decoder) -> list[Any]:
     """Return the queries for the rows that a decoder reads, each report once."""
-    return [rows.naming(frame, list(decoder.mechanisms)) for frame in table.once(decoder.spelling)]
+    frames = rows.distinct(table.frame, decoder.spelling)
+    return [rows.naming(frame, list(decoder.mechanisms)) for frame in frames]
 
 
 def is_frame(source: Any) -> bool:
@@ -267,8 +277,8 @@ def as_arrow(source: Any, what: str) -> Any:
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()
         wanted = [name for name in frame.columns if name in rows.NAMES]
-        found = {rows.REPORT, rows.VALUE} & {*wanted}
-        return (frame.select(wanted) if found else frame).to_arrow()
+        is_report = rows.REPORT in wanted or rows.VALUE in wanted
+        return (frame.select(wanted) if is_report else frame).to_arrow()
     except nw.exceptions.DuplicateError as error:
         raise ReportError(
             f"{what} has two columns of one name ({first_line(error)}): rename one."

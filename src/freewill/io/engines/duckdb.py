@@ -11,12 +11,12 @@ import duckdb
 
 from freewill.errors import ReportError, first_line
 from freewill.io import rows
-from freewill.io.batches import Decoder
+from freewill.io.decoding import Decoder
 from freewill.io.engines.base import Table, TableSource
 from freewill.io.faults import LONG_ID, MACHINE, Fault, blamed
-from freewill.io.ids import LONGEST_ID
+from freewill.io.files import is_remote
 from freewill.io.layout import Part, by_place
-from freewill.io.sources import is_remote
+from freewill.io.rows import LONGEST_ID
 
 _MEMORY = "2GB"
 _FAULTS = (

@@ -8,28 +8,17 @@ from typing import Any, ClassVar
 import narwhals as nw
 import pyarrow as pa
 
+from freewill.errors import first_line
 from freewill.io import rows
-from freewill.io.batches import Decoder
-from freewill.io.cluster.causes import blamed_on_spark
-from freewill.io.cluster.csv_lines import spans_lines
-from freewill.io.cluster.json_lines import lines_of_json
-from freewill.io.cluster.session import quiet, spark_failures, spark_session
-from freewill.io.cluster.source import SparkSource, pieces_of
-from freewill.io.engines.base import Table, is_dataset, wide_rows
-from freewill.io.ids import LONGEST_ID
-from freewill.io.layout import Part, by_place
-from freewill.io.sources import is_remote
+from freewill.io.decoding import Decoder
+from freewill.io.engines.base import Table, engine_for, is_dataset, wide_rows
+from freewill.io.engines.spark_session import quiet, spark_failures, spark_session
+from freewill.io.engines.spark_source import SparkSource, pieces_of
+from freewill.io.faults import blamed_on_spark
+from freewill.io.files import is_remote
+from freewill.io.layout import Part
+from freewill.io.rows import LONGEST_ID
 
-_CSV = {
-    "header": True,
-    "quote": '"',
-    "escape": '"',
-    # Names are given by place, and every row is to have them all.
-    "enforceSchema": True,
-    "columnPruning": False,
-    # Where nothing stands there is nothing; "" is an empty text, which Spark takes for the same.
-    "nullValue": "\0 nothing \0",
-}
 _KINDS = {
     "string": "string",
     "large_string": "string",
@@ -54,6 +43,36 @@ _ID = (
     f"octet_length(report_id), ' bytes: ids have at most {LONGEST_ID}')) ELSE report_id END "
     f"AS report_id"
 )
+_SHOWN = 60
+_TEXTLESS = r"""regexp_replace(regexp_replace(value, '\\\\.', ''), '"[^"]*+"', '"')"""
+"""A line without what its texts say. Patterns have no groups that repeat, for which Java takes
+memory each time."""
+_FLAT = f"length({_TEXTLESS}) - length(replace({_TEXTLESS}, '{{', '')) = 1"
+_HALF_A_CHARACTER = (
+    r"regexp_replace(value, '\\\\\\\\', '') RLIKE "
+    r"'\\\\u[dD][89abAB]..(?!\\\\u[dD][c-fC-F])|(?<!\\\\u[dD][89abAB]..)\\\\u[dD][c-fC-F]'"
+)
+_ONE_OBJECT = (
+    r"value RLIKE '^\\s*\\{'",
+    r"value RLIKE '\\}\\s*$'",
+    # Behind an object inside, a list or an object goes on.
+    rf"NOT {_TEXTLESS} RLIKE '\\}}\\s*[^\\s,\\]}}]'",
+    rf"({_TEXTLESS} LIKE '%[%' OR NOT {_TEXTLESS} RLIKE '\\}}\\s*,\\s*\\{{')",
+    *(rf"""NOT ({_FLAT} AND regexp_count(value, '"{key}"\\s*:') > 1)""" for key in rows.NAMES),
+    f"NOT {_HALF_A_CHARACTER}",
+)
+_LINE = rf"""CASE
+    WHEN value RLIKE '^\\s*null\\s*$' THEN '{{}}'
+    WHEN {" AND ".join(_ONE_OBJECT)} THEN regexp_replace(value, ',\\s*\\}}\\s*$', '}}')
+    ELSE raise_error(concat('Malformed JSON, not one object a line: ', left(value, {_SHOWN})))
+END"""
+"""A line that is good; a comma behind the last key is forgiven."""
+_SCHEMA = ", ".join(f"{key} STRING" for key in rows.NAMES)
+_ROW = f"from_json({_LINE}, '{_SCHEMA}', map('mode', 'FAILFAST', 'allowSingleQuotes', 'false'))"
+# What is no number stands without quotes, as a number does.
+_KEYS = [
+    rf"""regexp_replace(row.{key}, '^"(NaN|-?Infinity)"$', '$1') AS {key}""" for key in rows.NAMES
+]
 _MAGIC = str.maketrans({sign: f"\\{sign}" for sign in "\\*?[]{}"})
 
 
@@ -76,6 +95,8 @@ class Joined:
     def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike."""
         paths = part.paths
+        if kind == "csv":
+            return self.table(_read_csv(part))
         if kind == "arrow":
             from pyarrow import dataset  # noqa: PLC0415
 
@@ -87,13 +108,7 @@ class Joined:
             known = all(column in _KINDS for _, column in part.columns)
             wanted = ", ".join(f"{name} {_KINDS[column]}" for name, column in part.columns if known)
             return (self.spark.read.schema(wanted) if wanted else self.spark.read).parquet(*listed)
-        reader = self.spark.read.option("mode", "FAILFAST")
-        if kind == "csv":
-            wanted = ", ".join(f"{name} string" for name in by_place(part))
-            whole = spans_lines(self.spark, listed, part.separator)
-            reader = reader.options(**_CSV, multiLine=whole, sep=part.separator)
-            return reader.schema(wanted).csv(listed)
-        return lines_of_json(self.spark, listed)
+        return _lines_of_json(self.spark, listed)
 
     def table(self, arrow: Any) -> Any:
         """Send an Arrow table to Spark."""
@@ -150,6 +165,27 @@ class Joined:
     def interrupt(self) -> None:
         """Stop all that this session runs."""
         self.spark.interruptAll()
+
+
+def _read_csv(part: Part) -> Any:
+    """Read CSV files on the driver by DuckDB, so that a CSV is the same to both engines."""
+    duckdb: Any = engine_for("duckdb", None)
+    with duckdb.session(streaming=False) as session:
+        try:
+            return session.scan(part, "csv").to_arrow_table()
+        except session.failures as error:
+            raise pa.ArrowInvalid(first_line(error)) from None
+
+
+def _lines_of_json(spark: Any, paths: list[str]) -> Any:
+    """Return the keys that count of one object a line, as texts.
+
+    Spark's reader takes the first object of a line and leaves out the rest (as when two files were
+    joined of which the first had no line end), takes the last of two values of one key, and reads
+    halves of characters as question marks. So each line is looked at before it is read.
+    """
+    lines = spark.read.text(paths, lineSep="\n").filter(r"value RLIKE '\\S'")
+    return lines.selectExpr(f"{_ROW} AS row").selectExpr(*_KEYS)
 
 
 def _known_types(table: Any) -> Any:

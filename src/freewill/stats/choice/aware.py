@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit, ndtri
 
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several
@@ -13,19 +15,15 @@ from freewill.numeric.solvers.likelihood import Certificate
 from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
-from freewill.stats.choice.fit import ChoiceFit, Free, corrected, fit, narrowed
-from freewill.stats.choice.intervals import Together
-from freewill.stats.choice.model import ChoiceModel, beside_constants, projected
-from freewill.stats.estimators.estimate import (
-    Estimate,
-    default_tolerance,
-    positive,
-    whole,
-)
+from freewill.stats.choice.fit import ChoiceFit, Free, beside_constants, corrected, fit, narrowed
+from freewill.stats.choice.model import ChoiceModel, inverse_of
+from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, checked_evidence
-from freewill.stats.groups import name_of
-from freewill.stats.intervals import Intervals
+from freewill.stats.evidence import Evidence, checked_evidence, name_of
+from freewill.stats.functionals import Weights, checked_level
+from freewill.stats.information import Information, information_at
+from freewill.stats.intervals import Intervals, answered, band, intervals_about
+from freewill.stats.one_step import Estimated
 from freewill.stats.work import Work
 
 _MOST_PARAMETERS = 1000
@@ -39,6 +37,100 @@ _VAGUE = 3.0
 _LOST = 1e-7
 """Share of the information about a coefficient that is left when theta is unknown, below which
 rounding is all there is."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointEstimate:
+    """The efficient estimate of (theta, coefficients) near a fit, left negative where it is.
+
+    With I the expected information at theta pulled inside and at the coefficients b, to which a
+    prior adds 1 / n spread^2, and U the derivatives there,
+
+        C = I^-1 - (theta, 0)(theta, 0)',   (theta_1, b_1) = (theta, b) + C U,
+
+    C / n being the covariance on the simplex. What moves theta and the choice law against each
+    other without a trace makes both uncertain. It is made when somebody asks how sure theta and the
+    choice law are: O((k + coefficients)^3).
+    """
+
+    model: ChoiceModel
+    basis: Basis
+    near_theta: FloatArray
+    near_coefficients: FloatArray
+    spread: float
+
+    @cached_property
+    def _efficient(self) -> tuple[FloatArray, FloatArray, Information]:
+        """(theta_1, b_1) in one row, C / n, and the information of theta were the choice free."""
+        model, near = self.model, self.near_coefficients
+        with np.errstate(all="ignore"):
+            place = model.place(self.near_theta, model.choice(self.basis, near))
+            theta, parts = place.theta, place.parts(self.basis)
+            prior = np.zeros_like(near)
+            prior[1:] = self.spread**-2 / model.people
+            own = parts.own + np.diag(prior.ravel())
+            information = np.block([[place.information, parts.cross], [parts.cross.T, own]])
+            covariance = inverse_of(information)(np.eye(len(information)))
+            covariance[: theta.size, : theta.size] -= np.outer(theta, theta)
+            slope = np.append(parts.theta_slope, parts.slope - (prior * near).ravel())
+            moved = np.append(theta, near) + covariance @ slope
+        return moved, covariance / model.people, information_at(model.evidence, theta)
+
+    @property
+    def theta(self) -> FloatArray:
+        """theta_1."""
+        return self._efficient[0][: self.model.size]
+
+    @property
+    def coefficients(self) -> FloatArray:
+        """b_1, [function, contrast], the constant function first."""
+        return self._efficient[0][self.model.size :].reshape(self.near_coefficients.shape)
+
+    @property
+    def covariance(self) -> FloatArray:
+        """C / n of both."""
+        return self._efficient[1]
+
+    def intervals(self, of: Any, level: float, joint: bool) -> Intervals:
+        """Return intervals for functionals of theta, as `fw.intervals` takes them."""
+        alphabet, size = self.model.evidence.alphabet, self.model.size
+        information = self._efficient[2]
+
+        def answer(weights: Weights, level: float) -> Intervals:
+            rows = weights.rows
+            influences = rows @ self.covariance[:size, :size]
+            matrix = influences @ rows.T
+            variances, flat = np.maximum(np.diag(matrix), 0), np.zeros(len(rows))
+            unsure = variances > 0
+            critical = float(ndtri((1 + level) / 2)) if joint else None
+            if joint and unsure.any():
+                critical = band(matrix[np.ix_(unsure, unsure)], flat[unsure], level)
+            # By who tells, as if the choice were free: what it adds is no matter of single people.
+            shape = information.shape(rows, influences)._replace(skewness=flat)
+            # The covariance is of all people already.
+            estimated = Estimated(rows, influences, rows @ self.theta, variances, shape, 1)
+            return intervals_about(information, weights, estimated, level, critical)
+
+        return answered(of, alphabet, level, joint, answer)
+
+    def choice_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and the upper ends for c, [value, mechanism] each.
+
+        By the delta method for log(c / (1 - c)), so that all are probabilities.
+        """
+        critical = float(ndtri((1 + checked_level(level)) / 2))
+        functions, size = self.basis.with_constant, self.model.size
+        choice = self.model.choice(self.basis, self.coefficients)
+        matrix = self.covariance[size:, size:]
+        errors = np.empty_like(choice)
+        mean = choice @ self.model.contrasts
+        for place, contrast in enumerate(self.model.contrasts):
+            # d log(c_m / (1 - c_m)) = (contrast_m - mean) / (1 - c_m)
+            moves = (contrast - mean) / np.maximum(1 - choice[:, place], 1e-300)[:, None]
+            rows = (functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
+            errors[:, place] = np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", rows, matrix, rows), 0))
+        odds, reach = logit(choice), critical * errors
+        return expit(odds - reach), expit(odds + reach)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,7 +151,7 @@ class ChoiceAwareEstimate(Estimate):
     fits: tuple[ChoiceFit, ...] = field(repr=False)
     likelihood_ratio: float
     blind: tuple[str, ...] = ()
-    together: Together | None = field(default=None, repr=False)
+    together: JointEstimate | None = field(default=None, repr=False)
 
     @property
     def is_free(self) -> bool:
@@ -69,7 +161,7 @@ class ChoiceAwareEstimate(Estimate):
     @property
     def best(self) -> ChoiceFit:
         """The fit of the chosen basis, before it was corrected for the border of the simplex."""
-        return next(one for one in self.fits if one.basis == self.basis)
+        return next(fit for fit in self.fits if fit.basis == self.basis)
 
     @property
     def criterion(self) -> float:
@@ -92,17 +184,16 @@ class ChoiceAwareEstimate(Estimate):
         """
         work = Work(on_step)
         work.expect(1)
-        found = self.made_from.estimate
+        intervals = self.made_from.intervals(of, level, joint)
         work.solved()
-        return found.intervals(of, level, joint)
+        return intervals
 
     def choice_intervals(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper ends of intervals for `choice`, [value, mechanism]."""
-        _, low, high = self.made_from.estimate.choice(level)
-        return low, high
+        return self.made_from.choice_intervals(level)
 
     @property
-    def made_from(self) -> Together:
+    def made_from(self) -> JointEstimate:
         """The model, and all bends of the choice law that intervals allow for."""
         if self.together is None:
             raise EvidenceError(
@@ -120,11 +211,8 @@ class ChoiceAwareEstimate(Estimate):
     @property
     def advice(self) -> str:
         """What happened and what to do, where the method did not arrive; empty where it did."""
-        told = super().advice
-        if not self.blind:
-            return told
-        lost = f"What no reports would tell: {'; '.join(self.blind)}."
-        return f"{told} {lost}" if told else lost
+        lost = f"What no reports would tell: {'; '.join(self.blind)}." if self.blind else ""
+        return f"{super().advice} {lost}".strip()
 
 
 @one_blas_thread
@@ -183,23 +271,24 @@ def choice_aware(
     doubt = math.log(evidence.people) / 2 if basis is None else 0.0
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
-        tried = _tried(model, bases, free, doubt, trace)
-        wide = best = max(tried if basis is None else tried[-1:], key=_criterion)
-        common = narrowed(model, *wide, free, doubt) if basis is None else None
+        fits = _tried(model, bases, free, doubt, trace)
+        widest = best = max(fits if basis is None else fits[-1:], key=_criterion)
+        common = narrowed(model, widest, free, doubt) if basis is None else None
         if common is not None:
-            tried.append(common)
-            trace.add(len(tried), common[1].gap, common[1].log_likelihood, 1.0)
-            best = max(wide, common, key=_criterion)
-        last = corrected(model, *best)
+            fits.append(common)
+            trace.add(len(fits), common.gap, common.log_likelihood, 1.0)
+            best = max(widest, common, key=_criterion)
+        last = corrected(model, best)
         blind = _blind(model, bases, free)
-    fits = tuple(one for _, one in tried)
+    stays = not last.spread
+    certified = Status.CERTIFIED if last.gap <= tolerance else Status.STALLED
     return ChoiceAwareEstimate(
-        theta=exact.theta if not last.spread else last.theta,
+        theta=exact.theta if stays else last.theta,
         alphabet=evidence.alphabet,
         people=evidence.people,
         mechanisms=evidence.mechanisms,
         method="choice-aware",
-        status=exact.status if not last.spread else _status(last.gap, tolerance),
+        status=exact.status if stays else certified,
         gap=last.gap,
         log_likelihood=last.log_likelihood,
         steps=len(fits),
@@ -208,33 +297,32 @@ def choice_aware(
         trace=trace.gaps,
         choice=last.choice,
         basis=last.basis,
-        fits=fits,
+        fits=tuple(fits),
         likelihood_ratio=2 * evidence.people * (last.log_likelihood - fits[0].log_likelihood),
         blind=blind,
-        together=_together_of(model, bases, *wide),
+        together=_together(model, bases, widest),
         evidence=evidence,
     )
 
 
+def _criterion(tried: ChoiceFit) -> float:
+    return tried.criterion
+
+
 def _tried(
     model: ChoiceModel, bases: list[Basis], free: Free, doubt: float, trace: Trace
-) -> list[tuple[Basis, ChoiceFit]]:
+) -> list[ChoiceFit]:
     """Fit one basis after the other, each from free choice or from the law before."""
-    tried: list[tuple[Basis, ChoiceFit]] = []
+    fits: list[ChoiceFit] = []
     near: FloatArray | None = None
     for basis in bases:
-        found = fit(model, basis, free, near, doubt)
-        if found.spread:
-            near = model.logits(basis, found.coefficients)
-        tried.append((basis, found))
+        last = fit(model, basis, free, near, doubt)
+        if last.spread:
+            near = model.logits(basis, last.coefficients)
+        fits.append(last)
         # What is left is to narrow and to correct the best: about one basis more.
-        share = len(tried) / (len(bases) + 1)
-        trace.add(len(tried), found.gap, found.log_likelihood, share)
-    return tried
-
-
-def _criterion(one: tuple[Basis, ChoiceFit]) -> float:
-    return one[1].criterion
+        trace.add(len(fits), last.gap, last.log_likelihood, len(fits) / (len(bases) + 1))
+    return fits
 
 
 def _bases(evidence: Evidence, given: BasisName | None) -> list[Basis]:
@@ -244,13 +332,13 @@ def _bases(evidence: Evidence, given: BasisName | None) -> list[Basis]:
     if given is not None:
         wanted = basis_of(given, alphabet)
         bases = bases[:1] if wanted.size == 0 else [bases[0], wanted]
-    kept = [one for one in bases if one.size * others <= _MOST_PARAMETERS]
-    if len(kept) == len(bases) or (given is None and len(kept) > 1):
-        return kept
+    small = [basis for basis in bases if basis.size * others <= _MOST_PARAMETERS]
+    if len(small) == len(bases) or (given is None and len(small) > 1):
+        return small
     size, most = bases[1].size, _MOST_PARAMETERS // max(bases[1].size, 1) + 1
     fewer = f"Keep at most {several(most, 'mechanism')} (evidence.only)" if most > 1 else ""
     shared = "give basis an array of functions, a row a value, that many values share"
-    advice = [one for one in (fewer, shared if size > 1 else "") if one]
+    advice = filter(None, (fewer, shared if size > 1 else ""))
     raise ParameterError(
         f"a choice among {several(others + 1, 'mechanism')} that depends on the value by "
         f"{several(size, 'function')} has {several(size * others, 'coefficient')}: at most "
@@ -266,24 +354,18 @@ def _free(model: ChoiceModel, exact: Estimate) -> Free:
     return Free(solution, model.place(exact.theta, np.tile(model.shares, (model.size, 1))))
 
 
-def _together_of(
-    model: ChoiceModel, bases: list[Basis], basis: Basis, found: ChoiceFit
-) -> Together:
-    """Return what gives both with their errors, in the basis found or a larger one.
+def _together(model: ChoiceModel, bases: list[Basis], widest: ChoiceFit) -> JointEstimate:
+    """Return what gives theta and choice with their errors, in the basis found or a larger one.
 
     Reports that a slope explains do not rule out a bend: intervals allow for a few, and for a
     spread that leaves the say to the reports. They do not take one direction for given, which
     the reports have chosen, too.
     """
-    enough = next((one for one in bases if one.size >= _BENDS), bases[-1])
-    larger = max(basis, enough, key=lambda one: one.size)
-    logits = np.log(np.maximum(found.choice, _TINY))
-    coefficients = projected(larger, logits @ model.contrasts)
-    return Together(model, larger, found.theta, coefficients, max(found.spread, _VAGUE))
-
-
-def _status(gap: float, tolerance: float) -> Status:
-    return Status.CERTIFIED if gap <= tolerance else Status.STALLED
+    enough = next((basis for basis in bases if basis.size >= _BENDS), bases[-1])
+    larger = max(widest.functions, enough, key=lambda basis: basis.size)
+    logits = np.log(np.maximum(widest.choice, _TINY))
+    coefficients = larger.coefficients(logits @ model.contrasts)
+    return JointEstimate(model, larger, widest.theta, coefficients, max(widest.spread, _VAGUE))
 
 
 def _blind(model: ChoiceModel, bases: list[Basis], free: Free) -> tuple[str, ...]:
@@ -297,12 +379,12 @@ def _blind(model: ChoiceModel, bases: list[Basis], free: Free) -> tuple[str, ...
     basis, count = bases[1], len(model.shares) - 1
     score = free.place.score(basis)
     nothing = np.zeros((basis.size + 1, count))
-    both = [beside_constants(one, nothing)[0] for one in (score.curvature, score.known)]
+    both = [beside_constants(one, nothing)[0] for one in (score.curvature, score.theta_known)]
     lost = []
     for group, contrast in zip(model.evidence.groups, model.contrasts, strict=True):
         # To raise one logit is to move along its row of the contrasts.
         rows = np.kron(np.eye(basis.size), contrast)
-        left, known = (float(np.trace(rows @ one @ rows.T)) for one in both)
-        if not left > _LOST * known:
+        left, at_most = (float(np.trace(rows @ one @ rows.T)) for one in both)
+        if not left > _LOST * at_most:
             lost.append(f"how the choice of {name_of(group)} depends on the value")
     return tuple(lost)

@@ -1,12 +1,12 @@
 """Bases of functions of the value, by which the choice of a mechanism may depend on it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import helmert
 
 from freewill.core.types import FloatArray, numbers
 from freewill.domain.alphabets.base import Alphabet
@@ -41,6 +41,16 @@ class Basis:
         """How many functions there are; none stands for a choice that is free of the value."""
         return int(self.functions.shape[1])
 
+    @property
+    def with_constant(self) -> FloatArray:
+        """The constant function and these."""
+        return np.column_stack([np.ones(len(self.functions)), self.functions])
+
+    def coefficients(self, logits: FloatArray) -> FloatArray:
+        """Return the coefficients, the constant's first, that come nearest to logits."""
+        nearest = np.linalg.lstsq(self.with_constant, logits, rcond=None)[0]
+        return np.asarray(nearest, dtype=np.float64)
+
 
 def ladder(alphabet: Alphabet) -> list[Basis]:
     """Return the bases to choose from, from few functions to many; the first has none.
@@ -56,18 +66,17 @@ def ladder(alphabet: Alphabet) -> list[Basis]:
     >>> [basis.name for basis in ladder(fw.Categorical(["yes", "no"]))]
     ['none', 'categories']
     """
-    none = _polynomials(alphabet, 0)
     if alphabet.plane is None:
-        return [none, *([_categories(alphabet)] if alphabet.size > 1 else [])]
+        names = ["none", _CATEGORIES] if alphabet.size > 1 else ["none"]
+        return [_named(name, alphabet) for name in names]
     rows, columns = alphabet.plane
-    found = [none]
-    for degree in range(1, len(_DEGREES)):
-        more = _polynomials(alphabet, degree)
-        found += [more] if more.size > found[-1].size else []
-    if 1 in (rows, columns):
-        return found + [_on_a_line(alphabet.size, d) for d in _ON_A_LINE if d <= alphabet.size]
-    counts = (_sides(columns, rows, d) for d in _ON_A_GRID if d <= max(rows, columns))
-    return found + [_on_a_grid(alphabet, pair) for pair in dict.fromkeys(counts)]
+    bases = [_polynomials(alphabet, "none")]
+    for name in ("linear", "quadratic"):
+        more = _polynomials(alphabet, name)
+        bases += [more] if more.size > bases[-1].size else []
+    counts = _ON_A_LINE if 1 in (rows, columns) else _ON_A_GRID
+    sides = (_sides(alphabet, count) for count in counts if count <= max(rows, columns))
+    return bases + [_splines(alphabet, pair) for pair in dict.fromkeys(sides)]
 
 
 def basis_of(given: Any, alphabet: Alphabet) -> Basis:
@@ -82,59 +91,42 @@ def basis_of(given: Any, alphabet: Alphabet) -> Basis:
     """
     if isinstance(given, str):
         return _named(given, alphabet)
-    if isinstance(given, tuple) and _all_whole(given):
-        counts = tuple(int(one) for one in given)
-        _refuse_unordered(given, alphabet)
-        if len(counts) != len(alphabet.axes):
-            raise ParameterError(
-                f"basis={shown(given)}: expected {several(len(alphabet.axes), 'number')} of "
-                f"splines, one for each of {', '.join(alphabet.axes)}."
-            )
-        return _splines(given, counts, alphabet)
-    if _all_whole((given,)):
-        return _counted(int(given), alphabet)
-    return _given(given, alphabet)
+    counts = given if isinstance(given, tuple) else (given,)
+    if not all(isinstance(one, Integral) and not isinstance(one, bool) for one in counts):
+        return _given(given, alphabet)
+    _refuse_unordered(given, alphabet)
+    rows, columns = alphabet.plane or (1, 1)
+    if not isinstance(given, tuple):
+        _refuse_many(given, int(given), max(rows, columns))
+        return _splines(alphabet, _sides(alphabet, int(given)))
+    if len(counts) != len(alphabet.axes):
+        raise ParameterError(
+            f"basis={shown(given)}: expected {several(len(alphabet.axes), 'number')} of "
+            f"splines, one for each of {', '.join(alphabet.axes)}."
+        )
+    for count, side in zip(counts, (columns, rows), strict=False):
+        _refuse_many(given, int(count), side)
+    east, north = map(int, (*counts, 1)[:2])
+    return _splines(alphabet, (east, north))
 
 
 def _named(name: str, alphabet: Alphabet) -> Basis:
-    known = [*_DEGREES, _CATEGORIES]
-    if name not in known:
+    names = [*_DEGREES, _CATEGORIES]
+    if name not in names:
         raise ParameterError(
-            f"basis={shown(name)}: expected one of {', '.join(known)}, a number of splines, or "
-            f"an array of functions, one row a value.{closest(name, known)}"
+            f"basis={shown(name)}: expected one of {', '.join(names)}, a number of splines, or "
+            f"an array of functions, one row a value.{closest(name, names)}"
         )
-    if name == _CATEGORIES:
-        return _categories(alphabet)
-    if name != "none":
-        _refuse_unordered(name, alphabet)
-    found = _polynomials(alphabet, _DEGREES[name])
-    if found.size < _DEGREES[name]:
+    if name == _CATEGORIES and alphabet.size > 1:
+        # One parameter a value: all differences between values, as likely one way as another.
+        return _scaled(name, helmert(alphabet.size).T)
+    if name in ("none", _CATEGORIES):
+        return _polynomials(alphabet, "none")
+    _refuse_unordered(name, alphabet)
+    basis = _polynomials(alphabet, name)
+    if basis.size < _DEGREES[name]:
         _refuse_many(name, _DEGREES[name] + 1, max(alphabet.plane or (1,)))
-    return found
-
-
-def _all_whole(given: Sequence[Any]) -> bool:
-    return all(isinstance(one, Integral) and not isinstance(one, bool) for one in given)
-
-
-def _counted(count: int, alphabet: Alphabet) -> Basis:
-    """Return so many splines along a line or the longer side of a grid."""
-    _refuse_unordered(count, alphabet)
-    rows, columns = alphabet.plane or (1, 1)
-    _refuse_many(count, count, max(rows, columns))
-    if 1 in (rows, columns):
-        return _on_a_line(alphabet.size, count)
-    return _on_a_grid(alphabet, _sides(columns, rows, count))
-
-
-def _splines(given: Any, counts: tuple[int, ...], alphabet: Alphabet) -> Basis:
-    """Return so many splines along each axis."""
-    rows, columns = alphabet.plane or (1, 1)
-    for count, side in zip(counts, (columns, rows), strict=False):
-        _refuse_many(given, count, side)
-    if len(counts) == 1:
-        return _on_a_line(alphabet.size, counts[0])
-    return _on_a_grid(alphabet, (counts[0], counts[1]))
+    return basis
 
 
 def _refuse_unordered(given: Any, alphabet: Alphabet) -> None:
@@ -181,10 +173,9 @@ def _given(given: Any, alphabet: Alphabet) -> Basis:
     return _scaled("given", scaled)
 
 
-def _polynomials(alphabet: Alphabet, degree: int) -> Basis:
+def _polynomials(alphabet: Alphabet, name: str) -> Basis:
     """Return polynomials of the places up to a degree, orthonormal: as likely large each."""
-    name = next(name for name, number in _DEGREES.items() if number == degree)
-    rows, columns = alphabet.plane or (1, 1)
+    degree, (rows, columns) = _DEGREES[name], alphabet.plane or (1, 1)
     if degree == 0 or rows * columns == 1:
         return Basis("none", np.zeros((alphabet.size, 0)))
     north, east = np.divmod(np.arange(alphabet.size), columns)
@@ -197,35 +188,26 @@ def _polynomials(alphabet: Alphabet, degree: int) -> Basis:
     return _scaled(name, axes[:, 1:] * np.sign(np.diag(signs))[1:])
 
 
-def _categories(alphabet: Alphabet) -> Basis:
-    """One parameter a value: all differences between values, as likely one way as another."""
-    size = alphabet.size
-    return _scaled(_CATEGORIES, contrasts(size)) if size > 1 else _polynomials(alphabet, 0)
-
-
-def _on_a_line(size: int, count: int) -> Basis:
-    functions, rates = _waves(size, count)
-    if count == 1:
-        return Basis("none", np.zeros((size, 0)))
-    return _scaled(f"{count} splines", functions[:, 1:] / np.sqrt(rates[1:]))
-
-
-def _on_a_grid(alphabet: Alphabet, counts: tuple[int, int]) -> Basis:
+def _splines(alphabet: Alphabet, counts: tuple[int, int]) -> Basis:
+    """Return so many splines along a row and along a column; on a grid, products of both."""
     rows, columns = alphabet.plane or (1, alphabet.size)
     (east, east_rates), (north, north_rates) = _waves(columns, counts[0]), _waves(rows, counts[1])
+    rates = np.add.outer(north_rates, east_rates).ravel()[1:]
+    if not rates.size:
+        return _polynomials(alphabet, "none")
     both = np.einsum("rn,ce->rcne", north, east).reshape(alphabet.size, -1)
-    rates = np.add.outer(north_rates, east_rates).ravel()
-    if len(rates) == 1:
-        return Basis("none", np.zeros((alphabet.size, 0)))
-    return _scaled(f"{counts[0]} x {counts[1]} splines", both[:, 1:] / np.sqrt(rates[1:]))
+    sides = zip(counts, (columns, rows), strict=True)
+    name = " x ".join(str(count) for count, side in sides if side > 1)
+    return _scaled(f"{name} splines", both[:, 1:] / np.sqrt(rates))
 
 
-def _sides(columns: int, rows: int, count: int) -> tuple[int, int]:
-    """Return how many functions each side of a grid gets: in proportion, and not too few."""
-    longer = max(columns, rows)
-    sizes = (columns, rows)
-    shares = (max(min(count, _LEAST), round(count * size / longer)) for size in sizes)
-    east, north = (min(size, share) for size, share in zip(sizes, shares, strict=True))
+def _sides(alphabet: Alphabet, count: int) -> tuple[int, int]:
+    """Return how many functions each side gets: in proportion, and not too few."""
+    rows, columns = alphabet.plane or (1, 1)
+    east, north = (
+        min(side, max(min(count, _LEAST), round(count * side / max(rows, columns))))
+        for side in (columns, rows)
+    )
     return east, north
 
 
@@ -246,17 +228,6 @@ def _waves(size: int, count: int) -> tuple[FloatArray, FloatArray]:
     steps = np.diff(np.eye(count), axis=0)
     rates, axes = np.linalg.eigh(steps.T @ steps)
     return np.asarray(splines @ axes), np.concatenate([[0.0], rates[1:]])
-
-
-def contrasts(size: int) -> FloatArray:
-    """Return orthonormal columns that sum to 0, [size, size - 1].
-
-    >>> contrasts(2).round(3).tolist()
-    [[0.707], [-0.707]]
-    """
-    steps = np.triu(np.ones((size, size - 1)), 0)
-    steps[np.arange(1, size), np.arange(size - 1)] = -np.arange(1.0, size)
-    return np.asarray(steps / np.linalg.norm(steps, axis=0))
 
 
 def _scaled(name: str, functions: FloatArray) -> Basis:

@@ -1,22 +1,23 @@
 """A test of free choice: whether people chose their mechanism without regard to their value."""
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import chdtrc
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
-from freewill.errors import EvidenceError, several
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.texts import readable
+from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.choice.preferences import preference
-from freewill.stats.equality import displacements, single_differences, smooth_differences
+from freewill.stats.difference import displacements, single_differences, smooth_differences
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence, Group
+from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import names_of, too_small
 from freewill.stats.information import several_people
-from freewill.stats.one_step import OneStep, slope_at
+from freewill.stats.one_step import OneStep, fit_of, slope_at
 from freewill.stats.tails import combined, weighted_chi_square_tail, written
 
 _ROUNDING = 1e-12
@@ -25,6 +26,23 @@ _NEGLIGIBLE = 1e-8
 """Variances of principal scores, as shares of the largest, that tell nothing."""
 _LOST = 1e-6
 """Of a unit diagonal: what is left where two directions are one."""
+_WORTH = 1.5
+"""Times the variance that a stretch of a line must explain to be named instead of one side."""
+_CUTS = 400
+"""Places along a line where a stretch may begin or end."""
+_MOST_LABELS = 3
+_STRAIGHT = 0.5
+"""Share of a preference's variance that a slope must explain to be called a direction."""
+_COMPASS = (
+    "east",
+    "north-east",
+    "north",
+    "north-west",
+    "west",
+    "south-west",
+    "south",
+    "south-east",
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +67,50 @@ class GroupChoice:
 
 
 @dataclass(frozen=True)
-class ChoiceCheck(Presented):
+class Check(Presented):
+    """A test of an assumption: one line a group, and all of them together."""
+
+    assumption: ClassVar[str]
+    failure: ClassVar[str]
+    p_value: float
+    level: float
+    groups: tuple[Any, ...]
+    left_out: dict[str, str]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing speaks against the assumption."""
+        return not self.p_value < 1 - self.level
+
+    @property
+    def verdict(self) -> str:
+        """What the test says, in words."""
+        p_value = written(self.p_value)
+        if self.holds:
+            return f"nothing speaks against {self.assumption} ({p_value})"
+        return f"{self.failure} ({p_value}): {self.named}"
+
+    @property
+    def named(self) -> str:
+        """All that is to blame, in words."""
+        return ""
+
+    def line(self, group: Any) -> str:
+        """Return what is printed of a group."""
+        return str(group.words)
+
+    def __str__(self) -> str:
+        longest = max(len(group.name) for group in self.groups)
+        lines = [
+            f"  {group.name:<{longest}}  {written(group.p_value):<11} {self.line(group)}"
+            for group in self.groups
+        ]
+        left = [f"  {name}: not tested, {why}" for name, why in self.left_out.items()]
+        return "\n".join([self.verdict, *lines, *left])
+
+
+@dataclass(frozen=True)
+class ChoiceCheck(Check):
     """A test of free choice: one line a group, and all of them together.
 
     The p-value of all is the least of the adjusted ones: where it is below 1 - level, `holds` is
@@ -57,46 +118,28 @@ class ChoiceCheck(Presented):
     they were not tested.
     """
 
-    p_value: float
-    level: float
+    assumption = "free choice"
+    failure = "the choice depends on the value"
     groups: tuple[GroupChoice, ...]
-    left_out: dict[str, str]
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing speaks against free choice."""
-        return not self.p_value < 1 - self.level
 
     @property
     def deviating(self) -> tuple[GroupChoice, ...]:
         """The groups whose people are not as everybody, the clearest first."""
-        found = [one for one in self.groups if one.adjusted < 1 - self.level]
-        return tuple(sorted(found, key=lambda one: one.p_value))
+        chosen = (group for group in self.groups if group.adjusted < 1 - self.level)
+        return tuple(sorted(chosen, key=lambda group: group.p_value))
 
     @property
-    def verdict(self) -> str:
-        """What the test says, in words."""
-        if self.holds:
-            return f"nothing speaks against free choice ({written(self.p_value)})"
-        named = "; ".join(f"{one.name} is chosen {one.direction}" for one in self.deviating)
-        return f"the choice depends on the value ({written(self.p_value)}): {named}"
+    def named(self) -> str:
+        """Who is chosen by whom more than by others."""
+        return "; ".join(f"{group.name} is {group.words}" for group in self.deviating)
 
-    def __str__(self) -> str:
-        longest = max(len(one.name) for one in self.groups)
-        lines = [
-            f"  {one.name:<{longest}}  {written(one.p_value):<11} {self._told(one)}"
-            for one in self.groups
-        ]
-        left = [f"  {name}: not tested, {why}" for name, why in self.left_out.items()]
-        return "\n".join([self.verdict, *lines, *left])
-
-    def _told(self, one: GroupChoice) -> str:
-        deviates = one.adjusted < 1 - self.level
-        return one.words if deviates else f"of {several(one.people, 'person')}"
+    def line(self, group: GroupChoice) -> str:
+        """Return whom a group is chosen by, or how many people it is of where nothing deviates."""
+        return group.words if group in self.deviating else f"of {several(group.people, 'person')}"
 
 
 def check_choice(
-    evidence: Evidence, level: float = 0.95, start: Start | None = None
+    evidence: Evidence | OneStep, level: float = 0.95, start: Start | None = None
 ) -> ChoiceCheck:
     """Test whether people chose their mechanism without regard to their value.
 
@@ -127,15 +170,12 @@ def check_choice(
     >>> check.holds, {one.name[:4]: one.direction for one in check.groups}
     (False, {'geom': 'more up to 49', 'k-rr': 'more from 50 on'})
     """
-    return choice_check_of(OneStep(evidence, start), level)
-
-
-def choice_check_of(fit: OneStep, level: float = 0.95) -> ChoiceCheck:
-    """Return the test of free choice (`check_choice`) of a fit."""
+    fit = fit_of(evidence, start)
     several_people(fit.evidence, "check_choice")
     level = checked_level(level)
     groups, left_out = fit.once(_tested)
-    return ChoiceCheck(min(one.adjusted for one in groups), level, groups, dict(left_out))
+    p_value = min(group.adjusted for group in groups)
+    return ChoiceCheck(p_value, level, groups, dict(left_out))
 
 
 @one_blas_thread
@@ -150,46 +190,45 @@ def _tested(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str, str]]:
         )
     scores = _Scores.of(fit)
     left_out: dict[str, str] = {}
-    tested: list[tuple[Group, str, float, FloatArray]] = []
+    tested: list[tuple[str, int, float, FloatArray]] = []
     for place, (group, name) in enumerate(zip(evidence.groups, names, strict=True)):
-        if few := too_small(group):
-            left_out[name] = few
-            continue
-        found = scores.test(place)
-        if found is None:
-            left_out[name] = "for its reports tell nothing of the value that others do not"
-            continue
-        tested.append((group, name, *found))
+        few = too_small(group)
+        result = None if few else scores.test(place)
+        if result is None:
+            left_out[name] = few or "for its reports tell nothing of the value that others do not"
+        else:
+            tested.append((name, group.people, *result))
     if not tested:
         why = "; ".join(f"{name} is {reason}" for name, reason in left_out.items())
         raise EvidenceError(f"no group can be tested: {why}.")
-    adjusted = holm([tail for _, _, tail, _ in tested])
+    adjusted = holm([p_value for _, _, p_value, _ in tested])
     groups = tuple(
-        GroupChoice(name, group.people, tail, fair, preference(tilt, fit.mode, evidence.alphabet))
-        for (group, name, tail, tilt), fair in zip(tested, adjusted, strict=True)
+        GroupChoice(name, people, p_value, fair, preference(tilt, fit.mode, evidence.alphabet))
+        for (name, people, p_value, tilt), fair in zip(tested, adjusted, strict=True)
     )
     return groups, left_out
 
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
-    """The scores S_m of all groups along smooth differences D, in rows."""
+    """The scores S_m of all groups along differences D of distributions, in rows.
+
+    `slopes` are g_m - 1 of each group at theta_w, `step` is theta_1 - theta_w, `smooth` are
+    differences theta f with f smooth, and `moved` those by which everybody would live a cell
+    further; none without neighbours.
+    """
 
     fit: OneStep
     slopes: tuple[FloatArray, ...]
-    """g_m - 1 of each group at theta_w."""
     step: FloatArray
-    """theta_1 - theta_w."""
     smooth: FloatArray
-    """Differences theta f, f smooth."""
     moved: FloatArray
-    """Differences by which everybody would live a cell further; none without neighbours."""
 
     @classmethod
     def of(cls, fit: OneStep) -> "_Scores":
         evidence, information, theta = fit.evidence, fit.information, fit.mode
         alphabet, inside = evidence.alphabet, information.theta
-        slopes = tuple(slope_at(Evidence(alphabet, (one,)), inside) - 1 for one in evidence.groups)
+        slopes = tuple(slope_at(Evidence(alphabet, (g,)), inside) - 1 for g in evidence.groups)
         shares = (share for _, share, _ in information.parts)
         slope = sum(share * one for share, one in zip(shares, slopes, strict=True))
         step = information.influences(np.asarray(slope)[None])[0]
@@ -201,19 +240,21 @@ class _Scores:
 
     def test(self, place: int) -> tuple[float, FloatArray] | None:
         """Return the p-value of a group and its tilt; None where rounding is all there is."""
-        score, told = self.along(place, np.concatenate([self.smooth, self.moved]))
+        score, variance = self.along(place, np.concatenate([self.smooth, self.moved]))
         many = len(self.smooth)
-        if not np.isfinite(told).all():
+        if not np.isfinite(variance).all():
             return None
-        roots, vectors = np.linalg.eigh(told[:many, :many])
+        roots, vectors = np.linalg.eigh(variance[:many, :many])
         if not roots[-1] > _ROUNDING * float(np.abs(self.smooth).max()) ** 2:
             return None
         along = vectors.T @ score[:many]
-        kept = roots > _NEGLIGIBLE * roots[-1]
-        weights = np.sqrt(roots[kept])
-        tail = weighted_chi_square_tail(float(np.sum(along[kept] ** 2 / weights)), weights)
-        tails = [tail, *_unweighted(score[many:], told[many:, many:])]
-        return combined(tails), self.tilt(along, roots, vectors)
+        large = roots > _NEGLIGIBLE * roots[-1]
+        weights = np.sqrt(roots[large])
+        tail = weighted_chi_square_tail(float(np.sum(along[large] ** 2 / weights)), weights)
+        tails = [tail, *_unweighted(score[many:], variance[many:, many:])]
+        # theta f for the f that is expected after the scores, were f of covariance -d.
+        tilt = vectors @ (along / (1 + np.maximum(roots, 0.0))) @ self.smooth
+        return combined(tails), np.asarray(tilt)
 
     def along(self, place: int, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return D'S and D'V D of a group, for differences D in rows."""
@@ -221,26 +262,21 @@ class _Scores:
         people, moments = evidence.groups[place].people, information.moments[place]
         through = np.stack([moments.product(row) for row in rows])
         score = people * (rows @ self.slopes[place] - through @ self.step)
-        known = information.influences(through)
-        told = people * (rows @ through.T - people / evidence.people * through @ known.T)
-        return score, (told + told.T) / 2
-
-    def tilt(self, along: FloatArray, roots: FloatArray, vectors: FloatArray) -> FloatArray:
-        """Return theta f for the f that is expected after the scores, were f of covariance -d."""
-        weights = vectors @ (along / (1 + np.maximum(roots, 0.0)))
-        return np.asarray(weights @ self.smooth)
+        projected = people / evidence.people * through @ information.influences(through).T
+        variance = people * (rows @ through.T - projected)
+        return score, (variance + variance.T) / 2
 
 
-def _unweighted(score: FloatArray, told: FloatArray) -> list[float]:
+def _unweighted(score: FloatArray, variance: FloatArray) -> list[float]:
     """Return the p-value of scores of a few directions alike, none where they tell nothing."""
-    scale = np.sqrt(np.maximum(np.diag(told), 0.0))
+    scale = np.sqrt(np.maximum(np.diag(variance), 0.0))
     if not scale.max(initial=0.0) > 0:
         return []
     scale = np.where(scale > 0, scale, np.inf)
-    roots, vectors = np.linalg.eigh(told / scale[:, None] / scale)
-    kept = roots > _LOST * roots[-1]
-    along = (vectors.T @ (score / scale))[kept]
-    return [float(chdtrc(int(kept.sum()), float(np.sum(along**2 / roots[kept]))))]
+    roots, vectors = np.linalg.eigh(variance / scale[:, None] / scale)
+    large = roots > _LOST * roots[-1]
+    along = (vectors.T @ (score / scale))[large]
+    return [float(chdtrc(int(large.sum()), float(np.sum(along**2 / roots[large]))))]
 
 
 def holm(p_values: list[float]) -> list[float]:
@@ -249,9 +285,82 @@ def holm(p_values: list[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    many, largest = len(p_values), 0.0
-    found = [0.0] * many
-    for rank, place in enumerate(np.argsort(p_values, kind="stable")):
-        largest = max(largest, min(1.0, (many - rank) * p_values[place]))
-        found[place] = largest
-    return found
+    order = np.argsort(p_values, kind="stable")
+    raised = np.arange(len(p_values), 0, -1) * np.array(p_values)[order]
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
+    return adjusted.tolist()
+
+
+def preference(tilt: FloatArray, theta: FloatArray, alphabet: Alphabet) -> str:
+    """Say where theta f is positive: which values choose something more often than others.
+
+    `tilt` is theta f, with f(x) how much more often than on average people of value x choose it.
+
+    >>> import freewill as fw
+    >>> ages, theta = fw.Linear(0, 9), np.full(10, 0.1)
+    >>> preference(theta * (np.arange(10) - 4.5), theta, ages)
+    'more from 5 on'
+    >>> preference(theta * np.cos((np.arange(10) - 4.5) * 0.7), theta, ages)
+    'more from 3 to 6'
+    >>> menu = fw.Categorical(["tea", "coffee", "milk"])
+    >>> preference(np.array([-0.2, 0.3, -0.1]), np.full(3, 1 / 3), menu)
+    'more by coffee'
+    """
+    if not np.any(np.abs(tilt) > 0):
+        return "alike"
+    if alphabet.plane is None:
+        order = np.argsort(-tilt, kind="stable")[:_MOST_LABELS]
+        most = [int(place) for place in order if tilt[place] > tilt.max() / 3]
+        return "more by " + ", ".join(_name(place, alphabet) for place in most)
+    describe = _on_line if len(alphabet.axes) == 1 else _on_map
+    return describe(tilt, theta, alphabet)
+
+
+def _on_line(tilt: FloatArray, theta: FloatArray, alphabet: Alphabet) -> str:
+    """Name one side of a value, or a stretch, by which f differs most from what is beside it.
+
+    A stretch with the share w of the people and the sum s of theta f explains s^2 / (w (1 - w)) of
+    the variance of f.
+    """
+    there = np.flatnonzero(theta > 0)
+    cuts = np.unique(np.linspace(0, there.size, min(there.size, _CUTS) + 1).astype(int))
+    if cuts.size < 3:
+        return "alike"
+    sums = np.concatenate([[0.0], np.cumsum(tilt[there])])[cuts]
+    shares = np.concatenate([[0.0], np.cumsum(theta[there])])[cuts]
+    gain, share = (ends[None, :] - ends[:, None] for ends in (sums, shares))
+    room = np.triu(share * (1 - share), 1)
+    explained = np.divide(np.square(gain), room, out=np.zeros_like(room), where=room > 1e-12)
+    side = int(np.argmax(explained[0, 1:-1])) + 1
+    first, last = np.unravel_index(int(np.argmax(explained)), explained.shape)
+    if explained[first, last] < _WORTH * explained[0, side]:
+        if gain[0, side] > 0:
+            return f"more up to {_name(there[cuts[side] - 1], alphabet)}"
+        return f"more from {_name(there[cuts[side]], alphabet)} on"
+    ends = f"{_name(there[cuts[first]], alphabet)} to {_name(there[cuts[last] - 1], alphabet)}"
+    return f"{'more' if gain[first, last] > 0 else 'less'} from {ends}"
+
+
+def _on_map(tilt: FloatArray, theta: FloatArray, alphabet: Alphabet) -> str:
+    """Name a direction of the compass where a slope explains most of it, else middle or edge."""
+    rows, columns = alphabet.plane or (1, alphabet.size)
+    (west, east), (south, north) = alphabet.extent
+    up, right = np.divmod(np.arange(alphabet.size), columns)
+    places = np.stack([right * (east - west) / columns, up * (north - south) / rows])
+    some = theta > 0
+    weight, places = theta[some], places[:, some]
+    wanted = tilt[some] / weight
+    centred = places - (places @ weight)[:, None]
+    slope = np.linalg.lstsq((centred * np.sqrt(weight)).T, wanted * np.sqrt(weight), rcond=None)[0]
+    explained = float(weight @ np.square(slope @ centred))
+    if explained > _STRAIGHT * float(weight @ np.square(wanted)):
+        turn = round(float(np.arctan2(slope[1], slope[0])) / (np.pi / 4)) % 8
+        return f"more in the {_COMPASS[turn]}"
+    far = np.linalg.norm(centred, axis=0)
+    outward = float(weight @ ((far - far @ weight) * wanted))
+    return "more away from the middle" if outward > 0 else "more near the middle"
+
+
+def _name(place: int, alphabet: Alphabet) -> str:
+    return printable(str(readable(alphabet, np.array([place]))[0]), 40)

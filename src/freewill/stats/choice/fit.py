@@ -2,14 +2,16 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.numeric.solvers.solution import Solution
 from freewill.stats.choice.bases import Basis
-from freewill.stats.choice.model import ChoiceModel, Place, Score, beside_constants, projected
+
+if TYPE_CHECKING:
+    from freewill.stats.choice.model import ChoiceModel, Place, Score
 
 _MOST_STEPS = 40
 """Newton steps for one basis: ten are usual."""
@@ -40,7 +42,8 @@ class ChoiceFit:
 
     the logarithm of how likely the reports are under this basis, whatever the coefficients
     (Laplace), less half the logarithm of n for the spread: BIC, but that a coefficient costs what
-    the reports can tell of it, and not always log(n) / 2. Differences count alone.
+    the reports can tell of it, and not always log(n) / 2. Differences count alone. `functions` are
+    those of the basis.
     """
 
     basis: str
@@ -54,13 +57,14 @@ class ChoiceFit:
     choice: FloatArray = field(repr=False)
     theta: FloatArray = field(repr=False)
     coefficients: FloatArray = field(repr=False)
+    functions: Basis = field(repr=False)
 
 
 class Free(NamedTuple):
     """The maximum under free choice, where all bases begin, and what the reports tell there."""
 
     solution: Solution
-    place: Place
+    place: "Place"
 
 
 class _Point(NamedTuple):
@@ -77,7 +81,11 @@ class _Point(NamedTuple):
 
 
 def fit(
-    model: ChoiceModel, basis: Basis, free: Free, near: FloatArray | None, doubt: float = 0.0
+    model: "ChoiceModel",
+    basis: Basis,
+    free: Free,
+    near: FloatArray | None = None,
+    doubt: float = 0.0,
 ) -> ChoiceFit:
     """Maximise n L - |b|^2 / 2 spread^2 over the coefficients b, and the criterion over the spread.
 
@@ -90,84 +98,81 @@ def fit(
     What n L gains is no measure of that: at the border of the simplex, theta's bias gains too.
     """
     first = _Point(model.free(basis.size), free.place.choice, free.solution)
+    staying = _result(model, basis, first)
     if basis.size == 0:
-        return _told(model, basis, first, 0.0, None, converged=True)
+        return staying
     score = free.place.score(basis)
     spread, promised = _first_spread(score)
     if spread < _LEAST_SPREAD or promised <= doubt:
-        return _told(model, basis, first, 0.0, score, converged=True)
-    here = _likelier(model, basis, first, near, spread)
-    damping, converged = 0.0, False
+        return staying
+    here, damping, converged = first, 0.0, False
+    if near is not None:
+        other = _at(model, basis, basis.coefficients(near @ model.contrasts), free.solution.theta)
+        here = max(first, other, key=lambda point: point.value(model.people, spread))
     for _ in range(_MOST_STEPS):
-        theta = here.solution.theta
+        before, theta = here, here.solution.theta
         score = model.score(basis, theta, here.choice)
         gradient = model.gradient(basis, theta, here.choice)
-        moved, promised, damping = _step(model, basis, here, spread, gradient, score, damping)
-        stuck = moved is here
-        here = moved
-        wanted = _spread(here.coefficients, score, spread)
-        settled = abs(math.log(max(wanted, _LEAST_SPREAD / 2) / spread)) < _DONE
-        spread = max(wanted, _LEAST_SPREAD)
+        here, promised, damping = _step(model, basis, here, spread, gradient, score, damping)
+        df = _df(here.coefficients, score, spread)[0]
+        wanted = math.sqrt(float(np.sum(here.coefficients[1:] ** 2)) / max(df, 1e-9))
         if wanted < _LEAST_SPREAD:
-            return _told(model, basis, first, 0.0, score, converged=True)
-        if stuck or (promised < _DONE and settled):
-            converged = not stuck or promised < _DONE
+            return staying
+        wanted = min(wanted, _MOST_SPREAD)
+        settled, spread = abs(math.log(wanted / spread)) < _DONE, wanted
+        if here is before or (promised < _DONE and settled):
+            converged = promised < _DONE
             break
-    return _told(model, basis, here, spread, score, converged)
+    return _result(model, basis, here, spread, score, converged)
 
 
-def corrected(model: ChoiceModel, basis: Basis, found: ChoiceFit) -> ChoiceFit:
+def corrected(model: "ChoiceModel", fitted: ChoiceFit) -> ChoiceFit:
     """Move a fit to where the efficient score is 0: the border of the simplex then has no say.
 
     The most likely theta keeps the positive part of the noise of every rare value, and a choice
     law fitted beside it takes that bias for people. The efficient score (`ChoiceModel.score`) does
     not. Steps end as soon as they do not shrink. The criterion stays that of the maximum.
     """
-    last = math.inf
-    for _ in range(_CORRECTIONS if found.spread else 0):
-        score = model.score(basis, found.theta, found.choice)
-        step, promised = _newton(
-            found.coefficients, found.spread, score.slope, score.curvature, 0.0
-        )
+    last, basis = math.inf, fitted.functions
+    for _ in range(_CORRECTIONS if fitted.spread else 0):
+        score = model.score(basis, fitted.theta, fitted.choice)
+        step, promised = _newton(fitted.coefficients, fitted.spread, score.slope, score.curvature)
         if not _DONE / 2 < promised < last:
             break
         reach = float(np.abs(model.logits(basis, step)).max())
-        moved = found.coefficients + step * min(1.0, _WIDEST / max(reach, 1e-300))
-        there = _at(model, basis, moved, found.theta)
+        moved = fitted.coefficients + step * min(1.0, _WIDEST / max(reach, 1e-300))
+        there = _at(model, basis, moved, fitted.theta)
         certificate = there.solution.certificate
         if not math.isfinite(certificate.gap):
             break
         last = promised
-        found = replace(
-            found,
+        fitted = replace(
+            fitted,
             coefficients=moved,
             choice=there.choice,
             theta=there.solution.theta,
             log_likelihood=certificate.value,
             gap=certificate.gap,
         )
-    return found
+    return fitted
 
 
-def narrowed(
-    model: ChoiceModel, basis: Basis, found: ChoiceFit, free: Free, doubt: float
-) -> tuple[Basis, ChoiceFit] | None:
+def narrowed(model: "ChoiceModel", fitted: ChoiceFit, free: Free, doubt: float) -> ChoiceFit | None:
     """Fit logits that are all multiples of one function, the one that a fit comes nearest to.
 
     The function is that of the first left singular vector of the coefficients. To choose it costs
     log(n) / 2 for each coefficient of it beyond the first that the reports decide. None where
     there is one function, or one contrast, anyhow.
     """
-    contrasts = found.coefficients.shape[1]
-    if not found.spread or min(basis.size, contrasts) < 2:
+    basis, contrasts = fitted.functions, fitted.coefficients.shape[1]
+    if not fitted.spread or min(basis.size, contrasts) < 2:
         return None
-    axes = np.linalg.svd(found.coefficients[1:], full_matrices=False)[0]
+    axes = np.linalg.svd(fitted.coefficients[1:], full_matrices=False)[0]
     function = basis.functions @ axes[:, :1]
-    one = Basis(f"{basis.name}, one direction", function / np.sqrt(np.mean(function**2)))
-    common = fit(model, one, free, model.logits(basis, found.coefficients), doubt)
-    chosen = max(1.0, found.df / contrasts - 1)
-    cost = chosen * math.log(model.people) / 2
-    return one, replace(common, criterion=common.criterion - cost)
+    single = Basis(f"{basis.name}, one direction", function / np.sqrt(np.mean(function**2)))
+    common = fit(model, single, free, model.logits(basis, fitted.coefficients), doubt)
+    cost = max(1.0, fitted.df / contrasts - 1) * math.log(model.people) / 2
+    return replace(common, criterion=common.criterion - cost)
 
 
 def _newton(
@@ -175,7 +180,7 @@ def _newton(
     spread: float,
     slope: FloatArray,
     curvature: FloatArray,
-    damping: float,
+    damping: float = 0.0,
 ) -> tuple[FloatArray, float]:
     """Return the Newton step of the penalised log-likelihood, and twice what it promises."""
     precision = np.zeros_like(slope)
@@ -189,12 +194,12 @@ def _newton(
 
 
 def _step(
-    model: ChoiceModel,
+    model: "ChoiceModel",
     basis: Basis,
     here: _Point,
     spread: float,
     gradient: FloatArray,
-    score: Score,
+    score: "Score",
     damping: float,
 ) -> tuple[_Point, float, float]:
     """Take the first step that does not lose; return where it leads, its promise and its damping.
@@ -213,22 +218,12 @@ def _step(
     return here, promised, damping
 
 
-def _at(model: ChoiceModel, basis: Basis, coefficients: FloatArray, start: FloatArray) -> _Point:
+def _at(model: "ChoiceModel", basis: Basis, coefficients: FloatArray, start: FloatArray) -> _Point:
     choice = model.choice(basis, coefficients)
     return _Point(coefficients, choice, model.solve(choice, start))
 
 
-def _likelier(
-    model: ChoiceModel, basis: Basis, first: _Point, near: FloatArray | None, spread: float
-) -> _Point:
-    """Return free choice, or what comes nearest to the logits of another basis."""
-    if near is None:
-        return first
-    other = _at(model, basis, projected(basis, near @ model.contrasts), first.solution.theta)
-    return max(first, other, key=lambda point: point.value(model.people, spread))
-
-
-def _first_spread(score: Score) -> tuple[float, float]:
+def _first_spread(score: "Score") -> tuple[float, float]:
     """Return the spread of the largest criterion, and that, by the efficient score at free choice.
 
     With e and u the eigenvalues of the information of the coefficients, constants projected out,
@@ -246,31 +241,35 @@ def _first_spread(score: Score) -> tuple[float, float]:
     return float(spreads[best]), float(gains[best])
 
 
-def _spread(coefficients: FloatArray, score: Score, spread: float) -> float:
-    """Return the spread at which the criterion is stationary, if df stays as it is."""
-    df = _df(coefficients, score, spread)[0]
-    wanted = math.sqrt(float(np.sum(coefficients[1:] ** 2)) / max(df, 1e-9))
-    return min(wanted, _MOST_SPREAD)
-
-
-def _df(coefficients: FloatArray, score: Score, spread: float) -> tuple[float, float]:
+def _df(coefficients: FloatArray, score: "Score", spread: float) -> tuple[float, float]:
     """Return how many coefficients the reports decide, and log det(1 + spread^2 n S)."""
     information, _ = beside_constants(score.curvature, coefficients)
     values = spread**2 * np.maximum(np.linalg.eigvalsh(information), 0.0)
     return float(np.sum(values / (1 + values))), float(np.sum(np.log1p(values)))
 
 
-def _told(
-    model: ChoiceModel,
+def beside_constants(curvature: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the information and slope of all coefficients but the constants', these projected."""
+    count = slope.shape[1]
+    fixed, cross = curvature[:count, :count], curvature[:count, count:]
+    ridge = 1e-12 * max(float(np.trace(fixed)), 1e-300) * np.eye(count)
+    solved = np.linalg.solve(fixed + ridge, np.column_stack([cross, slope[0]]))
+    information = curvature[count:, count:] - cross.T @ solved[:, :-1]
+    return (information + information.T) / 2, slope[1:].ravel() - cross.T @ solved[:, -1]
+
+
+def _result(
+    model: "ChoiceModel",
     basis: Basis,
     point: _Point,
-    spread: float,
-    score: Score | None,
-    converged: bool,
+    spread: float = 0.0,
+    score: "Score | None" = None,
+    converged: bool = True,
 ) -> ChoiceFit:
+    """Say what a point is worth; a spread of 0 stands for free choice."""
     certificate = point.solution.certificate
     df, criterion = 0.0, model.people * certificate.value
-    if spread and score is not None:
+    if score is not None:
         df, volume = _df(point.coefficients, score, spread)
         criterion = point.value(model.people, spread) - volume / 2
     if basis.size:
@@ -287,4 +286,5 @@ def _told(
         choice=point.choice,
         theta=point.solution.theta,
         coefficients=point.coefficients,
+        functions=basis,
     )

@@ -1,6 +1,8 @@
-"""Algorithm 1 of the paper, as printed: expectation maximisation over a mixture of mechanisms."""
+"""Algorithm 1 of the paper, as printed (EM over a mixture of mechanisms), and IBU, for one."""
 
 import sys
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from time import perf_counter
 
@@ -22,7 +24,9 @@ from freewill.stats.estimators.estimate import (
     theta_of,
     whole,
 )
+from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.identifiability import unresolved_directions
+from freewill.stats.estimators.inversion import only_group
 from freewill.stats.evidence import Evidence
 
 
@@ -71,6 +75,30 @@ def em(
                 break
     lost = unresolved_directions(evidence)
     return certified_estimate(evidence, theta, "em", status, started, done, lost, trace.gaps)
+
+
+def ibu(
+    evidence: Evidence,
+    tol: float | None = None,
+    delta: float | None = None,
+    max_steps: int | None = None,
+    on_step: OnStep | None = None,
+) -> Estimate:
+    """Return the most likely theta under the only mechanism of the evidence (IBU, eq. 10).
+
+    The iteration's limit is computed directly and certified to `tol`; give `delta` to run the
+    iteration itself until L grows by less than that. `on_step` is called with a `Step` (number,
+    gap, log_likelihood) after each one.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> fw.ibu(fw.collect([(coin, [0, 1], [60, 40])])).theta.round(3)
+    array([0.716, 0.284])
+    """
+    only_group(evidence, "ibu")
+    method = partial(gibu, evidence, tol) if delta is None else partial(em, evidence, delta)
+    limit = {} if max_steps is None else {"max_steps": max_steps}
+    return replace(method(on_step=on_step, **limit), method="ibu")
 
 
 def full_support(start: Start | None, alphabet: Alphabet) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What every estimator returns: theta, how it was found, and how far it is from the optimum."""
+"""What every estimator returns: theta, how it was computed, and how far it is from the optimum."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,21 +11,24 @@ from numpy.typing import ArrayLike
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, distribution
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, is_line
+from freewill.domain.alphabets.texts import texts
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.errors import ParameterError, several, shown
+from freewill.errors import ParameterError, printable, several, shown
 from freewill.numeric.simplex import normalise
-from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.likelihood import Certificate, Likelihood
 from freewill.numeric.solvers.parts import OperatorPart, Part
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import OnStep, Solution, Status
-from freewill.stats.estimators.identifiability import confounded_values, in_words
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.streams import StreamPart
 
 if TYPE_CHECKING:
     from freewill.present.shares import Shares
     from freewill.stats.intervals import Intervals
+
+_SETS, _VALUES = 4, 6
+"""Sets of confounded values, and values of each, that a sentence names."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,15 +91,17 @@ class Estimate(Presented):
         >>> fw.gibu(fw.collect([(tens, [0, 0, 1])])).confounded
         ((0, 1), (2, 3))
         """
+        from freewill.stats.estimators import identifiability  # noqa: PLC0415
+
         if not self.unresolved or self.evidence is None:
             return ()
-        return confounded_values(self.evidence)
+        return identifiability.confounded_values(self.evidence)
 
     @property
     def shares(self) -> "Shares":
         """The share of every value, as `coarser` has those of groups."""
-        found: Shares = _readable().shares_of(self)
-        return found
+        shares: Shares = _readable().shares_of(self)
+        return shares
 
     def coarser(self, by: Any, rows: int | None = None) -> "Shares":
         """Return the shares of groups of values: each is the sum of theta over its group.
@@ -113,8 +118,8 @@ class Estimate(Presented):
         >>> estimate.coarser(5).shares, estimate.coarser({"three": [3]}).names
         (array([0.75, 0.25]), ('three', 'the rest'))
         """
-        found: Shares = _readable().coarser_shares(self, by, rows)
-        return found
+        shares: Shares = _readable().coarser_shares(self, by, rows)
+        return shares
 
     def intervals(
         self,
@@ -127,8 +132,8 @@ class Estimate(Presented):
 
         They are about the one-step estimate, whatever method this one is of (docs/inference.md).
         """
-        found: Intervals = _readable().intervals_of(self, of, level, joint, on_step)
-        return found
+        answer: Intervals = _readable().intervals_of(self, of, level, joint, on_step)
+        return answer
 
     def table(
         self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
@@ -146,10 +151,10 @@ class Estimate(Presented):
     def __getstate__(self) -> dict[str, Any]:
         # Evidence in files or on a cluster is this process's. What was worked out from counts, the
         # laws above all, is larger than they are.
-        kept = self.evidence if self.evidence is not None and self.evidence.held else None
-        if kept is not None:
-            kept = Evidence(kept.alphabet, tuple(replace(group) for group in kept.groups))
-        return {**self.__dict__, "evidence": kept}
+        counts = None
+        if self.evidence is not None and self.evidence.held:
+            counts = Evidence(self.alphabet, tuple(map(replace, self.evidence.groups)))
+        return {**self.__dict__, "evidence": counts}
 
     @property
     def certificate(self) -> str:
@@ -182,10 +187,36 @@ class Estimate(Presented):
 
 
 def _readable() -> Any:
-    """Return the room that shows estimates. It lies above this one: entered when first asked."""
+    """Return the room that shows estimates, which lies above this one: entered when first used."""
     from freewill.present import shares  # noqa: PLC0415
 
     return shares
+
+
+def in_words(sets: tuple[tuple[int, ...], ...], alphabet: Alphabet) -> str:
+    """Return sets of values in words of the alphabet, the first few of many.
+
+    >>> import freewill as fw
+    >>> in_words(((0, 1), (2, 3, 4, 5), (7, 8, 10)), fw.Linear(0, 12))
+    '0 and 1; 2 to 5; 7, 8 and 10'
+    """
+    listed = [_listed(values, alphabet) for values in sets[:_SETS]]
+    more = len(sets) - _SETS
+    if more > 0:
+        listed.append(f"and {more:,} more such {'set' if more == 1 else 'sets'}")
+    return "; ".join(listed)
+
+
+def _listed(values: tuple[int, ...], alphabet: Alphabet) -> str:
+    """Return two or more values as a list, or as a range where they are one on a line."""
+    first, last = values[0], values[-1]
+    if is_line(alphabet) and len(values) == last - first + 1 > 3:
+        return " to ".join(texts(alphabet, [first, last]))
+    named = _VALUES if len(values) > _VALUES + 1 else len(values)
+    words = [printable(text) for text in texts(alphabet, values[:named])]
+    left = len(values) - named
+    end = f"{left:,} more" if left else words.pop()
+    return f"{', '.join(words)} and {end}"
 
 
 Start: TypeAlias = Estimate | ArrayLike
@@ -255,6 +286,15 @@ def default_tolerance(evidence: Evidence) -> float:
     return 0.01 / max(evidence.people, 1)
 
 
+def certificate_of(
+    evidence: Evidence, theta: FloatArray, tolerance: float | None = None
+) -> Certificate:
+    """Return the log-likelihood of theta, its gradient and its gap."""
+    passing = any(group.streams for group in evidence.groups)
+    source = passes_of(evidence) if passing else likelihood_of(evidence)
+    return source.certify(theta, default_tolerance(evidence) if tolerance is None else tolerance)
+
+
 def certified_estimate(
     evidence: Evidence,
     theta: FloatArray,
@@ -267,10 +307,8 @@ def certified_estimate(
 ) -> Estimate:
     """Wrap the answer of any method with its likelihood and gap; `started` by `perf_counter`."""
     seconds = perf_counter() - started
-    passing = any(group.streams for group in evidence.groups)
-    likelihood = passes_of(evidence) if passing else likelihood_of(evidence)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        certificate = likelihood.certify(theta, default_tolerance(evidence))
+        certificate = certificate_of(evidence, theta)
     # A vector with negative components is no distribution; no bound holds for it. None is known
     # where numbers overflow.
     bounded = np.all(theta >= 0) and np.isfinite(certificate.gap)

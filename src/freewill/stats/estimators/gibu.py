@@ -1,26 +1,27 @@
 """GIBU: certified maximum likelihood over any mixture of mechanisms."""
 
+from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from freewill.core.limits import refuse_beyond
 from freewill.core.types import FloatArray
 from freewill.errors import ParameterError, shown
+from freewill.numeric.operators.base import Structure
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers import columns, interior, passes
 from freewill.numeric.solvers.conjugate import conjugate_system
-from freewill.numeric.solvers.likelihood import Likelihood, compact
+from freewill.numeric.solvers.likelihood import Certificate, Likelihood, compact
 from freewill.numeric.solvers.low_rank import rows_beside, structured_system
-from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import OnStep, Solution, Status
 from freewill.numeric.solvers.systems import DenseSystem, Line, System, ToeplitzSystem
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.estimators.choice import SolverName, alternatives, choose_solver
 from freewill.stats.estimators.estimate import (
     Estimate,
     Start,
+    certificate_of,
     default_tolerance,
     estimate_of,
     likelihood_of,
@@ -32,6 +33,29 @@ from freewill.stats.estimators.estimate import (
 from freewill.stats.estimators.identifiability import unresolved_directions
 from freewill.stats.evidence import Evidence, checked_evidence
 
+SolverName = Literal["interior", "linear", "conjugate", "columns", "passes"]
+
+_SHORT = 200
+"""Values up to which a k x k Newton matrix beats everything that is cleverer."""
+_FEW_ENTRIES = 250_000
+"""Entries of a law up to which the same holds for its rows."""
+_DENSE_VALUES = 3_000
+"""Values up to which a k x k matrix may be factored at all, where nothing else arrives."""
+_DENSE_ENTRIES = 30_000_000
+"""Entries of a law up to which it may be held as an array: a quarter of a gigabyte."""
+_LINES: set[Structure] = {"symbols", "geometric"}
+"""Structures that make a system on a line banded."""
+_FEW_ROWS, _MANY_TO_ONE = 200, 10
+"""Rows without structure beside a line, and how many times as many with it, that make the former a
+small correction to the system of the latter."""
+_FEW_REPORTS = 20
+"""Bit reports a value from which on passes over them beat holding rows or columns."""
+_LONG_SYSTEM = 20_000
+"""Size * (1 + 2 M)^1.5 from which on a line's banded system costs more than a sparse optimum."""
+_SMOOTH_LINE, _SMOOTH_PLANE = 5.0, 600.0
+"""`_fineness` up to which the optimum is sparse enough for columns to win, as measured."""
+_SHARP = 3.0
+"""Sharpness beyond which noise hardly leaves its value."""
 _SMALL = 1 << 18
 """Entries of a law up to which products with an array are the fastest."""
 _TABLE = 1 << 22
@@ -85,7 +109,11 @@ def gibu(
     theta = None if start is None else theta_of(start, evidence.alphabet)
     curvature = start.curvature if isinstance(start, Estimate) else None
     run = _Run(tolerance, whole("max_steps", max_steps), theta, curvature, on_step)
-    chosen = choose_solver(evidence) if solver is None else _checked_solver(solver)
+    if solver is not None and not (isinstance(solver, str) and solver in get_args(SolverName)):
+        raise ParameterError(
+            f"solver={shown(solver)}: expected one of {', '.join(get_args(SolverName))}."
+        )
+    chosen = choose_solver(evidence) if solver is None else solver
     solution = _attempt(chosen, evidence, run)
     for other in () if solver is not None else alternatives(evidence, chosen):
         if solution.status == Status.CERTIFIED:
@@ -101,28 +129,13 @@ def gibu(
 
 
 class _Run(NamedTuple):
-    """What all solvers are told: when to stop, where to begin and whom to tell."""
+    """What solvers take, in their order: when to stop, where to begin, whom to tell of steps."""
 
     tolerance: float
     max_steps: int
     start: FloatArray | None
     curvature: FloatArray | None
     on_step: OnStep | None
-
-    def interior(self, likelihood: Likelihood, system: System) -> Solution:
-        return interior.solve(
-            likelihood, system, self.tolerance, self.max_steps, self.start, self.on_step
-        )
-
-    def columns(self, likelihood: Likelihood, plane: tuple[int, int] | None) -> Solution:
-        return columns.solve(
-            likelihood, self.tolerance, self.max_steps, self.start, plane, self.on_step
-        )
-
-    def passes(self, source: Passes) -> Solution:
-        return passes.solve(
-            source, self.tolerance, self.max_steps, self.start, self.curvature, self.on_step
-        )
 
 
 @one_blas_thread
@@ -135,53 +148,146 @@ def _attempt(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     except (ArithmeticError, np.linalg.LinAlgError):
         size = evidence.alphabet.size
         theta = np.full(size, 1 / size) if run.start is None else run.start
-        source = likelihood_of(evidence) if evidence.held else passes_of(evidence)
-        certificate = source.certify(theta, run.tolerance)
+        certificate = certificate_of(evidence, theta, run.tolerance)
         return Solution(theta, certificate, 0, Status.STALLED)
 
 
-def _checked_solver(solver: Any) -> SolverName:
-    if not (isinstance(solver, str) and solver in get_args(SolverName)):
-        raise ParameterError(
-            f"solver={shown(solver)}: expected one of {', '.join(get_args(SolverName))}."
-        )
-    return solver  # type: ignore[return-value]
-
-
 def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
+    size = evidence.alphabet.size
+    matrix = f"a matrix of {size:,} x {size:,}"
     if solver == "passes":
-        size = evidence.alphabet.size
-        _refuse_beyond(solver, size * size, f"a matrix of {size:,} x {size:,}")
-        return run.passes(passes_of(evidence))
+        _refuse_beyond(solver, size * size, matrix)
+        return passes.solve(passes_of(evidence), *run)
     likelihood = likelihood_of(evidence)
     operator = likelihood.operator
     if solver == "columns":
-        return run.columns(compact(likelihood, _TABLE), evidence.alphabet.plane)
+        plane = evidence.alphabet.plane
+        return columns.solve(compact(likelihood, _TABLE), *run[:3], plane, run.on_step)
     if solver == "conjugate":
-        return run.interior(likelihood, conjugate_system(operator))
-    if solver == "interior":
-        line = Line.of(operator)
-        outputs, size = operator.shape
-        what = f"{outputs:,} x {size:,} entries of the law and a matrix of {size:,} x {size:,}"
+        system: System = conjugate_system(operator)
+    elif solver == "interior":
+        line, outputs = Line.of(operator), operator.shape[0]
+        what = f"{outputs:,} x {size:,} entries of the law and {matrix}"
         _refuse_beyond(solver, max(outputs, size) * size, what)
         rows = operator.dense()
-        dense = Likelihood(DenseOperator(rows, operator.log_scale), likelihood.weights)
-        if line is not None and line.short:
-            return run.interior(dense, ToeplitzSystem(line))
-        return run.interior(dense, DenseSystem(rows))
-    most = min(_MOST_ROWS, _MOST_ENTRIES // likelihood.size)
-    beside = rows_beside(operator)
-    if beside > most:
-        raise ParameterError(
-            f'solver="linear" takes geometric mechanisms on a line, k-RR and Identity, and of all '
-            f"others {most:,} different outputs at most; there are {beside:,}."
-        )
-    return run.interior(compact(likelihood, _SMALL), structured_system(operator))
+        likelihood = Likelihood(DenseOperator(rows, operator.log_scale), likelihood.weights)
+        system = ToeplitzSystem(line) if line is not None and line.short else DenseSystem(rows)
+    else:
+        most, beside = min(_MOST_ROWS, _MOST_ENTRIES // size), rows_beside(operator)
+        if beside > most:
+            raise ParameterError(
+                f'solver="linear" takes geometric mechanisms on a line, k-RR and Identity, and of '
+                f"all others {most:,} different outputs at most; there are {beside:,}."
+            )
+        likelihood, system = compact(likelihood, _SMALL), structured_system(operator)
+    return interior.solve(likelihood, system, *run[:3], run.on_step)
 
 
 def _refuse_beyond(solver: SolverName, entries: int, what: str) -> None:
-    limit = 8 * _MOST_ENTRIES
+    what = f'solver="{solver}" holds {what}, which'
     advice = 'Name no solver, or "conjugate", which holds vectors alone.'
-    refuse_beyond(
-        limit, 8 * entries, f'solver="{solver}" holds {what}, which', advice, ParameterError
-    )
+    refuse_beyond(8 * _MOST_ENTRIES, 8 * entries, what, advice, ParameterError)
+
+
+def dense_maximum(
+    likelihood: Likelihood,
+    tolerance: float,
+    max_steps: int,
+    start: FloatArray,
+    plane: tuple[int, int] | None = None,
+) -> Solution:
+    """Maximise a likelihood on dense rows from a start that is near, in few steps.
+
+    By columns first, which begin from a start in two or three steps; by interior point where
+    these do not arrive. The best of both is returned, certified or not.
+
+    >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
+    >>> likelihood = Likelihood(law, np.array([0.6, 0.4]))
+    >>> dense_maximum(likelihood, 1e-9, 20, np.array([0.5, 0.5])).theta.round(6)
+    array([0.7, 0.3])
+    """
+    uniform = np.full(likelihood.size, 1 / likelihood.size)
+    best = Solution(uniform, Certificate(-np.inf, uniform, np.inf), 0, Status.STALLED)
+
+    def by_interior() -> Solution:
+        system = DenseSystem(likelihood.operator.dense())
+        return interior.solve(likelihood, system, tolerance, max_steps, start)
+
+    by_columns = partial(columns.solve, likelihood, tolerance, max_steps, start, plane)
+    for solve in (by_columns, by_interior):
+        try:
+            solution = solve()
+        except (ArithmeticError, np.linalg.LinAlgError):
+            continue
+        if solution.certificate.gap < best.certificate.gap:
+            best = solution
+        if best.status == Status.CERTIFIED:
+            break
+    return best
+
+
+def choose_solver(evidence: Evidence) -> SolverName:
+    """Pick a solver by size and structure; reports that lie elsewhere are only passed over."""
+    if not evidence.held:
+        return "passes"
+    outputs, size, structures = _shape(evidence)
+    if structures == {"symbols"}:
+        return "linear"
+    if size <= _SHORT and outputs * size <= _FEW_ENTRIES:
+        return "interior"
+    if structures <= _LINES:
+        # Noise so wide on a line so long that its optimum is sparse.
+        long = size * (1 + 2 * len(evidence.groups)) ** 1.5 >= _LONG_SYSTEM
+        sparse = structures == {"geometric"} and long and _fineness(evidence) <= _SMOOTH_LINE
+        return "columns" if sparse else "linear"
+    return _for_any(evidence)
+
+
+def _for_any(evidence: Evidence) -> SolverName:
+    """Pick a solver for large mixtures that are not all laws on a line."""
+    outputs, size, structures = _shape(evidence)
+    if "bits" in structures and outputs > _FEW_REPORTS * size:
+        return "passes" if size <= _DENSE_VALUES else "conjugate"
+    if _beside_a_line(evidence):
+        return "linear"
+    sharp = "planar" in structures and _fineness(evidence) > _SMOOTH_PLANE
+    return "conjugate" if sharp else "columns"
+
+
+def alternatives(evidence: Evidence, chosen: SolverName) -> list[SolverName]:
+    """Name what else may work where the chosen solver does not arrive, the likelier first."""
+    if not evidence.held:
+        return []
+    outputs, size, structures = _shape(evidence)
+    others: list[SolverName] = []
+    if structures <= _LINES or _beside_a_line(evidence):
+        others.append("linear")
+    if size <= _DENSE_VALUES and outputs * size <= _DENSE_ENTRIES:
+        others.append("interior")
+    others += ["columns", "conjugate"]
+    if size <= _DENSE_VALUES:
+        others.append("passes")
+    return [other for other in others if other != chosen]
+
+
+def _shape(evidence: Evidence) -> tuple[int, int, set[Structure]]:
+    """Return how many outputs were observed, how many values there are, and the structures."""
+    outputs = sum(group.rows for group in evidence.groups)
+    return outputs, evidence.alphabet.size, {group.structure for group in evidence.groups}
+
+
+def _beside_a_line(evidence: Evidence) -> bool:
+    """Say if all but a few rows have structure on a line, and those are many."""
+    line = [group.rows for group in evidence.groups if group.structure in _LINES]
+    others = sum(group.rows for group in evidence.groups) - sum(line)
+    return others <= _FEW_ROWS and sum(line) >= _MANY_TO_ONE * others
+
+
+def _fineness(evidence: Evidence) -> float:
+    """Return a measure of how many values the optimum has: k times the mean sharpness cubed.
+
+    The share of the values that an optimum needs grows with that of the noise that stays at its
+    value; the sharpest mechanisms decide, as far as people chose them.
+    """
+    cubes = (group.people * min(group.operator.sharpness, _SHARP) ** 3 for group in evidence.groups)
+    return evidence.alphabet.size * sum(cubes) / max(1, evidence.people)

@@ -3,20 +3,100 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from time import perf_counter
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
+import numpy as np
+
+from freewill.core.types import FloatArray
+from freewill.domain.mechanisms.average import average
 from freewill.errors import ParameterError, shown
-from freewill.numeric.solvers.solution import OnStep
-from freewill.stats.estimators.combine import combine_mechanisms, combine_results
-from freewill.stats.estimators.debias import debias
-from freewill.stats.estimators.em import em
-from freewill.stats.estimators.estimate import Estimate
+from freewill.numeric.solvers.solution import OnStep, Status
+from freewill.stats.collect import collect
+from freewill.stats.estimators.em import em, ibu
+from freewill.stats.estimators.estimate import Estimate, certified_estimate
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.estimators.ibu import ibu
-from freewill.stats.estimators.inversion import inversion
-from freewill.stats.evidence import Evidence
+from freewill.stats.estimators.inversion import debias, inversion
+from freewill.stats.evidence import Evidence, refuse_nobody
 
 Way = Literal["", "M", "R"]
+Estimator: TypeAlias = Callable[..., Estimate]
+"""An estimator of the evidence of one mechanism."""
+
+
+def combine_results(evidence: Evidence, estimator: Estimator, **options: Any) -> Estimate:
+    """Estimate from each mechanism's reports alone and average the results ([e]R, eqs. 4 and 5).
+
+    theta = sum over mechanisms of (n^A / n) e(A, D^A). Options go to the estimator.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 1)
+    >>> parts = [(fw.KRR(line, 1.0), [0, 1], [60, 40]), (fw.KRR(line, 2.0), [0, 1], [70, 30])]
+    >>> fw.combine_results(fw.collect(parts), fw.inversion).theta.round(4)
+    array([0.7395, 0.2605])
+    """
+    started = perf_counter()
+    refuse_nobody(evidence, "an estimate")
+    results = [
+        _estimated(estimator, Evidence(evidence.alphabet, (group,)), options)
+        for group in evidence.groups
+    ]
+    people = np.array([group.people for group in evidence.groups])
+    theta = people @ np.stack([result.theta for result in results]) / evidence.people
+    return _combined(evidence, f"[{results[0].method}]R", theta, results, started)
+
+
+def combine_mechanisms(evidence: Evidence, estimator: Estimator, **options: Any) -> Estimate:
+    """Pretend that everyone used the average mechanism A[n], and estimate from that ([e]M).
+
+    [INV]M is eq. 7, for k-RR eqs. 8 and 9; [IBU]M is section V-C; [RAP]M is eqs. 13 and 14. The
+    mechanisms must share their outputs. Options go to the estimator.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 1)
+    >>> parts = [(fw.KRR(line, 1.0), [0, 1], [60, 40]), (fw.KRR(line, 2.0), [0, 1], [70, 30])]
+    >>> fw.combine_mechanisms(fw.collect(parts), fw.inversion).theta.round(4)
+    array([0.7452, 0.2548])
+    """
+    started = perf_counter()
+    result = _estimated(estimator, compound(evidence), options)
+    return _combined(evidence, f"[{result.method}]M", result.theta, [result], started)
+
+
+def _estimated(estimator: Any, evidence: Evidence, options: dict[str, Any]) -> Estimate:
+    """Return what an estimator gives, after checking that it is one and gives an estimate."""
+    result = estimator(evidence, **options) if callable(estimator) else None
+    if not isinstance(result, Estimate):
+        gave = "" if result is None else f" gave {shown(result)}"
+        raise ParameterError(
+            f"estimator={shown(estimator)}{gave}: expected a function that returns an Estimate, "
+            f"such as fw.inversion."
+        )
+    return result
+
+
+def compound(evidence: Evidence) -> Evidence:
+    """Return all reports as if they came from the average mechanism A[n] (eqs. 6 and 7)."""
+    refuse_nobody(evidence, "an estimate")
+    groups = evidence.groups
+    mean = average([group.mechanism for group in groups], [group.people for group in groups])
+    return collect((mean, group.outputs, group.counts) for group in groups)
+
+
+def _combined(
+    evidence: Evidence, method: str, theta: FloatArray, parts: list[Estimate], started: float
+) -> Estimate:
+    """Wrap a combination; it is as good as its worst part.
+
+    What certifies the parts does not certify the whole, which has only converged.
+    """
+    order = list(Status)
+    status = max([Status.CONVERGED, *(part.status for part in parts)], key=order.index)
+    steps = sum(part.steps for part in parts)
+    counts = [part.unresolved for part in parts if part.unresolved is not None]
+    # Some that are lost are worth telling; that none is lost must be known of every part.
+    unresolved = max(counts, default=0) or (0 if len(counts) == len(parts) else None)
+    return certified_estimate(evidence, theta, method, status, started, steps, unresolved)
 
 
 class Entry(NamedTuple):
@@ -27,7 +107,7 @@ class Entry(NamedTuple):
     options: tuple[str, ...]
     takes_one: bool = True
     tells: bool = False
-    """Whether `on_step` is told how far the work has come."""
+    """Whether it calls `on_step`."""
 
 
 _COMBINE = {"M": combine_mechanisms, "R": combine_results}
@@ -90,12 +170,12 @@ class Method:
         if not isinstance(text, str):
             raise ParameterError(f"method={shown(text)}: expected the name of one, as 'gibu'.")
         plain = text.lower().replace("_", "-")
-        found = _NAME.fullmatch(plain)
-        if plain in cls.table or found is None:
+        match = _NAME.fullmatch(plain)
+        if plain in cls.table or match is None:
             return cls(plain if plain in cls.table else text, **options)
-        way: Any = (found[2] or "").upper()
+        way: Any = (match[2] or "").upper()
         by_paper = {entry.paper.lower(): name for name, entry in cls.table.items()}
-        return cls(by_paper.get(found[1], found[1]), way, **options)
+        return cls(by_paper.get(match[1], match[1]), way, **options)
 
     @property
     def options(self) -> dict[str, Any]:

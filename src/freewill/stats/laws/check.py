@@ -1,29 +1,34 @@
 """A test of the laws: whether each group's reports are what its mechanism would send."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from freewill.core.presented import Presented
 from freewill.domain.alphabets.texts import readable
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.choice.aware import ChoiceAwareEstimate
+from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.stats.choice.bases import BasisName
+from freewill.stats.choice.check import Check
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence
+from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import names_of, too_small
 from freewill.stats.information import several_people
-from freewill.stats.laws.crowds import ChoiceLaw, Crowd
-from freewill.stats.laws.culprits import Explained, Null, explained
-from freewill.stats.laws.departures import Departures
-from freewill.stats.laws.group_laws import epsilon_of
-from freewill.stats.one_step import OneStep
+from freewill.stats.laws.departures import Departures, Explained, Null, explained
+from freewill.stats.laws.group_laws import ChoiceLaw, Crowd, epsilon_of
+from freewill.stats.one_step import OneStep, fit_of
 from freewill.stats.tails import written
 
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""
+_RAREST = 1e-9
+"""Share of the people of a value who choose a mechanism, at least: nothing divides by 0."""
+_FEW = 2
+"""Departures that are an explanation; more of them are a list of symptoms."""
+_SIMPLE: dict[BasisName, str] = {"linear": "by a slope alone", "quadratic": "by a parabola alone"}
 
 
 @dataclass(frozen=True)
@@ -80,12 +85,15 @@ class GroupFit:
         """The least of its p-values."""
         return min(self.epsilon_p, self.output_p)
 
+    @property
+    def _epsilon_sent(self) -> list[str]:
+        wrong = f", not {self.epsilon:g}" if self.wrong_epsilon else ""
+        return [] if self.sent is None else [f"sends like epsilon {self.sends}{wrong}"]
+
     def __str__(self) -> str:
-        told = [] if self.sent is None else [f"sends like epsilon {self.sends}"]
-        if self.wrong_epsilon:
-            told[0] += f", not {self.epsilon:g}"
-        told += [str(one) for one in self.sticking_out]
-        return "; ".join([*told, f"holds {self.share:.0%} of the information"])
+        outputs = map(str, self.sticking_out)
+        share = f"holds {self.share:.0%} of the information"
+        return "; ".join([*self._epsilon_sent, *outputs, share])
 
     @property
     def words(self) -> str:
@@ -95,9 +103,8 @@ class GroupFit:
     @property
     def blame(self) -> str:
         """What it is blamed for."""
-        wrong = self.wrong_epsilon
-        told = [f"sends like epsilon {self.sends}, not {self.epsilon:g}"] if wrong else []
-        return f"{self.name}: {', '.join([*told, *map(str, self.sticking_out)])}"
+        sent = self._epsilon_sent if self.wrong_epsilon else []
+        return f"{self.name}: {', '.join([*sent, *map(str, self.sticking_out)])}"
 
     @property
     def sends(self) -> str:
@@ -109,58 +116,42 @@ class GroupFit:
 
 
 @dataclass(frozen=True)
-class FitCheck(Presented):
+class FitCheck(Check):
     """A test of all laws: one line a group, and all of them together.
 
     The p-value of all is the least: where it is below 1 - level, `holds` is False and `suspects`
     has the groups that are to blame. `left_out` says of the other groups why they were not tested.
     `left_p` is the p-value of what is left once all that is to blame is taken as given: where it is
-    small as well, what is named does not explain the reports.
+    small as well, what is named does not explain the reports. `amended` is the evidence without
+    what is to blame (another epsilon, reports set aside), None where nothing is.
     """
 
-    p_value: float
-    level: float
+    assumption = "the laws"
+    failure = "reports do not fit their laws"
     groups: tuple[GroupFit, ...]
-    left_out: dict[str, str]
     left_p: float = 1.0
     amended: Evidence | None = field(default=None, repr=False, compare=False)
-    """The evidence without what is to blame: another epsilon, reports set aside; None without."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing speaks against the laws."""
-        return not self.p_value < 1 - self.level
 
     @property
     def suspects(self) -> tuple[GroupFit, ...]:
         """The groups that do not fit, the clearest first."""
-        found = [one for one in self.groups if not one.fits]
-        return tuple(sorted(found, key=lambda one: one.p_value))
+        misfits = (group for group in self.groups if not group.fits)
+        return tuple(sorted(misfits, key=lambda group: group.p_value))
 
     @property
     def blamed(self) -> int:
         """How many epsilons and outputs are to blame."""
-        return sum(one.wrong_epsilon + len(one.sticking_out) for one in self.groups)
+        return sum(group.wrong_epsilon + len(group.sticking_out) for group in self.groups)
 
     @property
-    def verdict(self) -> str:
-        """What the test says, in words."""
-        if self.holds:
-            return f"nothing speaks against the laws ({written(self.p_value)})"
-        named = "; ".join(one.blame for one in self.suspects)
-        return f"reports do not fit their laws ({written(self.p_value)}): {named}"
-
-    def __str__(self) -> str:
-        longest = max(len(one.name) for one in self.groups)
-        lines = [
-            f"  {one.name:<{longest}}  {written(one.p_value):<11} {one}" for one in self.groups
-        ]
-        left = [f"  {name}: not tested, {why}" for name, why in self.left_out.items()]
-        return "\n".join([self.verdict, *lines, *left])
+    def named(self) -> str:
+        """All that is to blame, in words."""
+        return "; ".join(group.blame for group in self.suspects)
 
 
+@one_blas_thread
 def check_fit(
-    evidence: Evidence,
+    evidence: Evidence | OneStep,
     level: float = 0.95,
     start: Start | None = None,
     aware: ChoiceAwareEstimate | None = None,
@@ -195,14 +186,7 @@ def check_fit(
     >>> [(one.name, round(one.sent, 1)) for one in check.suspects]
     [('k-rr(0..19, epsilon=3)', 2.1)]
     """
-    return fit_check_of(OneStep(evidence, start), level, aware)
-
-
-@one_blas_thread
-def fit_check_of(
-    fit: OneStep, level: float = 0.95, aware: ChoiceAwareEstimate | None = None
-) -> FitCheck:
-    """Return the test of all laws (`check_fit`) of a fit."""
+    fit = fit_of(evidence, start)
     evidence = fit.evidence
     several_people(evidence, "check_fit")
     level = checked_level(level)
@@ -214,7 +198,7 @@ def fit_check_of(
         )
     names = names_of(evidence)
     crowd = Crowd.free(fit) if aware is None else _choosing(evidence, aware)
-    skipped = [place for place, one in enumerate(evidence.groups) if too_small(one)]
+    skipped = [place for place, group in enumerate(evidence.groups) if too_small(group)]
     first = Departures.of(evidence, crowd, skipped)
     untested = _untested(evidence, first)
     if len(untested) == len(names):
@@ -222,39 +206,37 @@ def fit_check_of(
         raise EvidenceError(
             f"no law can be tested: {why}. Collect more reports, and of more mechanisms."
         )
-    null = Null.of(first)
-    found = explained(evidence, first, null, 1 - level, skipped)
-    shares = crowd.held(evidence)
-    told = _Told(evidence, first, null, found)
-    groups = tuple(
-        told.group(place, name, float(shares[place]))
-        for place, name in enumerate(names)
-        if place not in untested
-    )
+    null = Null(first)
+    explanation = explained(evidence, first, null, 1 - level, skipped)
+    shares = crowd.shares(evidence)
     return FitCheck(
-        p_value=null.least(first),
+        p_value=min(null.p_values(first)),
         level=level,
-        groups=groups,
+        groups=tuple(
+            _group_fit(evidence, null, explanation, place, name, float(shares[place]))
+            for place, name in enumerate(names)
+            if place not in untested
+        ),
         left_out={names[place]: why for place, why in untested.items()},
-        left_p=null.least(found.left),
-        amended=found.amended,
+        left_p=min(null.p_values(explanation.left)),
+        amended=explanation.amended,
     )
 
 
 def _untested(evidence: Evidence, first: Departures) -> dict[int, str]:
     """Say which groups cannot be tested, and why."""
-    found = {}
+    reasons = {}
     for place, group in enumerate(evidence.groups):
         if few := too_small(group):
-            found[place] = few
+            reasons[place] = few
         elif not np.any(first.groups == place):
-            found[place] = "for its outputs cannot be listed"
+            reasons[place] = "for its outputs cannot be listed"
         elif not first.testable[first.groups == place].any():
-            found[place] = (
+            reasons[place] = (
                 "for it alone determines the distribution, whatever it sends: nothing can "
                 "contradict it"
             )
-    return found
+    return reasons
 
 
 def _choosing(evidence: Evidence, aware: ChoiceAwareEstimate) -> Crowd:
@@ -270,69 +252,153 @@ def _choosing(evidence: Evidence, aware: ChoiceAwareEstimate) -> Crowd:
             f"{other.alphabet}, and this is of {several(evidence.people, 'person')} over "
             f"{evidence.alphabet}: expected fw.choice_aware(evidence) of the same evidence."
         )
-    return Crowd.of(evidence, ChoiceLaw.of(aware), aware.theta)
+    return Crowd.of(evidence, choice_law(aware), aware.theta)
 
 
-@dataclass(frozen=True, eq=False)
-class _Told:
-    """What was found, told group by group."""
+def choice_law(aware: ChoiceAwareEstimate) -> ChoiceLaw:
+    """Return the choice law of an estimate, with all bends that its intervals allow for."""
+    joint = aware.made_from
+    choice = np.maximum(aware.choice, _RAREST)
+    choice = choice / choice.sum(axis=1, keepdims=True)
+    return ChoiceLaw(choice, joint.basis.functions, joint.model.contrasts, joint.spread)
 
-    evidence: Evidence
-    first: Departures
-    null: Null
-    found: Explained
 
-    def group(self, place: int, name: str, share: float) -> GroupFit:
-        """Tell of one group."""
-        group, first, found = self.evidence.groups[place], self.first, self.found
-        own = first.groups == place
-        blamed = [which for which, where in enumerate(found.places) if own[where]]
-        wrong = [which for which in blamed if first.epsilons[found.places[which]]]
-        others = [which for which in blamed if which not in wrong]
-        far = np.abs(found.left.deviations())
-        chances = []
-        for kind, to_blame in ((False, others), (True, wrong)):
-            left = float(far[own & (first.epsilons == kind)].max(initial=0.0))
-            known = [found.p_values[which] for which in to_blame]
-            chances.append(min([*known, self.null.p_value(left, epsilon=kind)]))
-        sent, error = self._epsilon(place, wrong)
-        return GroupFit(
-            name=name,
-            people=group.people,
-            share=share,
-            epsilon=epsilon_of(group.mechanism),
-            sent=sent,
-            error=error,
-            epsilon_p=chances[1],
-            output_p=chances[0],
-            wrong_epsilon=bool(wrong),
-            sticking_out=tuple(self._output(which) for which in others),
-        )
+def _group_fit(
+    evidence: Evidence, null: Null, explanation: Explained, place: int, name: str, share: float
+) -> GroupFit:
+    """Say what an explanation of all reports says of one group."""
+    group, first, left = evidence.groups[place], explanation.first, explanation.left
+    own, deviations = first.groups == place, np.abs(left.deviations())
+    wrong, outputs = (
+        [n for n, at in enumerate(explanation.places) if own[at] and first.epsilons[at] == kind]
+        for kind in (True, False)
+    )
 
-    def _epsilon(self, place: int, wrong: list[int]) -> tuple[float | None, float | None]:
-        """Return the epsilon of a group's reports with its error: fitted, or by one step."""
-        if wrong:
-            return float(self.found.sizes[wrong[0]]), float(self.found.errors[wrong[0]])
-        left = self.found.left
-        score = np.flatnonzero((left.groups == place) & left.epsilons & left.testable)
-        if not score.size:
-            return None, None
-        told = float(left.variances[score[0]])
-        epsilon = epsilon_of(self.evidence.groups[place].mechanism) or 0.0
-        if told**-0.5 > epsilon:
-            return None, None
-        return max(epsilon + float(left.residuals[score[0]]) / told, 0.0), told**-0.5
+    def p_value(blamed: list[int], epsilon: bool) -> float:
+        largest = float(deviations[own & (first.epsilons == epsilon)].max(initial=0.0))
+        p_values = [explanation.p_values[number] for number in blamed]
+        return min([*p_values, null.p_value(largest, epsilon=epsilon)])
 
-    def _output(self, which: int) -> StickingOut:
-        where, first = self.found.places[which], self.first
-        group = self.evidence.groups[int(first.groups[where])]
-        output = where - int(np.argmax(first.groups == first.groups[where]))
-        reported = group.mechanism.output_space.alphabet or self.evidence.alphabet
-        law = first.laws[int(first.groups[where])]
-        return StickingOut(
-            output=readable(reported, [output])[0],
-            reports=round(float(law.sums[output] + law.expected[output])),
-            excess=float(self.found.sizes[which]),
-            error=float(self.found.errors[which]),
-            p_value=self.found.p_values[which],
-        )
+    epsilon = epsilon_of(group.mechanism)
+    sent, error = None, None
+    score = np.flatnonzero(own & first.epsilons & left.testable)
+    if wrong:
+        sent, error = explanation.sizes[wrong[0]], explanation.errors[wrong[0]]
+    elif score.size and epsilon and left.variances[score[0]] ** -0.5 <= epsilon:
+        # By one step from the epsilon of the survey.
+        error = left.variances[score[0]] ** -0.5
+        sent = max(epsilon + left.residuals[score[0]] / left.variances[score[0]], 0.0)
+    return GroupFit(
+        name=name,
+        people=group.people,
+        share=share,
+        epsilon=epsilon,
+        sent=None if sent is None else float(sent),
+        error=None if error is None else float(error),
+        epsilon_p=p_value(wrong, True),
+        output_p=p_value(outputs, False),
+        wrong_epsilon=bool(wrong),
+        sticking_out=tuple(_sticking_out(evidence, explanation, number) for number in outputs),
+    )
+
+
+def _sticking_out(evidence: Evidence, explanation: Explained, number: int) -> StickingOut:
+    first, place = explanation.first, explanation.places[number]
+    group, output = int(first.groups[place]), int(first.within[place])
+    outputs = evidence.groups[group].mechanism.output_space.alphabet or evidence.alphabet
+    return StickingOut(
+        output=readable(outputs, [output])[0],
+        reports=round(first.laws[group].reports(output)),
+        excess=float(explanation.sizes[number]),
+        error=float(explanation.errors[number]),
+        p_value=explanation.p_values[number],
+    )
+
+
+@dataclass(frozen=True)
+class FitBesideChoice:
+    """The laws, tested where free choice is rejected.
+
+    `holds` is True where nothing speaks against them given who chooses what; None where that
+    explains all reports, but so would a simpler choice and a client or two that break their law;
+    False where laws are broken whatever the choice depends on. `check` is the test that says so,
+    None where it would name nothing but symptoms.
+    """
+
+    holds: bool | None
+    p_value: float
+    verdict: str
+    check: FitCheck | None
+
+
+def fit_beside_choice(
+    evidence: Evidence | OneStep, level: float = 0.95, start: Start | None = None
+) -> FitBesideChoice:
+    """Test the laws where the choice may depend on the value.
+
+    Laws are tested given ever richer choice laws: free choice, a slope, a parabola, and the one
+    that `choice_aware` finds, with all that its intervals allow for. The first that leaves nothing
+    decides: alone, or together with at most two departures, which are then named. These are to
+    blame where the richest law does not do without them; else they are one of two explanations.
+
+    Where it is the choice that is to blame, this blames nobody:
+
+    >>> import numpy as np, freewill as fw
+    >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(0)
+    >>> open_one, shy = fw.KRR(ages, 4.0), fw.Geometric(ages, 0.5)
+    >>> values = rng.integers(20, size=4000)
+    >>> hides = rng.random(4000) < 0.1 + 0.04 * values
+    >>> parts = [(open_one, open_one.obfuscate(values[~hides], rng)),
+    ...          (shy, shy.obfuscate(values[hides], rng))]
+    >>> evidence = fw.collect(parts)
+    >>> fw.check_fit(evidence).holds, fit_beside_choice(evidence).holds
+    (False, True)
+    """
+    fit = fit_of(evidence, start)
+    aware = choice_aware(fit.evidence)
+    richest = check_fit(fit, level, aware=aware)
+    whatever = f"{FitCheck.failure}, whatever the choice"
+    for rank, (assumed, check) in enumerate(_ladder(fit, level, aware)):
+        if check.holds:
+            return _holding(check)
+        if _explains(check, rank, aware):
+            if richest.holds:
+                text = f"cannot be told apart from a choice that depends on the value: {assumed}, "
+                return FitBesideChoice(None, check.p_value, f"{text}{check.named}", check)
+            text = f"{whatever} ({written(richest.p_value)}): {check.named}"
+            return FitBesideChoice(False, richest.p_value, text, check)
+    if richest.holds:
+        return _holding(richest)
+    text = f"{whatever} ({written(richest.p_value)}); no client or two explain it"
+    return FitBesideChoice(False, richest.p_value, text, None)
+
+
+def _holding(check: FitCheck) -> FitBesideChoice:
+    text = f"nothing speaks against the laws, given who chooses what ({written(check.p_value)})"
+    return FitBesideChoice(True, check.p_value, text, check)
+
+
+def _explains(check: FitCheck, rank: int, aware: ChoiceAwareEstimate) -> bool:
+    """Say whether what a test blames explains the reports, with a choice as simple as it took.
+
+    It leaves nothing; without it nothing asks for a richer choice; and the reports, where all of
+    them are kept, are as likely as by the choice alone, an epsilon costing log(n) / 2.
+    """
+    if check.blamed > _FEW or check.left_p < 1 - check.level or check.amended is None:
+        return False
+    beside = choice_aware(check.amended)
+    if beside.basis.partition(",")[0] not in ["none", *_SIMPLE][: rank + 1]:
+        return False
+    cost = check.blamed * math.log(aware.people) / 2
+    return beside.people != aware.people or beside.best.criterion - cost >= aware.best.criterion
+
+
+def _ladder(
+    fit: OneStep, level: float, aware: ChoiceAwareEstimate
+) -> Iterator[tuple[str, FitCheck]]:
+    """Test the laws given choices simpler than the one that was found, the simplest first."""
+    yield "were the choice free", check_fit(fit, level)
+    for basis, words in _SIMPLE.items():
+        if basis in [tried.basis for tried in aware.fits[1:]]:
+            law = choice_aware(fit.evidence, basis)
+            yield f"did the choice depend on the value {words}", check_fit(fit, level, aware=law)

@@ -1,16 +1,17 @@
-"""How far reports are from their laws, theta estimated from everyone: residuals and their draws."""
+"""How far reports are from their laws, and which departures explain that: the clearest first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtr
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
-from freewill.stats.evidence import Evidence
+from freewill.errors import FreewillError
+from freewill.stats.evidence import Evidence, Group, grouped
 from freewill.stats.information import pulled
-from freewill.stats.laws.crowds import Crowd
-from freewill.stats.laws.group_laws import GroupLaw, law_of
+from freewill.stats.laws.group_laws import Crowd, GroupLaw, at_epsilon, epsilon_of, law_of
 
 _DRAWS, _FEWEST_DRAWS = 1000, 400
 _WORK = 10_000_000_000
@@ -22,6 +23,16 @@ _LEFT = 1e-6
 """
 _NEAR = 1e-3
 """Relative distance from the mean within which a deviance is taken from its series."""
+_MOST = 10
+"""Departures that are looked for."""
+_ROUNDS = 3
+"""Newton steps to the size of all departures found."""
+_TRIED, _NEARLY = 3, 0.9
+"""Departures of which the one that explains most is taken: so many, and nearly as far."""
+_LOST = 1.2
+"""By how much better lost reports must explain what forged ones do."""
+_FACTOR = 2.0
+"""By what an epsilon is moved at most in a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,57 +45,62 @@ class Departures:
         cov R_m = n_m (cov f - s_m B C B'),   cov(R_m, R_l) = -n_m n_l / n  B_m C B_l'.
 
     A departure of one kind (an epsilon, forged reports on one output) shifts all residuals in
-    proportion to their covariances with its own.
+    proportion to their covariances with its own. Of each residual, `groups` has the group, `within`
+    its place there, and `epsilons` whether it is the score of an epsilon, or of an output;
+    `slopes` are n_m B by all that is unknown, n_m B J_m where the choice is, too; `theta_known` has
+    the variances that sums would have were theta known, and `tested` what is to be tested: nothing
+    of groups that are too small.
     """
 
     crowd: Crowd
-    """Whose values the laws act on, at theta_w."""
     laws: tuple[GroupLaw, ...]
     groups: IntArray
-    """To which group each residual belongs."""
+    within: IntArray
     epsilons: BoolArray
-    """Which residuals are scores of an epsilon; the others are of outputs."""
     slopes: FloatArray
-    """n_m B, a row a residual, by all that is unknown: n_m B J_m where the choice is, too."""
     residuals: FloatArray
     variances: FloatArray
-    known: FloatArray
-    """The variances that sums would have were theta known."""
-    asked: BoolArray
-    """Which residuals are asked for: not those of groups that are too small."""
+    theta_known: FloatArray
+    tested: BoolArray
 
     @classmethod
     def of(cls, evidence: Evidence, crowd: Crowd, skipped: Sequence[int] = ()) -> "Departures":
         """Take the residuals of evidence of such people."""
-        laws = tuple(map(law_of, evidence.groups, crowd.values))
+        laws = tuple(map(law_of, evidence.groups, crowd.thetas))
         sizes = [law.sums.size for law in laws]
         groups = np.repeat(np.arange(len(laws)), sizes)
-        ends = np.cumsum(sizes) - 1
-        epsilons = np.zeros(groups.size, dtype=np.bool_)
-        epsilons[[end for end, law in zip(ends, laws, strict=True) if law.has_epsilon]] = True
+        within = np.concatenate([np.arange(size) for size in sizes])
+        last = within == np.array(sizes)[groups] - 1
         slopes = np.concatenate(
             [crowd.along(place, law.people * law.slopes) for place, law in enumerate(laws)]
         )
-        known = np.concatenate([law.variances() for law in laws])
-        step = crowd.spread @ crowd.slope(evidence)
-        residuals = np.concatenate([law.sums for law in laws]) - slopes @ step
-        variances = known - np.einsum("ij,ij->i", slopes @ crowd.spread, slopes)
-        asked = ~np.isin(groups, skipped)
-        return cls(crowd, laws, groups, epsilons, slopes, residuals, variances, known, asked)
+        theta_known = np.concatenate([law.variances() for law in laws])
+        step = crowd.covariance @ crowd.slope(evidence)
+        return cls(
+            crowd=crowd,
+            laws=laws,
+            groups=groups,
+            within=within,
+            epsilons=last & np.array([law.has_epsilon for law in laws])[groups],
+            slopes=slopes,
+            residuals=np.concatenate([law.sums for law in laws]) - slopes @ step,
+            variances=theta_known - np.einsum("ij,ij->i", slopes @ crowd.covariance, slopes),
+            theta_known=theta_known,
+            tested=~np.isin(groups, skipped),
+        )
 
     @cached_property
     def testable(self) -> BoolArray:
         """Which residuals are more than rounding: the others no other group can contradict."""
-        left = self.variances > _LEFT * self.known
-        return np.asarray(left & (self.known > 0) & self.asked)
+        left = self.variances > _LEFT * self.theta_known
+        return np.asarray(left & (self.theta_known > 0) & self.tested)
 
     def column(self, place: int) -> FloatArray:
         """Return the covariances of all residuals with one."""
-        found = -self.slopes @ (self.crowd.spread @ self.slopes[place])
+        column = -self.slopes @ (self.crowd.covariance @ self.slopes[place])
         group = int(self.groups[place])
-        own = np.flatnonzero(self.groups == group)
-        found[own] += self.laws[group].covariances(place - int(own[0]))
-        return np.asarray(found)
+        column[self.groups == group] += self.laws[group].covariances(int(self.within[place]))
+        return np.asarray(column)
 
     def sizes(self, places: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Return how large some departures are together, and their standard errors.
@@ -92,30 +108,28 @@ class Departures:
         What is added to an epsilon, or to the reports of an output: of these, e more shift the
         residuals by their covariances with its own, where it is expected e times.
         """
-        told = np.stack([self.column(place)[[*places]] for place in places])
-        known = _inverse(told)
+        inverse = _inverse(np.stack([self.column(place)[[*places]] for place in places]))
         unit = np.where(self.epsilons, 1.0, self.expected)[[*places]]
-        errors = np.sqrt(np.maximum(np.diag(known), 0.0))
-        return unit * (known @ self.residuals[[*places]]), unit * errors
+        errors = np.sqrt(np.maximum(np.diag(inverse), 0.0))
+        return unit * (inverse @ self.residuals[[*places]]), unit * errors
 
     def without(self, places: Sequence[int]) -> "Departures":
         """Return what is left once some departures, of any size, are taken as given."""
-        if not places:
-            return self
         columns = np.stack([self.column(place) for place in places])
-        known = _inverse(columns[:, [*places]]) @ columns
-        variances = self.variances - np.einsum("ij,ij->j", known, columns)
-        asked = self.asked.copy()
-        asked[[*places]] = False
-        left = self.residuals - self.residuals[[*places]] @ known
-        return replace(self, residuals=left, variances=variances, asked=asked)
+        explained = _inverse(columns[:, [*places]]) @ columns
+        return replace(
+            self,
+            residuals=self.residuals - self.residuals[[*places]] @ explained,
+            variances=self.variances - np.einsum("ij,ij->j", explained, columns),
+            tested=self.tested & ~np.isin(np.arange(self.tested.size), places),
+        )
 
     @cached_property
     def expected(self) -> FloatArray:
         """Expected reports n p of each output or bit; infinite for epsilons, sums of many."""
-        found = np.full(self.groups.size, np.inf)
-        found[~self.epsilons] = np.concatenate([law.expected for law in self.laws])
-        return found
+        expected = np.full(self.groups.size, np.inf)
+        expected[~self.epsilons] = np.concatenate([law.expected for law in self.laws])
+        return expected
 
     def deviations(self) -> FloatArray:
         """Return residuals as nearly normal numbers, those of rare outputs too.
@@ -127,58 +141,51 @@ class Departures:
         """
         return self._rooted(self.residuals, self.expected, self.testable & ~self.epsilons)
 
-    def standardised(self) -> FloatArray:
+    def standardised(self, residuals: FloatArray) -> FloatArray:
         """Return residuals in standard errors, 0 where there is nothing to test."""
-        return self.residuals / np.sqrt(np.where(self.testable, self.variances, np.inf))
+        return residuals / np.sqrt(np.where(self.testable, self.variances, np.inf))
 
     def _rooted(self, residuals: FloatArray, expected: FloatArray, counts: BoolArray) -> FloatArray:
         """Return roots of deviances of residuals of counts, and standardised ones elsewhere."""
-        found = residuals / np.sqrt(np.where(self.testable, self.variances, np.inf))
+        deviations = self.standardised(residuals)
         share = self.variances[counts] / self.expected[counts]
         mean = expected[..., counts] / share**3
-        found[..., counts] = rooted_deviance(residuals[..., counts] / share**2 / mean, mean)
-        return np.asarray(found)
+        deviations[..., counts] = rooted_deviance(residuals[..., counts] / share**2 / mean, mean)
+        return deviations
 
-    def draws(self) -> FloatArray:
-        """Return what `largest` would be were every law right, in rows, the same at each call.
+    def draws(self) -> tuple[FloatArray, FloatArray]:
+        """Return the largest deviations of outputs and of epsilons, were every law right, sorted.
 
-        Reports are drawn at theta_w, and theta estimated from them: by the linear theta_1 for the
-        residuals and, as the maximum likelihood has no negative shares, its positive part for what
-        is expected. For an estimate that follows rare reports makes them less surprising.
+        The same at each call. Reports are drawn at theta_w, and theta estimated from them: by the
+        linear theta_1 for the residuals and, as the maximum likelihood has no negative shares, its
+        positive part for what is expected. For an estimate that follows rare reports makes them
+        less surprising.
         """
-        rng, number = np.random.default_rng(0), len(self.laws)
+        rng, theta = np.random.default_rng(0), self.crowd.theta
         many = int(np.clip(_WORK // max(1, self.slopes.size), _FEWEST_DRAWS, _DRAWS))
-        people, theta = sum(law.people for law in self.laws), self.crowd.theta
+        people = sum(law.people for law in self.laws)
         # Bits are drawn as normal numbers already.
         whole = np.array([law.counted for law in self.laws])[self.groups] & ~self.epsilons
-        found = np.zeros((many, 2 * number))
         each = max(1, _CHUNK // max(1, self.groups.size))
+        largest = []
         for start in range(0, many, each):
-            some = min(each, many - start)
-            pairs = [law.draws(rng, some) for law in self.laws]
+            pairs = [law.draws(rng, min(each, many - start)) for law in self.laws]
             scores = [self.crowd.along(place, pair[1]) for place, pair in enumerate(pairs)]
-            steps = np.asarray(sum(scores)) @ self.crowd.spread
+            steps = np.asarray(sum(scores)) @ self.crowd.covariance
             sums = np.concatenate([pair[0] for pair in pairs], axis=1)
             moved = steps.copy()
             moved[:, : theta.size] = _positive(theta + steps[:, : theta.size], people) - theta
             expected = np.maximum(self.expected + moved @ self.slopes.T, _LEFT * self.expected)
             drawn = self._rooted(sums - steps @ self.slopes.T, expected, self.testable & whole)
-            found[start : start + some] = self.largest(drawn)
-        return found
+            largest.append(self.largest(drawn))
+        outputs, epsilons = np.sort(np.concatenate(largest, axis=1))
+        return outputs, epsilons
 
     def largest(self, deviations: FloatArray) -> FloatArray:
-        """Return the largest deviation of each group's outputs, then that of each epsilon.
-
-        0 where there is nothing to test.
-        """
+        """Return the largest deviation of all outputs, and of all epsilons; 0 without any."""
         sizes = np.abs(deviations)
-        found = np.zeros((*sizes.shape[:-1], 2 * len(self.laws)))
-        for number in range(len(self.laws)):
-            own = self.groups == number
-            found[..., number] = sizes[..., own & ~self.epsilons].max(axis=-1, initial=0.0)
-            score = sizes[..., own & self.epsilons]
-            found[..., len(self.laws) + number] = score.max(axis=-1, initial=0.0)
-        return found
+        kinds = (~self.epsilons, self.epsilons)
+        return np.stack([sizes[..., kind].max(axis=-1, initial=0.0) for kind in kinds])
 
 
 def _inverse(covariance: FloatArray) -> FloatArray:
@@ -191,9 +198,9 @@ def _inverse(covariance: FloatArray) -> FloatArray:
 
 def _positive(thetas: FloatArray, people: int) -> FloatArray:
     """Return the positive parts of rows, pulled inside as theta_w is."""
-    kept = np.maximum(thetas, 0.0)
-    kept /= kept.sum(axis=1, keepdims=True)
-    return np.stack([pulled(row, people) for row in kept])
+    parts = np.maximum(thetas, 0.0)
+    parts /= parts.sum(axis=1, keepdims=True)
+    return np.stack([pulled(row, people) for row in parts])
 
 
 def rooted_deviance(excess: FloatArray, mean: FloatArray) -> FloatArray:
@@ -208,3 +215,161 @@ def rooted_deviance(excess: FloatArray, mean: FloatArray) -> FloatArray:
     near = np.abs(excess) < _NEAR
     full = np.where(near, excess * excess * (0.5 - excess / 6), full)
     return np.asarray(np.sign(excess) * np.sqrt(2 * mean * np.maximum(full, 0.0)))
+
+
+class Null:
+    """How large the largest deviations are where every law is right, from draws."""
+
+    def __init__(self, departures: Departures) -> None:
+        self._largest = departures.draws()
+        kinds = (~departures.epsilons, departures.epsilons)
+        self._tested = [int(np.sum(departures.testable & kind)) for kind in kinds]
+
+    def p_values(self, departures: Departures) -> tuple[float, float]:
+        """Return the p-value of the largest deviation of outputs, and of epsilons."""
+        outputs, epsilons = departures.largest(departures.deviations()).tolist()
+        return self.p_value(outputs, epsilon=False), self.p_value(epsilons, epsilon=True)
+
+    def p_value(self, deviation: float, *, epsilon: bool) -> float:
+        """Return the chance that any of its kind deviates as far, times the number of kinds.
+
+        Beyond all draws, the sum of the normal tails.
+        """
+        if not deviation > 0:
+            return 1.0
+        largest = self._largest[epsilon]
+        beyond = largest.size - int(np.searchsorted(largest, deviation))
+        chance = (1 + beyond) / (1 + largest.size)
+        if not beyond:
+            chance = min(chance, 2 * self._tested[epsilon] * float(ndtr(-deviation)))
+        return min(1.0, chance * (2 if all(self._tested) else 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """Departures found, how large they are, and what they leave.
+
+    `left` is what is left of the `first` residuals, the departures found taken as given; `sizes`
+    are the epsilons really used, or reports too many, or too few, on an output; `amended` is the
+    evidence without the departures, None where there are none.
+    """
+
+    first: Departures
+    left: Departures
+    places: tuple[int, ...] = ()
+    p_values: tuple[float, ...] = ()
+    sizes: FloatArray = field(default_factory=lambda: np.zeros(0))
+    errors: FloatArray = field(default_factory=lambda: np.zeros(0))
+    amended: Evidence | None = None
+
+
+def explained(
+    evidence: Evidence, first: Departures, null: Null, chance: float, skipped: Sequence[int]
+) -> Explained:
+    """Name departures one by one, until nothing left is less likely than `chance`.
+
+    A departure shifts the residuals of everything else, for it moved theta. So the one that
+    deviates furthest is named; all sizes so far are fitted, by Newton's steps on evidence amended
+    by them (another epsilon, reports set aside); and only what they leave is looked at again.
+    """
+    best = Explained(first, first)
+    while len(best.places) < _MOST:
+        likely = null.p_values(best.left)
+        kinds = [kind for kind in (False, True) if likely[kind] < chance]
+        if not kinds:
+            break
+        tried = []
+        for place in _candidates(best.left, kinds):
+            p_values = (*best.p_values, likely[bool(first.epsilons[place])])
+            tried.append(_fitted(evidence, first, (*best.places, place), p_values, skipped))
+        best = min(tried, key=_remaining)
+    return best
+
+
+def _candidates(left: Departures, kinds: list[bool]) -> list[int]:
+    """Return the departure that is furthest, and those of other groups that nearly are.
+
+    Where few groups hold theta, too many of one output here and too few there are nearly the same.
+    """
+    far = np.abs(left.standardised(left.residuals)) * np.isin(left.epsilons, kinds)
+    own = [np.flatnonzero(left.groups == group) for group in np.unique(left.groups)]
+    places = [int(places[np.argmax(far[places])]) for places in own]
+    places.sort(key=lambda place: -far[place])
+    return [place for place in places if far[place] >= _NEARLY * far[places[0]]][:_TRIED]
+
+
+def _remaining(tried: Explained) -> float:
+    """Return how far the rest deviates; of much the same, forged reports rather than lost ones."""
+    lost = tried.sizes[-1] < 0 and not tried.left.epsilons[tried.places[-1]]
+    return float(np.abs(tried.left.deviations()).max(initial=0.0)) * (_LOST if lost else 1.0)
+
+
+def _fitted(
+    evidence: Evidence,
+    first: Departures,
+    places: tuple[int, ...],
+    p_values: tuple[float, ...],
+    skipped: Sequence[int],
+) -> Explained:
+    """Return all departures found with their sizes, by Newton's steps."""
+    departures = [_Departure.of(evidence, first, place) for place in places]
+    sizes = np.array([one.start for one in departures])
+    now = first
+    for step in range(_ROUNDS + 1):
+        moves, errors = now.sizes(places)
+        groups = list(evidence.groups)
+        for which, one in enumerate(departures):
+            sizes[which] = one.bounded(sizes[which] if one.amendable else one.start, moves[which])
+            if one.amendable:
+                groups[one.group] = one.amended(groups[one.group], float(sizes[which]))
+        amended = Evidence(evidence.alphabet, tuple(groups))
+        if step < _ROUNDS:
+            crowd = Crowd.of(amended, first.crowd.law, start=first.crowd.theta)
+            now = Departures.of(amended, crowd, skipped)
+    return Explained(first, now.without(places), places, p_values, sizes, errors, amended)
+
+
+@dataclass(frozen=True)
+class _Departure:
+    """One departure: another epsilon, or reports too many on an output.
+
+    `start` is its size before it is fitted, and reports are no more than `most`, and no fewer than
+    `least`; it is `amendable` where evidence can be had without it: elsewhere the first step is all
+    there is.
+    """
+
+    group: int
+    output: int | None
+    start: float
+    amendable: bool
+    least: float = 0.0
+    most: float = np.inf
+
+    @classmethod
+    def of(cls, evidence: Evidence, first: Departures, place: int) -> "_Departure":
+        number, output = int(first.groups[place]), int(first.within[place])
+        group, law = evidence.groups[number], first.laws[number]
+        if first.epsilons[place]:
+            return cls(number, None, epsilon_of(group.mechanism) or 0.0, group.held)
+        counted = group.mechanism.output_space.alphabet is not None
+        return cls(number, output, 0.0, counted, -group.people, law.reports(output))
+
+    def bounded(self, before: float, move: float) -> float:
+        """Return a size that can be, not too far from that before where it is an epsilon."""
+        if self.output is not None:
+            return float(np.clip(before + move, self.least, self.most))
+        return float(np.clip(before + move, before / _FACTOR, before * _FACTOR))
+
+    def amended(self, group: Group, size: float) -> Group:
+        """Return the group as it would be without the departure."""
+        if self.output is None:
+            try:
+                mechanism = at_epsilon(group.mechanism, size)
+            except FreewillError:  # an epsilon beyond the largest
+                return group
+            return grouped(mechanism, [(group.outputs, group.counts)], group.name)
+        space = group.mechanism.output_space
+        counts = np.zeros(space.size, dtype=np.int64)
+        counts[group.outputs] = group.counts
+        counts[self.output] = max(0, counts[self.output] - round(size))
+        return grouped(group.mechanism, [(space.all(), counts)], group.name)

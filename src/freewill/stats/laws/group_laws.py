@@ -1,7 +1,8 @@
-"""What each group's reports are held against: counts whose law is known, and how theta moves it."""
+"""What each group's reports are compared with: the values of its people, and the law of sums."""
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
@@ -9,47 +10,258 @@ from scipy.special import gammaln, xlog1py, xlogy
 from freewill.core.types import FloatArray
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.rappor import RAPPOR
-from freewill.stats.evidence import Group
+from freewill.stats.choice.model import ChoiceModel
+from freewill.stats.covariance import inverse_on_simplex
+from freewill.stats.estimators.estimate import Start, default_tolerance, theta_of
+from freewill.stats.evidence import Evidence, Group
+from freewill.stats.information import pulled
+from freewill.stats.one_step import OneStep, slope_at
 
-_STEP = 1e-3
+_EPSILON_STEP = 1e-3
 """Share of epsilon by which it is moved to see how the law moves."""
+_STEPS = 100
 
 
-class GroupLaw(Protocol):
-    """Sums over the reports of one group: outputs first, the score of epsilon last, if any.
+@dataclass(frozen=True, eq=False)
+class ChoiceLaw:
+    """Who chooses what, and the functions of the value by which it may be otherwise.
 
-    A sum T of features f(z) over n reports has mean n E f, and theta moves it by n B d theta, with
-    B = E[f | x], one row a feature.
+    `choice` is c, [value, mechanism]; `functions` are [value, function], the constant not among
+    them; `contrasts` those of the mechanisms' logits, orthonormal, [mechanism, contrast]; `scale`
+    is the prior standard deviation of the coefficients.
     """
 
-    people: int
-    has_epsilon: bool
-    sums: FloatArray
-    """T - n E f at theta."""
-    slopes: FloatArray
-    """B, a row a feature."""
-    expected: FloatArray
-    """n p of each output."""
-    counted: bool
-    """Whether outputs are counted whole, and drawn so."""
-
-    def variances(self) -> FloatArray:
-        """Return the variance of each sum, theta known."""
-
-    def covariances(self, place: int) -> FloatArray:
-        """Return the covariance of all sums with one."""
-
-    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
-        """Return so many draws of the sums, and of sum a / p - 1 over the same reports."""
+    choice: FloatArray
+    functions: FloatArray
+    contrasts: FloatArray
+    scale: float
 
 
-def law_of(group: Group, theta: FloatArray) -> GroupLaw:
-    """Return what a group's reports are held against: nothing, where outputs cannot be listed."""
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Estimated values of the people of each group, and how they move with what is unknown.
+
+    Where the choice is free, theta alone is unknown and every group has it. Where it depends on
+    the value, by logits sum_j f_j(x) b_jm, those who choose m have
+
+        theta_m(x) = theta(x) c_m(x) / s_m,   s_m = sum_x theta(x) c_m(x),
+
+    and theta and b are unknown. With J_m = d theta_m / d (theta, b) but for its normalisation,
+    which no law notices, and K_m the information of mechanism m at theta_m,
+
+        I = sum_m n_m J_m' K_m J_m,    (theta, b)_1 = (theta, b)_w + C sum_m J_m' U_m,    C = I^-
+
+    on the simplex, U_m the sum of a / p_m - 1 over the reports of group m. `theta` is theta_w of
+    everybody, `thetas` are theta_m, `covariance` is C, and `jacobians` are J_m, [value, unknown];
+    there are none where theta is all that is unknown, and J_m = 1.
+    """
+
+    theta: FloatArray
+    thetas: tuple[FloatArray, ...]
+    jacobians: tuple[FloatArray, ...]
+    covariance: FloatArray
+    law: ChoiceLaw | None
+
+    @classmethod
+    def free(cls, fit: OneStep) -> "Crowd":
+        """Return the people of a fit, whose choice is free."""
+        inside, count = fit.information.theta, len(fit.evidence.groups)
+        return cls(inside, (inside,) * count, (), fit.information.covariance, None)
+
+    @classmethod
+    def of(cls, evidence: Evidence, law: ChoiceLaw | None, start: Start | None = None) -> "Crowd":
+        """Return the people of evidence, at the most likely theta given the law, pulled inside.
+
+        `start` is what that is looked for from.
+        """
+        if law is None:
+            return cls.free(OneStep(evidence, start))
+        model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
+        first = np.full(model.size, 1 / model.size)
+        first = first if start is None else theta_of(start, evidence.alphabet)
+        inside = pulled(model.solve(law.choice, first).theta, evidence.people)
+        size, mean = inside.size, law.choice @ law.contrasts
+        thetas, jacobians = [], []
+        prior = np.full(law.functions.shape[1] * law.contrasts.shape[1], law.scale**-2)
+        information = np.diag(np.concatenate([np.zeros(size), prior]))
+        for group, own, contrast in zip(evidence.groups, law.choice.T, law.contrasts, strict=True):
+            share = float(own @ inside)
+            theta = own * inside / share
+            moves = theta[:, None] * (contrast - mean)
+            step = (law.functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
+            jacobian = np.hstack([np.diag(own / share), step])
+            own_information = group.mechanism.moments(theta).information()
+            information += group.people * jacobian.T @ own_information @ jacobian
+            thetas.append(theta)
+            jacobians.append(jacobian)
+        covariance, _ = inverse_on_simplex(information, inside)
+        return cls(inside, tuple(thetas), tuple(jacobians), covariance, law)
+
+    def along(self, group: int, rows: FloatArray) -> FloatArray:
+        """Return rows h J_m: how a group's functionals of theta_m move with what is unknown."""
+        return np.asarray(rows @ self.jacobians[group]) if self.jacobians else rows
+
+    def slope(self, evidence: Evidence) -> FloatArray:
+        """Return sum_m J_m' U_m."""
+        if self.law is None:
+            return np.asarray(evidence.people * (slope_at(evidence, self.theta) - 1))
+        total = np.zeros(len(self.covariance))
+        for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
+            own = slope_at(Evidence(evidence.alphabet, (group,)), theta) - 1
+            total += self.along(place, group.people * own)
+        return total
+
+    def shares(self, evidence: Evidence) -> FloatArray:
+        """Return the part of the information that each group holds: trace(n_m J_m' K_m J_m C)."""
+        shares = np.zeros(len(self.thetas))
+        for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
+            information = group.mechanism.moments(theta).information()
+            through = self.along(place, self.along(place, information).T)
+            shares[place] = group.people * float(np.sum(through * self.covariance))
+        total = shares.sum()
+        return shares / total if total > 0 else shares
+
+
+def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
+    """Return what a group's reports are compared with: nothing, where outputs cannot be listed."""
     if isinstance(group.mechanism, RAPPOR):
         return BitLaw(group, theta)
     if group.mechanism.output_space.alphabet is None:
-        return UnknownLaw(group, theta)
+        return GroupLaw(group, theta)
     return SymbolLaw(group, theta)
+
+
+class GroupLaw:
+    """Sums over the reports of one group: outputs first, the score of epsilon last, if any.
+
+    A sum T of features f(z) over n reports has mean n E f, and theta moves it by n B d theta, with
+    B = E[f | x], one row a feature. `sums` are T - n E f at theta, `slopes` is B, `expected` n p of
+    each output, and `counted` says whether outputs are counted whole, and drawn so. In this class
+    there are no sums: it is for reports of a kind that only their mechanism knows.
+    """
+
+    has_epsilon = False
+    counted = False
+
+    def __init__(self, group: Group, theta: FloatArray) -> None:
+        self.people, self._mechanism, self._theta = group.people, group.mechanism, theta
+        self.sums, self.slopes = np.zeros(0), np.zeros((0, theta.size))
+        self.expected, self._covariance = np.zeros(0), np.zeros((0, 0))
+
+    def reports(self, output: int) -> float:
+        """Return how many reports there are of an output, or with a bit set."""
+        return float(self.sums[output] + self.expected[output])
+
+    def variances(self) -> FloatArray:
+        """Return the variance of each sum, theta known."""
+        return np.diag(self._covariance).copy()
+
+    def covariances(self, place: int) -> FloatArray:
+        """Return the covariance of all sums with one."""
+        return np.asarray(self._covariance[place])
+
+    @cached_property
+    def _root(self) -> FloatArray:
+        """R with R R' the covariance of all sums and sum a / p - 1."""
+        cross = self.people * self.slopes
+        information = self.people * self._mechanism.moments(self._theta).information()
+        roots, vectors = np.linalg.eigh(
+            np.block([[self._covariance, cross], [cross.T, information]])
+        )
+        return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))
+
+    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
+        """Return so many draws of the sums, and of sum a / p - 1 over the same reports.
+
+        As normal numbers of their covariance.
+        """
+        drawn = rng.standard_normal((many, len(self._root))) @ self._root.T
+        return drawn[:, : self.sums.size], drawn[:, self.sums.size :]
+
+
+class SymbolLaw(GroupLaw):
+    """Counts of outputs, which are multinomial with p = theta A.
+
+    Features: 1 for each output, and d log p / d epsilon.
+    """
+
+    counted = True
+
+    def __init__(self, group: Group, theta: FloatArray) -> None:
+        super().__init__(group, theta)
+        law, epsilon = group.mechanism.law(), epsilon_of(group.mechanism)
+        shares = np.maximum(theta @ law, 0.0)
+        self._shares = shares / shares.sum()
+        divisor = np.where(self._shares > 0, self._shares, np.inf)
+        self._ratios = law / divisor - (self._shares > 0)
+        self.has_epsilon = epsilon is not None
+        if epsilon is not None:
+            low, high, apart = _around(group.mechanism, epsilon)
+            self._score = (theta @ (high.law() - low.law())) / apart / divisor
+        counts = np.zeros(shares.size)
+        counts[group.outputs] = group.counts
+        self.expected = self.people * self._shares
+        self.sums = self._with_score(counts - self.expected)
+        self.slopes = self._with_score(law - self._shares).T
+
+    def _with_score(self, counts: FloatArray) -> FloatArray:
+        """Add the score of epsilon to counts along the last axis."""
+        if not self.has_epsilon:
+            return counts
+        return np.concatenate([counts, (counts @ self._score)[..., None]], axis=-1)
+
+    def variances(self) -> FloatArray:
+        """Return n p (1 - p), and n sum p f^2."""
+        outputs = self.people * self._shares * (1 - self._shares)
+        if not self.has_epsilon:
+            return np.asarray(outputs)
+        centred = self._score - float(self._shares @ self._score)
+        return np.append(outputs, self.people * float(self._shares @ centred**2))
+
+    def covariances(self, place: int) -> FloatArray:
+        """Return n (p w - p p'w), for the weights w of one sum, and its product with the score."""
+        size = self._shares.size
+        weights = np.eye(1, size, place)[0] if place < size else self._score
+        along = self._shares * (weights - self._shares @ weights)
+        return self._with_score(self.people * along)
+
+    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
+        """Draw counts, rare ones as they are: no normal number stands for them."""
+        drawn = rng.multinomial(self.people, self._shares, size=many) - self.expected
+        return self._with_score(drawn), np.asarray(drawn @ self._ratios.T)
+
+
+class BitLaw(GroupLaw):
+    """Counts of the single bits of reports, and of how many are set in each.
+
+    Bit x is set with probability q + (1 - 2 q) theta_x, and bits x and y have the covariance
+    -(1 - 2 q)^2 theta_x theta_y. How many are set does not depend on theta: it is
+    Bernoulli(1 - q) + Binomial(k - 1, q), and the score of that law is the feature for epsilon.
+    """
+
+    has_epsilon = True
+
+    def __init__(self, group: Group, theta: FloatArray) -> None:
+        super().__init__(group, theta)
+        mechanism: Any = group.mechanism
+        size, flip = theta.size, mechanism.flip
+        gain = 1 - 2 * flip
+        means = flip + gain * theta
+        score = _ones_score(mechanism, size)
+        guess = group.summary.guess
+        ones = np.zeros(size) if guess is None else guess.ones
+        self.expected = self.people * means
+        self.sums = np.append(ones - self.expected, float(_set_counts(group, size) @ score))
+        self.slopes = np.vstack([gain * (np.eye(size) - theta[:, None]), np.zeros(size)])
+        # Bit x with the score: by whether x is the value, and the number of other bits.
+        own = (1 - flip) * float(_binomial(size - 1, flip) @ score[1:])
+        rest = flip * float(_set_law(flip, size - 1) @ score[1:])
+        covariance = np.empty((size + 1, size + 1))
+        covariance[:-1, :-1] = -(gain**2) * np.outer(theta, theta)
+        np.fill_diagonal(covariance, means * (1 - means))
+        covariance[-1, :-1] = covariance[:-1, -1] = theta * own + (1 - theta) * rest
+        covariance[-1, -1] = float(_set_law(flip, size) @ score**2)
+        self._covariance = self.people * covariance
 
 
 def epsilon_of(mechanism: Mechanism) -> float | None:
@@ -69,169 +281,14 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     return type(mechanism).from_parameters(mechanism.alphabet, given)
 
 
-def _around(mechanism: Mechanism, epsilon: float) -> tuple[Mechanism, Mechanism, float]:
+def _around(mechanism: Mechanism, epsilon: float) -> tuple[Any, Any, float]:
     """Return the mechanism a little below and above its epsilon, and how far these are apart."""
-    low = at_epsilon(mechanism, epsilon * (1 - _STEP))
+    low = at_epsilon(mechanism, epsilon * (1 - _EPSILON_STEP))
     try:
-        high = at_epsilon(mechanism, epsilon * (1 + _STEP))
+        high = at_epsilon(mechanism, epsilon * (1 + _EPSILON_STEP))
     except ValueError:  # the largest epsilon there is
         high = mechanism
     return low, high, float(epsilon_of(high) or 0.0) - float(epsilon_of(low) or 0.0)
-
-
-class SymbolLaw:
-    """Counts of outputs, which are multinomial with p = theta A.
-
-    Features: 1 for each output, and d log p / d epsilon.
-    """
-
-    counted = True
-
-    def __init__(self, group: Group, theta: FloatArray) -> None:
-        mechanism = group.mechanism
-        self.people = group.people
-        self._law = mechanism.law()
-        shares = np.maximum(theta @ self._law, 0.0)
-        self._shares = shares / shares.sum()
-        divisor = np.where(self._shares > 0, self._shares, np.inf)
-        self._ratios = self._law / divisor - (self._shares > 0)
-        epsilon = epsilon_of(mechanism)
-        self.has_epsilon = epsilon is not None
-        self._score = np.zeros(shares.size)
-        if epsilon is not None:
-            low, high, apart = _around(mechanism, epsilon)
-            self._score = (theta @ (high.law() - low.law())) / apart / divisor
-        counts = np.zeros(shares.size)
-        counts[group.outputs] = group.counts
-        self.expected = self.people * self._shares
-        self.sums = self._with_score(counts - self.expected)
-        self.slopes = self._with_score(self._law - self._shares).T
-
-    def _with_score(self, counts: FloatArray) -> FloatArray:
-        """Add the score of epsilon to counts along the last axis."""
-        if not self.has_epsilon:
-            return counts
-        return np.concatenate([counts, (counts @ self._score)[..., None]], axis=-1)
-
-    def variances(self) -> FloatArray:
-        """Return n p (1 - p), and n sum p f^2."""
-        found = self.people * self._shares * (1 - self._shares)
-        if not self.has_epsilon:
-            return np.asarray(found)
-        mean = float(self._shares @ self._score)
-        own = float(self._shares @ (self._score - mean) ** 2)
-        return np.append(found, self.people * own)
-
-    def covariances(self, place: int) -> FloatArray:
-        """Return n (p w - p p'w), for the weights w of one sum, and its product with the score."""
-        weights = self._score
-        if place < self._shares.size:
-            weights = np.zeros(self._shares.size)
-            weights[place] = 1.0
-        along = self._shares * (weights - self._shares @ weights)
-        return self._with_score(self.people * along)
-
-    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
-        """Draw counts, rare ones as they are: no normal number stands for them."""
-        drawn = rng.multinomial(self.people, self._shares, size=many)
-        drawn = drawn - self.people * self._shares
-        return self._with_score(drawn), np.asarray(drawn @ self._ratios.T)
-
-
-class BitLaw:
-    """Counts of the single bits of reports, and of how many are set in each.
-
-    Bit x is set with probability q + (1 - 2 q) theta_x, and bits x and y have the covariance
-    -(1 - 2 q)^2 theta_x theta_y. How many are set does not depend on theta: it is
-    Bernoulli(1 - q) + Binomial(k - 1, q), and the score of that law is the feature for epsilon.
-    """
-
-    has_epsilon = True
-    counted = False
-
-    def __init__(self, group: Group, theta: FloatArray) -> None:
-        self.people = group.people
-        mechanism: Any = group.mechanism
-        self._theta, self._mechanism = theta, mechanism
-        size, flip = theta.size, mechanism.flip
-        ones, set_bits = _ones_of(group, size)
-        gain = 1 - 2 * flip
-        means = flip + gain * theta
-        self.expected = self.people * means
-        self._score = _ones_score(mechanism, size)
-        score = float(set_bits @ self._score)
-        self.sums = np.append(ones - self.people * means, score)
-        self.slopes = np.vstack([gain * (np.eye(size) - theta[:, None]), np.zeros(size)])
-        # Bit x with the score: by whether x is the value, and the number of other bits.
-        others = np.arange(size)
-        own = (1 - flip) * float(_binomial(size - 1, flip) @ self._score[1:])
-        rest = flip * float(_set_law(flip, size - 1) @ self._score[1:])
-        spread = float(_set_law(flip, size) @ self._score**2)
-        covariance = np.empty((size + 1, size + 1))
-        covariance[:-1, :-1] = -(gain**2) * np.outer(theta, theta)
-        covariance[others, others] = means * (1 - means)
-        covariance[-1, :-1] = covariance[:-1, -1] = theta * own + (1 - theta) * rest
-        covariance[-1, -1] = spread
-        self._covariance = self.people * covariance
-
-    def variances(self) -> FloatArray:
-        """Return the diagonal."""
-        return np.diag(self._covariance).copy()
-
-    def covariances(self, place: int) -> FloatArray:
-        """Return a column."""
-        return np.asarray(self._covariance[place])
-
-    @cached_property
-    def _root(self) -> FloatArray:
-        """A root of the covariance of all sums and sum a / p - 1."""
-        size = self._theta.size
-        whole = np.empty((2 * size + 1, 2 * size + 1))
-        whole[: size + 1, : size + 1] = self._covariance
-        whole[size + 1 :, size + 1 :] = (
-            self.people * self._mechanism.moments(self._theta).information()
-        )
-        whole[: size + 1, size + 1 :] = self.people * self.slopes
-        whole[size + 1 :, : size + 1] = whole[: size + 1, size + 1 :].T
-        return _root_of(whole)
-
-    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
-        """Draw normal numbers of that covariance."""
-        drawn = rng.standard_normal((many, len(self._root))) @ self._root.T
-        edge = self._theta.size + 1
-        return drawn[:, :edge], drawn[:, edge:]
-
-
-class UnknownLaw:
-    """No sums at all: of reports of a kind that only their mechanism knows."""
-
-    has_epsilon = False
-    counted = False
-
-    def __init__(self, group: Group, theta: FloatArray) -> None:
-        self.people = group.people
-        self.sums, self.slopes = np.zeros(0), np.zeros((0, theta.size))
-        self.expected = np.zeros(0)
-        self._moments = group.mechanism.moments(theta)
-
-    def variances(self) -> FloatArray:
-        """Return nothing."""
-        return np.zeros(0)
-
-    def covariances(self, place: int) -> FloatArray:
-        """Return nothing."""
-        return np.zeros(0)
-
-    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
-        """Draw sum a / p - 1, as normal numbers."""
-        root = _root_of(self.people * self._moments.information())
-        return np.zeros((many, 0)), rng.standard_normal((many, len(root))) @ root.T
-
-
-def _root_of(covariance: FloatArray) -> FloatArray:
-    """Return R with R R' = covariance."""
-    roots, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))
 
 
 def _binomial(trials: int, chance: float) -> FloatArray:
@@ -243,37 +300,26 @@ def _binomial(trials: int, chance: float) -> FloatArray:
 
 def _set_law(flip: float, size: int) -> FloatArray:
     """Return the law of how many of so many bits are set, one of them the own."""
-    law = np.zeros(size + 1)
-    others = _binomial(size - 1, flip)
-    law[:-1] += flip * others
-    law[1:] += (1 - flip) * others
-    return law
+    return np.convolve(_binomial(size - 1, flip), [flip, 1 - flip]) if size else np.zeros(1)
 
 
 def _ones_score(mechanism: Any, size: int) -> FloatArray:
     """Return d log P(j bits are set) / d epsilon."""
-    low: Any
-    high: Any
     low, high, apart = _around(mechanism, mechanism.epsilon)
     law = _set_law(mechanism.flip, size)
     change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
     return np.asarray(np.divide(change, law, out=np.zeros(size + 1), where=law > 0))
 
 
-def _ones_of(group: Group, size: int) -> tuple[FloatArray, FloatArray]:
-    """Return how often each bit is set, and in how many reports how many are."""
-    ones, set_bits = np.zeros(size), np.zeros(size + 1)
-    blocks: Any = [group.table] if group.table is not None else _blocks(group)
+def _set_counts(group: Group, size: int) -> FloatArray:
+    """Return in how many reports how many bits are set."""
+    blocks: Any = [group.table]
+    if group.table is None:
+        every = (block for stream in group.streams for block in stream.source.blocks())
+        own = (block for block in every if block.mechanism == group.mechanism.id)
+        blocks = ((block.outputs, block.numbers) for block in own)
+    set_bits = np.zeros(size + 1)
     for outputs, counts in blocks:
         many = np.bitwise_count(outputs).sum(axis=1, dtype=np.int64)
         set_bits += np.bincount(many, counts, minlength=size + 1)
-    guess = group.summary.guess
-    ones[:] = 0.0 if guess is None else guess.ones
-    return ones, set_bits
-
-
-def _blocks(group: Group) -> Any:
-    for stream in group.streams:
-        for block in stream.source.blocks():
-            if block.mechanism == group.mechanism.id:
-                yield block.outputs, block.numbers
+    return set_bits

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from freewill.domain.alphabets.units import per
 from freewill.domain.calibration import calibrate
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
+from freewill.domain.mechanisms.identity import Identity
 from freewill.domain.mechanisms.krr import KRR
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.rappor import RAPPOR
@@ -22,11 +24,11 @@ from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, shown
 from freewill.numeric.solvers.solution import OnStep
 from freewill.numeric.solvers.threads import one_blas_thread
-from freewill.stats.distance import diameter
+from freewill.stats.difference import diameter
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import Weights
-from freewill.stats.planning.inputs import checked_truths, checked_weights, is_emd
-from freewill.stats.planning.predicted import Design, true_variance, without_privacy
+from freewill.stats.planning.design import Design, true_variance
+from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
 from freewill.stats.work import Work
 
 Promise = Literal["ldp", "geo", "loss"]
@@ -118,25 +120,47 @@ def menu(
       4        geometric(0..99, epsilon=0.040404)  2.28  (k-rr 8.21; rappor 18.1)
     """
     refuse_vast(checked_kind(alphabet))
-    wanted = checked_levels(levels)
-    kind = checked_promise(promise)
-    by_emd = is_emd(of)
-    weights = checked_weights(of, alphabet, None)
-    several_truths = checked_truths(theta, alphabet)
+    wanted, kind = checked_levels(levels), checked_promise(promise)
+    by_emd, weights = is_emd(of), checked_weights(of, alphabet, None)
+    truths = checked_truths(theta, alphabet)
     work = Work(on_step)
-    error = _errors(alphabet, several_truths, None if by_emd else weights, work)
+
+    def worst(mechanism: Mechanism | None) -> float:
+        """Return the squared error under the truth that is worst; of None, without privacy."""
+        errors = []
+        for truth in truths.values():
+            errors.append(_squared_error(alphabet, mechanism, truth, None if by_emd else weights))
+            work.solved()
+        return max(errors)
+
     compared = [candidates(alphabet, level, kind) for level in wanted]
-    work.expect(len(several_truths) * (1 + sum(map(len, compared))))
-    least = error(None)
+    work.expect(len(truths) * (1 + sum(map(len, compared))))
+    least = worst(None)
     offers = []
-    for level, found in zip(wanted, compared, strict=True):
-        judged = sorted(((error(one), one) for one in found), key=lambda pair: pair[0])
-        offers.append(tuple(Offer(level, one, _quotient(err, least)) for err, one in judged))
-    name = "EMD" if by_emd else (weights.names[0] if len(weights.rows) == 1 else _said(of))
-    truth = next(iter(several_truths))
-    if len(several_truths) > 1:
-        truth = f"for each the worst of {', '.join(several_truths)}"
-    return Menu(alphabet, kind, name, truth, tuple(one[0] for one in offers), tuple(offers))
+    for level, mechanisms in zip(wanted, compared, strict=True):
+        judged = sorted(((worst(one), one) for one in mechanisms), key=lambda pair: pair[0])
+        costs = [(error / least if least > 0 else np.inf, one) for error, one in judged]
+        offers.append(tuple(Offer(level, mechanism, cost) for cost, mechanism in costs))
+    name = "EMD" if by_emd else "functionals" if isinstance(of, list) else str(of)
+    if not by_emd and len(weights.rows) == 1:
+        name = weights.names[0]
+    truth = next(iter(truths))
+    if len(truths) > 1:
+        truth = f"for each the worst of {', '.join(truths)}"
+    return Menu(alphabet, kind, name, truth, tuple(each[0] for each in offers), tuple(offers))
+
+
+def _squared_error(
+    alphabet: Alphabet, mechanism: Mechanism | None, theta: FloatArray, weights: Weights | None
+) -> float:
+    """Return the variances of functionals together or, without any, the square of the EMD."""
+    if weights is not None and mechanism is None:
+        return true_variance(weights.rows, theta)
+    design = Design(alphabet, (("", mechanism or Identity(alphabet), 1.0),), theta)
+    if weights is not None:
+        return float(design.variances(weights.rows).sum())
+    emd = design.expected_emd(_PEOPLE, _ACCURACY, simulate=False).mean
+    return np.inf if np.isnan(emd) else emd**2
 
 
 def candidates(alphabet: Alphabet, level: float, promise: Promise) -> list[Mechanism]:
@@ -149,28 +173,24 @@ def candidates(alphabet: Alphabet, level: float, promise: Promise) -> list[Mecha
     geometric: Any = None
     if alphabet.size > 1:
         geometric = {Linear: Geometric, Grid: PlanarGeometric}.get(type(alphabet))
-    makers: list[Callable[[], Mechanism]] = []
+    makers: list[Callable[[], Mechanism]]
     if promise == "loss":
-        makers = [
-            lambda kind=kind: calibrate(kind, alphabet, quality_loss=level)  # type: ignore[misc]
-            for kind in (KRR, geometric)
-            if kind is not None
-        ]
+        kinds = (KRR, geometric) if geometric else (KRR,)
+        makers = [partial(calibrate, kind, alphabet, quality_loss=level) for kind in kinds]
     else:
         near, far = _least_distance(alphabet), diameter(alphabet)
-        whole = level if promise == "ldp" else level * near
-        makers = [lambda: KRR(alphabet, whole), lambda: RAPPOR(alphabet, whole)]
-        if geometric is not None:
-            makers.append(lambda: geometric(alphabet, level / far if promise == "ldp" else level))
-    found, refused = [], []
+        every, noise = (level, level / far) if promise == "ldp" else (level * near, level)
+        makers = [partial(kind, alphabet, every) for kind in (KRR, RAPPOR)]
+        makers += [partial(geometric, alphabet, noise)] if geometric else []
+    mechanisms, refused = [], []
     for make in makers:
         try:
-            found.append(make())
+            mechanisms.append(make())
         except FreewillError as error:
             refused.append(str(error))
-    if not found:
+    if not mechanisms:
         raise ParameterError(f"level {level:g} on {alphabet}: no mechanism has it. {refused[0]}")
-    return found
+    return mechanisms
 
 
 def _least_distance(alphabet: Alphabet) -> float:
@@ -182,64 +202,26 @@ def _least_distance(alphabet: Alphabet) -> float:
     return float(min(alphabet.distance(np.array(0), np.array(one)) for one in beside))
 
 
-def _errors(
-    alphabet: Alphabet, several_truths: dict[str, FloatArray], weights: Weights | None, work: Work
-) -> Callable[[Mechanism | None], float]:
-    """Return what gives a mechanism's squared error under the worst truth; of None, no privacy's.
-
-    Of functionals their variances together, of the EMD the square of what is expected.
-    """
-
-    def error(mechanism: Mechanism | None) -> float:
-        found = []
-        for theta in several_truths.values():
-            found.append(one(mechanism, theta))
-            work.solved()
-        return max(found)
-
-    def one(mechanism: Mechanism | None, theta: FloatArray) -> float:
-        if mechanism is None:
-            design = without_privacy(alphabet, theta)
-        else:
-            design = Design(alphabet, (("", mechanism, 1.0),), theta)
-        if weights is None:
-            found = design.expected_emd(_PEOPLE, _ACCURACY, simulate=False).mean
-            return np.inf if np.isnan(found) else found**2
-        if mechanism is None:
-            return true_variance(weights.rows, theta)
-        return float(design.variances(weights.rows).sum())
-
-    return error
-
-
-def _quotient(error: float, least: float) -> float:
-    return error / least if least > 0 else np.inf
-
-
-def _said(of: Any) -> str:
-    return of if isinstance(of, str) else str(of) if not isinstance(of, list) else "functionals"
-
-
 def checked_levels(levels: Any) -> list[float]:
     """Return levels of protection: one or several numbers > 0."""
     wanted = "one number > 0 or several, such as [0.5, 1.0, 2.0]"
-    found = np.atleast_1d(numbers(levels, "levels", wanted))
-    if found.ndim != 1 or not found.size:
+    given = np.atleast_1d(numbers(levels, "levels", wanted))
+    if given.ndim != 1 or not given.size:
         raise ParameterError(f"levels={shown(levels)}: expected {wanted}.")
-    bad = ~((found > 0) & np.isfinite(found))
+    bad = ~((given > 0) & np.isfinite(given))
     if bad.any():
-        raise ParameterError(f"level {found[bad][0]:g}: expected a number > 0 and finite.")
-    twice = [level for level in found.tolist() if found.tolist().count(level) > 1]
+        raise ParameterError(f"level {given[bad][0]:g}: expected a number > 0 and finite.")
+    listed = [float(level) for level in given]
+    twice = [level for level in listed if listed.count(level) > 1]
     if twice:
         raise ParameterError(f"level {twice[0]:g} is listed twice: levels must differ.")
-    return [float(level) for level in found]
+    return listed
 
 
 def checked_promise(promise: Any) -> Promise:
     """Return what levels mean."""
-    for known in ("ldp", "geo", "loss"):
-        if isinstance(promise, str) and promise == known:
-            return known
+    if isinstance(promise, str) and promise in _PROMISES:
+        return cast("Promise", promise)
     raise ParameterError(
         f"promise={shown(promise)}: expected one of {', '.join(_PROMISES)}."
         f"{closest(promise, _PROMISES)}"

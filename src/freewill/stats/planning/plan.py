@@ -1,7 +1,7 @@
 """How many people a survey needs, and how good its answers will be, before anyone has reported."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,31 +9,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.presented import Presented
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, SurveyError, several, shown
+from freewill.errors import ParameterError, SurveyError, closest, several, shown
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.few import advice_on_plans, enough_people
 from freewill.stats.functionals import Weights
-from freewill.stats.information import DENSE
-from freewill.stats.planning.inputs import (
-    checked_people,
-    checked_shares,
-    checked_target,
-    checked_truths,
-    checked_weights,
-    is_emd,
-)
-from freewill.stats.planning.needed import (
+from freewill.stats.information import DENSE, advice_on_plans, enough_people
+from freewill.stats.planning.design import (
     MOST_PEOPLE,
     REACH,
+    Design,
     needed_for_emd,
     needed_for_interval,
 )
-from freewill.stats.planning.predicted import Design, Expected
+from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
 
+_USUAL = tuple(round(10 ** (half / 2)) for half in range(4, 13))
+"""From 100 to a million, two a decade."""
 _SCREENED = 0.1
 """Accuracy with which truths are compared before the worst is planned for."""
 BLIND = (
@@ -167,98 +161,60 @@ def plan(
         raise SurveyError(f"survey={shown(survey)}: expected a Survey, such as Survey.load reads.")
     if show is not None and not callable(show):
         raise ParameterError(f"show={shown(show)}: expected a function that takes a share, 0 to 1.")
-    chosen = checked_shares(survey, shares)
-    numbers_of_people = checked_people(people)
-    if target is not None:
-        target = checked_target(target)
-    weights = checked_weights(of, survey.alphabet, target)
+    chosen, many = checked_shares(survey, shares), checked_people(people)
+    target = None if target is None else checked_target(target)
+    weights, by_emd = checked_weights(of, survey.alphabet, target), is_emd(of)
     parts = tuple((name, one, chosen[name]) for name, one in survey.mechanisms.items())
-    share_done = show or (lambda share: None)
     designs = {
-        name: Design(survey.alphabet, parts, one)
-        for name, one in checked_truths(theta, survey.alphabet).items()
+        name: Design(survey.alphabet, parts, truth)
+        for name, truth in checked_truths(theta, survey.alphabet).items()
     }
-    by_emd = is_emd(of)
+    done = show or (lambda share: None)
     screened: dict[str, FloatArray] = {}
-    name = next(iter(designs))
-    if len(designs) > 1:
-        for number, (one, design) in enumerate(designs.items()):
-            screened[one] = _screened(design, weights, numbers_of_people, by_emd)
-            share_done(0.3 * (number + 1) / len(designs))
-        name = _worst(designs, screened, target if by_emd else None)
-    return _plan(
-        designs[name],
-        name if len(designs) == 1 else f"{name}, the worst of {len(designs)} truths",
-        numbers_of_people,
-        weights,
-        target,
-        by_emd,
-        screened,
-        share_done,
-    )
-
-
-def _plan(
-    design: Design,
-    truth: str,
-    people: IntArray,
-    weights: Weights,
-    target: float | None,
-    by_emd: bool,
-    screened: dict[str, FloatArray],
-    show: Show,
-) -> Plan:
-    """Plan for one truth."""
-    found: list[Expected] = []
-    for number, many in enumerate(people.tolist()):
-        found.append(design.expected_emd(many))
-        show(0.3 + 0.6 * (number + 1) / len(people))
+    for name, design in designs.items() if len(designs) > 1 else ():
+        screened[name] = _screened(design, weights, many, by_emd)
+        done(0.3 * len(screened) / len(designs))
+    truth = _worst(designs, screened, target if by_emd else None)
+    design = designs[truth]
+    expected = []
+    for number in many.tolist():
+        expected.append(design.expected_emd(number))
+        done(0.3 + 0.6 * len(expected) / len(many))
     variances = design.variances(weights.rows)
-    advice = "" if np.isfinite(variances).all() else BLIND
-    if design.alphabet.size > DENSE:
-        advice = (
-            f"The distance of {several(design.alphabet.size, 'value')} needs a matrix of them, and "
-            f"is given up to {DENSE:,}."
-        )
     needed = None
-    if target is not None:
-        if by_emd:
-            needed = needed_for_emd(design, target)
-        else:
-            needed = needed_for_interval(variances, target)
-        if needed is None and not advice:
-            advice = f"{target:g} is out of reach: more than {several(MOST_PEOPLE, 'person')}."
-    least = min(int(people.min()), needed or MOST_PEOPLE)
-    few = advice_on_plans(enough_people(design.rests_on(weights.rows)), least)
-    means, lows, highs, errors, simulated = zip(*found, strict=True)
+    if target is not None and by_emd:
+        needed = needed_for_emd(design, target)
+    elif target is not None:
+        needed = needed_for_interval(variances, target)
+    means, lows, highs, errors, simulated = zip(*expected, strict=True)
     return Plan(
-        alphabet=design.alphabet,
-        shares={name: share for name, _, share in design.parts},
-        truth=truth,
+        alphabet=survey.alphabet,
+        shares=chosen,
+        truth=f"{truth}, the worst of {len(designs)} truths" if screened else truth,
         theta=design.theta,
-        people=people,
+        people=many,
         emd=np.array(means),
         emd_low=np.array(lows),
         emd_high=np.array(highs),
         emd_error=np.array(errors),
         simulated=simulated,
         of=weights.names,
-        standard_error=np.sqrt(variances / people[:, None]),
+        standard_error=np.sqrt(variances / many[:, None]),
         worth=design.worth(weights.rows),
         cost=design.costs(weights.rows),
         target=target,
         by_emd=by_emd,
         needed=needed,
         screened=screened,
-        advice=f"{advice} {few}".strip(),
+        advice=_advice(design, weights, variances, many, target, needed),
     )
 
 
 def _screened(design: Design, weights: Weights, people: IntArray, by_emd: bool) -> FloatArray:
     """Return the expected error for each number of people, roughly."""
     if by_emd:
-        several_numbers = [design.expected_emd(n, _SCREENED, simulate=False) for n in people]
-        return np.array([expected.mean for expected in several_numbers])
+        expected = [design.expected_emd(many, _SCREENED, simulate=False) for many in people]
+        return np.array([one.mean for one in expected])
     return np.asarray(np.sqrt(design.variances(weights.rows).max() / people))
 
 
@@ -275,4 +231,101 @@ def _worst(
             mean = float(np.log(screened[name]).mean())
         return np.inf if math.isnan(mean) else mean
 
-    return max(designs, key=size)
+    return max(designs, key=size) if screened else next(iter(designs))
+
+
+def _advice(
+    design: Design,
+    weights: Weights,
+    variances: FloatArray,
+    people: IntArray,
+    target: float | None,
+    needed: int | None,
+) -> str:
+    """Say what cannot be planned for, and where errors rest on too few people."""
+    advice = "" if np.isfinite(variances).all() else BLIND
+    if design.alphabet.size > DENSE:
+        advice = (
+            f"The distance of {several(design.alphabet.size, 'value')} needs a matrix of them, and "
+            f"is given up to {DENSE:,}."
+        )
+    if target is not None and needed is None and not advice:
+        advice = f"{target:g} is out of reach: more than {several(MOST_PEOPLE, 'person')}."
+    least = min(int(people.min()), needed or MOST_PEOPLE)
+    few = advice_on_plans(enough_people(design.rests_on(weights.rows)), least)
+    return f"{advice} {few}".strip()
+
+
+def checked_shares(survey: Survey, shares: Any) -> dict[str, float]:
+    """Return the share of people of each mechanism, by its name.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 9)
+    >>> survey = fw.Survey(line, {"careful": fw.KRR(line, 1.0), "open": fw.Identity(line)})
+    >>> checked_shares(survey, {"carefull": 1.0})
+    Traceback (most recent call last):
+    freewill.errors.ParameterError: shares: no mechanism 'carefull' in the survey. Did you mean
+    'careful'? There are 'careful', 'open'.
+    """
+    names = list(survey.mechanisms)
+    if shares is None:
+        return dict.fromkeys(names, 1 / len(names))
+    if isinstance(shares, Mapping):
+        given = _by_name(survey, shares)
+    else:
+        wanted = f"a share for each of {several(len(names), 'mechanism')}, by name or in order"
+        values = numbers(shares, "shares", wanted)
+        if values.shape != (len(names),):
+            raise ParameterError(f"shares={shown(shares)}: expected {wanted}.")
+        given = dict(enumerate(values.tolist()))
+    for name, share in given.items():
+        number = numbers(share, f"shares[{name!r}]", "a share, 0 to 1")
+        if number.ndim or not 0 <= number < np.inf:
+            raise ParameterError(f"shares[{name!r}] is {shown(share)}: expected a share, 0 to 1.")
+        given[name] = float(number)
+    total = sum(given.values())
+    if abs(total - 1) > 1e-9:
+        raise ParameterError(f"shares sum to {total:.10g}: expected 1. Divide them by their sum.")
+    return {
+        name: given.get(name, given.get(number, 0.0)) / total for number, name in enumerate(names)
+    }
+
+
+def _by_name(survey: Survey, shares: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return shares that are given by names or ids, by the names of the survey."""
+    names, given = list(survey.mechanisms), dict[Any, Any]()
+    for name, share in shares.items():
+        if not isinstance(name, str) or name not in survey.names:
+            some = ", ".join(map(shown, names[:8])) + (", ..." if len(names) > 8 else "")
+            raise ParameterError(
+                f"shares: no mechanism {shown(name)} in the survey.{closest(name, names)} "
+                f"There are {some}."
+            )
+        if survey.names[name] in given:
+            raise ParameterError(f"shares: {shown(name)} is named twice, by name and by id.")
+        given[survey.names[name]] = share
+    return given
+
+
+def checked_people(people: Any) -> IntArray:
+    """Return numbers of people: integers of at least 2.
+
+    >>> checked_people(1e4)
+    array([10000])
+    """
+    if people is None:
+        return np.array(_USUAL)
+    wanted = f"one integer or several, from 2 to {MOST_PEOPLE:.0e}"
+    given = np.atleast_1d(numbers(people, "people", wanted))
+    good = (given >= 2) & (given <= MOST_PEOPLE) & (np.floor(given) == given)
+    if given.ndim != 1 or not given.size or not good.all():
+        raise ParameterError(f"people={shown(people)}: expected {wanted}.")
+    return given.astype(np.int64)
+
+
+def checked_target(target: Any) -> float:
+    """Return a target: a number > 0."""
+    number = numbers(target, "target", "a number > 0")
+    if number.ndim or not 0 < number < np.inf:
+        raise ParameterError(f"target={shown(target)}: expected a number > 0 and finite.")
+    return float(number)

@@ -1,9 +1,15 @@
-"""A few truths to plan for when nobody knows the truth yet."""
+"""What is planned for: a truth, or a few while nobody knows it, and functionals of it."""
+
+from typing import Any
 
 import numpy as np
 
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet
+from freewill.errors import ParameterError, several, shown
+from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.functionals import Quantiles, Weights, functionals_of, weights_of
+from freewill.stats.information import DENSE
 
 _WIDE = 0.1
 """Standard deviation of a peak, as a share of the length of each axis."""
@@ -23,20 +29,26 @@ def truths(alphabet: Alphabet) -> dict[str, FloatArray]:
     {'uniform': [0.5, 0.5], 'few common values': [0.666..., 0.333...], 'one value': [1.0, 0.0]}
     """
     size = alphabet.size
-    found = {"uniform": np.ones(size)}
+    weights = {"uniform": np.ones(size)}
     if alphabet.plane is None:
-        found["few common values"] = 1 / np.arange(1.0, size + 1)
-        found["two values"] = _at(size, 0, min(1, size - 1))
-        found["one value"] = _at(size, 0)
+        weights["few common values"] = 1 / np.arange(1.0, size + 1)
+        weights["two values"] = _at(size, 0, min(1, size - 1))
+        weights["one value"] = _at(size, 0)
     else:
         rows, columns = alphabet.plane
         north, east = np.divmod(np.arange(size), columns)
         along = (east + 0.5) / columns, (north + 0.5) / rows
-        found["one peak"] = _peak(along, 0.5, rows > 1)
-        found["two peaks"] = _peak(along, 0.25, rows > 1) + _peak(along, 0.75, rows > 1)
-        found["one value"] = _at(size, (rows // 2) * columns + columns // 2)
-        found["both ends"] = _at(size, 0, size - 1)
-    return _distinct({name: weights / weights.sum() for name, weights in found.items()})
+        weights["one peak"] = _peak(along, 0.5, rows > 1)
+        weights["two peaks"] = _peak(along, 0.25, rows > 1) + _peak(along, 0.75, rows > 1)
+        weights["one value"] = _at(size, (rows // 2) * columns + columns // 2)
+        weights["both ends"] = _at(size, 0, size - 1)
+    distinct: dict[str, FloatArray] = {}
+    for name, weight in weights.items():
+        theta = weight / weight.sum()
+        # Small alphabets have no room for all of them.
+        if not any(np.allclose(theta, other) for other in distinct.values()):
+            distinct[name] = theta
+    return distinct
 
 
 def _peak(along: tuple[FloatArray, FloatArray], centre: float, plane: bool) -> FloatArray:
@@ -53,10 +65,44 @@ def _at(size: int, *places: int) -> FloatArray:
     return weights
 
 
-def _distinct(found: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    """Leave out what is the same as one before: small alphabets have no room for all."""
-    kept: dict[str, FloatArray] = {}
-    for name, theta in found.items():
-        if not any(np.allclose(theta, other) for other in kept.values()):
-            kept[name] = theta
-    return kept
+def checked_truths(theta: Any, alphabet: Alphabet) -> dict[str, FloatArray]:
+    """Return the truth that is given, or a few."""
+    if theta is None:
+        return truths(alphabet)
+    if not isinstance(theta, Estimate):
+        given = distribution(theta, alphabet.size)
+        return {"as given": given / given.sum()}
+    if theta.alphabet != alphabet:
+        raise ParameterError(
+            f"theta is an estimate over {theta.alphabet} and the survey is over {alphabet}: plan "
+            f"with an estimate over the same alphabet."
+        )
+    return {f"as estimated by {theta.method}": theta.theta / theta.theta.sum()}
+
+
+def is_emd(of: Any) -> bool:
+    """Say whether errors are planned for as earth mover's distances, and not of functionals.
+
+    >>> is_emd("emd"), is_emd("shares")
+    (True, False)
+    """
+    return of is None or (isinstance(of, str) and of == "emd")
+
+
+def checked_weights(of: Any, alphabet: Alphabet, target: float | None) -> Weights:
+    """Return the functionals as rows of weights; refuse what a large alphabet cannot answer."""
+    by_emd = is_emd(of)
+    of = "shares" if by_emd else of
+    if isinstance(functionals_of(of), Quantiles):
+        raise ParameterError(
+            f"of={shown(of)}: a quantile's error depends on how steep the CDF is there. Plan for "
+            f"'cdf' or 'mean'."
+        )
+    if alphabet.size > DENSE and by_emd:
+        goal = "" if target is None else f"target={target:g} is an EMD, and "
+        raise ParameterError(
+            f"{goal}{alphabet} has {several(alphabet.size, 'value')}: the EMD and the errors of "
+            f"single values are planned for up to {DENSE:,}. Say of='mean', or of which district "
+            f"or set of values the standard error is wanted, or plan for a coarser alphabet."
+        )
+    return weights_of(of, alphabet)

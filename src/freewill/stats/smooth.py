@@ -20,8 +20,7 @@ from freewill.stats.estimators.estimate import (
 )
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, refuse_nobody
-from freewill.stats.smoothing.kernels import Kernels
-from freewill.stats.smoothing.sieve import Fit, Sieves
+from freewill.stats.sieves import Fit, Kernels, Sieves
 
 _FIXED, _LOCAL = 4, 2
 """Widths to a doubling: of kernels as wide everywhere, and of those that follow the crowd."""
@@ -129,29 +128,11 @@ def smooth(
     refuse_nobody(evidence, "an estimate")
     sieves = Sieves(evidence, tolerance, limit)
     exact = gibu(evidence, tolerance, limit)
-    found: list[Fit] = []
-    fixed, local = (list(sieves.kernels.widths(many)) for many in (_FIXED, _LOCAL))
-    rounds = 1 + len(fixed) + len(_EXPONENTS) * len(local)
-
-    def keep(fit: Fit, begun: int) -> None:
-        found.append(fit)
-        # Each fit has a gap of its own, small from the first: widths that are left tell of work.
-        trace.add(len(found), fit.gap, fit.log_likelihood, begun / rounds)
-
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
         certificate = Certificate(exact.log_likelihood, exact.theta, exact.gap)
-        keep(sieves.whole(Solution(exact.theta, certificate, exact.steps, exact.status)), 1)
-        crowd = np.ones(evidence.alphabet.size)
-        for begun, width in enumerate(fixed, 2):
-            for fit in sieves.fits(width, crowd):
-                keep(fit, begun)
-        crowd = _crowd(sieves.kernels, average(weighted(found)))
-        wider = [(exponent, width) for exponent in _EXPONENTS for width in local]
-        for begun, (exponent, width) in enumerate(wider, 2 + len(fixed)):
-            for fit in sieves.fits(width, crowd, exponent):
-                keep(fit, begun)
-    fits = weighted(found)
+        solution = Solution(exact.theta, certificate, exact.steps, exact.status)
+        fits = weighted(_tried(sieves, solution, trace))
     used = [fit for fit in fits if fit.weight]
     theta = average(fits)
     failed = (fit.status for fit in used if fit.status != Status.CERTIFIED)
@@ -171,6 +152,22 @@ def smooth(
         evidence=evidence,
         fits=tuple(fits),
     )
+
+
+def _tried(sieves: Sieves, exact: Solution, trace: Trace) -> list[Fit]:
+    """Fit one sieve after the other: none, those of one width, those that follow the crowd."""
+    fixed, local = (sieves.kernels.widths(many) for many in (_FIXED, _LOCAL))
+    ladder = [(0.0, width) for width in [0.0, *fixed]]
+    ladder += [(exponent, width) for exponent in _EXPONENTS for width in local]
+    crowd, tried = np.ones(sieves.kernels.size), list[Fit]()
+    for begun, (exponent, width) in enumerate(ladder):
+        if begun == 1 + len(fixed):
+            crowd = _crowd(sieves.kernels, average(weighted(tried)))
+        for fit in sieves.fits(width, crowd, exponent) if width else [sieves.whole(exact)]:
+            tried.append(fit)
+            # Each fit has a gap of its own, small from the first: widths left tell of work.
+            trace.add(len(tried), fit.gap, fit.log_likelihood, (begun + 1) / len(ladder))
+    return tried
 
 
 def weighted(fits: Sequence[Fit]) -> list[Fit]:

@@ -3,18 +3,21 @@
 Only frames are used, no RDD and nothing of the JVM's, so that it runs over Spark Connect too.
 """
 
+import io
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from freewill.core.slices import slices
-from freewill.io.batches import DecodedBlocks, Decoder
-from freewill.io.cluster.parcels import packed, unpacked
-from freewill.io.cluster.session import partition_number, told
+from freewill.core.types import FloatArray
+from freewill.io.decoding import DecodedBlocks, Decoder
+from freewill.io.engines.spark_session import explained_on_spark, partition_number
 from freewill.stats.streams import Block, Work
 
 _PARCEL = "part int, parcel binary"
@@ -24,6 +27,8 @@ _LARGE_BYTES = 1 << 20
 PIECE_BYTES = 1 << 26
 """Bytes of reports that come to the driver at a time."""
 _BLOCK_BYTES = 1 << 20
+_LEAST = 64
+"""Rows of a symmetric matrix from which half of it is worth the trouble."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +46,7 @@ class SparkSource:
         The driver receives one result, whatever the number of partitions, and the sum is taken in
         the order of the partitions, so that it is the same to the last digit when a worker dies.
         """
-        with told(self.what):
+        with explained_on_spark(self.what):
             found = self.frame.mapInArrow(_on_a_worker(self.decoder, work), _PARCEL)
             # What comes of no reports is about as large as what comes of many.
             nothing = len(packed(work(DecodedBlocks(self.decoder, []))))
@@ -53,7 +58,7 @@ class SparkSource:
 
     def blocks(self) -> Iterator[Block]:
         """Bring the reports to the driver, decoded and without their names, some at a time."""
-        with told(self.what):
+        with explained_on_spark(self.what):
             found = self.frame.mapInArrow(_to_blocks(self.decoder), _PARCEL)
             pieces = pieces_of(self.frame, "report")
             if pieces == 1:
@@ -122,3 +127,50 @@ def _results(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     for batch in batches:
         for part, parcel in zip(batch.column(0), batch.column(1), strict=True):
             yield part.as_py(), unpacked(parcel.as_py())
+
+
+def packed(result: Any) -> bytes:
+    """Return anything as bytes; a symmetric matrix in it takes k (k + 1) / 2 numbers, not k^2.
+
+    >>> half, whole = packed(np.ones((100, 100))), packed(np.ones((99, 100)))
+    >>> len(half) < 0.52 * len(whole), bool(np.all(unpacked(half) == 1))
+    (True, True)
+    """
+    file = io.BytesIO()
+    _Packer(file, protocol=pickle.HIGHEST_PROTOCOL).dump(result)
+    return file.getvalue()
+
+
+def unpacked(parcel: bytes) -> Any:
+    """Return what was packed, to the last bit."""
+    return pickle.loads(parcel)
+
+
+class _Packer(pickle.Pickler):
+    """Pickles a symmetric matrix as its triangle, wherever in a result it stands."""
+
+    def reducer_override(self, obj: Any) -> tuple[Callable[..., Any], tuple[Any, ...]] | Any:
+        if not _is_symmetric(obj):
+            return NotImplemented
+        return _whole, (len(obj), np.concatenate([obj[row, : row + 1] for row in range(len(obj))]))
+
+
+def _is_symmetric(obj: Any) -> bool:
+    return (
+        type(obj) is np.ndarray
+        and obj.dtype == np.float64
+        and obj.ndim == 2
+        and obj.shape[0] == obj.shape[1] >= _LEAST
+        and np.array_equal(obj, obj.T)
+        # Of 0 and -0, which are equal, both halves would be the same.
+        and np.array_equal(np.signbit(obj), np.signbit(obj.T))
+    )
+
+
+def _whole(size: int, triangle: FloatArray) -> FloatArray:
+    """Return the matrix of which this is the lower triangle, row by row."""
+    matrix, end = np.empty((size, size)), 0
+    for row in range(size):
+        start, end = end, end + row + 1
+        matrix[row, : row + 1] = matrix[: row + 1, row] = triangle[start:end]
+    return matrix

@@ -1,20 +1,22 @@
-"""What the estimate from a survey will miss, before anyone has reported."""
+"""What the estimate from a survey will miss, and how many people it takes to miss no more."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.identity import Identity
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.stats.distance import norm_on
+from freewill.stats.collect import collect
+from freewill.stats.difference import norm_on
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, collect
+from freewill.stats.evidence import Evidence
 from freewill.stats.information import DENSE, Information, information_of
 
 _SIMULATED_VALUES = 400
@@ -35,6 +37,16 @@ _SUM = 1e-7
 _MULTIPLIERS = 100
 _NOISE = 4.0
 """Weight of the sum in units of the score, at least."""
+MOST_PEOPLE = 10**12
+"""Beyond, a number of people is no answer."""
+REACH = float(ndtri(0.975))
+"""Standard errors that a 95 % interval reaches to either side."""
+_CLOSE = 0.01
+"""How near, relative, the search comes to its target."""
+_MEAN_NOISE = 0.02
+"""The same for simulated surveys, whose mean is known no better."""
+_SEARCH = 60
+_CHECKS = 8
 
 Parts = tuple[tuple[str, Mechanism, float], ...]
 """Name, mechanism and share of the people of each."""
@@ -111,8 +123,8 @@ class Design:
             return dict.fromkeys(self.alone, np.nan)
         whole = float(np.sum(self.information.products(influences) * influences))
         return {
-            name: float(np.sum(told.products(influences) * influences)) / whole if whole else np.nan
-            for name, told in self.alone.items()
+            name: float(np.sum(own.products(influences) * influences)) / whole if whole else np.nan
+            for name, own in self.alone.items()
         }
 
     def costs(self, rows: FloatArray) -> dict[str, float]:
@@ -122,8 +134,8 @@ class Design:
         """
         least = true_variance(rows, self.theta)
         return {
-            name: float(told.variances(rows).sum()) / least if least else np.inf
-            for name, told in self.alone.items()
+            name: float(own.variances(rows).sum()) / least if least else np.inf
+            for name, own in self.alone.items()
         }
 
     @cached_property
@@ -154,20 +166,18 @@ class Design:
         thetas = self._simulated(people) if simulate else self.projected.draws(people)
         aim = accuracy or (_SIMULATED_ACCURACY if simulate else _ACCURACY)
         most = _MOST_SIMULATED if simulate else _MOST
-        found = enough((length(theta - self.theta) for theta in thetas), aim, most)
-        low, high = np.quantile(found, [0.05, 0.95])
-        error = found.std(ddof=1) / np.sqrt(found.size)
-        return Expected(float(found.mean()), float(low), float(high), float(error), simulate)
+        drawn = enough((length(theta - self.theta) for theta in thetas), aim, most)
+        low, high = np.quantile(drawn, [0.05, 0.95])
+        error = drawn.std(ddof=1) / np.sqrt(drawn.size)
+        return Expected(float(drawn.mean()), float(low), float(high), float(error), simulate)
 
     def can_simulate(self, people: int) -> bool:
         """Say whether simulating so many people is worth its time."""
         size = self.alphabet.size
-        bits = [one.output_space.alphabet is None for _, one, _ in self.parts]
-        if not any(bits):
-            return size <= _SIMULATED_VALUES
+        bits = [mechanism.output_space.alphabet is None for _, mechanism, _ in self.parts]
         # A report of many bits is nearly normal itself, and slow to solve from.
-        few = people * size <= _SIMULATED_BITS
-        return few and not all(bits) and size <= _SIMULATED_VALUES
+        few = not any(bits) or (people * size <= _SIMULATED_BITS and not all(bits))
+        return few and size <= _SIMULATED_VALUES
 
     def _simulated(self, people: int) -> Iterator[FloatArray]:
         """Yield estimates from one simulated survey after the other."""
@@ -190,11 +200,14 @@ class Design:
     @cached_property
     def _reports(self) -> list[FloatArray | None]:
         """The distribution of each mechanism's reports; of bits, none."""
-        listed = (one for _, one, _ in self.parts)
-        found = [
-            None if one.output_space.alphabet is None else self.theta @ one.law() for one in listed
-        ]
-        return [None if law is None else np.maximum(law, 0) / law.sum() for law in found]
+        laws: list[FloatArray | None] = []
+        for _, mechanism, _ in self.parts:
+            if mechanism.output_space.alphabet is None:
+                laws.append(None)
+            else:
+                law = self.theta @ mechanism.law()
+                laws.append(np.maximum(law, 0) / law.sum())
+        return laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,9 +243,9 @@ class Projected:
         free = self.theta > 0.1 / self.theta.size
         while True:
             score = self._root @ rng.standard_normal(self.theta.size) / np.sqrt(people)
-            found = self.solve(score, free)
-            free = found > 0
-            yield found
+            drawn = self.solve(score, free)
+            free = drawn > 0
+            yield drawn
 
     def solve(self, score: FloatArray, free: Any) -> FloatArray:
         """Return the most likely distribution, where its score at theta is this one.
@@ -245,8 +258,8 @@ class Projected:
         multiplier, rise = weight, 1 / weight
         before: tuple[float, float] | None = None
         for _ in range(_MULTIPLIERS):
-            found = pivoted_quadratic(matrix, -(score + multiplier), free)
-            total = float(found.sum())
+            drawn = pivoted_quadratic(matrix, -(score + multiplier), free)
+            total = float(drawn.sum())
             if abs(1 - total) < _SUM:
                 break
             # The sum rises with the multiplier, by straight pieces: the secant finds the right one.
@@ -254,8 +267,8 @@ class Projected:
                 rise = (total - before[1]) / (multiplier - before[0])
             before = multiplier, total
             multiplier += (1 - total) / rise
-            free = found > 0
-        return np.asarray(found / found.sum())
+            free = drawn > 0
+        return np.asarray(drawn / drawn.sum())
 
 
 def true_variance(rows: FloatArray, theta: FloatArray) -> float:
@@ -268,22 +281,83 @@ def true_variance(rows: FloatArray, theta: FloatArray) -> float:
     return float(sum((row - row @ theta) ** 2 @ theta for row in rows))
 
 
-def without_privacy(alphabet: Alphabet, theta: FloatArray) -> Design:
-    """Return people who all tell the truth."""
-    return Design(alphabet, (("no privacy", Identity(alphabet), 1.0),), theta)
-
-
 def enough(drawn: Iterator[float], accuracy: float, most: int = _MOST) -> FloatArray:
     """Draw until the mean is as accurate as asked, or drawing more would take long.
 
     >>> enough(iter([1.0] * 100), accuracy=0.01).size
     40
     """
-    found: list[float] = []
+    values: list[float] = []
     for value in drawn:
-        found.append(value)
-        if len(found) >= _FEWEST and not len(found) % _BATCH:
-            error = np.std(found) / np.sqrt(len(found))
-            if error <= accuracy * np.mean(found) or len(found) >= most:
+        values.append(value)
+        if len(values) >= _FEWEST and not len(values) % _BATCH:
+            error = np.std(values) / np.sqrt(len(values))
+            if error <= accuracy * np.mean(values) or len(values) >= most:
                 break
-    return np.array(found)
+    return np.array(values)
+
+
+def needed_for_interval(variances: FloatArray, target: float) -> int | None:
+    """Return the least n with z sqrt(h'C h / n) <= target for all h; None beyond 10^12.
+
+    >>> needed_for_interval(np.array([0.25]), 0.01)
+    9604
+    """
+    widest = float(np.sqrt(variances.max()))
+    if widest == 0:
+        return 2
+    # A tiny target asks for more people than any number counts.
+    with np.errstate(over="ignore"):
+        many = float(np.square(np.float64(widest * (REACH / target))))
+    return max(2, math.ceil(many * (1 - 1e-12))) if many <= MOST_PEOPLE else None
+
+
+def needed_for_emd(design: Design, target: float, *, check: bool = True) -> int | None:
+    """Return the number of people whose expected distance is the target; None beyond 10^12.
+
+    Found by draws to first order, which are cheap and the same at every number; then checked, and
+    moved where they are wrong, by simulated surveys, if these are to be had at that size.
+    """
+    people = _to_first_order(design, target) if design.resolved else None
+    if people is None or not check:
+        return people
+    # What is too few never comes back.
+    least = 2
+    for _ in range(_CHECKS):
+        expected = design.expected_emd(people)
+        off = expected.mean / target
+        if off <= 1 + _MEAN_NOISE and (off >= 1 - _MEAN_NOISE or people == least):
+            break
+        if off > 1:
+            least = min(people + 1, MOST_PEOPLE)
+        moved = math.ceil(people * min(max(off**2, 0.25), 4.0))
+        people = min(max(moved, least), MOST_PEOPLE)
+        if not expected.simulated:
+            break
+    return people
+
+
+def _to_first_order(design: Design, target: float) -> int | None:
+    """Return where the expected distance, by draws to first order, is the target or just below."""
+
+    def excess(log_people: float) -> float:
+        people = max(2, round(math.exp(log_people)))
+        mean = design.expected_emd(people, _MEAN_NOISE, simulate=False).mean
+        return math.log(max(mean, 1e-300) / target)
+
+    few, many = math.log(2), math.log(MOST_PEOPLE)
+    if excess(few) <= 0:
+        return 2
+    if excess(many) > 0:
+        return None
+    # The error falls nearly like n^-1/2: from the last number to where it would then be right.
+    guess = math.log(10_000)
+    for _ in range(_SEARCH):
+        off = excess(guess)
+        if abs(off) < _CLOSE or many - few < _CLOSE:
+            break
+        few, many = (guess, many) if off > 0 else (few, guess)
+        guess = guess + 2 * off
+        if not few < guess < many:
+            guess = (few + many) / 2
+    return max(2, round(math.exp(guess)))

@@ -1,22 +1,25 @@
-"""A sieve: the most likely theta among those that a kernel smooths, and spikes on top of it."""
+"""Sieves: the most likely theta among those that a kernel smooths, and spikes on top of it."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from freewill.core.limits import refuse_beyond
 from freewill.core.types import FloatArray, IntArray
-from freewill.errors import EvidenceError, ParameterError, several
+from freewill.domain.alphabets.base import Alphabet
+from freewill.errors import AlphabetError, EvidenceError, ParameterError, several
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.solution import Solution, Status
-from freewill.stats.estimators.estimate import likelihood_of
+from freewill.stats.estimators.gibu import dense_maximum
 from freewill.stats.evidence import Evidence
-from freewill.stats.maximum import dense_maximum
-from freewill.stats.smoothing.kernels import Kernels
 
+_NARROWEST = 0.5
+"""Narrower kernels leave a cell as it is: the next one gets less than a tenth of its mass."""
+_WIDEST = 1 / 6
+"""Of the longer side: six standard deviations of the widest kernel fill it."""
 _ROUNDS = 2
 """Times that spikes are looked for: further rounds changed no error that was measured."""
 _GAIN = 2.0
@@ -30,6 +33,100 @@ _RANGE = 4.0
 """A centre's own width is at most so many times the usual, and at least one over it."""
 _MOST_BYTES = 1 << 28
 """What one array may take: the law, its smoothed twin and a few of that size are held."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Where heat is that started in one cell, on a line or grid with reflecting borders.
+
+    On a side of m cells, the walk that steps either way at rate 1/2, and stays where a step would
+    lead outside, is after the time h^2 distributed as
+
+        K_h = V diag(exp(-h^2 (1 - cos(pi j / m)))) V',   V_xj ~ cos(pi (x + 1/2) j / m).
+
+    That is the discrete Gaussian of standard deviation h, folded back at the borders. K_h is
+    symmetric and doubly stochastic, and K_g K_h = K_sqrt(g^2 + h^2): what a wide kernel can fit, a
+    narrower one can as well. On a grid the two sides' kernels multiply. `sides` are the lengths of
+    a cell, in units of the shorter one; so are widths.
+
+    >>> Kernels((1, 3), (1.0, 1.0)).kernel(1.0).round(3)
+    array([[0.674, 0.259, 0.067],
+           [0.259, 0.482, 0.259],
+           [0.067, 0.259, 0.674]])
+    """
+
+    plane: tuple[int, int]
+    sides: tuple[float, float]
+
+    @classmethod
+    def on(cls, alphabet: Alphabet) -> "Kernels":
+        """Return the kernels of an alphabet that has neighbours."""
+        if alphabet.plane is None:
+            raise AlphabetError(
+                f"the values {alphabet} have no neighbours, and smoothing moves weight to "
+                f"neighbours. Take fw.gibu; or, if the values are in order, a Linear alphabet."
+            )
+        # `plane` counts rows first, `extent` begins with the axis along a row.
+        lengths = [high - low for low, high in reversed(alphabet.extent)]
+        lengths = [1.0] * (2 - len(lengths)) + lengths
+        pairs = list(zip(lengths, alphabet.plane, strict=True))
+        # Along an axis of one cell nothing moves, however long that is.
+        shortest = min((length / count for length, count in pairs if count > 1), default=1.0)
+        north, east = (length / count / shortest if count > 1 else 1.0 for length, count in pairs)
+        return cls(alphabet.plane, (north, east))
+
+    @property
+    def size(self) -> int:
+        """How many cells there are, k."""
+        return self.plane[0] * self.plane[1]
+
+    @cached_property
+    def places(self) -> tuple[IntArray, IntArray]:
+        """Row and column of each cell."""
+        rows, columns = np.divmod(np.arange(self.size), self.plane[1])
+        return rows, columns
+
+    def widths(self, per_doubling: int) -> list[float]:
+        """Return widths from half a cell to a sixth of the longer side, so many to a doubling.
+
+        >>> [round(width, 2) for width in Kernels((1, 12), (1.0, 1.0)).widths(2)]
+        [0.5, 0.71, 1.0, 1.41, 2.0]
+        """
+        pairs = zip(self.plane, self.sides, strict=True)
+        widest = _WIDEST * max(count * side for count, side in pairs)
+        if widest < _NARROWEST:
+            return []
+        steps = int(np.floor(per_doubling * np.log2(widest / _NARROWEST) + 1e-9))
+        return [_NARROWEST * 2 ** (step / per_doubling) for step in range(steps + 1)]
+
+    def kernel(self, widths: FloatArray | float) -> FloatArray:
+        """Return k x k numbers: a column for each cell, the distribution of heat from there.
+
+        With one width for each cell, columns still sum to 1, but rows need not. O(k^2 m), m the
+        longer side.
+        """
+        times = np.broadcast_to(np.square(widths), self.size)
+        north, east = (
+            _heat(count, starts, times / side**2)
+            for count, side, starts in zip(self.plane, self.sides, self.places, strict=True)
+        )
+        return np.asarray((north[:, None, :] * east).reshape(self.size, self.size))
+
+    def apart(self, cell: int, others: list[int], distance: float) -> bool:
+        """Tell whether a cell is further than a distance from all others."""
+        steps = [place[cell] - place[others] for place in self.places]
+        away = np.hypot(steps[0] * self.sides[0], steps[1] * self.sides[1])
+        return bool(np.all(away > distance))
+
+
+def _heat(size: int, starts: IntArray, times: FloatArray) -> FloatArray:
+    """Return a column for each start: where heat is on a side of so many cells after its time."""
+    waves = np.arange(size)
+    modes = np.cos(np.pi * np.outer(waves + 0.5, waves) / size) * np.sqrt(2 / size)
+    modes[:, 0] /= np.sqrt(2)
+    cooled = np.exp(np.outer(np.cos(np.pi * waves / size) - 1, times)) * modes[starts].T
+    # What is 0 but for rounding may be on its wrong side.
+    return np.asarray(np.maximum(modes @ cooled, 0.0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,7 +158,7 @@ class Fit:
 
         What n L gains by overfitting is half a chi-square variable, whose variance is d / 2.
         """
-        return noise_of(self.df, len(self.spikes))
+        return float(np.sqrt(self.df + len(self.spikes)))
 
 
 class Sieves:
@@ -77,9 +174,8 @@ class Sieves:
                 "smoothing holds the law of every report, and some reports stay in files: read "
                 "them with a larger hold=, or take fw.gibu, which passes over them where they lie."
             )
-        self.kernels = Kernels.on(evidence.alphabet)
-        likelihood = likelihood_of(evidence)
-        rows, size = likelihood.operator.shape
+        self.kernels, operator = Kernels.on(evidence.alphabet), evidence.operator
+        rows, size = operator.shape
         refuse_beyond(
             _MOST_BYTES,
             8 * max(rows, size) * size,
@@ -87,19 +183,16 @@ class Sieves:
             "Smooth a coarser alphabet, or fewer reports; fw.gibu has no such limit.",
             ParameterError,
         )
-        operator = likelihood.operator
         self.law = DenseOperator(np.ascontiguousarray(operator.dense()), operator.log_scale)
-        self.weights = likelihood.weights
-        self.people = evidence.people
-        self.tolerance = tolerance
-        self.max_steps = max_steps
+        self.weights, self.people = evidence.weights, evidence.people
+        self.tolerance, self.max_steps = tolerance, max_steps
         # Each fit begins where the one of the width before ended.
         self._start = np.full(size, 1 / size)
 
     def whole(self, solution: Solution) -> Fit:
         """Return the fit without a sieve, which is known."""
         self._start = solution.theta
-        return self._fit(0.0, 0.0, self.law.rows, None, [], solution)
+        return self._fit((0.0, 0.0), self.law.rows, None, [], solution)
 
     def fits(self, width: float, crowd: FloatArray, exponent: float = 0.0) -> Iterator[Fit]:
         """Yield the fit of a width and, where it is one for all centres, those with spikes added.
@@ -114,7 +207,7 @@ class Sieves:
         smoothed = self.law.rows @ kernel
         solution = self._solve(smoothed, self._start)
         self._start = solution.theta
-        yield self._fit(width, exponent, smoothed, kernel, [], solution)
+        yield self._fit((width, exponent), smoothed, kernel, [], solution)
         law, spikes = smoothed, list[int]()
         for _ in range(0 if exponent else _ROUNDS):
             new = self._promising(law @ solution.theta, width, spikes)
@@ -125,7 +218,7 @@ class Sieves:
             share = np.full(len(new), _NEW_SHARE / len(new))
             start = np.concatenate([(1 - _NEW_SHARE) * solution.theta, share])
             solution = self._solve(law, start)
-            yield self._fit(width, exponent, law, kernel, spikes, solution)
+            yield self._fit((width, exponent), law, kernel, spikes, solution)
 
     def _solve(self, law: FloatArray, start: FloatArray) -> Solution:
         """Maximise over phi: few centres have weight."""
@@ -137,30 +230,30 @@ class Sieves:
 
     def _fit(
         self,
-        width: float,
-        exponent: float,
+        widths: tuple[float, float],
         law: FloatArray,
         kernel: FloatArray | None,
         spikes: list[int],
         solution: Solution,
     ) -> Fit:
+        (width, exponent), size = widths, self.kernels.size
         phi = solution.theta / solution.theta.sum()
-        size = self.kernels.size
         theta = phi if kernel is None else kernel @ phi[:size]
         theta[spikes] += phi[size:]
         # A weight of half a person is none.
         own = zip(spikes, phi[size:], strict=True)
         used = [spike for spike, weight in own if weight > 0.5 / self.people]
-        value = solution.certificate.value
+        value, gap = solution.certificate.value, solution.certificate.gap
         df = degrees_of_freedom(law, phi, self.people * self.weights)
+        cost = df + len(used) + np.sqrt(df + len(used)) + (width > 0)
         return Fit(
             width=width,
             exponent=exponent,
             spikes=tuple(sorted(used)),
             log_likelihood=value,
             df=df,
-            score=self.people * value - df - len(used) - noise_of(df, len(used)) - (width > 0),
-            gap=solution.certificate.gap,
+            score=float(self.people * value - cost),
+            gap=gap,
             status=solution.status,
             steps=solution.steps,
             theta=theta / theta.sum(),
@@ -184,15 +277,6 @@ class Sieves:
             if self.kernels.apart(cell, new, distance):
                 new.append(cell)
         return new
-
-
-def noise_of(df: float, spikes: int) -> float:
-    """Return sqrt(df + spikes), the deviation of the difference of two halves of a chi-square.
-
-    >>> noise_of(7.0, 2)
-    3.0
-    """
-    return math.sqrt(df + spikes)
 
 
 def degrees_of_freedom(law: FloatArray, phi: FloatArray, counts: FloatArray) -> float:

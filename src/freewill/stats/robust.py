@@ -10,18 +10,18 @@ import numpy as np
 from freewill.core.frames import frame
 from freewill.core.types import IntArray
 from freewill.domain.alphabets.texts import readable
-from freewill.errors import printable, several
+from freewill.errors import EvidenceError, FreewillError, printable, several
 from freewill.numeric.solvers.solution import OnStep, Trace
 from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.stats.atoms import AtomFit, AtomModel, DoubtedOneStep, watched
+from freewill.stats.choice.aware import choice_aware
+from freewill.stats.choice.check import check_choice
 from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, Group, checked_evidence
-from freewill.stats.forged.atoms import AtomFit, AtomModel, watched
-from freewill.stats.forged.beside_choice import HonestReports, doubt_of
-from freewill.stats.forged.doubted import DoubtedOneStep
-from freewill.stats.groups import name_of
+from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.information import several_people
-from freewill.stats.intervals import Intervals, intervals, intervals_of
+from freewill.stats.intervals import Intervals, intervals
+from freewill.stats.one_step import OneStep
 
 PRICES = 0.8, 0.4, 0.2, 0.1, 0.05
 """What an atom costs beside 1, the cost of honest mass: from those that stick out most."""
@@ -31,6 +31,13 @@ _WEAK = 10
 """Atoms that are tried to be dropped in each: gains are upper bounds, and the weak ones fall."""
 _NAMED = 3
 """Outputs that a sentence names."""
+MOST_PLAUSIBLE = 0.1
+"""Share of the reports beyond which a mechanism that breaks its law is likelier than forgers."""
+_LONGEST = 1000
+
+
+class HonestReports(UserWarning):
+    """Reports were set aside that honest people may well have sent."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +88,9 @@ class RobustEstimate(Estimate):
 
     def set_aside_table(self, backend: Any = "pyarrow") -> Any:
         """Return a table with a row for each: mechanism, output, observed and set_aside."""
-        return frame(
-            {
-                "mechanism": [one.mechanism for one in self.set_aside],
-                "output": [_word(one.output) for one in self.set_aside],
-                "observed": [one.observed for one in self.set_aside],
-                "set_aside": [one.reports for one in self.set_aside],
-            },
-            backend,
-        )
+        columns = ("mechanism", "output", "observed", "set_aside")
+        rows = [(o.mechanism, _word(o.output), o.observed, o.reports) for o in self.set_aside]
+        return frame({name: [row[i] for row in rows] for i, name in enumerate(columns)}, backend)
 
     def intervals(
         self,
@@ -105,10 +106,10 @@ class RobustEstimate(Estimate):
         `fw.intervals`. They do not allow for forgeries that were not found.
         """
         several_people(self.kept, "intervals")
-        if not self.set_aside:
-            return intervals(self.kept, of, level, joint, on_step=on_step)
-        believed = DoubtedOneStep(self.kept, self.theta, self.doubted)
-        return intervals_of(believed, of, level, joint, on_step)
+        believed: Evidence | OneStep = self.kept
+        if self.set_aside:
+            believed = DoubtedOneStep(self.kept, self.theta, self.doubted)
+        return intervals(believed, of, level, joint, on_step=on_step)
 
     @property
     def certificate(self) -> str:
@@ -125,16 +126,16 @@ class RobustEstimate(Estimate):
         """What was set aside, in words; empty where nothing was and all reports were watched."""
         named = "; ".join(map(str, self.set_aside[:_NAMED]))
         more = len(self.set_aside) - _NAMED
-        rest = f"; and of {several(more, 'other output')}" if more > 0 else ""
-        told = f"Set aside as forged: {named}{rest}." if self.set_aside else ""
+        if more > 0:
+            named += f"; and of {several(more, 'other output')}"
+        text = f"Set aside as forged: {named}." if self.set_aside else ""
         if self.doubt:
             share = f"{self.forged / self.people:.1%} of all reports"
-            told = f"Set aside: {share}, {named}{rest}. {self.doubt}"
+            text = f"Set aside: {share}, {named}. {self.doubt}"
         blind = len(self.mechanisms) - len(self.watched)
         if blind:
-            who = several(blind, "mechanism")
-            told = f"{told} None is set aside of the bits that {who} sent.".lstrip()
-        return told
+            text += f" None is set aside of the bits that {several(blind, 'mechanism')} sent."
+        return text.lstrip()
 
     @property
     def advice(self) -> str:
@@ -193,15 +194,15 @@ def robust(
     exact = gibu(evidence, tolerance, limit)
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
-        free = model.without(exact.theta, exact.log_likelihood, exact.gap, exact.status)
+        free = model.without(exact)
         search = _Search(model, free, trace)
         best = search.best()
-    kept, doubted = _kept(evidence, best.fit)
-    set_aside, doubt = _set_aside(evidence, best.fit), ""
+    kept, doubted, set_aside = _apart(evidence, best.fit)
+    doubt = ""
     if set_aside:
         gained = best.score - model.criterion(free, 0)
         doubt = doubt_of(evidence, exact, float(best.fit.forged.sum()), gained)
-    found = RobustEstimate(
+    estimate = RobustEstimate(
         theta=best.fit.theta,
         alphabet=evidence.alphabet,
         people=evidence.people,
@@ -224,8 +225,8 @@ def robust(
     )
     if doubt:
         # Beyond the frame that holds the threads.
-        warnings.warn(found.aside, HonestReports, stacklevel=3)
-    return found
+        warnings.warn(estimate.aside, HonestReports, stacklevel=3)
+    return estimate
 
 
 class _Candidate(NamedTuple):
@@ -248,7 +249,7 @@ class _Search:
     def best(self) -> _Candidate:
         """Return the set with the best criterion: of those that a price leaves, then grown."""
         model = self._model
-        found = _Candidate(self._free, model.criterion(self._free, 0), model.places[:0], None)
+        best = _Candidate(self._free, model.criterion(self._free, 0), model.places[:0], None)
         dear = self._free
         for many, price in enumerate(PRICES, 1):
             # Where outputs hardly repeat, each is soon an atom, and at lower prices all the more.
@@ -256,45 +257,43 @@ class _Search:
                 dear = model.fit(model.places, dear, price)
                 self.steps += dear.steps
             if not dear.outnumbered:
-                found = self._pruned(dear.atoms, price, found)
+                best = self._pruned(dear.atoms, price, best)
             # Another price, or one more atom, is what is left.
-            self._trace.add(many, found.fit.gap, found.fit.log_likelihood, many / len(PRICES))
+            self._trace.add(many, best.fit.gap, best.fit.log_likelihood, many / len(PRICES))
         for _ in range(_CHANGED):
-            better = self._shrunk(self._grown(found))
-            if better is found:
+            better = self._shrunk(self._grown(best))
+            if better is best:
                 break
-            found = better
-        return found
+            best = better
+        return best
 
-    def _pruned(self, atoms: IntArray, price: float, found: _Candidate) -> _Candidate:
+    def _pruned(self, atoms: IntArray, price: float, best: _Candidate) -> _Candidate:
         """Fit these atoms, and again without those that gain too little, down to none."""
         while atoms.size and atoms.tobytes() not in self._seen:
-            one = self._tried(atoms, price)
-            if one.score > found.score:
-                found = one
-            atoms = atoms[self._model.gains(one.fit)[atoms] > self._model.cost]
-        return found
+            candidate = self._tried(atoms, price)
+            best = candidate if candidate.score > best.score else best
+            atoms = atoms[self._model.gains(candidate.fit)[atoms] > self._model.cost]
+        return best
 
-    def _grown(self, found: _Candidate) -> _Candidate:
+    def _grown(self, best: _Candidate) -> _Candidate:
         """Add the output that sticks out most, if it is worth an atom."""
-        gains = self._model.gains(found.fit)
-        gains[found.atoms] = 0.0
+        gains = self._model.gains(best.fit)
+        gains[best.atoms] = 0.0
         if not gains.max() > self._model.cost:
-            return found
-        atoms = np.sort(np.append(found.atoms, gains.argmax()))
-        one = self._tried(atoms, found.price or 0.0)
-        return one if one.score > found.score else found
+            return best
+        candidate = self._tried(np.sort(np.append(best.atoms, gains.argmax())), best.price or 0.0)
+        return candidate if candidate.score > best.score else best
 
-    def _shrunk(self, found: _Candidate) -> _Candidate:
+    def _shrunk(self, best: _Candidate) -> _Candidate:
         """Drop an atom, of the weakest first, if the others do without."""
-        gains = self._model.gains(found.fit)[found.atoms]
+        gains = self._model.gains(best.fit)[best.atoms]
         for weak in np.argsort(gains)[:_WEAK]:
-            atoms = np.delete(found.atoms, weak)
+            atoms = np.delete(best.atoms, weak)
             if atoms.size and atoms.tobytes() not in self._seen:
-                one = self._tried(atoms, found.price or 0.0)
-                if one.score > found.score:
-                    return one
-        return found
+                candidate = self._tried(atoms, best.price or 0.0)
+                if candidate.score > best.score:
+                    return candidate
+        return best
 
     def _tried(self, atoms: IntArray, price: float) -> _Candidate:
         self._seen.add(atoms.tobytes())
@@ -303,48 +302,71 @@ class _Search:
         return _Candidate(fit, self._model.criterion(fit, atoms.size), atoms, price)
 
 
-def _set_aside(evidence: Evidence, fit: AtomFit) -> tuple[SetAside, ...]:
-    """Say which reports the atoms explain, the most first."""
-    found, first = [], 0
-    for group in evidence.groups:
-        own = fit.forged[first : first + group.rows]
-        first += group.rows
-        (there,) = np.nonzero(own)
-        for place, output in zip(there.tolist(), _outputs(group, there), strict=True):
-            reports = float(own[place]) * evidence.people
-            found.append(SetAside(name_of(group), output, int(group.counts[place]), reports))
-    return tuple(sorted(found, key=lambda one: -one.reports))
-
-
-def _outputs(group: Group, places: IntArray) -> list[Any]:
-    """Return outputs as people write them."""
-    space = group.mechanism.output_space
-    outputs = group.outputs[places]
-    if space.alphabet is None:
-        return [*space.texts(outputs).to_pylist()]
-    return readable(space.alphabet, outputs)
-
-
-def _kept(evidence: Evidence, fit: AtomFit) -> tuple[Evidence, tuple[IntArray, ...]]:
-    """Return the evidence without forged reports, and where there were any, a group each.
+def _apart(
+    evidence: Evidence, fit: AtomFit
+) -> tuple[Evidence, tuple[IntArray, ...], tuple[SetAside, ...]]:
+    """Return evidence without forged reports, outputs doubted in each group, and what is forged.
 
     To the nearest whole number; a group of which nothing is left is left out.
     """
-    groups, doubted, first = [], [], 0
-    for group in evidence.groups:
-        own = fit.forged[first : first + group.rows]
-        first += group.rows
-        there: IntArray = np.empty(0, dtype=np.int64)
-        if own.any():
-            there = group.outputs[own > 0].astype(np.int64)
-            left = group.counts - np.rint(own * evidence.people).astype(np.int64)
-            outputs, some = group.outputs[left > 0], left[left > 0]
-            if not some.size:
-                continue
-            group = replace(group, table=(outputs, some))  # noqa: PLW2901
-        groups.append(group)
-        doubted.append(there)
-    return Evidence(evidence.alphabet, tuple(groups)), tuple(doubted)
+    groups, doubted, forged = [], [], []
+    rows = np.cumsum([group.rows for group in evidence.groups])[:-1]
+    for group, own in zip(evidence.groups, np.split(fit.forged, rows), strict=True):
+        if not own.any():
+            groups.append(group)
+            doubted.append(np.empty(0, dtype=np.int64))
+            continue
+        (there,) = np.nonzero(own)
+        reports, outputs = own * evidence.people, group.outputs[there]
+        space = group.mechanism.output_space
+        if space.alphabet is None:
+            texts = space.texts(outputs).to_pylist()
+        else:
+            texts = readable(space.alphabet, outputs)
+        for place, output in zip(there.tolist(), texts, strict=True):
+            observed = int(group.counts[place])
+            forged.append(SetAside(name_of(group), output, observed, float(reports[place])))
+        left = group.counts - np.rint(reports).astype(np.int64)
+        if left.any():
+            groups.append(replace(group, table=(group.outputs[left > 0], left[left > 0])))
+            doubted.append(outputs.astype(np.int64))
+    kept = Evidence(evidence.alphabet, tuple(groups))
+    return kept, tuple(doubted), tuple(sorted(forged, key=lambda one: -one.reports))
+
+
+def doubt_of(evidence: Evidence, free: Estimate, share: float, gained: float) -> str:
+    """Say why reports that were set aside may be honest; nothing where forgeries explain them best.
+
+    Where the old hide and the young do not, too many young values come by the open mechanism, and
+    each such output looks forged. Both explanations are judged by what they add to the
+    log-likelihood of all people, less their cost: `gained` by forged reports, `criterion` of
+    `choice_aware` by a choice law. One symbol that many forge is explained best by its atom, and
+    a choice by value by its law, which has fewer coefficients than there are outputs. `free` is
+    gibu's estimate, `share` that of the reports set aside.
+    """
+    try:
+        check = check_choice(evidence, start=free)
+    except EvidenceError:
+        # No group is large enough to be tested.
+        return ""
+    if not check.holds:
+        try:
+            law = choice_aware(evidence).criterion
+        except FreewillError:
+            # Too many coefficients to fit: then the test alone decides.
+            law = float("inf")
+        if law > gained:
+            return (
+                f"But honest people may have sent them: {printable(check.verdict, _LONGEST)}. That "
+                f"looks the same and explains the reports better than forgeries do. Do not call "
+                f"them forged, and do not take this estimate: take fw.choice_aware."
+            )
+    if share > MOST_PLAUSIBLE:
+        return (
+            f"But {share:.0%} of all reports are more than forgers plausibly send: see by "
+            f"fw.check_fit whether a client breaks its law before calling them forged."
+        )
+    return ""
 
 
 def _word(output: Any) -> str:

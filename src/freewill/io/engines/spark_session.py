@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from freewill.errors import ReportError
-from freewill.io.cluster.causes import blamed_on_spark
+from freewill.io.faults import blamed_on_spark
 
 _OPTIONS = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 _PYTHON, _PYTHON_OPTION = "PYSPARK_PYTHON", "spark.pyspark.python"
@@ -99,7 +99,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
+def explained_on_spark(what: str) -> Iterator[None]:
     """Turn what Spark says of reports that it holds into an error that names them."""
     try:
         with quiet():

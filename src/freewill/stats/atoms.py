@@ -1,0 +1,318 @@
+"""Reports that nobody's value accounts for: outputs with an explanation of their own, atoms."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.errors import EvidenceError, several
+from freewill.numeric.operators.atoms import AtomOperator
+from freewill.numeric.operators.base import Operator, probabilities
+from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.moments import ListedMoments, Moments
+from freewill.numeric.solvers import columns, passes
+from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.parts import OperatorPart
+from freewill.numeric.solvers.passes import Passes
+from freewill.numeric.solvers.solution import Solution, Status
+from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.estimators.gibu import dense_maximum
+from freewill.stats.evidence import Evidence, Group, refuse_nobody
+from freewill.stats.information import Information, refuse_unheld
+from freewill.stats.one_step import OneStep
+
+_DENSE = 1 << 22
+"""Entries of the law, atoms included, up to which it is held as an array."""
+_ROUNDS = 20
+"""Rounds for the shares of the honest: two to four are the rule, the last ones tiny."""
+_LOOSE = 100
+"""Tolerances within which fits at a price are solved."""
+_LEAST = 1e-9
+"""Least share of the honest that a mechanism keeps: it has a logarithm."""
+_SOMEBODY = 0.5
+"""Reports from which on an atom explains any."""
+_MOST_FORGED = 0.499
+"""Share of the reports that may be forged: as many honest ones could as well be the forged."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtomFit:
+    """The most likely theta and atoms, given the mechanisms' shares among the honest.
+
+    `forged` is, for each observed output, the share of all reports that its atom explains;
+    `fitted` the probability of that pair of a mechanism and an output, `honest` the part of it that
+    is theta's.
+    """
+
+    theta: FloatArray
+    forged: FloatArray
+    fitted: FloatArray
+    honest: FloatArray
+    log_likelihood: float
+    gap: float
+    status: Status
+    steps: int
+
+    @property
+    def atoms(self) -> IntArray:
+        """Return the places of the atoms that explain any report."""
+        return np.flatnonzero(self.forged)
+
+    @property
+    def outnumbered(self) -> bool:
+        """Whether as many reports would be forged as honest, or more."""
+        return float(self.forged.sum()) > _MOST_FORGED
+
+
+class AtomModel:
+    """Reports of the honest, of whom a share r_m chose the mechanism m, and forged ones.
+
+        p_mz = (1 - sum phi) r_m (theta A_m)_z + phi_mz,     phi_mz >= 0
+
+    is the probability of the pair (m, z). Given r it is a mixture of columns, those of the law
+    times r_m and an atom for each pair that may have one: its likelihood is concave in theta and
+    phi together, and the same gap bounds what other theta and phi could gain. Atoms may cost more
+    than their worth, 1 + price: they explain w / (1 + price) at most, and only what theta explains
+    by less. Given theta, r and phi have a formula, so that rounds of the two climb:
+
+        r_m ~ s_m - phi_m = (s_m - w_mS) / (1 - (theta A_m)_S),     S the outputs of m with an atom.
+    """
+
+    def __init__(self, evidence: Evidence, tolerance: float, max_steps: int) -> None:
+        refuse_nobody(evidence, "an estimate")
+        groups = evidence.groups
+        if len(groups) == 1:
+            raise EvidenceError(
+                f"all {several(evidence.people, 'person')} chose {evidence.mechanisms[0]}: a "
+                f"single mechanism cannot defend itself, for some theta explains its forged "
+                f"reports, and no other mechanism contradicts that theta. Take fw.gibu, and offer "
+                f"people a choice."
+            )
+        refuse_unheld(evidence, "a robust estimate")
+        self.people, self.tolerance, self.max_steps = evidence.people, tolerance, max_steps
+        self.size, self.weights = evidence.alphabet.size, evidence.weights
+        self.group = np.repeat(np.arange(len(groups)), [group.rows for group in groups])
+        self.shares = self._per_group(self.weights)
+        may = np.array([watched(group) for group in groups])
+        self.places: IntArray = np.flatnonzero(may[self.group])
+        if not self.places.size:
+            raise EvidenceError(
+                f"{several(len(groups), 'mechanism')} that all report bits: forged reports are "
+                f"found on outputs that too many people send, and bits hardly repeat. Take "
+                f"fw.gibu, or collect reports that are symbols, such as those of k-RR, as well."
+            )
+        self._bits = any(group.structure == "bits" for group in groups)
+        law: Operator = evidence.operator
+        self._small = law.shape[0] * (self.size + self.places.size) <= _DENSE
+        self.law = DenseOperator(law.dense(), law.log_scale) if self._small else law
+
+    @property
+    def cost(self) -> float:
+        """What an atom must gain: log N where N outputs may have one."""
+        return float(np.log(self.places.size))
+
+    def without(self, exact: Estimate) -> AtomFit:
+        """Return the fit that has no atom: gibu's."""
+        nothing, value = np.zeros(self.weights.size), exact.log_likelihood
+        fitted = _fitted(self.law, exact.theta) * self.shares[self.group]
+        return AtomFit(exact.theta, nothing, fitted, fitted, value, exact.gap, exact.status, 0)
+
+    def fit(self, places: IntArray, near: AtomFit, price: float = 0.0) -> AtomFit:
+        """Return the most likely theta and phi with atoms at these places, from a fit nearby."""
+        chosen = np.zeros(self.weights.size, dtype=np.bool_)
+        chosen[places] = True
+        honest = self._honest(near.theta, chosen & (self.weights > near.honest))
+        steps = 0
+        for _ in range(_ROUNDS):
+            near = self._given(honest, places, near, price)
+            steps += near.steps
+            after = self._honest(near.theta, near.forged > 0)
+            # L is at its top in r: what is left to gain is of second order.
+            lack = float(np.sum((after - honest) ** 2 / honest)) / 2
+            if lack <= self.tolerance or price:
+                break
+            honest = after
+        return replace(near, steps=steps)
+
+    def gains(self, fit: AtomFit) -> FloatArray:
+        """Return what an atom at each output would add to the log-likelihood of all people.
+
+        With theta as it is, n (w log (w/q) - (w - q)) where w exceeds q, the honest part. Without
+        the atom theta would move towards the output: where there is one, this is an upper bound.
+        """
+        weights, honest = self.weights, fit.honest
+        # A gain overflows to infinity where the law calls an output next to impossible.
+        with np.errstate(divide="ignore", over="ignore"):
+            gain = self.people * (weights * np.log(weights / honest) - (weights - honest))
+        allowed = np.zeros(weights.size, dtype=np.bool_)
+        allowed[self.places] = True
+        return np.where(allowed & (weights > honest), gain, 0.0)
+
+    def criterion(self, fit: AtomFit, atoms: int) -> float:
+        """Return the log-likelihood of all people less the cost of the atoms.
+
+        Where half of all would be forged it is no explanation: atoms for all explain anything.
+        """
+        if fit.outnumbered:
+            return -np.inf
+        return self.people * fit.log_likelihood - atoms * self.cost
+
+    def _per_group(self, numbers: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(self.group, numbers), dtype=np.float64)
+
+    def _honest(self, theta: FloatArray, atoms: BoolArray) -> FloatArray:
+        """Return r, the best given theta and the outputs with an atom."""
+        law = _fitted(self.law, theta)
+        left = self._per_group(np.where(atoms, 0.0, self.weights))
+        covered = 1 - self._per_group(np.where(atoms, law, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            honest = np.where(left > 0, left / np.maximum(covered, 0.0), 0.0)
+        honest = np.clip(honest, _LEAST * self.shares, self.shares)
+        return np.asarray(honest / honest.sum())
+
+    def _given(self, honest: FloatArray, places: IntArray, near: AtomFit, price: float) -> AtomFit:
+        """Return the maximum for given r, with its certificate."""
+        height = 1 / (1 + price)
+        law = AtomOperator(self.law, np.log(honest)[self.group], places, height)
+        likelihood = Likelihood(law, self.weights)
+        # Atoms begin with what sticks out there, for those without weight come late or never.
+        atoms = np.maximum(self.weights - near.honest, 0)[places] / height
+        start = np.concatenate([near.theta * max(1 - float(atoms.sum()), 0.1), atoms])
+        # A price only proposes atoms: that need not be exact.
+        tolerance = _LOOSE * self.tolerance if price else self.tolerance
+        solution = self._solve(likelihood, start / start.sum(), tolerance)
+        fitted = _fitted(law, solution.theta)
+        weight, theta = np.zeros(self.weights.size), solution.theta[: self.size]
+        weight[places] = height * solution.theta[self.size :]
+        # What an atom explains of the reports there; less than half a report is none.
+        forged = self.weights * np.minimum(weight / fitted, 1.0)
+        forged[forged * self.people < _SOMEBODY] = 0.0
+        value = solution.certificate.value - float(self.shares @ np.log(self.shares))
+        whole = float(theta.sum())
+        return AtomFit(
+            theta / whole if whole > 0 else near.theta,
+            forged,
+            fitted,
+            fitted - np.minimum(weight, fitted),
+            value,
+            solution.certificate.gap,
+            solution.status,
+            solution.steps,
+        )
+
+    def _solve(self, likelihood: Likelihood, start: FloatArray, tolerance: float) -> Solution:
+        if self._small:
+            return dense_maximum(likelihood, tolerance, self.max_steps, start)
+        if not self._bits:
+            return columns.solve(likelihood, tolerance, self.max_steps, start)
+        source = Passes.of([OperatorPart(likelihood.operator, self.weights)], likelihood.size)
+        return passes.solve(source, tolerance, self.max_steps, start)
+
+
+def watched(group: Group) -> bool:
+    """Say whether reports of a group may be forged on one output: not where these are bits."""
+    return not group.mechanism.output_space.packed
+
+
+def _fitted(law: Operator, theta: FloatArray) -> FloatArray:
+    """Return the probability of each observed output."""
+    return np.asarray(np.exp(law.log_scale) * law.forward(theta))
+
+
+@dataclass(frozen=True, eq=False)
+class DoubtedMoments:
+    """Moments of a mechanism of which some outputs S tell nothing, nor how often they come.
+
+    What a report tells is split in two: whether it is one of S, which one, or another output; and
+    which one of the others. With b = 1 - sum_S a and B = 1 - sum_S p, the first has the information
+
+        E = sum_S a a' / p + b b' / B - 1 1',
+
+    and what is left is K - E, that of reports given that they are not in S.
+    """
+
+    whole: Moments
+    coarse: ListedMoments
+    """Of the outputs S and of all others as one, which is the last."""
+
+    def information(self) -> FloatArray:
+        """Return K - E, k x k."""
+        return self.whole.information() - self.coarse.information()
+
+    def product(self, direction: FloatArray) -> FloatArray:
+        """Return (K - E) u."""
+        return self.whole.product(direction) - self.coarse.product(direction)
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of K - E."""
+        return np.maximum(self.whole.diagonal() - self.coarse.diagonal(), 0.0)
+
+    def response(self, value: int) -> FloatArray | None:
+        """Return a(z | value) of all outputs: a preconditioner needs no more."""
+        return self.whole.response(value)
+
+    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return sum p (s - r)^2 and ^3 over the outputs believed, with r the mean of s there."""
+        scored = self.coarse.scores @ directions.T
+        shares, mean, rest = self.coarse.shares[:-1], scored[-1], self.coarse.shares[-1]
+        doubted = scored[:-1]
+        square, cube = self.whole.powers(directions)
+        square = square - shares @ (doubted * doubted)
+        cube = cube - shares @ (doubted * doubted * doubted)
+        second = np.maximum(square - rest * mean**2, 0.0)
+        return second, np.asarray(cube - 3 * mean * square + 2 * rest * mean**3)
+
+
+@dataclass(frozen=True, eq=False)
+class DoubtedOneStep(OneStep):
+    """theta_1 from reports of which some outputs are not believed, named for each group.
+
+    Where an output has an atom (`AtomModel`), its reports explain the atom and nothing else, and
+    the share of the mechanism among the honest is unknown: theta is estimated from the other
+    outputs, given that a report is one of them. The evidence is that of the reports kept; how many
+    of those are on an output that is not believed makes no difference.
+    """
+
+    doubted: tuple[IntArray, ...]
+
+    @property
+    def mode(self) -> FloatArray:
+        """The theta that it starts from, which is no maximum of the reports kept."""
+        return np.asarray(self.start)
+
+    def information_at(self, pull: float) -> Information:
+        """Return the information of the outputs that are believed."""
+        whole = super().information_at(pull)
+        moments = tuple(
+            DoubtedMoments(own, _coarse(part[0], outputs, whole.theta)) if outputs.size else own
+            for part, own, outputs in zip(whole.parts, whole.moments, self.doubted, strict=True)
+        )
+        return replace(whole, moments=moments)
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        """Gradient at theta_w, with as many reports of a doubted output as the others suggest."""
+        slope, theta = super().slope, self.information.theta
+        for group, outputs in zip(self.evidence.groups, self.doubted, strict=True):
+            if outputs.size:
+                slope = slope + _exchanged(group, outputs, theta) / self.evidence.people
+        return np.asarray(slope)
+
+
+def _coarse(mechanism: Mechanism, outputs: IntArray, theta: FloatArray) -> ListedMoments:
+    """Return the moments of an observer who sees these outputs, and all others as one."""
+    rows = probabilities(mechanism.operator(outputs))
+    rest = np.maximum(1 - rows.sum(axis=0), 0.0)
+    return ListedMoments(DenseOperator(np.vstack([rows, rest])), theta)
+
+
+def _exchanged(group: Group, outputs: IntArray, theta: FloatArray) -> FloatArray:
+    """Return what sum n a / p gains by expected counts of doubted outputs instead of those kept."""
+    rows = probabilities(group.mechanism.operator(outputs))
+    fitted = rows @ theta
+    counts = np.array([group.counts[group.outputs == output].sum() for output in outputs])
+    rate = (group.people - counts.sum()) / max(1 - float(fitted.sum()), np.finfo(float).tiny)
+    change = np.divide(rate * fitted - counts, fitted, out=np.zeros_like(fitted), where=fitted > 0)
+    return np.asarray(change @ rows)

@@ -1,1 +1,0 @@
-"""Estimates with forged reports set aside."""

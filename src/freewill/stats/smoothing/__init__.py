@@ -1,1 +1,0 @@
-"""Kernel sieves: estimates that are nearer to a smooth truth."""
