@@ -5,7 +5,7 @@ import contextlib
 import re
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,15 +23,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from freewill.collector import openapi
-from freewill.collector.answers import (
-    SAFE_HEADERS,
-    Message,
-    Receive,
-    Scope,
-    Send,
-    json_bytes,
-    refuse,
-)
+from freewill.collector.answers import Application, json_bytes, refuse, with_safe_headers
 from freewill.collector.database import StoreError
 from freewill.collector.estimates import MIN_PEOPLE, Estimates
 from freewill.collector.holdings import evidence_of, people_by_day, people_of
@@ -270,7 +262,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
     return json_response(refusal.describe(), refusal.status, refusal.headers)
 
 
-def application(collector: Collector) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+def application(collector: Collector) -> Application:
     """Return the ASGI application of a collector; its end is the end of its threads.
 
     Reports, of which thousands come in a second, go past the router: it takes as long as all else.
@@ -289,7 +281,7 @@ def application(collector: Collector) -> Callable[[Scope, Receive, Send], Awaita
     )
     routed.router.redirect_slashes = False
 
-    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+    async def answered(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await routed(scope, receive, send)
             return
@@ -298,23 +290,10 @@ def application(collector: Collector) -> Callable[[Scope, Receive, Send], Awaita
                 scope["path_params"] = {"survey": match[1]}
                 await collector.uploads(scope, receive, send)
             else:
-                await routed(scope, receive, _with_safe_headers(send))
+                await routed(scope, receive, with_safe_headers(send))
         except asyncio.CancelledError:
             # The server ends, and has waited for this long enough.
             with contextlib.suppress(RuntimeError):
                 await refuse(send, busy("the collector is stopping").refusal)
 
     return answered
-
-
-def _with_safe_headers(send: Send) -> Send:
-    """Put the safe headers on an answer where it does not have them yet."""
-
-    async def safely(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            there = {name for name, _ in message["headers"]}
-            extra = [pair for pair in SAFE_HEADERS if pair[0] not in there]
-            message["headers"] = [*message["headers"], *extra]
-        await send(message)
-
-    return safely
