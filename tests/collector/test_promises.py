@@ -120,8 +120,8 @@ def test_a_commit_ends_with_the_upload_that_fills_it(monkeypatch, most, commits)
     asyncio.run(work())
 
 
-def test_the_bounds_of_a_commit_are_what_is_documented():
-    """100,000 reports a commit, and no more waiting than four of them: some tens of megabytes."""
+def test_a_commit_and_the_queue_before_it_stay_bounded():
+    """100,000 reports a commit, and four times as many that wait: what memory and a stop allow."""
     assert writing._GROUP_ROWS == 100_000
     assert writing.MOST_WAITING == 400_000
 
