@@ -231,7 +231,7 @@ def choice_aware(
         c_m(x) = softmax_m (b_m + sum_j f_j(x) b_jm),
 
     with few functions f_j of the value: a slope, a parabola, splines on lines and grids, one
-    parameter a label where there is no order (`choice_bases`). The coefficients are the most
+    parameter a label where there is no order (`bases.ladder`). The coefficients are the most
     likely ones, shrunk towards free choice as much as the reports ask for; the criterion of
     `ChoiceFit`, a finer BIC, chooses among the bases, of which the first is none. With more than
     two mechanisms, all logits may be multiples of one function: some want more protection than
