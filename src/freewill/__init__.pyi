@@ -62,7 +62,7 @@ from freewill.paper.theory import error_without_privacy as error_without_privacy
 from freewill.paper.theory import krr_error_bound as krr_error_bound
 from freewill.paper.theory import rappor_error_bound as rappor_error_bound
 from freewill.present import plots as plots
-from freewill.present.readable.shares import Shares as Shares
+from freewill.present.shares import Shares as Shares
 from freewill.stats import functionals as functionals
 from freewill.stats.choice.aware import ChoiceAwareEstimate as ChoiceAwareEstimate
 from freewill.stats.choice.aware import choice_aware as choice_aware

@@ -315,7 +315,7 @@ def test_wide_reports_beyond_what_is_held_are_passed_over_in_the_store(store):
         found = fw.gibu(left)
     assert np.allclose(found.theta, fw.gibu(expected).theta, atol=1e-6)
     assert store.evidence(ID).people == expected.people + 150
-    assert str(StorePages(None, {})) == "the store"
+    assert str(StorePages(None, 1, None)) == "the store"
 
 
 def test_outputs_are_read_back_as_they_were():

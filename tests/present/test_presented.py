@@ -106,3 +106,11 @@ def test_maps_go_into_axes_of_ones_own():
 def test_what_has_no_picture_has_none(results):
     for name in ("evidence", "survey", "checks", "audit"):
         assert results[name].plot() is None
+
+
+def test_all_pictures_are_in_one_place(results):
+    pytest.importorskip("matplotlib")
+    assert len(fw.plots.comparison(results["comparison"]).axes) == 2
+    assert fw.plots.choices.__name__ == "choices"
+    with pytest.raises(AttributeError, match="sketch"):
+        _ = fw.plots.sketch

@@ -149,3 +149,14 @@ def test_what_is_named_may_explain_nothing():
     place = evidence.mechanisms.index(BITS[0])
     assert right.amended.mechanisms[place].epsilon == pytest.approx(right.suspects[0].sent)
     assert right.amended.people == evidence.people
+
+
+def test_a_group_whose_reports_are_all_to_blame_is_left_out():
+    """Where two outputs are all that a group sent, nobody is left without them."""
+    sharp, wide, few = FOUR[2], fw.Geometric(AGES, 0.5), fw.KRR(AGES, 1.5)
+    parts = [(sharp, [3] * 40 + [5] * 30), (wide, [4] * 20 + [5] * 30), (few, [1, 2])]
+    found = fit_beside_choice(fw.collect(parts))
+    assert found.holds is False
+    assert "30 ± 0 reports too many on 5" in found.verdict
+    alone = fit_beside_choice(fw.collect(parts[:2]))
+    assert alone.holds is not True

@@ -129,3 +129,10 @@ def test_bad_input_is_refused(case):
     with pytest.raises(fw.FreewillError) as error:
         fw.menu(**{"alphabet": LINE, "levels": [1.0], **wrong})
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("promise", ["ldp", "geo", "loss"])
+def test_one_value_has_no_mechanism_at_any_level(promise):
+    for alphabet in (fw.Linear(0, 0), fw.Grid(1, 1, cell=1.0), fw.Categorical(["only"])):
+        with pytest.raises(fw.ParameterError, match=r"no mechanism has it\. .*at least 2"):
+            candidates(alphabet, 1.0, promise)

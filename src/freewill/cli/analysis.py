@@ -32,7 +32,8 @@ from freewill.stats.smooth import smooth
 Sources = Annotated[
     list[str],
     typer.Argument(
-        help="Evidence files; or, with --survey, files of reports or a collector's store; or -."
+        help="Evidence files; or, with --survey, files of reports or a collector's store. - is "
+        "standard input."
     ),
 ]
 ReportsSurvey = Annotated[
@@ -48,7 +49,10 @@ Bins = Annotated[
     integral("Merge this many neighbouring values into a bin; on a grid, squares of cells.", 1),
 ]
 Joint = Annotated[
-    bool, option("Make a confidence band: intervals that hold all together.", "--joint")
+    bool,
+    option(
+        "Make a confidence band: all intervals hold at once, at the confidence level.", "--joint"
+    ),
 ]
 Picture = Annotated[Path | None, option("Write a picture to this file: .png, .svg or .pdf.")]
 

@@ -29,9 +29,9 @@ def check(
 
     people: there are at least 300. identified: no other distribution explains the reports as
     well. free choice: people chose their mechanism without regard to their value
-    (`fw.check_choice`). laws: reports are distributed as their mechanisms, with the epsilon that
-    these state, would send them, and no output is over-represented (`fw.check_fit`); where free
-    choice fails, this is tested given who chooses what, so that no honest client is blamed.
+    (`fw.check_choice`). laws: reports follow the distribution of their mechanism at its stated
+    epsilon, and no output is reported too often or too rarely (`fw.check_fit`); where free choice
+    fails, this is tested given who chooses what, so that no honest client is blamed.
     information: the share of the information that each mechanism's reports hold; it never fails.
     docs/assumptions.md describes what goes wrong where an assumption fails, and what cannot be
     tested.

@@ -38,7 +38,9 @@ _BAR = 31  # characters from the lowest end to the highest, 0 in the middle
 def compare(
     one: Annotated[
         str,
-        typer.Argument(help="Evidence; or, with --survey, reports or a collector's store; or -."),
+        typer.Argument(
+            help="Evidence; or, with --survey, reports or a collector's store; - is standard input."
+        ),
     ],
     other: Annotated[str, typer.Argument(help="The same, of other people.")],
     survey: analysis.ReportsSurvey = None,
@@ -48,7 +50,9 @@ def compare(
     joint: analysis.Joint = False,
     equal: Annotated[
         bool,
-        option("Compare even what seems to come from the same people, but does not.", "--equal"),
+        option(
+            "Compare although both seem to be of the same people; use if they are not.", "--equal"
+        ),
     ] = False,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
@@ -66,8 +70,8 @@ def compare(
 
     The two must be of different people: a file compared with itself, a copy, equal evidence, and
     evidence that the other was merged or collected from are refused. Both need the same alphabet,
-    not the same mechanisms. `one` and `other` are each kept within their possible range; the
-    difference is that of the estimates before this.
+    not the same mechanisms. The columns `one` and `other` are clipped to their possible range;
+    differences are computed before clipping.
 
     The exit code is 0 whether they differ or not: scripts read `differ` in `--json`.
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from freewill.collector.refusals import Refusal
@@ -47,24 +48,35 @@ def json_bytes(content: Any) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-async def answer(
-    send: Send,
-    body: bytes,
-    status: int = 200,
-    kind: bytes = JSON,
-    headers: Mapping[str, str] | None = None,
-    *,
-    empty: bool = False,
-) -> None:
-    """Send a whole answer; `empty` leaves out the body, as HEAD asks for."""
-    more = [(name.encode(), text.encode()) for name, text in (headers or {}).items()]
+def headers_of(body: bytes, more: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an answer of JSON."""
+    own = [(name.encode(), text.encode()) for name, text in more.items()]
     length = (b"content-length", str(len(body)).encode())
-    start = [(b"content-type", kind), length, *SAFE_HEADERS, *more]
-    await send({"type": "http.response.start", "status": status, "headers": start})
-    await send({"type": "http.response.body", "body": b"" if empty else body})
+    return [(b"content-type", JSON), length, *SAFE_HEADERS, *own]
 
 
-async def refuse(send: Send, refusal: Refusal, *, empty: bool = False) -> None:
+async def answer(
+    send: Send, body: bytes, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Send a whole answer of JSON."""
+    start = {"type": "http.response.start", "status": status}
+    await send({**start, "headers": headers_of(body, headers)})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def refuse(send: Send, refusal: Refusal) -> None:
     """Send a refusal."""
-    body = json_bytes(refusal.describe())
-    await answer(send, body, refusal.status, headers=refusal.headers, empty=empty)
+    await answer(send, json_bytes(refusal.describe()), refusal.status, refusal.headers)
+
+
+def with_safe_headers(send: Send) -> Send:
+    """Put the safe headers on an answer where it does not have them yet."""
+
+    async def safely(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            there = {name for name, _ in message["headers"]}
+            extra = [pair for pair in SAFE_HEADERS if pair[0] not in there]
+            message["headers"] = [*message["headers"], *extra]
+        await send(message)
+
+    return safely

@@ -5,7 +5,7 @@ import contextlib
 import re
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +23,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from freewill.collector import openapi
-from freewill.collector.answers import SAFE_HEADERS, json_bytes, refuse
+from freewill.collector.answers import Application, json_bytes, refuse, with_safe_headers
 from freewill.collector.database import StoreError
 from freewill.collector.estimates import MIN_PEOPLE, Estimates
 from freewill.collector.holdings import evidence_of, people_by_day, people_of
@@ -31,7 +31,7 @@ from freewill.collector.intake import Intake
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, operation
 from freewill.collector.planning import Plans, question_of
 from freewill.collector.refusals import Refusal, RefusedError, busy, refused
-from freewill.collector.site import Site
+from freewill.collector.site import Endpoint, site_routes
 from freewill.collector.store import Store, is_token
 from freewill.collector.surveys import survey_id
 from freewill.collector.uploads import Uploads, metrics_text, unknown_survey
@@ -199,9 +199,7 @@ class Collector:
             for name, own in openapi.operations_of(Collector).items()
         ]
 
-    def _endpoint(
-        self, handler: Callable[..., Any], own: Operation
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, handler: Callable[..., Any], own: Operation) -> Endpoint:
         """Return a handler for surveys that there are, and those who may ask."""
         free = ("everyone", "readers") if self.public else ("everyone",)
         run = handler if iscoroutinefunction(handler) else partial(run_in_threadpool, handler)
@@ -264,43 +262,11 @@ async def answer_error(request: Request, error: Exception) -> Response:
     return json_response(refusal.describe(), refusal.status, refusal.headers)
 
 
-class _Safe:
-    """Puts the safe headers on answers that do not have them yet.
+def application(collector: Collector) -> Application:
+    """Return the ASGI application of a collector; its end is the end of its threads.
 
     Reports, of which thousands come in a second, go past the router: it takes as long as all else.
     """
-
-    def __init__(self, app: Any, uploads: Uploads) -> None:
-        self.app, self.uploads = app, uploads
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        try:
-            if match := _REPORTS.fullmatch(scope["path"]):
-                scope["path_params"] = {"survey": match[1]}
-                await self.uploads(scope, receive, send)
-            else:
-                await self._safely(scope, receive, send)
-        except asyncio.CancelledError:
-            # The server ends, and has waited for this long enough.
-            with contextlib.suppress(RuntimeError):
-                await refuse(send, busy("the collector is stopping").refusal)
-
-    async def _safely(self, scope: Any, receive: Any, send: Any) -> None:
-        async def safely(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                there = {name for name, _ in message["headers"]}
-                extra = [pair for pair in SAFE_HEADERS if pair[0] not in there]
-                message["headers"] = [*message["headers"], *extra]
-            await send(message)
-
-        await self.app(scope, receive, safely)
-
-
-def application(collector: Collector) -> Any:
-    """Return the ASGI application of a collector; its end is the end of its threads."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:
@@ -308,10 +274,26 @@ def application(collector: Collector) -> Any:
         await run_in_threadpool(collector.stop)
 
     errors: tuple[Any, ...] = (HTTPException, RefusedError, StoreError, Exception)
-    inner = Starlette(
-        routes=[*collector.routes(), *Site(collector.intakes).routes()],
+    routed = Starlette(
+        routes=[*collector.routes(), *site_routes(collector.intakes)],
         exception_handlers=dict.fromkeys(errors, answer_error),
         lifespan=lifespan,
     )
-    inner.router.redirect_slashes = False
-    return _Safe(inner, collector.uploads)
+    routed.router.redirect_slashes = False
+
+    async def answered(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await routed(scope, receive, send)
+            return
+        try:
+            if match := _REPORTS.fullmatch(scope["path"]):
+                scope["path_params"] = {"survey": match[1]}
+                await collector.uploads(scope, receive, send)
+            else:
+                await routed(scope, receive, with_safe_headers(send))
+        except asyncio.CancelledError:
+            # The server ends, and has waited for this long enough.
+            with contextlib.suppress(RuntimeError):
+                await refuse(send, busy("the collector is stopping").refusal)
+
+    return answered

@@ -4,19 +4,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
-from functools import reduce
-from operator import add
 from typing import Any, ClassVar
 
 from freewill.collector.database import Reader, StoreError
 from freewill.collector.surveys import canonical, from_bytes, page_rows, row_width, survey_id
 from freewill.core.json_text import read_json
+from freewill.core.types import Reports
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.counts import checked_counts
 from freewill.domain.survey import Survey
 from freewill.errors import first_line, printable, several, shown
 from freewill.stats.evidence import Evidence, Group, assemble, grouped, refuse_impossible
-from freewill.stats.streams import HELD_BYTES, Block, Stream, Summaries, Work, gathered, summarising
+from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
 
 _NAMED = 5
 """Surveys of a store that a message names."""
@@ -113,12 +112,7 @@ def _ordered(rows: Iterable[tuple[Any, Any]], kind: type) -> Iterator[tuple[Any,
 
 def people_of(view: Reader, stored: StoredSurvey) -> int:
     """Return how many people answered a survey."""
-    query = (
-        "SELECT coalesce(sum(people), 0) FROM days JOIN mechanisms "
-        "ON days.mechanism = mechanisms.number WHERE survey = ?"
-    )
-    ((people,),) = view.rows(query, (stored.id,))
-    return int(people)
+    return sum(sum(days.values()) for days in people_by_day(view, stored).values())
 
 
 def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> Evidence:
@@ -128,52 +122,38 @@ def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> E
     lie, for as long as the view is open.
     """
     groups = []
-    left: dict[int, Mechanism] = {}
-    days = people_by_day(view, stored)
-    everyone = {name: sum(people.values()) for name, people in days.items()}
-    for name, mechanism in stored.survey.mechanisms.items():
-        number = stored.numbers[mechanism.id]
-        if mechanism.output_space.repeats:
-            groups.append(_counted(view, number, mechanism, name))
-        elif everyone[name] * row_width(mechanism) <= hold:
-            groups.append(_brought(view, number, mechanism, name, everyone[name]))
-        else:
-            left[number] = mechanism
-    if left:
-        source = StorePages(view, left)
-        look: Summaries = reduce(add, source.map(summarising({m.id: m for m in left.values()})))
-        for mechanism in left.values():
-            seen = look.summaries[mechanism.id]
-            stream = Stream(source, mechanism, seen.seen.people, seen.rows, seen)
-            name = stored.survey.names[mechanism.id]
-            groups.append(Group(mechanism, None, (stream,), name))
-    for group in groups:
-        with _undamaged(group.mechanism):
-            _refuse_difference(group.people, everyone[group.name])
+    for name, days in people_by_day(view, stored).items():
+        mechanism, people = stored.survey.mechanisms[name], sum(days.values())
+        pages = StorePages(view, stored.numbers[mechanism.id], mechanism)
+        with _undamaged(mechanism):
+            if mechanism.output_space.repeats:
+                group = _counted(view, pages.number, mechanism, name)
+            elif people * row_width(mechanism) <= hold:
+                group = pages.brought(name, people)
+            else:
+                group = pages.left(name)
+            # Both grow with each commit.
+            if group.people != people:
+                counts = f"{several(group.people, 'report')} of {several(people, 'person')}"
+                raise ValueError(f"{counts} by day")
+        groups.append(group)
     return assemble(stored.survey.alphabet, groups)
-
-
-def _refuse_difference(reports: int, people: int) -> None:
-    """Refuse reports that are not as many as the people by day, which grow with them."""
-    if reports != people:
-        raise ValueError(f"{several(reports, 'report')} of {several(people, 'person')} by day")
 
 
 def _counted(view: Reader, number: int, mechanism: Mechanism, name: str) -> Group:
     query = "SELECT output, people FROM counts WHERE mechanism = ? ORDER BY output"
     width = row_width(mechanism)
-    with _undamaged(mechanism):
-        outputs, people = [], []
-        for output, count in _ordered(view.rows(query, (number,)), bytes):
-            if len(output) != width:
-                raise ValueError(f"an output of {several(len(output), 'byte')}")
-            outputs.append(output)
-            people.append(count)
-        counts = checked_counts(people, str(mechanism))
-        distinct = from_bytes(b"".join(outputs), mechanism)
-        checked = mechanism.output_space.checked(distinct, mechanism.name)
-        group = grouped(mechanism, [(checked, counts)], name)
-        refuse_impossible(group)
+    outputs, people = [], []
+    for output, count in _ordered(view.rows(query, (number,)), bytes):
+        if len(output) != width:
+            raise ValueError(f"an output of {several(len(output), 'byte')}")
+        outputs.append(output)
+        people.append(count)
+    counts = checked_counts(people, str(mechanism))
+    distinct = from_bytes(b"".join(outputs), mechanism)
+    checked = mechanism.output_space.checked(distinct, mechanism.name)
+    group = grouped(mechanism, [(checked, counts)], name)
+    refuse_impossible(group)
     return group
 
 
@@ -191,24 +171,34 @@ def _undamaged(mechanism: Mechanism) -> Iterator[None]:
         ) from None
 
 
-def _brought(view: Reader, number: int, mechanism: Mechanism, name: str, people: int) -> Group:
-    blocks: list[Block] = []
-    rows = 0
-    for block in StorePages(view, {number: mechanism}).blocks():
-        blocks.append(block)
-        rows += len(block.outputs)
-        if rows > people:
-            break  # more than by day, which is refused, and maybe than memory holds
-    return grouped(mechanism, [(block.outputs, None) for block in blocks], name)
-
-
 @dataclass(frozen=True)
 class StorePages:
-    """Reports that do not repeat, in the pages of a store, read anew for each pass."""
+    """Reports of a mechanism that do not repeat, in the pages of a store, read anew each time."""
 
     view: Reader
-    mechanisms: dict[int, Mechanism]
+    number: int
+    mechanism: Mechanism
     held: ClassVar[bool] = False
+
+    def brought(self, name: str, people: int) -> Group:
+        """Return the reports in memory."""
+        outputs: list[tuple[Reports, None]] = []
+        rows = 0
+        for block in self.blocks():
+            outputs.append((block.outputs, None))
+            rows += len(block.outputs)
+            if rows > people:
+                break  # more than by day, which is refused, and maybe than memory holds
+        return grouped(self.mechanism, outputs, name)
+
+    def left(self, name: str) -> Group:
+        """Return the reports where they lie."""
+        (first,) = self.map(summarising({self.mechanism.id: self.mechanism}))
+        seen = first.summaries.get(self.mechanism.id)
+        if seen is None:
+            raise ValueError("no reports")
+        stream = Stream(self, self.mechanism, seen.seen.people, seen.rows, seen)
+        return Group(self.mechanism, None, (stream,), name)
 
     def map(self, work: Work) -> Iterator[Any]:
         """Do the work here, while the pages stream by."""
@@ -222,18 +212,16 @@ class StorePages:
 
     def _blocks(self) -> Iterator[Block]:
         query = "SELECT page, content FROM pages WHERE mechanism = ? ORDER BY page"
-        for number, mechanism in self.mechanisms.items():
-            space = mechanism.output_space
-            width = row_width(mechanism)
-            with _undamaged(mechanism):
-                for _, content in _ordered(self.view.rows(query, (number,)), int):
-                    if not isinstance(content, bytes):
-                        raise ValueError("a page that is none")
-                    if len(content) > page_rows(width) * width:
-                        raise ValueError(f"a page of {several(len(content), 'byte')}")
-                    outputs = space.checked(from_bytes(content, mechanism), mechanism.name)
-                    if len(outputs):
-                        yield Block(mechanism.id, outputs)
+        space, width = self.mechanism.output_space, row_width(self.mechanism)
+        with _undamaged(self.mechanism):
+            for _, content in _ordered(self.view.rows(query, (self.number,)), int):
+                if not isinstance(content, bytes):
+                    raise ValueError("a page that is none")
+                if len(content) > page_rows(width) * width:
+                    raise ValueError(f"a page of {several(len(content), 'byte')}")
+                outputs = space.checked(from_bytes(content, self.mechanism), self.mechanism.name)
+                if len(outputs):
+                    yield Block(self.mechanism.id, outputs)
 
     def refused(self) -> list[Any]:
         """Nothing: what is stored was checked."""

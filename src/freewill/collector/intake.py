@@ -110,7 +110,7 @@ class _Offer:
     def _bits(self, reports: Sequence[Any]) -> list[bytes] | None:
         """Return wide reports at once, if all are digits in order: the usual ones."""
         length = 2 * self._width
-        if not all(isinstance(one, str) and len(one) == length for one in reports):
+        if not all(isinstance(text, str) and len(text) == length for text in reports):
             return None
         try:
             packed = bytes.fromhex("".join(map(str, reports)))

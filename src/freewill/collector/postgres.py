@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import re
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -205,8 +204,10 @@ class Readers:
 
     def __init__(self, url: str) -> None:
         self._address, self.name = _address(url), shown_url(url)
-        self._free = threading.BoundedSemaphore(MOST_READERS)
         self._idle: LifoQueue[Any] = LifoQueue()
+        """Of each reader its connection, None before it has any."""
+        for _ in range(MOST_READERS):
+            self._idle.put(None)
         self._closed = False
 
     def connected(self, settings: str) -> Any:
@@ -223,40 +224,42 @@ class Readers:
     @contextmanager
     def view(self) -> Iterator[Reader]:
         """View the store as it is now, in a transaction that only reads."""
-        if not self._free.acquire(timeout=_WAIT_SECONDS):
-            raise StoreBusyError(f"{self.name} is read by {MOST_READERS} others: try again.")
         try:
-            view = self._begun()
-            try:
-                yield view
-            finally:
-                self._put_back(view.connection)
+            connection = self._idle.get(timeout=_WAIT_SECONDS)
+        except Empty:
+            message = f"{self.name} is read by {MOST_READERS} others: try again."
+            raise StoreBusyError(message) from None
+        try:
+            view = self._begun(connection)
+            connection = view.connection
+            yield view
         finally:
-            self._free.release()
+            self._put_back(connection)
 
-    def _begun(self) -> "Snapshot":
-        """Begin a view, on an idle connection unless all of them broke meanwhile."""
-        with contextlib.suppress(Empty):
-            while True:
-                with contextlib.suppress(StoreBusyError):
-                    return Snapshot(self._idle.get_nowait(), self.name)
+    def _begun(self, connection: Any) -> "Snapshot":
+        """Begin a view, on a new connection unless there is one that did not break meanwhile."""
+        if connection is not None:
+            with contextlib.suppress(StoreBusyError):
+                return Snapshot(connection, self.name)
         connection = self.connected(_READING)
         connection.autocommit = False
         return Snapshot(connection, self.name)
 
     def _put_back(self, connection: Any) -> None:
-        with contextlib.suppress(_psycopg().Error):
-            connection.rollback()
-        if self._closed or connection.closed:
-            connection.close()
-        else:
-            self._idle.put(connection)
+        if connection is not None:
+            with contextlib.suppress(_psycopg().Error):
+                connection.rollback()
+            if self._closed or connection.closed:
+                connection.close()
+                connection = None
+        self._idle.put(connection)
 
     def close(self) -> None:
         """Let go of the connections."""
         self._closed = True
-        while not self._idle.empty():
-            self._idle.get().close()
+        for connection in list(self._idle.queue):
+            if connection is not None:
+                connection.close()
 
 
 class Snapshot:

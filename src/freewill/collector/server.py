@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from freewill.collector.answers import JSON, SAFE_HEADERS, json_bytes
+from freewill.collector.answers import headers_of, json_bytes
 from freewill.collector.refusals import Refusal, busy, too_slow
 from freewill.errors import several
 
@@ -238,9 +238,7 @@ def bounded(protocol: type, most_connections: int = MOST_CONNECTIONS) -> type:
 def response(refusal: Refusal, headers: list[tuple[bytes, bytes]]) -> bytes:
     """Return the bytes of an answer that is the last of its connection."""
     body = json_bytes(refusal.describe())
-    own = [(name.encode(), text.encode()) for name, text in refusal.headers.items()]
-    fixed = [(b"content-type", JSON), (b"content-length", b"%d" % len(body))]
-    lines = [b"%s: %s" % pair for pair in (*headers, *fixed, *SAFE_HEADERS, *own)]
+    lines = [b"%s: %s" % pair for pair in (*headers, *headers_of(body, refusal.headers))]
     status = HTTPStatus(refusal.status)
     first = f"HTTP/1.1 {status.value} {status.phrase}".encode()
     return b"\r\n".join([first, *lines, b"connection: close", b"", body])

@@ -5,7 +5,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -105,7 +105,7 @@ def serve(
                 _unhurried()
                 host, port = listener.getsockname()[:2]
                 root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-                ids = {name: survey_id(one) for name, one in surveys.items()}
+                ids = {name: survey_id(survey) for name, survey in surveys.items()}
                 try:
                     started(Started(root, ids, token))
                     server.run(sockets=[listener])
@@ -178,19 +178,16 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens, before anything else is done: a port in use is told at once."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        with ExitStack() as undo:
-            listener = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((host, port))
-            listener.listen(_BACKLOG)
-            undo.pop_all()
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(
+            (host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=both
+        )
     except (OSError, OverflowError, UnicodeError) as error:
         reason = why(error) if isinstance(error, OSError) else str(error)
         raise ParameterError(
             f"--host {host} --port {port}: {reason}. Choose another port, or end what listens "
             f"there."
         ) from None
-    return listener
 
 
 def _refuse_twice(surveys: dict[str, Survey]) -> None:

@@ -2,11 +2,13 @@
 
 import gzip
 import hashlib
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -16,6 +18,7 @@ from starlette.routing import Route
 from freewill.collector.answers import policy
 from freewill.collector.refusals import refused
 
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _HERE = Path(__file__).parent / "web"
 _DEVICE = Path(__file__).parents[1] / "device" / "js"
 _LEVEL = 6
@@ -26,7 +29,7 @@ _KINDS = {
     ".css": "text/css",
     ".svg": "image/svg+xml",
 }
-_CHARTS_POLICY = policy(styles="'self' 'unsafe-inline'", images="'self' data: blob:")
+_CHARTS_POLICY = {"content-security-policy": policy("'self' 'unsafe-inline'", "'self' data: blob:")}
 """What the page with charts may do, beside what every page may.
 
 Plotly brings styles along that it writes into the page: a sheet for its maps of streets as soon as
@@ -65,61 +68,42 @@ class Content:
         return Response(body, status, headers, media_type=self.kind)
 
 
-@dataclass(eq=False)
-class Site:
-    """The pages of a collector of some surveys, and the scripts that they ask for.
+def site_routes(surveys: Collection[str]) -> list[Route]:
+    """Return where the pages of some surveys are found, and the scripts that they ask for.
 
     Files are looked up by their names among those that were there at the start: no address leads
     to any other file. Pages name scripts by relative addresses, so that a proxy may serve all of it
-    below a folder.
+    below a folder. A page of a survey that is not served is sent with the status 404.
     """
+    web, device = _contents(_HERE), _contents(_DEVICE)
 
-    surveys: Collection[str]
-    """The ids of what is served; a page of any other is sent with the status 404."""
-    _web: dict[str, Content] = field(default_factory=lambda: _contents(_HERE))
-    _device: dict[str, Content] = field(default_factory=lambda: _contents(_DEVICE))
+    def page(name: str, headers: Mapping[str, str] = MappingProxyType({})) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            served = request.path_params.get("survey") in (None, *surveys)
+            response = web[name].answer(request, 200 if served else 404)
+            response.headers.update(headers)
+            return response
 
-    async def front(self, request: Request) -> Response:
-        """Return the page that lists the surveys."""
-        return self._web["front.html"].answer(request)
+        return endpoint
 
-    async def answering(self, request: Request) -> Response:
-        """Return the page on which a person answers a survey."""
-        return self._page("answer.html", request)
+    def file(contents: Mapping[str, Content]) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            return _named(contents, request).answer(request)
 
-    async def dashboard(self, request: Request) -> Response:
-        """Return the page on which the collector watches a survey."""
-        page = self._page("dashboard.html", request)
-        page.headers["content-security-policy"] = _CHARTS_POLICY
-        return page
+        return endpoint
 
-    async def web(self, request: Request) -> Response:
-        """Return a script or style of the pages."""
-        return _named(self._web, request).answer(request)
-
-    async def device(self, request: Request) -> Response:
-        """Return a file of freewill.js."""
-        return _named(self._device, request).answer(request)
-
-    async def charts(self, request: Request) -> Response:
-        """Return the library that draws charts, which the package plotly brings along."""
+    async def charts(request: Request) -> Response:
         return (await run_in_threadpool(_charts)).answer(request)
 
-    def routes(self) -> list[Route]:
-        """Return where all of it is found."""
-        own = {
-            "/": self.front,
-            "/surveys/{survey}": self.answering,
-            "/surveys/{survey}/dashboard": self.dashboard,
-            "/web/plotly.min.js": self.charts,
-            "/web/{file}": self.web,
-            "/device/{file}": self.device,
-        }
-        return [Route(path, handler, methods=["GET"]) for path, handler in own.items()]
-
-    def _page(self, name: str, request: Request) -> Response:
-        status = 200 if request.path_params["survey"] in self.surveys else 404
-        return self._web[name].answer(request, status)
+    endpoints = {
+        "/": page("front.html"),
+        "/surveys/{survey}": page("answer.html"),
+        "/surveys/{survey}/dashboard": page("dashboard.html", _CHARTS_POLICY),
+        "/web/plotly.min.js": charts,
+        "/web/{file}": file(web),
+        "/device/{file}": file(device),
+    }
+    return [Route(path, endpoint, methods=["GET"]) for path, endpoint in endpoints.items()]
 
 
 def _contents(folder: Path) -> dict[str, Content]:
@@ -127,7 +111,7 @@ def _contents(folder: Path) -> dict[str, Content]:
     return {path.name: Content(path.read_bytes(), _KINDS[path.suffix]) for path in paths}
 
 
-def _named(contents: dict[str, Content], request: Request) -> Content:
+def _named(contents: Mapping[str, Content], request: Request) -> Content:
     name = request.path_params["file"]
     if name not in contents:
         raise refused(404, f"{request.url.path}: not here", "GET / is the page to begin with.")

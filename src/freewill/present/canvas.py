@@ -41,6 +41,8 @@ _SIGNED, _PALE = "RdBu_r", 0.3
 """The colours of signed numbers, and the opacity of those that may be 0."""
 _FEW_BARS = 40
 """Values of a line up to which each has an error bar of its own; more have a band."""
+Axis = Literal["x", "y"] | None
+"""Across which axis faint lines are drawn."""
 TRUTH_PEN = -1
 Series = list[tuple[int, str, FloatArray]]
 """The number of a pen, a name, and the percentage at each value; the truth comes first."""
@@ -127,12 +129,7 @@ def plain(text: str, longest: int = _LONGEST_NAME) -> str:
 
 
 def finish(
-    axes: "Axes",
-    title: str,
-    across: str,
-    up: str,
-    grid: Literal["x", "y"] | None = None,
-    size: float = LARGE,
+    axes: "Axes", title: str, across: str, up: str, grid: Axis = None, size: float = LARGE
 ) -> None:
     """Give axes their title, labels and the house's looks; `grid` has faint lines across it."""
     axes.set_title(plain(title, _LONGEST_TITLE), fontsize=size, color=INK, loc="left", pad=8)

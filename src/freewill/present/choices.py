@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -220,9 +220,7 @@ def _pen(law: _Law, number: int) -> dict[str, Any]:
     return canvas.pen_of(number if law.together else 0)
 
 
-def _finish(
-    axes: "Axes", law: _Law, number: int, across: str, up: str, grid: Literal["x", "y"]
-) -> None:
+def _finish(axes: "Axes", law: _Law, number: int, across: str, up: str, grid: canvas.Axis) -> None:
     """Give a panel its title and labels, and say what is what where mechanisms share it."""
     if not law.together:
         _finish_panel(axes, law, number, across, up, grid)
@@ -233,12 +231,7 @@ def _finish(
 
 
 def _finish_panel(
-    axes: "Axes",
-    law: _Law,
-    number: int,
-    across: str,
-    up: str,
-    grid: Literal["x", "y"] | None = None,
+    axes: "Axes", law: _Law, number: int, across: str, up: str, grid: canvas.Axis = None
 ) -> None:
     """Give one of many panels its mechanism, and labels where nothing is below or beside it."""
     lowest = number + canvas.ROW >= len(law.names)

@@ -40,7 +40,7 @@ _ONE, _TWO = 580, 780
 def page(result: Any) -> str:
     """Return HTML; nothing in it that came from outside is more than text."""
     with np.errstate(all="ignore"):
-        parts = _tried(lambda: _parts(result)) or [_lines(result)]
+        parts = _tried(lambda: _parts(result)) or [f"<pre>{_safe(repr(result), 2000)}</pre>"]
     return '<div class="freewill">' + "\n".join(part for part in parts if part) + "</div>"
 
 

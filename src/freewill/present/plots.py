@@ -1,10 +1,11 @@
 """Pictures of estimates, plans and laws: each returns a figure, and writes a file if asked to.
 
 `ax` takes axes of a figure of your own, one for each panel; `path` writes the figure to a file, its
-format by the suffix (.png, .svg, .pdf). Comparisons and choice laws have modules of their own.
+format by the suffix (.png, .svg, .pdf). `comparison` and `choices` are here too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["laws", "picture", "planned", "save"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return the pictures that have modules of their own: `comparison` and `choices`."""
+    if name in ("comparison", "choices"):
+        return getattr(import_module(f"freewill.present.{name}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def picture(

@@ -15,16 +15,9 @@ from freewill.numeric.solvers.solution import OnStep
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.difference import distance_between, equality, solves_of, transports_on
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import (
-    Quantiles,
-    Weights,
-    cdf,
-    checked_level,
-    functionals_of,
-    weights_of,
-)
+from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
 from freewill.stats.information import advice_on_few, several_people
-from freewill.stats.intervals import band, intervals, reach_of
+from freewill.stats.intervals import band, interval_lines, intervals, reach_of
 from freewill.stats.one_step import OneStep, fit_of
 from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.tails import written
@@ -101,12 +94,7 @@ class Comparison(Presented):
             apart = f"{self.distance} {self.emd:.4g}{unit} {ends}"
         who = f"the other {several(other, 'person')} less the one {several(one, 'person')}"
         head = f"{self.level:.0%} intervals, {kind}, of {who}"
-        columns = (np.atleast_1d(column) for column in (self.difference, self.low, self.high))
-        longest = max(map(len, self.of))
-        lines = [
-            f"  {name:<{longest}}  {point:+.4g}  ({low:+.4g} to {high:+.4g})"
-            for name, point, low, high in zip(self.of, *columns, strict=True)
-        ]
+        lines = interval_lines(self.of, self.difference, self.low, self.high, "+")
         advice = [self.advice] if self.advice else []
         return "\n".join([self.verdict, apart, head, *lines, *advice])
 
@@ -160,10 +148,9 @@ def compare(
     for name, given in (("joint", joint), ("equal", equal)):
         if not isinstance(given, bool | np.bool_):
             raise ParameterError(f"{name}={shown(given)}: expected True or False.")
-    functionals, work = functionals_of(of), Work(on_step)
-    quantiles = isinstance(functionals, Quantiles)
-    weights = weights_of(cdf() if quantiles else functionals, one.alphabet)
-    many = (1 + joint if quantiles else 1) * len(weights.rows)
+    work, (weights, quantiles) = Work(on_step), estimable(of, one.alphabet)
+    # Bands of a CDF solve twice for each.
+    many = (2 if joint and quantiles is not None else 1) * len(weights.rows)
     if not equal:
         refuse_shared(Body(one, "one"), Body(other, "other"), "equal=True")
     rest = solves_of(one.alphabet) + _TRANSPORT * transports_on(one.alphabet)
@@ -171,12 +158,12 @@ def compare(
     work.expect(2 * many + rest, first.maxima + second.maxima + 1)
     for fit in fits:
         fit.solved_by(work)
-    if quantiles:
-        heard = work.part(many), work.part(many)
-        names, columns, few = _of_quantiles(fits, functionals, level, bool(joint), heard)
-    else:
+    if quantiles is None:
         names, columns, few = _of_weights(fits, weights, level, bool(joint), work)
-    if len(names) == 1 and (functionals if quantiles else weights).single:
+    else:
+        heard = work.part(many), work.part(many)
+        names, columns, few = _of_quantiles(fits, quantiles, level, bool(joint), heard)
+    if len(names) == 1 and (quantiles or weights).single:
         columns = columns[:, 0]
     emd, nearest, furthest = distance_between(
         first, second, level, lambda many: work.solved(_TRANSPORT * many)
@@ -190,7 +177,7 @@ def compare(
         p_value=equality(one, other, work),
         level=level,
         joint=bool(joint),
-        shares=not quantiles and bool(np.all((weights.rows == 0) | (weights.rows == 1))),
+        shares=quantiles is None and bool(np.all((weights.rows == 0) | (weights.rows == 1))),
         people=(one.people, other.people),
         alphabet=one.alphabet,
         advice=" ".join(f"{who}: {text}" for who, text in zip(_SIDES, few, strict=True) if text),

@@ -58,11 +58,8 @@ class Functionals:
     """Something to ask of theta on whatever alphabet it is on."""
 
     what: str
-    bind: Callable[[Alphabet], Weights]
-
-    def on(self, alphabet: Alphabet) -> Weights:
-        """Return the weights on an alphabet."""
-        return self.bind(alphabet)
+    on: Callable[[Alphabet], Weights]
+    """Gives the weights on an alphabet."""
 
     def __str__(self) -> str:
         return self.what
@@ -299,6 +296,20 @@ def weights_of(of: Any, alphabet: Alphabet) -> Weights:
     return Weights(
         rows, lambda: [f"functional {number}" for number in range(len(rows))], given.ndim == 1
     )
+
+
+def estimable(of: Any, alphabet: Alphabet) -> tuple[Weights, Quantiles | None]:
+    """Return the weights to estimate, and the quantiles to read off these where they are the CDF's.
+
+    >>> import freewill as fw
+    >>> weights, quantiles = estimable("median", fw.Linear(1, 3))
+    >>> weights.names, str(quantiles)
+    (('<= 1', '<= 2'), 'median')
+    """
+    wanted = functionals_of(of)
+    if isinstance(wanted, Quantiles):
+        return cdf().on(alphabet), wanted
+    return weights_of(wanted, alphabet), None
 
 
 def refuse_many(count: int, size: int, what: str, advice: str) -> None:

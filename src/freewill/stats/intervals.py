@@ -1,6 +1,6 @@
 """Intervals for anything one may ask of theta, one by one or all together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,14 +16,7 @@ from freewill.numeric.solvers.solution import OnStep
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import (
-    Quantiles,
-    Weights,
-    cdf,
-    checked_level,
-    functionals_of,
-    weights_of,
-)
+from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
 from freewill.stats.information import Information, advice_on_few, several_people
 from freewill.stats.one_step import Estimated, OneStep, fit_of
 from freewill.stats.work import Work
@@ -67,12 +60,7 @@ class Intervals(Presented):
     def __str__(self) -> str:
         kind = "all together" if self.joint else "one by one"
         head = f"{100 * self.level:.6g}% intervals, {kind}, from {several(self.people, 'person')}"
-        columns = (np.atleast_1d(column) for column in (self.point, self.low, self.high))
-        longest = max(map(len, self.of))
-        lines = [
-            f"  {name:<{longest}}  {point:.4g}  ({low:.4g} to {high:.4g})"
-            for name, point, low, high in zip(self.of, *columns, strict=True)
-        ]
+        lines = interval_lines(self.of, self.point, self.low, self.high)
         return "\n".join([head, *lines, *([self.advice] if self.advice else [])])
 
     def columns(self) -> dict[str, FloatArray]:
@@ -88,6 +76,17 @@ class Intervals(Presented):
         return frame({"of": list(self.of), **self.columns()}, backend)
 
 
+def interval_lines(
+    names: Sequence[str], point: FloatArray, low: FloatArray, high: FloatArray, sign: str = ""
+) -> list[str]:
+    """Return a line for each interval, its name first; `sign` is "+" where signs are printed."""
+    number, longest = f"{sign}.4g", max(map(len, names))
+    return [
+        f"  {name:<{longest}}  {at:{number}}  ({down:{number}} to {up:{number}})"
+        for name, at, down, up in zip(names, *map(np.atleast_1d, (point, low, high)), strict=True)
+    ]
+
+
 @one_blas_thread
 def intervals(
     evidence: Evidence | OneStep,
@@ -100,10 +99,10 @@ def intervals(
 ) -> Intervals:
     """Return intervals for functionals of theta: every value's share by default.
 
-    `of` is a row of weights, several rows, a name ("mean", "median", "quartiles", "cdf") or
-    something of `fw.functionals`. With `joint` the band holds all of them at once. `start` is an
-    estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend on
-    it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
+    `of` is a name ("shares", "mean", "median", "quartiles", "cdf"), something of `fw.functionals`,
+    or weights, in one row or several. With `joint` the band holds all of them at once. `start` is
+    an estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend
+    on it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
     after each one to the maximum, then after each solve of a functional; up to 1,024 values one
     solve is for all. To ask several questions of the same evidence, ask `fw.fit(evidence)`, which
     may stand in the place of the evidence.
@@ -147,11 +146,10 @@ def answered(
     level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
-    functionals = functionals_of(of)
-    if isinstance(functionals, Quantiles):
-        return quantiles_of(answer(cdf().on(alphabet), level), functionals)
-    weights = weights_of(functionals, alphabet)
+    weights, quantiles = estimable(of, alphabet)
     answers = answer(weights, level)
+    if quantiles is not None:
+        return quantiles_of(answers, quantiles)
     return single(answers) if weights.single and not joint else answers
 
 

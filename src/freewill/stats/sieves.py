@@ -265,11 +265,11 @@ class Sieves:
             return []
         ratio = self.weights / fitted
         slope = self.law.adjoint(ratio) - 1
-        spread = self.law.gram_diagonal(ratio / fitted) - 2 * slope - 1
-        rising = (slope > 0) & (spread > 0)
+        variance = self.law.gram_diagonal(ratio / fitted) - 2 * slope - 1
+        rising = (slope > 0) & (variance > 0)
         rising[spikes] = False
         gains = np.zeros(slope.size)
-        gains[rising] = self.people * slope[rising] ** 2 / (2 * spread[rising])
+        gains[rising] = self.people * slope[rising] ** 2 / (2 * variance[rising])
         distance = _APART[0] * max(1.0, min(width, _APART[1]))
         order: IntArray = np.argsort(-gains, kind="stable")
         new: list[int] = []

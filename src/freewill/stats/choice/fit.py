@@ -110,10 +110,9 @@ def fit(
         other = _at(model, basis, basis.coefficients(near @ model.contrasts), free.solution.theta)
         here = max(first, other, key=lambda point: point.value(model.people, spread))
     for _ in range(_MOST_STEPS):
-        before, theta = here, here.solution.theta
-        score = model.score(basis, theta, here.choice)
-        gradient = model.gradient(basis, theta, here.choice)
-        here, promised, damping = _step(model, basis, here, spread, gradient, score, damping)
+        before = here
+        score = model.score(basis, here.solution.theta, here.choice)
+        here, promised, damping = _step(model, basis, here, spread, score, damping)
         df = _df(here.coefficients, score, spread)[0]
         wanted = math.sqrt(float(np.sum(here.coefficients[1:] ** 2)) / max(df, 1e-9))
         if wanted < _LEAST_SPREAD:
@@ -198,7 +197,6 @@ def _step(
     basis: Basis,
     here: _Point,
     spread: float,
-    gradient: FloatArray,
     score: "Score",
     damping: float,
 ) -> tuple[_Point, float, float]:
@@ -206,8 +204,8 @@ def _step(
 
     If none does, stay.
     """
-    value = here.value(model.people, spread)
-    promised = 0.0
+    gradient = model.gradient(basis, here.solution.theta, here.choice)
+    value, promised = here.value(model.people, spread), 0.0
     for _ in range(_TRIES):
         step, promised = _newton(here.coefficients, spread, gradient, score.curvature, damping)
         there = _at(model, basis, here.coefficients + step, here.solution.theta)

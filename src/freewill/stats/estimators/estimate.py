@@ -287,11 +287,10 @@ def default_tolerance(evidence: Evidence) -> float:
 
 
 def certificate_of(
-    evidence: Evidence, theta: FloatArray, tolerance: float | None = None
+    evidence: Evidence, theta: FloatArray, tolerance: float | None = None, passing: bool = False
 ) -> Certificate:
-    """Return the log-likelihood of theta, its gradient and its gap."""
-    passing = any(group.streams for group in evidence.groups)
-    source = passes_of(evidence) if passing else likelihood_of(evidence)
+    """Return the log-likelihood of theta, its gradient and its gap; `passing`, by a pass."""
+    source = passes_of(evidence) if passing or not evidence.held else likelihood_of(evidence)
     return source.certify(theta, default_tolerance(evidence) if tolerance is None else tolerance)
 
 
@@ -307,8 +306,10 @@ def certified_estimate(
 ) -> Estimate:
     """Wrap the answer of any method with its likelihood and gap; `started` by `perf_counter`."""
     seconds = perf_counter() - started
+    # One certificate of reports that do not repeat needs no law of them in memory.
+    passing = any(group.streams for group in evidence.groups)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        certificate = certificate_of(evidence, theta)
+        certificate = certificate_of(evidence, theta, passing=passing)
     # A vector with negative components is no distribution; no bound holds for it. None is known
     # where numbers overflow.
     bounded = np.all(theta >= 0) and np.isfinite(certificate.gap)

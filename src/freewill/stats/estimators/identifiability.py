@@ -1,7 +1,7 @@
 """Which directions of theta, and which values, the mechanisms in the evidence cannot tell apart."""
 
 import numpy as np
-from scipy.linalg import eigvalsh, qr, svd, svdvals
+from scipy.linalg import eigvalsh, null_space, qr
 
 from freewill.core.types import FloatArray
 from freewill.domain.mechanisms.base import Mechanism
@@ -72,9 +72,7 @@ def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
     law = np.hstack([_law(group) for group in evidence.groups])
     size, outputs = law.shape
     short = law.T if outputs <= size else qr(law.T, mode="r")[0][:size]
-    _, singular_values, directions = svd(short)
-    rank = int(np.sum(singular_values > SINGULAR * singular_values[0]))
-    lost = directions[rank:].T
+    lost = null_space(short, rcond=SINGULAR)
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
     _, which = connected_components(np.abs(lost @ lost.T) > _TOUCHED, directed=False)
@@ -123,7 +121,4 @@ def lost_directions(law: FloatArray) -> int:
     >>> lost_directions(np.array([[0.5, 0.5], [0.5, 0.5]]))
     1
     """
-    if law.shape[1] == 0:
-        return len(law)
-    singular_values = svdvals(law)
-    return len(law) - int(np.sum(singular_values > SINGULAR * singular_values[0]))
+    return len(law) - (int(np.linalg.matrix_rank(law, rtol=SINGULAR)) if law.size else 0)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,9 @@ class GroupFit:
     `epsilon` is the survey's, `sent` what the reports look like, with its standard `error`; None
     where a mechanism has no epsilon, or where the error would be larger than that. The p-values,
     of its epsilon and of the output that deviates furthest, correct for all that is tested; what
-    was named before, here or in other groups, is taken as given. `share` is the part of the
-    information on theta that the group holds.
+    was named before, here or in other groups, is taken as given. To blame are its epsilon, where
+    that is `wrong_epsilon`, and the outputs `sticking_out`. `share` is the part of the information
+    on theta that the group holds.
     """
 
     name: str
@@ -71,9 +73,7 @@ class GroupFit:
     epsilon_p: float
     output_p: float
     wrong_epsilon: bool
-    """Whether its epsilon is to blame."""
     sticking_out: tuple[StickingOut, ...]
-    """Outputs that are to blame."""
 
     @property
     def fits(self) -> bool:
@@ -189,8 +189,7 @@ def check_fit(
     fit = fit_of(evidence, start)
     evidence = fit.evidence
     several_people(evidence, "check_fit")
-    level = checked_level(level)
-    size = evidence.alphabet.size
+    level, size = checked_level(level), evidence.alphabet.size
     if size > _LARGEST:
         raise ParameterError(
             f"check_fit over {several(size, 'value')} would need a matrix of them: it takes up to "
@@ -279,8 +278,7 @@ def _group_fit(
         p_values = [explanation.p_values[number] for number in blamed]
         return min([*p_values, null.p_value(largest, epsilon=epsilon)])
 
-    epsilon = epsilon_of(group.mechanism)
-    sent, error = None, None
+    epsilon, sent, error = epsilon_of(group.mechanism), None, None
     score = np.flatnonzero(own & first.epsilons & left.testable)
     if wrong:
         sent, error = explanation.sizes[wrong[0]], explanation.errors[wrong[0]]
@@ -357,25 +355,19 @@ def fit_beside_choice(
     fit = fit_of(evidence, start)
     aware = choice_aware(fit.evidence)
     richest = check_fit(fit, level, aware=aware)
-    whatever = f"{FitCheck.failure}, whatever the choice"
-    for rank, (assumed, check) in enumerate(_ladder(fit, level, aware)):
+    whatever = f"{FitCheck.failure}, whatever the choice ({written(richest.p_value)})"
+    for rank, (assumed, check) in enumerate(chain(_ladder(fit, level, aware), [("", richest)])):
         if check.holds:
-            return _holding(check)
-        if _explains(check, rank, aware):
+            p_value = written(check.p_value)
+            text = f"nothing speaks against the laws, given who chooses what ({p_value})"
+            return FitBesideChoice(True, check.p_value, text, check)
+        if check is not richest and _explains(check, rank, aware):
             if richest.holds:
                 text = f"cannot be told apart from a choice that depends on the value: {assumed}, "
                 return FitBesideChoice(None, check.p_value, f"{text}{check.named}", check)
-            text = f"{whatever} ({written(richest.p_value)}): {check.named}"
-            return FitBesideChoice(False, richest.p_value, text, check)
-    if richest.holds:
-        return _holding(richest)
-    text = f"{whatever} ({written(richest.p_value)}); no client or two explain it"
+            return FitBesideChoice(False, richest.p_value, f"{whatever}: {check.named}", check)
+    text = f"{whatever}; no client or two explain it"
     return FitBesideChoice(False, richest.p_value, text, None)
-
-
-def _holding(check: FitCheck) -> FitBesideChoice:
-    text = f"nothing speaks against the laws, given who chooses what ({written(check.p_value)})"
-    return FitBesideChoice(True, check.p_value, text, check)
 
 
 def _explains(check: FitCheck, rank: int, aware: ChoiceAwareEstimate) -> bool:
@@ -386,7 +378,11 @@ def _explains(check: FitCheck, rank: int, aware: ChoiceAwareEstimate) -> bool:
     """
     if check.blamed > _FEW or check.left_p < 1 - check.level or check.amended is None:
         return False
-    beside = choice_aware(check.amended)
+    # Where one output is all that a group sent, nobody may be left in it.
+    left = tuple(group for group in check.amended.groups if group.people)
+    if len(left) < 2:
+        return False
+    beside = choice_aware(Evidence(check.amended.alphabet, left))
     if beside.basis.partition(",")[0] not in ["none", *_SIMPLE][: rank + 1]:
         return False
     cost = check.blamed * math.log(aware.people) / 2

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import kl_div, ndtr
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.errors import FreewillError
@@ -210,11 +210,9 @@ def rooted_deviance(excess: FloatArray, mean: FloatArray) -> FloatArray:
     array([-2.   ,  0.   ,  1.243])
     """
     excess = np.maximum(excess, -1.0)
-    above = np.where(excess > -1, 1 + excess, 1.0)
-    full = np.where(excess > -1, above * np.log(above), 0.0) - excess
-    near = np.abs(excess) < _NEAR
-    full = np.where(near, excess * excess * (0.5 - excess / 6), full)
-    return np.asarray(np.sign(excess) * np.sqrt(2 * mean * np.maximum(full, 0.0)))
+    series = excess * excess * (0.5 - excess / 6)
+    half = np.where(np.abs(excess) < _NEAR, series, kl_div(1 + excess, 1.0))
+    return np.asarray(np.sign(excess) * np.sqrt(2 * mean * half))
 
 
 class Null:
@@ -313,15 +311,17 @@ def _fitted(
 ) -> Explained:
     """Return all departures found with their sizes, by Newton's steps."""
     departures = [_Departure.of(evidence, first, place) for place in places]
-    sizes = np.array([one.start for one in departures])
+    sizes = np.array([departure.start for departure in departures])
     now = first
     for step in range(_ROUNDS + 1):
         moves, errors = now.sizes(places)
         groups = list(evidence.groups)
-        for which, one in enumerate(departures):
-            sizes[which] = one.bounded(sizes[which] if one.amendable else one.start, moves[which])
-            if one.amendable:
-                groups[one.group] = one.amended(groups[one.group], float(sizes[which]))
+        for which, departure in enumerate(departures):
+            before = sizes[which] if departure.amendable else departure.start
+            sizes[which] = departure.bounded(before, moves[which])
+            if departure.amendable:
+                number = departure.group
+                groups[number] = departure.amended(groups[number], float(sizes[which]))
         amended = Evidence(evidence.alphabet, tuple(groups))
         if step < _ROUNDS:
             crowd = Crowd.of(amended, first.crowd.law, start=first.crowd.theta)

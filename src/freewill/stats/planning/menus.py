@@ -120,7 +120,7 @@ def menu(
       4        geometric(0..99, epsilon=0.040404)  2.28  (k-rr 8.21; rappor 18.1)
     """
     refuse_vast(checked_kind(alphabet))
-    wanted, kind = checked_levels(levels), checked_promise(promise)
+    wanted, promised = checked_levels(levels), checked_promise(promise)
     by_emd, weights = is_emd(of), checked_weights(of, alphabet, None)
     truths = checked_truths(theta, alphabet)
     work = Work(on_step)
@@ -133,13 +133,13 @@ def menu(
             work.solved()
         return max(errors)
 
-    compared = [candidates(alphabet, level, kind) for level in wanted]
+    compared = [candidates(alphabet, level, promised) for level in wanted]
     work.expect(len(truths) * (1 + sum(map(len, compared))))
     least = worst(None)
     offers = []
     for level, mechanisms in zip(wanted, compared, strict=True):
-        judged = sorted(((worst(one), one) for one in mechanisms), key=lambda pair: pair[0])
-        costs = [(error / least if least > 0 else np.inf, one) for error, one in judged]
+        judged = sorted(((worst(kind), kind) for kind in mechanisms), key=lambda pair: pair[0])
+        costs = [(error / least if least > 0 else np.inf, kind) for error, kind in judged]
         offers.append(tuple(Offer(level, mechanism, cost) for cost, mechanism in costs))
     name = "EMD" if by_emd else "functionals" if isinstance(of, list) else str(of)
     if not by_emd and len(weights.rows) == 1:
@@ -147,7 +147,7 @@ def menu(
     truth = next(iter(truths))
     if len(truths) > 1:
         truth = f"for each the worst of {', '.join(truths)}"
-    return Menu(alphabet, kind, name, truth, tuple(each[0] for each in offers), tuple(offers))
+    return Menu(alphabet, promised, name, truth, tuple(each[0] for each in offers), tuple(offers))
 
 
 def _squared_error(
@@ -178,10 +178,11 @@ def candidates(alphabet: Alphabet, level: float, promise: Promise) -> list[Mecha
         kinds = (KRR, geometric) if geometric else (KRR,)
         makers = [partial(calibrate, kind, alphabet, quality_loss=level) for kind in kinds]
     else:
-        near, far = _least_distance(alphabet), diameter(alphabet)
-        every, noise = (level, level / far) if promise == "ldp" else (level * near, level)
-        makers = [partial(kind, alphabet, every) for kind in (KRR, RAPPOR)]
-        makers += [partial(geometric, alphabet, noise)] if geometric else []
+        epsilon = level if promise == "ldp" else level * _least_distance(alphabet)
+        makers = [partial(kind, alphabet, epsilon) for kind in (KRR, RAPPOR)]
+        if geometric is not None:
+            noise = level / diameter(alphabet) if promise == "ldp" else level
+            makers.append(partial(geometric, alphabet, noise))
     mechanisms, refused = [], []
     for make in makers:
         try:
@@ -199,7 +200,7 @@ def _least_distance(alphabet: Alphabet) -> float:
         return 1.0
     rows, columns = alphabet.plane
     beside = [1] * (columns > 1) + [columns] * (rows > 1)
-    return float(min(alphabet.distance(np.array(0), np.array(one)) for one in beside))
+    return float(min(alphabet.distance(np.array(0), np.array(cell)) for cell in beside))
 
 
 def checked_levels(levels: Any) -> list[float]:

@@ -170,11 +170,7 @@ def plan(
         for name, truth in checked_truths(theta, survey.alphabet).items()
     }
     done = show or (lambda share: None)
-    screened: dict[str, FloatArray] = {}
-    for name, design in designs.items() if len(designs) > 1 else ():
-        screened[name] = _screened(design, weights, many, by_emd)
-        done(0.3 * len(screened) / len(designs))
-    truth = _worst(designs, screened, target if by_emd else None)
+    truth, screened = _worst(designs, weights, many, target, by_emd, done)
     design = designs[truth]
     expected = []
     for number in many.tolist():
@@ -210,28 +206,38 @@ def plan(
     )
 
 
-def _screened(design: Design, weights: Weights, people: IntArray, by_emd: bool) -> FloatArray:
-    """Return the expected error for each number of people, roughly."""
-    if by_emd:
-        expected = [design.expected_emd(many, _SCREENED, simulate=False) for many in people]
-        return np.array([one.mean for one in expected])
-    return np.asarray(np.sqrt(design.variances(weights.rows).max() / people))
-
-
 def _worst(
-    designs: dict[str, Design], screened: dict[str, FloatArray], target: float | None
-) -> str:
-    """Name the truth that needs most people for the target or, without one, errs most."""
+    designs: dict[str, Design],
+    weights: Weights,
+    people: IntArray,
+    target: float | None,
+    by_emd: bool,
+    done: Show,
+) -> tuple[str, dict[str, FloatArray]]:
+    """Name the truth that needs most people for the target or, without one, errs most.
+
+    With the expected error under each for each number of people, roughly, where there are several.
+    """
+    screened: dict[str, FloatArray] = {}
+    if len(designs) == 1:
+        return next(iter(designs)), screened
+    for name, design in designs.items():
+        if by_emd:
+            drawn = (design.expected_emd(many, _SCREENED, simulate=False) for many in people)
+            screened[name] = np.array([expected.mean for expected in drawn])
+        else:
+            screened[name] = np.sqrt(design.variances(weights.rows).max() / people)
+        done(0.3 * len(screened) / len(designs))
 
     def size(name: str) -> float:
-        if target is not None:
+        if target is not None and by_emd:
             needed = needed_for_emd(designs[name], target, check=False)
             return np.inf if needed is None else needed
         with np.errstate(divide="ignore"):
             mean = float(np.log(screened[name]).mean())
         return np.inf if math.isnan(mean) else mean
 
-    return max(designs, key=size) if screened else next(iter(designs))
+    return max(designs, key=size), screened
 
 
 def _advice(
