@@ -43,26 +43,28 @@ _LOOKS: dict[str, Any] = {
 
 def command(name: str) -> Callable[..., None]:
     """Import the function behind a command."""
-    found: Callable[..., None] = getattr(import_module(f"freewill.cli.{name}"), name)
-    return found
+    function: Callable[..., None] = getattr(import_module(f"freewill.cli.{name}"), name)
+    return function
 
 
 def _in_words(parameters: list[Any]) -> list[Any]:
     """Let help say what an option takes in words; a flag takes nothing, and says nothing."""
     for parameter in parameters:
         if hasattr(parameter, "display_type_rich"):  # newer releases of typer, and "<bool>" there
-            told = parameter.display_type_rich
-            parameter.display_type_rich = lambda ctx, told=told: _words(told(ctx=ctx) or "")
+            shown_type = parameter.display_type_rich
+            parameter.display_type_rich = lambda ctx, shown_type=shown_type: _words(
+                shown_type(ctx=ctx) or ""
+            )
     return parameters
 
 
-def _words(told: str) -> str | None:
+def _words(shown_type: str) -> str | None:
     """Return what typer tells of a type in the words of the reference.
 
     >>> _words("<list[float]>"), _words("<bool>"), _words("<duckdb|spark>")
     ('number ...', None, 'duckdb|spark')
     """
-    kind = told.strip("<>")
+    kind = shown_type.strip("<>")
     if kind.startswith("list["):
         return f"{_words(kind[5:-1])} ..."
     names = {"str": "text", "float": "number", "int": "integer", "int range": "integer"}
@@ -98,8 +100,8 @@ class _OnDemand(TyperCommand):
         # Help lists all commands: read from the source, their docstrings cost no import.
         source = Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
         functions = (part for part in ast.parse(source).body if isinstance(part, ast.FunctionDef))
-        found = next(function for function in functions if function.name == name)
-        return cls(name, help=ast.get_docstring(found))
+        wanted = next(function for function in functions if function.name == name)
+        return cls(name, help=ast.get_docstring(wanted))
 
     def make_context(self, info_name: Any, *arguments: Any, **options: Any) -> Any:
         alone = typer.Typer(**_LOOKS)

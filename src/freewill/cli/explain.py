@@ -50,30 +50,34 @@ def explain(
     if choice is not None and not isinstance(given, Survey):
         raise ParameterError(f"--choice beside {source}, one mechanism: it has no choices.")
     with progress("explaining"):
-        found: Explanation | SurveyExplanation = in_words(given, choice)
+        explanation: Explanation | SurveyExplanation = in_words(given, choice)
     if plot is not None:
-        _draw(found, plot)
+        _draw(explanation, plot)
     if as_json:
-        say_json(found.describe())
+        say_json(explanation.describe())
     else:
-        _show(found)
+        _show(explanation)
 
 
-def _show(found: Explanation | SurveyExplanation) -> None:
+def _show(explanation: Explanation | SurveyExplanation) -> None:
     """Print choice by choice: a long menu is shown whole."""
-    if isinstance(found, Explanation):
-        say(str(found))
+    if isinstance(explanation, Explanation):
+        say(str(explanation))
         return
-    head = [text for text in (found.title, found.question) if text]
-    parts = [*(["\n".join(head)] if head else []), *map(str, found.choices.values())]
+    head = [text for text in (explanation.title, explanation.question) if text]
+    parts = [*(["\n".join(head)] if head else []), *map(str, explanation.choices.values())]
     for place, part in enumerate(parts):
         say(("\n" if place else "") + part)
 
 
-def _draw(found: Explanation | SurveyExplanation, path: Path) -> None:
+def _draw(explanation: Explanation | SurveyExplanation, path: Path) -> None:
     """Write the picture of one choice."""
-    alone: Any = found if isinstance(found, Explanation) else next(iter(found.choices.values()))
-    if isinstance(found, SurveyExplanation) and len(found) > 1:
+    alone: Any = (
+        explanation
+        if isinstance(explanation, Explanation)
+        else next(iter(explanation.choices.values()))
+    )
+    if isinstance(explanation, SurveyExplanation) and len(explanation) > 1:
         raise ParameterError("--plot: of which choice? Name it by --choice.")
     with whole_file(path) as part:
         part.write_text(alone.svg + "\n", encoding="utf-8")

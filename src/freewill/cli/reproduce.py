@@ -82,18 +82,18 @@ def _list() -> None:
 
 def _places(paths: list[Path]) -> tuple[Crowd | None, Crowd | None]:
     """Read the data files: at most one of points, and one of values."""
-    found: dict[str, Crowd] = {}
+    crowds: dict[str, Crowd] = {}
     for path in paths:
         crowd = places.load(path)
-        if crowd.kind in found:
+        if crowd.kind in crowds:
             raise ParameterError(
                 f"{path}: a second file of {crowd.kind} was given. Take one of them."
             )
         remark("; ".join((str(crowd), *crowd.notes)))
-        found[crowd.kind] = crowd
-    if "points" not in found:
+        crowds[crowd.kind] = crowd
+    if "points" not in crowds:
         remark(f"{places.synthetic_city()}; give real points with --data or --download")
-    return found.get("points"), found.get("values")
+    return crowds.get("points"), crowds.get("values")
 
 
 def _verdicts(judgements: tuple[Judgement, ...]) -> None:

@@ -32,8 +32,8 @@ def standard_input(sources: list[str]) -> Iterator[list[str]]:
     if sources.count(DASH) > 1:
         raise ParameterError("- was given twice: standard input can be read once.")
     with _behind(INPUT) as folder:
-        found = str(_spooled(sys.stdin.buffer, folder))
-        yield [found if source == DASH else source for source in sources]
+        spooled = str(_spooled(sys.stdin.buffer, folder))
+        yield [spooled if source == DASH else source for source in sources]
 
 
 def _spooled(stream: BinaryIO, folder: Path) -> Path:

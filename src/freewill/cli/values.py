@@ -55,7 +55,7 @@ def read_columns(path: Path, columns: list[str], texts: Collection[str] = ()) ->
 def _columns(path: Path, columns: list[str], texts: Collection[str]) -> list[NDArray[Any]]:
     table = _table(path, columns, texts)
     heads = table.column_names
-    found = []
+    arrays = []
     for name in columns:
         if heads.count(name) != 1:
             raise FreewillError(_no_column(path, name, heads))
@@ -67,10 +67,10 @@ def _columns(path: Path, columns: list[str], texts: Collection[str]) -> list[NDA
             )
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        found.append(column.to_numpy())
+        arrays.append(column.to_numpy())
     if not len(table):
         raise FreewillError(f"{path} has no rows: there is nothing to obfuscate.")
-    return found
+    return arrays
 
 
 def _table(path: Path, columns: list[str], texts: Collection[str]) -> pa.Table:
@@ -101,8 +101,8 @@ def _ndjson(path: Path, columns: list[str]) -> pa.Table:
             keys.update(row)
             for name, column in values.items():
                 column.append(row.get(name))
-    found = {name: column for name, column in values.items() if name in keys}
-    return pa.table(found or {name: [] for name in sorted(keys)})
+    present = {name: column for name, column in values.items() if name in keys}
+    return pa.table(present or {name: [] for name in sorted(keys)})
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -165,12 +165,12 @@ def encode(
         _fitting(alphabet, name, column) for name, column in zip(names, columns, strict=True)
     ]
     values = np.column_stack(fitting) if len(axes) > 1 else fitting[0]
-    found = alphabet.encode_inside(values)
-    if found.kept.all():
-        return found
-    _ask_about_a_swap(alphabet, values, names, float(found.kept.mean()))
-    if drop_outside and found.kept.any():
-        return found
+    inside = alphabet.encode_inside(values)
+    if inside.kept.all():
+        return inside
+    _ask_about_a_swap(alphabet, values, names, float(inside.kept.mean()))
+    if drop_outside and inside.kept.any():
+        return inside
     if drop_outside:
         example = repr(np.asarray(values[0]).tolist())[:60]
         raise AlphabetError(
@@ -182,7 +182,7 @@ def encode(
     except AlphabetError as error:
         text = str(error).replace("use encode_inside", "give --drop-outside")
         raise AlphabetError(text) from None
-    return found
+    return inside
 
 
 def _ask_about_a_swap(

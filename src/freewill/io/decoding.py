@@ -106,8 +106,8 @@ class Decoder:
     @classmethod
     def of(cls, survey: Survey, *, repeats: bool) -> "Decoder":
         """Return a reader of the survey's mechanisms whose reports repeat, or do not."""
-        known = {name: survey.find(name) for name in survey.names}
-        wanted = {n: m for n, m in known.items() if m.output_space.repeats == repeats}
+        mechanisms = {name: survey.find(name) for name in survey.names}
+        wanted = {n: m for n, m in mechanisms.items() if m.output_space.repeats == repeats}
         longest = longest_report(survey)
         limits = {
             MECHANISM: max(LONGEST_SHOWN, *(len(name.encode()) for name in survey.names)),

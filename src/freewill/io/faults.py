@@ -154,7 +154,7 @@ def lines_of(error: BaseException) -> list[str]:
     ... Caused by: java.io.IOException: Cannot run program "/python": error=2''')))
     ['Cannot run program "/python": error=2']
     """
-    found: list[str] = []
+    messages: list[str] = []
     code = False
     for raw in str(error).splitlines():
         line = raw.strip()
@@ -165,8 +165,8 @@ def lines_of(error: BaseException) -> list[str]:
         while (wrapped := _WRAPPED.match(line)) and wrapped.end():
             line = line[wrapped.end() :].strip()
         line = re.sub(r"\s*SQLSTATE: \w+;?$", "", line).rstrip(".: ")
-        if line and line not in found:
-            found.append(line)
-    telling = [line for line in found if not any(empty in line for empty in _EMPTY)]
-    rest = [line for line in found if line not in telling and "awaitResult" not in line]
+        if line and line not in messages:
+            messages.append(line)
+    telling = [line for line in messages if not any(empty in line for empty in _EMPTY)]
+    rest = [line for line in messages if line not in telling and "awaitResult" not in line]
     return telling + rest or [first_line(error)]

@@ -293,8 +293,8 @@ def _chunks(path: str | Path) -> Iterator[bytes]:
 
 def _places(chunk: bytes, sign: bytes) -> BoolArray:
     """Say of each byte whether it is a sign."""
-    found: BoolArray = np.frombuffer(chunk, np.uint8) == ord(sign)
-    return found
+    places: BoolArray = np.frombuffer(chunk, np.uint8) == ord(sign)
+    return places
 
 
 def _rows(ends: BoolArray, filled: bool) -> tuple[int, bool]:
@@ -322,5 +322,5 @@ def _odd_so_far(marks: BoolArray, odd: bool) -> BoolArray:
         words ^= words << np.array(shift, _WORD)
     last = np.bitwise_xor.accumulate(words >> np.array(63, _WORD))
     words[1:] ^= -last[:-1]
-    found = np.unpackbits(words.view(np.uint8), count=len(marks), bitorder="little")
-    return found.view(np.bool_) ^ odd
+    odd_places = np.unpackbits(words.view(np.uint8), count=len(marks), bitorder="little")
+    return odd_places.view(np.bool_) ^ odd

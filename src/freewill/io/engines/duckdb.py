@@ -91,12 +91,12 @@ class Running:
             names = ", ".join(f"'{name}': VARCHAR" for name in by_place(part))
             options = f"{options}, delim='{part.separator}', columns={{{names}}}"
         try:
-            found = self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
+            relation = self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
             if kind == "csv" and len(part.columns) == 1:
                 # An empty line is no row, where one column would make it one; "" is.
                 (name,) = by_place(part)
-                return found.filter(f"{name} IS NOT NULL")
-            return found
+                return relation.filter(f"{name} IS NOT NULL")
+            return relation
         except duckdb.Error as error:
             if is_remote(paths[0]) and "extension" in str(error):
                 raise ReportError(

@@ -114,8 +114,8 @@ class Joined:
         listed = [path if is_remote(path) else path.translate(_MAGIC) for path in paths]
         if kind == "parquet":
             # Told which columns there are, Spark minds no others.
-            known = all(column in _KINDS for _, column in part.columns)
-            wanted = ", ".join(f"{name} {_KINDS[column]}" for name, column in part.columns if known)
+            typed = all(column in _KINDS for _, column in part.columns)
+            wanted = ", ".join(f"{name} {_KINDS[column]}" for name, column in part.columns if typed)
             return (self.spark.read.schema(wanted) if wanted else self.spark.read).parquet(*listed)
         return _lines_of_json(self.spark, listed)
 
@@ -128,12 +128,12 @@ class Joined:
     def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
         """Return a frame in which no text is longer than any can be."""
         kinds = dict(frame.dtypes)
-        known = [name for name in limits if kinds.get(name) in _LONG]
-        if known:
-            longest = [f"max(octet_length({name})) AS {name}" for name in known]
+        texts = [name for name in limits if kinds.get(name) in _LONG]
+        if texts:
+            longest = [f"max(octet_length({name})) AS {name}" for name in texts]
             with quiet():
-                (found,) = frame.selectExpr(*longest).collect()
-            long = {name: limits[name] + 1 for name in known if (found[name] or 0) > limits[name]}
+                (lengths,) = frame.selectExpr(*longest).collect()
+            long = {name: limits[name] + 1 for name in texts if (lengths[name] or 0) > limits[name]}
             frame = _cut(frame, long)
         if kinds.get(rows.REPORT_ID) != "string":
             return frame
@@ -158,14 +158,14 @@ class Joined:
             if not longest:
                 yield from answer.toArrow().to_batches()
                 return
-            kept = _cut(answer, {rows.REPORT: longest + 1}).persist()
+            cut = _cut(answer, {rows.REPORT: longest + 1}).persist()
             try:
-                pieces = pieces_of(kept, rows.MECHANISM, rows.REPORT)
+                pieces = pieces_of(cut, rows.MECHANISM, rows.REPORT)
                 for number in range(pieces):
                     some = f"pmod(xxhash64({rows.MECHANISM}, {rows.REPORT}), {pieces}) = {number}"
-                    yield from (kept.filter(some) if pieces > 1 else kept).toArrow().to_batches()
+                    yield from (cut.filter(some) if pieces > 1 else cut).toArrow().to_batches()
             finally:
-                kept.unpersist()
+                cut.unpersist()
 
     def progress(self) -> float:
         """Nobody knows."""
@@ -226,5 +226,8 @@ def session(source: Any = None, streaming: bool = False) -> Iterator[Joined]:
 
 
 def _is_frame(source: Any) -> bool:
-    known = nw.dependencies
-    return bool(known.is_pyspark_dataframe(source) or known.is_pyspark_connect_dataframe(source))
+    dependencies = nw.dependencies
+    return bool(
+        dependencies.is_pyspark_dataframe(source)
+        or dependencies.is_pyspark_connect_dataframe(source)
+    )

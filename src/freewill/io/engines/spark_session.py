@@ -81,8 +81,8 @@ def check_java(remote: str | None = None) -> None:
     if not address.startswith("local"):
         return
     home = os.environ.get("JAVA_HOME")
-    found = Path(home, "bin", "java").exists() if home else shutil.which("java") is not None
-    if not found:
+    has_java = Path(home, "bin", "java").exists() if home else shutil.which("java") is not None
+    if not has_java:
         where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the PATH"
         raise ReportError(
             f"Spark needs Java 17 or newer: {where}. Install a Java runtime or set JAVA_HOME, or "

@@ -47,26 +47,26 @@ class SparkSource:
         the order of the partitions, so that it is the same to the last digit when a worker dies.
         """
         with explained_on_spark(self.what):
-            found = self.frame.mapInArrow(_on_a_worker(self.decoder, work), _PARCEL)
+            parcels = self.frame.mapInArrow(_on_a_worker(self.decoder, work), _PARCEL)
             # What comes of no reports is about as large as what comes of many.
             nothing = len(packed(work(DecodedBlocks(self.decoder, []))))
             for adders in (_ADDERS, 1) if nothing > _LARGE_BYTES else (1,):
-                found = found.repartition(adders, "part").sortWithinPartitions("part")
-                found = found.mapInArrow(_add_up, _PARCEL)
-            answer = found.toArrow()
+                parcels = parcels.repartition(adders, "part").sortWithinPartitions("part")
+                parcels = parcels.mapInArrow(_add_up, _PARCEL)
+            answer = parcels.toArrow()
         yield from (result for _, result in _results(answer.to_batches()))
 
     def blocks(self) -> Iterator[Block]:
         """Bring the reports to the driver, decoded and without their names, some at a time."""
         with explained_on_spark(self.what):
-            found = self.frame.mapInArrow(_to_blocks(self.decoder), _PARCEL)
+            parcels = self.frame.mapInArrow(_to_blocks(self.decoder), _PARCEL)
             pieces = pieces_of(self.frame, "report")
             if pieces == 1:
-                answer = found.toArrow()
+                answer = parcels.toArrow()
                 yield from (block for _, block in _results(answer.to_batches()))
                 return
             # A partition comes as a whole, however large: of these, none is.
-            for row in found.repartition(pieces).toLocalIterator():
+            for row in parcels.repartition(pieces).toLocalIterator():
                 yield unpacked(row.parcel)
 
     def at_rest(self) -> "SparkSource":
