@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 import freewill as fw
-from freewill.core.leftovers import LOCKS
+from freewill.core.files import LOCKS
 from freewill.device import memory as memories
 from freewill.device.seal import LARGEST_MEMORY, sealed, unsealed
 from freewill.device.sent import Content, Sent, amount, amount_text

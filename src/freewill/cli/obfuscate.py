@@ -21,8 +21,8 @@ from freewill.cli.overwrites import refuse_overwriting
 from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import standard_input, standard_output
 from freewill.cli.values import encode, read_columns
-from freewill.core.numerals import number
 from freewill.core.progress import progress
+from freewill.core.texts import number
 from freewill.core.types import IntArray
 from freewill.domain.draws.entropy import SystemGenerator
 from freewill.domain.draws.tables import Table, whole_weights

@@ -12,7 +12,7 @@ from freewill.collector.database import Reader
 from freewill.collector.pages import page_rows
 from freewill.collector.refusals import StoreError
 from freewill.collector.surveys import canonical, from_bytes, row_width, survey_id
-from freewill.core.json_text import read_json
+from freewill.core.texts import read_json
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.counts import checked_counts
 from freewill.domain.survey import Survey

@@ -11,7 +11,7 @@ from freewill.collector.estimates import Estimates
 from freewill.collector.kept import people_by_day
 from freewill.collector.refusals import RefusedError, refused
 from freewill.collector.store import Store
-from freewill.core.numerals import number
+from freewill.core.texts import number
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
 from freewill.errors import FreewillError, several, shown

@@ -13,7 +13,7 @@ from typing import Any
 from freewill.collector.database import SCHEMA_VERSION, TABLES, Reader, Rows
 from freewill.collector.refusals import StoreBusyError, StoreError, StoreFullError
 from freewill.collector.untrusted import APPLICATION, WORDS, Limits, has_tables, refuse_irregular
-from freewill.core.atomic import checked_path
+from freewill.core.files import checked_path
 from freewill.errors import first_line, why
 
 _WAIT_SECONDS = 10.0

@@ -12,7 +12,7 @@ from typing import Any
 
 from freewill.collector.database import SCHEMA_VERSION, TABLES, refuse_version
 from freewill.collector.refusals import StoreError
-from freewill.core.limits import SURVEY_FILE_BYTES
+from freewill.core.types import SURVEY_FILE_BYTES
 from freewill.errors import printable
 
 APPLICATION = 0x46574C31

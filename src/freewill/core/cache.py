@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.atomic import whole_file
+from freewill.core.files import whole_file
 
 Arrays = dict[str, NDArray[np.float64]]
 Shapes = Mapping[str, tuple[int, ...]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from freewill.core.wording import LONGEST_ID, SHORTEST_ID, checked_text, same_words
+from freewill.core.texts import LONGEST_ID, SHORTEST_ID, checked_text, same_words
 from freewill.device.budget import Budget, cost
 from freewill.device.drawing import as_report, drawn_text, index_of
 from freewill.device.memory import Memory, as_memory

@@ -8,8 +8,8 @@ import math
 import re
 from typing import Literal
 
+from freewill.core.texts import behind
 from freewill.device.words import WORDS
-from freewill.domain.alphabets.units import behind
 
 Side = Literal["near", "up", "down"]
 _AGREED = 10

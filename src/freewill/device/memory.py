@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from freewill.core.atomic import checked_path, whole_file
-from freewill.core.leftovers import LOCKS
+from freewill.core.files import LOCKS, checked_path, whole_file
 from freewill.device.seal import LARGEST_MEMORY, NOTHING_DRAWN, refusal, sealed, unsealed
 from freewill.device.sent import Amount, Content, Sent
 from freewill.errors import DeviceError, several, shown, why

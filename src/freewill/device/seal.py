@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 
-from freewill.core.json_text import read_json
+from freewill.core.texts import read_json
 from freewill.device.sent import Content
 from freewill.errors import DeviceError
 

@@ -9,11 +9,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from freewill.core.atomic import checked_path, whole_file
-from freewill.core.json_text import read_json
-from freewill.core.limits import SURVEY_FILE_BYTES, refuse_beyond
-from freewill.core.types import Spec, is_number, is_whole_text
-from freewill.core.wording import LONGEST_ID, LONGEST_TEXT, LONGEST_TITLE, SHORTEST_ID, checked_text
+from freewill.core.files import checked_path, whole_file
+from freewill.core.texts import (
+    LONGEST_ID,
+    LONGEST_TEXT,
+    LONGEST_TITLE,
+    SHORTEST_ID,
+    checked_text,
+    read_json,
+)
+from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, is_whole_text, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, is_mechanism

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from freewill.core.limits import PAGE_BYTES, ROW_GROUP_BYTES, refuse_beyond
+from freewill.core.types import PAGE_BYTES, ROW_GROUP_BYTES, refuse_beyond
 from freewill.errors import EvidenceError, ReportError, several
 from freewill.io.pages import pages_of, row_groups
 

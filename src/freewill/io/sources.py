@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from freewill.core.atomic import checked_path
+from freewill.core.files import checked_path
 from freewill.errors import ReportError, several, shown
 
 FORMATS = {

@@ -5,10 +5,10 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from freewill.core.atomic import whole_file
 from freewill.core.cache import folder
-from freewill.core.numerals import whole
+from freewill.core.files import whole_file
 from freewill.core.progress import progress
+from freewill.core.texts import whole
 from freewill.errors import FreewillError, several
 
 URL = "https://snap.stanford.edu/data/loc-gowalla_totalCheckins.txt.gz"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from freewill.core.numerals import number
+from freewill.core.texts import number
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.grid import Grid, kilometres_per_degree

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.atomic import whole_file
+from freewill.core.files import whole_file
 from freewill.core.types import IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.coarser import as_groups

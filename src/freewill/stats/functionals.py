@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.core.limits import refuse_beyond
-from freewill.core.types import FloatArray, numbers
+from freewill.core.types import FloatArray, numbers, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.coarser import checked_length, coarser, members_of, set_name
 from freewill.domain.alphabets.groups import Blocks, Groups, Values

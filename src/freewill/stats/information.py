@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.limits import refuse_beyond
-from freewill.core.types import FloatArray, distribution
+from freewill.core.types import FloatArray, distribution, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.errors import EvidenceError, ParameterError, closest, several, shown

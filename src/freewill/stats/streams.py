@@ -16,8 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.slices import slices
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.counts import people_in
 from freewill.errors import EvidenceError, several

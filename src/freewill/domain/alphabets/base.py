@@ -6,8 +6,15 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.core.limits import MATRIX_BYTES, VECTOR_BYTES, refuse_beyond
-from freewill.core.types import BoolArray, FloatArray, IntArray, Spec
+from freewill.core.types import (
+    MATRIX_BYTES,
+    VECTOR_BYTES,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Spec,
+    refuse_beyond,
+)
 from freewill.errors import AlphabetError, FreewillError, several, shown
 
 LARGEST = 2**53

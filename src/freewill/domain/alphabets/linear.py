@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from freewill.core.texts import checked_unit
 from freewill.core.types import FloatArray, IntArray, Spec
 from freewill.domain.alphabets.base import (
     LARGEST,
@@ -15,7 +16,6 @@ from freewill.domain.alphabets.base import (
     kind_of,
     refuse_vast,
 )
-from freewill.domain.alphabets.units import checked_unit
 from freewill.errors import AlphabetError, several, shown
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.numerals import number, whole
+from freewill.core.texts import number, whole
 from freewill.core.types import IntArray
 from freewill.domain.alphabets.base import Alphabet, Inside, checked_indices
 
@@ -60,7 +60,7 @@ def texts(alphabet: Alphabet, indices: ArrayLike) -> list[str]:
 def encode_texts(alphabet: Alphabet, written: Sequence[str]) -> Inside:
     """Turn texts into indices and leave out those that are no value, telling which.
 
-    Labels must stand as they are; numbers (`core.numerals`) may have spaces around them, and
+    Labels must stand as they are; numbers (`core.texts`) may have spaces around them, and
     the coordinates of a point spaces or a comma between them.
 
     >>> import freewill as fw

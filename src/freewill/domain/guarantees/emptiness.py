@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from freewill.core.texts import behind, per
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.units import behind, per
 
 if TYPE_CHECKING:
     from freewill.domain.guarantees.promises import Guarantee

@@ -6,9 +6,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from numbers import Real
 from typing import Any, Literal
 
-from freewill.core.slices import slices
+from freewill.core.texts import NEUTRAL, behind, checked_unit, per
+from freewill.core.types import slices
 from freewill.domain.alphabets.base import Alphabet, is_line
-from freewill.domain.alphabets.units import NEUTRAL, behind, checked_unit, per
 from freewill.domain.guarantees.worst_case import NOTHING, Auditable, Rows, Worst, worse
 from freewill.errors import LawError, ParameterError, several, shown
 

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.limits import VECTOR_BYTES, refuse_beyond
-from freewill.core.types import BoolArray, IntArray, Reports
+from freewill.core.types import VECTOR_BYTES, BoolArray, IntArray, Reports, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, checked_indices
 from freewill.domain.alphabets.texts import encode_texts
 from freewill.domain.outputs.base import LONGEST_NUMBER, VALUE, Decoded, Reason

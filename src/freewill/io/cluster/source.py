@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from freewill.core.slices import slices
+from freewill.core.types import slices
 from freewill.io.batches import DecodedBlocks, Decoder
 from freewill.io.cluster.parcels import packed, unpacked
 from freewill.io.cluster.session import partition_number, told

@@ -12,8 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from freewill.core.slices import slices
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import FloatArray, IntArray, slices
 from freewill.numeric.operators.base import Map, Products, Structure
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.slices import slices
-from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.core.types import BoolArray, FloatArray, IntArray, slices
 from freewill.numeric.operators.base import Operator
 
 _BUDGET = 1 << 30

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, lapack
 
-from freewill.core.limits import refuse_beyond
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, refuse_beyond
 from freewill.errors import EvidenceError, ParameterError, several
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.dense import DenseOperator

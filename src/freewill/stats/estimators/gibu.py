@@ -5,8 +5,7 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from freewill.core.limits import refuse_beyond
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, refuse_beyond
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers import columns, interior, passes

@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from freewill.core.texts import per
 from freewill.core.types import FloatArray, numbers
 from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
-from freewill.domain.alphabets.units import per
 from freewill.domain.calibration import calibrate
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric

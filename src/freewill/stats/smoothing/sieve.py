@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from freewill.core.limits import refuse_beyond
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import FloatArray, IntArray, refuse_beyond
 from freewill.errors import EvidenceError, ParameterError, several
 from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.solvers.likelihood import Likelihood

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 import freewill as fw
 from cli_cases import refused, run_json
-from freewill.core.json_text import read_json
+from freewill.core.texts import read_json
 from freewill.device import seal
 
 PAIR = fw.Categorical(["yes", "no"])
