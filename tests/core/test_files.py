@@ -109,7 +109,7 @@ def test_only_names_of_this_output_are_looked_at(tmp_path):
 def test_without_locks_nothing_is_swept_and_all_is_written(tmp_path, monkeypatch):
     left = tmp_path / ".out.csv.00000000000000ab.part"
     left.touch()
-    monkeypatch.setattr(leftovers, "LOCKS", False)
+    monkeypatch.setattr(files, "LOCKS", False)
     assert write(tmp_path / "out.csv") == "all of it"
     assert left.exists()
 

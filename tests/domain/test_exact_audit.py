@@ -160,7 +160,7 @@ def test_identity_and_impossible_outputs():
     assert fw.audit(sparse, exact=True).holds
 
 
-@pytest.mark.parametrize("selection", ["max-entropy", "vertex", "coin"])
+@pytest.mark.parametrize("selection", ["max-entropy", "vertex"])
 def test_an_adversarys_loss_in_fractions(selection):
     mechanism = fw.Shokri(LINE, 1.0, selection=selection)
     found = fw.audit(mechanism, exact=True)

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from contract import count_reports, g_test
+from contract import coin_law, count_reports, g_test
 from freewill.domain.mechanisms.average import average
 
 LINE, WIDE, CITY = fw.Linear(0, 9), fw.Linear(0, 27, step=3), fw.Grid(4, 3, cell=0.5)
@@ -24,7 +24,8 @@ def noisy_matrix(alphabet, epsilon):
 
 def shokri(alphabet, epsilon):
     """From hardly any noise to almost the blind guess."""
-    return fw.Shokri(alphabet, 2.5 / (1 + epsilon), selection="coin")
+    mechanism = fw.Shokri(alphabet, 2.5 / (1 + epsilon))
+    return mechanism.with_law(coin_law(mechanism))
 
 
 KINDS = {

@@ -23,7 +23,7 @@ from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, is_mechanism
 from freewill.domain.mechanisms.registry import from_spec
-from freewill.domain.mechanisms.shokri import Shokri
+from freewill.domain.mechanisms.shokri import RETIRED, Shokri
 from freewill.domain.portable import portable_alphabet, portable_spec
 from freewill.errors import FreewillError, SurveyError, first_line, shown, why
 
@@ -177,7 +177,7 @@ class Survey:
 
         >>> import freewill as fw
         >>> pair = fw.Categorical(["yes", "no"])
-        >>> survey = fw.Survey(pair, {"shy": fw.Shokri(pair, 0.25, selection="coin")})
+        >>> survey = fw.Survey(pair, {"shy": fw.Shokri(pair, 0.25, selection="vertex")})
         >>> survey.for_devices()["tables"]
         {'shy': [[0.75, 0.25], [0.25, 0.75]]}
         """
@@ -212,7 +212,7 @@ class Survey:
             refuse_vast(alphabet, SurveyError)
             texts = {name: spec[name] for name in _TEXTS if name in spec}
             mechanisms, descriptions = _named(spec)
-            mechanisms |= _tabulated(mechanisms, spec.get(_TABLES, {}))
+            _with_laws(mechanisms, spec.get(_TABLES, {}))
             return cls(alphabet, mechanisms, **texts, descriptions=descriptions)
         except SurveyError:
             raise
@@ -336,23 +336,23 @@ def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
     return named, described
 
 
-def _tabulated(
-    mechanisms: Mapping[str, Mechanism], tables: Mapping[str, Any]
-) -> dict[str, Mechanism]:
-    """Return the mechanisms that bring a solved law, with it."""
-    found: dict[str, Mechanism] = {}
-    for name, table in tables.items():
-        mechanism = mechanisms.get(name)
-        if not isinstance(mechanism, Shokri):
+def _with_laws(mechanisms: dict[str, Mechanism], tables: Mapping[str, Any]) -> None:
+    """Give mechanisms the solved laws that the survey carries for them."""
+    for name in tables:
+        if not isinstance(mechanisms.get(name), Shokri):
             raise SurveyError(
                 f"a table for {shown(name)}: expected the name of a Shokri mechanism of this "
                 f"survey, for all others have a formula or bring their law. Leave it out."
             )
-        try:
-            found[name] = mechanism.with_law(table)
-        except FreewillError as error:
-            raise SurveyError(f"mechanism {name!r}: {error}") from None
-    return found
+    for name, mechanism in mechanisms.items():
+        if isinstance(mechanism, Shokri):
+            try:
+                if name in tables:
+                    mechanisms[name] = mechanism.with_law(tables[name])
+                elif mechanism.selection in RETIRED:
+                    mechanism.law()  # which is refused where it would have to be solved for
+            except FreewillError as error:
+                raise SurveyError(f"mechanism {name!r}: {error}") from None
 
 
 def parsed(content: bytes, suffix: str) -> Any:

@@ -28,7 +28,7 @@ Kind = Literal["k-rr", "geometric", "rappor", "shokri"]
 
 RESULTS_VERSION = 3
 """Raise it when rows hold other numbers for a reason that `fingerprint` does not see."""
-SELECTIONS = ("max-entropy", "centre", "vertex", "coin")
+SELECTIONS = ("max-entropy", "vertex")
 
 
 @dataclass(frozen=True)

@@ -2,40 +2,36 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
-from numbers import Real
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, Reports, Spec, distribution
+from freewill.core.types import FloatArray, IntArray, Reports, Spec, distribution
 from freewill.domain.alphabets.base import Alphabet, checked_indices, distances, refuse_vast
-from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
 from freewill.domain.alphabets.texts import encode_values, readable
+from freewill.domain.draws.entropy import generator
 from freewill.domain.draws.exponential import Dyadic
-from freewill.domain.draws.sources import Source
+from freewill.domain.draws.sources import Source, checked_source
+from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
+from freewill.domain.mechanisms.parameters import checked_index
 from freewill.domain.outputs.base import OutputSpace
 from freewill.domain.outputs.symbols import Symbols
-from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError, shown
+from freewill.errors import AlphabetError, LawError, shown
 from freewill.numeric.operators.base import Operator, probabilities
+from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.operators.moments import ListedMoments, Moments
 
 SPEC_VERSION = 1
-LARGEST_LDP_EPSILON = 700.0
-"""Where e^-epsilon is still a double."""
-LARGEST_EXPONENT = 1e290
-"""Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
-_BLIND = 1e-15
-"""An advantage of the truth that is lost in the rounding of probabilities."""
+_TINY = 2.0**-256
+"""Outputs whose probability is below that for every value are held with a factor of their own."""
 
 
 class Mechanism(Protocol):
@@ -233,6 +229,53 @@ class Mechanism(Protocol):
         return f"{self.name}({self.alphabet}{''.join(shown)})"
 
 
+class Tabulated(Mechanism, Protocol):
+    """A mechanism whose law is a table of numbers, `matrix`, each taken to the last digit."""
+
+    tabulated: ClassVar[bool] = True
+    matrix: FloatArray
+    """The law, rows: alphabet, columns: outputs; read-only."""
+
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+        """Draw from the table of each value, value by value."""
+        rng = generator(rng)
+        truth = checked_indices(values, self.alphabet.size, "value")
+        drawn = np.empty(truth.size, dtype=np.int64)
+        order = np.argsort(truth, axis=None, kind="stable")
+        present, starts = np.unique(truth.ravel()[order], return_index=True)
+        for value, people in zip(present.tolist(), np.split(order, starts)[1:], strict=True):
+            drawn[people] = self._table(value).many(people.size, rng)
+        return drawn.reshape(truth.shape)
+
+    def draw(self, index: int, source: Source | None = None) -> int:
+        """Draw from the table of the value."""
+        value = checked_index(index, self.alphabet.size)
+        return self._table(value).draw(checked_source(source))
+
+    def weights(self) -> list[list[int]]:
+        """Return the rows, in whole numbers."""
+        return [whole_weights(row) for row in self.matrix]
+
+    def _table(self, value: int) -> Table:
+        """Return the row of a value, made when first drawn from."""
+        if value not in self._tables:
+            self._tables[value] = Table.of(whole_weights(self.matrix[value]))
+        return self._tables[value]
+
+    @cached_property
+    def _tables(self) -> dict[int, Table]:
+        return {}
+
+    def operator(self, outputs: Reports) -> DenseOperator:
+        """Return the law of these outputs, as an array."""
+        symbols = self.output_space.checked(outputs, self.name)
+        return _scaled(np.ascontiguousarray(self.matrix.T[symbols]))
+
+    def law(self) -> FloatArray:
+        """Return the matrix, to the last digit."""
+        return self.matrix
+
+
 def is_mechanism(given: Any) -> bool:
     """Say whether something is a mechanism, of ours or of someone else's, and not its class."""
     return hasattr(given, "output_space") and not isinstance(given, type)
@@ -267,104 +310,14 @@ def _packed(reports: Any, mechanism: Mechanism) -> FloatArray | Reports:
         ) from None
 
 
-def checked_index(index: Any, size: int) -> int:
-    """Return one index of the alphabet."""
-    found = checked_indices(index, size, "value")
-    if found.ndim:
-        raise AlphabetError(
-            f"index {shown(index)}: expected one index, 0 to {size - 1}. For many, use obfuscate."
-        )
-    return int(found)
+def _scaled(rows: FloatArray) -> DenseOperator:
+    """Return the law of some outputs; one that is next to impossible for all values is scaled.
 
-
-def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float:
-    """Return epsilon as a float after checking that it is positive, finite and not too large."""
-    value, given = _number(epsilon), f"epsilon={shown(epsilon)} for {name}"
-    if value == 0:
-        raise ParameterError(
-            f"{given}: must be > 0. At 0 a report would be full privacy and "
-            f"tell the collector nothing: choose a small positive epsilon, or send no report."
-        )
-    if not 0 < value < math.inf:
-        # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
-        advice = (
-            "For no privacy at all, use Identity."
-            if value > 0
-            else "For full privacy, send no report."
-        )
-        raise ParameterError(
-            f"{given}: must be a number > 0 and finite (the larger, the less private). {advice}"
-        )
-    if value > largest:
-        raise ParameterError(
-            f"{given}: must be <= {largest:g}, beyond which no number holds "
-            f"what the noise would need and the promise is empty. For no privacy, use Identity."
-        )
-    return value
-
-
-def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
-    """Return an expected loss as a float after checking that it is positive and finite."""
-    value, given = _number(quality_loss), f"quality_loss={shown(quality_loss)}"
-    if 0 <= value <= least:
-        raise ParameterError(
-            f"{given}: must be > {least:g} and finite. At 0, and so close to it, every report "
-            f"would be the truth: for no privacy at all, use Identity."
-        )
-    if not 0 < value < math.inf:
-        raise ParameterError(
-            f"{given}: must be a number > 0 and finite, in units of distance "
-            f"(the larger, the more private)."
-        )
-    return value
-
-
-def _number(value: Any) -> float:
-    """Return a real number as a float, anything else (texts and truth values too) as NaN."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except (OverflowError, ValueError):
-        return math.nan
-
-
-def checked_advantage(advantage: float, mechanism: Mechanism) -> float:
-    """Return how much likelier the truth is, e^epsilon - 1, unless doubles show no trace of it."""
-    if advantage < _BLIND:
-        raise IdentifiabilityError(
-            f"{mechanism} cannot be inverted: the truth is likelier than the rest by a factor of "
-            f"1 + {advantage:.3g} only, less than the rounding of shares. Use gibu, or a larger "
-            f"epsilon."
-        )
-    return advantage
-
-
-def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
-    """Check that an alphabet is of the kind a mechanism works on and has enough values."""
-    # A class has what a protocol asks for, too.
-    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
-        wanted = {Linear: "a Linear alphabet", Grid: "a Grid"}.get(kind, "an alphabet")
-        raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
-    if alphabet.size < least:
-        raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
-
-
-def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> float:
-    """Return epsilon[n] with 1/(k-1+e^epsilon[n]) = the mean of 1/(k-1+e^epsilon_i) (eq. 8).
-
-    With size 2 and halved epsilons it is eq. 13. Written with the mean m of 1/(k-1+e^epsilon)
-    and the mean t of (e^epsilon - 1)/(k-1+e^epsilon), e^epsilon[n] - 1 = t / m: nothing cancels
-    for small epsilons and nothing overflows for large ones.
-
-    >>> average_epsilon(np.array([2.0, 2.0]), np.array([0.5, 0.5]), 10)
-    2.0
+    Products and squares of such rows would underflow. A power of two changes no digit, not even of
+    a denormal entry: the ratios between values, which are all that an estimate uses, stay exact.
     """
-    rare = np.exp(-epsilons)
-    other = rare / (1 + (size - 1) * rare)
-    # In units of the largest, so that epsilons near the least of all doubles keep their digits.
-    unit = float(epsilons.max()) or 1.0
-    advantage = -np.expm1(-epsilons) / unit / (1 + (size - 1) * rare)
-    mean = np.log1p(unit * ((weights @ advantage) / (weights @ other)))
-    # Rounding may lead past the least and the largest, which no mean does.
-    return float(np.clip(mean, epsilons.min(), epsilons.max()))
+    largest = rows.max(axis=1, initial=0.0)
+    if np.all((largest >= _TINY) | (largest == 0)):
+        return DenseOperator(rows)
+    exponents = np.where(largest < _TINY, np.frexp(largest)[1], 0)
+    return DenseOperator(np.ldexp(rows, -exponents[:, None]), exponents * np.log(2))

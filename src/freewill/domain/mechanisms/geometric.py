@@ -15,9 +15,9 @@ from freewill.domain.draws.exponential import Dyadic, precision
 from freewill.domain.draws.geometric import TwoSided, shortened
 from freewill.domain.draws.sources import Source, checked_source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import (
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.parameters import (
     LARGEST_EXPONENT,
-    Mechanism,
     checked_alphabet,
     checked_epsilon,
     checked_index,

@@ -10,7 +10,8 @@ from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.alphabets.base import Alphabet, checked_indices
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, checked_alphabet, checked_index
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_index
 from freewill.numeric.operators.support import SymbolOperator
 
 

@@ -16,9 +16,9 @@ from freewill.domain.draws.exponential import Dyadic, exponential, precision
 from freewill.domain.draws.geometric import drawn
 from freewill.domain.draws.sources import Source, below, checked_source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import (
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.parameters import (
     LARGEST_LDP_EPSILON,
-    Mechanism,
     average_epsilon,
     checked_advantage,
     checked_alphabet,

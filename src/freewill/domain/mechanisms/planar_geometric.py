@@ -15,14 +15,14 @@ from freewill.domain.draws.exponential import Dyadic
 from freewill.domain.draws.planar import LatticeNoise
 from freewill.domain.draws.sources import Source, checked_source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import (
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.lattice import tail_rule
+from freewill.domain.mechanisms.parameters import (
     LARGEST_EXPONENT,
-    Mechanism,
     checked_alphabet,
     checked_epsilon,
     checked_index,
 )
-from freewill.domain.mechanisms.lattice import tail_rule
 from freewill.errors import AlphabetError, ParameterError
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel

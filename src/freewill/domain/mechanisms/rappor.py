@@ -15,9 +15,9 @@ from freewill.domain.draws.entropy import generator
 from freewill.domain.draws.exponential import Dyadic, exponential, precision
 from freewill.domain.draws.sources import Source, checked_source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import (
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.parameters import (
     LARGEST_LDP_EPSILON,
-    Mechanism,
     average_epsilon,
     checked_advantage,
     checked_alphabet,

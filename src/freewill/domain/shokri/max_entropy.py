@@ -17,7 +17,7 @@ _UNUSED = 1e-11
 """Weight below which an output only holds what the interior point left there."""
 
 
-def solve(problem: Problem, quality_loss: float) -> FloatArray:
+def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:
     """Return A_xy = q_y e^(-beta l(x,y)) / normaliser, with beta such that E l = Q.
 
     Among all laws with E l <= Q it has the least mutual information, that is the largest

@@ -68,10 +68,6 @@ class Problem:
         """The representatives that someone has: an output y must be a best guess for some x."""
         return self.representatives[self.prior[self.representatives] > 0]
 
-    def times(self, outputs: IntArray) -> FloatArray:
-        """Return how many values the orbit of each of these has."""
-        return np.asarray(self.multiplicity[self.orbits[outputs]])
-
     def unfold(self, columns: FloatArray, outputs: IntArray) -> FloatArray:
         """Return the whole law from its columns [output, value] at some representatives."""
         law = np.zeros((self.size, self.size))
