@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import freewill as fw
 from cli_cases import ALPHABETS, run, run_json
-from freewill.domain.guarantees.emptiness import chance_of_truth, typical_distance
+from freewill.domain.guarantees.audit import chance_of_truth, typical_distance
 
 AGES = fw.Linear(0, 99, unit="year")
 

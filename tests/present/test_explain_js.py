@@ -9,7 +9,7 @@ import pytest
 from tools.javascript import MODULE, node
 
 import freewill as fw
-from freewill.domain.guarantees import emptiness
+from freewill.domain.guarantees import audit as emptiness
 
 LINES = (fw.Linear(0, 99, unit="year"), fw.Linear(1900, 2020, step=10), fw.Linear(0, 1))
 GRIDS = (fw.Grid(24, 16, cell=0.5), fw.Grid(3, 2, cell=(0.2, 0.7)), fw.Grid(40, 2, cell=1e-3))

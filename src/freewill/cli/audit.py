@@ -10,7 +10,7 @@ from freewill.cli.options import AsJson, load_mechanisms, option
 from freewill.cli.show import FAILED, say, say_json, table
 from freewill.core.progress import progress
 from freewill.core.texts import number
-from freewill.domain.guarantees.auditing import audit as recompute
+from freewill.domain.guarantees.audit import audit as recompute
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.errors import ParameterError, printable
 

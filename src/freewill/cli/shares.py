@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.coarser import coarser
-from freewill.domain.alphabets.groups import Groups, Values
+from freewill.domain.alphabets.groups import Groups, Values, coarser
 from freewill.errors import ParameterError, several
 from freewill.numeric.solvers.solution import OnStep
 from freewill.present.readable.doubt import warning

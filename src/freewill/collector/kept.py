@@ -14,7 +14,7 @@ from freewill.collector.refusals import StoreError
 from freewill.collector.surveys import canonical, from_bytes, row_width, survey_id
 from freewill.core.texts import read_json
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.counts import checked_counts
+from freewill.domain.outputs.base import checked_counts
 from freewill.domain.survey import Survey
 from freewill.errors import first_line, printable, several, shown
 from freewill.stats.evidence import Evidence, Group, assemble, grouped, refuse_impossible

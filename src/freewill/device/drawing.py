@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.domain.alphabets.texts import encode_texts, encode_values, readable, texts
+from freewill.domain.alphabets.base import encode_texts, encode_values, readable, texts
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import AlphabetError, DeviceError, shown
 

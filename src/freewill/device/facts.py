@@ -9,8 +9,9 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.device.spread import Spread, chances_from, spread, typical_value
 from freewill.domain.alphabets.base import Alphabet, refuse_vast
-from freewill.domain.guarantees.emptiness import MOST_EXPONENT, MOST_TRUTH, typical_distance
-from freewill.domain.guarantees.promises import Guarantee, audit_epsilon
+from freewill.domain.guarantees.audit import MOST_EXPONENT, MOST_TRUTH, typical_distance
+from freewill.domain.guarantees.epsilon import audit_epsilon
+from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.rappor import RAPPOR
 from freewill.domain.mechanisms.shokri import Shokri

@@ -14,8 +14,7 @@ from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.identity import Identity
-from freewill.domain.mechanisms.krr import KRR
+from freewill.domain.mechanisms.krr import KRR, Identity
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.rappor import RAPPOR
 

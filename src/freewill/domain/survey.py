@@ -22,9 +22,8 @@ from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, is_whole_tex
 from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, is_mechanism
-from freewill.domain.mechanisms.registry import from_spec
+from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.domain.mechanisms.shokri import RETIRED, Shokri
-from freewill.domain.portable import portable_alphabet, portable_spec
 from freewill.errors import FreewillError, SurveyError, first_line, shown, why
 
 SURVEY_VERSION = 1
@@ -177,7 +176,7 @@ class Survey:
 
         >>> import freewill as fw
         >>> pair = fw.Categorical(["yes", "no"])
-        >>> survey = fw.Survey(pair, {"shy": fw.Shokri(pair, 0.25, selection="vertex")})
+        >>> survey = fw.Survey(pair, {"shy": fw.Shokri(pair, 0.25)})
         >>> survey.for_devices()["tables"]
         {'shy': [[0.75, 0.25], [0.25, 0.75]]}
         """

@@ -10,7 +10,7 @@ import pyarrow as pa
 from freewill.core.types import IntArray
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.base import LONGEST_NUMBER, VALUE, Reason
-from freewill.domain.outputs.values import unmarked
+from freewill.domain.outputs.symbols import unmarked
 from freewill.domain.survey import Survey
 from freewill.io.ids import Spelling
 from freewill.io.refusals import LONGEST_SHOWN, Parts, Refusals

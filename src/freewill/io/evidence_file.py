@@ -19,9 +19,8 @@ from freewill.core.types import SURVEY_FILE_BYTES, checked_hold, is_whole_text, 
 from freewill.domain.alphabets.base import Alphabet, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.registry import from_spec
-from freewill.domain.outputs.counts import MOST_PEOPLE, checked_people
-from freewill.domain.portable import portable_alphabet, portable_spec
+from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
+from freewill.domain.outputs.base import MOST_PEOPLE, checked_people
 from freewill.errors import EvidenceError, FreewillError, SpecError, first_line, several, shown, why
 from freewill.io.bombs import refuse_bombs
 from freewill.stats.evidence import (

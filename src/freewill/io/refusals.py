@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from freewill.core.types import BoolArray, IntArray
-from freewill.domain.outputs.base import Reason
-from freewill.domain.outputs.counts import people_in
+from freewill.domain.outputs.base import Reason, people_in
 from freewill.errors import several
 
 EXAMPLES = 5

@@ -9,7 +9,7 @@ import pyarrow as pa
 from freewill.core.types import BoolArray, IntArray, Reports
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.base import Reason
-from freewill.domain.outputs.values import unmarked
+from freewill.domain.outputs.symbols import unmarked
 
 _LARGEST = 1 << 63
 """Integers of 64 bits lie below."""

@@ -16,8 +16,7 @@ from freewill.core.types import Reports, is_whole_text, slices
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.outputs.base import OutputSpace
 from freewill.domain.outputs.bits import Bits
-from freewill.domain.outputs.symbols import Symbols
-from freewill.domain.outputs.values import values
+from freewill.domain.outputs.symbols import Symbols, values
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ReportError, shown, why
 from freewill.io.rows import REPORT, VALUE

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
-from freewill.domain.outputs.counts import checked_counts, checked_people, people_in
+from freewill.domain.outputs.base import checked_counts, checked_people, people_in
 from freewill.errors import EvidenceError, FreewillError, closest, noun, printable, several, shown
 from freewill.numeric.operators.base import Operator, Structure
 from freewill.numeric.operators.stack import StackOperator

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, slices
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.counts import people_in
+from freewill.domain.outputs.base import people_in
 from freewill.errors import EvidenceError, several
 from freewill.numeric.operators.base import Guess
 from freewill.numeric.operators.kernel import Sums

@@ -36,7 +36,7 @@ import {
  * @property {boolean} weak
  */
 
-/** Chance of the truth above which a promise is empty, as in freewill/domain/guarantees/emptiness.py. */
+/** Chance of the truth above which a promise is empty, as in freewill/domain/guarantees/audit.py. */
 export const MOST_TRUTH = 0.9;
 /** Logarithm of the odds between two typical values above which it is. */
 export const MOST_EXPONENT = 5;

@@ -2,7 +2,7 @@
  * @file The noise of a planar mechanism and its sums to infinity, in doubles: for words alone.
  *
  * Reports are drawn from whole numbers (chances.js) and need none of this. The sums are those of
- * freewill/domain/mechanisms/lattice.py: the first 64 integers one by one, then blocks of doubling length, each by the
+ * freewill/domain/mechanisms/planar_geometric.py: the first 64 integers one by one, then blocks of doubling length, each by the
  * Gauss rule of its own counting measure.
  */
 

@@ -17,22 +17,25 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.guarantees.lattices import BEYOND, Lattice
-from freewill.domain.guarantees.literal import float_up
-from freewill.domain.guarantees.logarithms import Logarithms, exact_distance, logarithms
-from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee, Promise, warned
+from freewill.domain.guarantees.logarithms import Logarithms, exact_distance, float_up, logarithms
+from freewill.domain.guarantees.promises import (
+    LOSS_ROUNDING,
+    AdversaryLoss,
+    Guarantee,
+    Outcome,
+    Promise,
+)
 from freewill.errors import LawError, ParameterError, several
 
 _AGREEMENT = 1e-12
 """How closely the law of the estimators must follow the sampler's, relative in logarithms."""
-_LOSS_ROUNDING = 1e-9
-"""By how much, relative, an adversary's loss may fall short of the claim, a rounded sum."""
 _ENTRIES = 1 << 18
 _COMPARISONS = 1 << 22
 """Numbers, and pairs of them, that are looked at within a minute."""
 
 
 @dataclass(frozen=True)
-class ExactAudit:
+class ExactAudit(Outcome):
     """What the sampler's own numbers prove.
 
     `realised` is the epsilon that they give, rounded up (for an adversary's loss: the loss, rounded
@@ -76,7 +79,7 @@ class ExactAudit:
     def kept(self) -> bool:
         """Whether the sampler keeps the promise."""
         if isinstance(self.claim, AdversaryLoss):
-            return self.realised >= self._claimed * (1 - Decimal(_LOSS_ROUNDING))
+            return self.realised >= self._claimed * (1 - Decimal(LOSS_ROUNDING))
         return self.realised <= self._claimed
 
     @property
@@ -84,24 +87,15 @@ class ExactAudit:
         """Whether the promise is kept and the estimators use the sampler's law."""
         return self.kept and self.same_support and self.difference <= _AGREEMENT
 
-    @property
-    def refuted(self) -> bool:
-        """Whether it does not hold; there is nothing in between."""
-        return not self.holds
-
     def __str__(self) -> str:
-        claimed = self.claim.short
+        claim, _, verdict, _ = self.row()
         reach = "every output can be drawn from every value" if self.full else self._reach
         argued = f" {self.argued}" if self.argued else ""
         return (
-            f"claimed {claimed}: {self._verdict}. The sampler's own numbers give "
+            f"claimed {claim}: {verdict}. The sampler's own numbers give "
             f"{self.epsilon:.9g}, {self._room}; {reach}; the estimators' law is theirs within "
-            f"{self.difference:.2g} ({self._looked_at}).{argued}{warned(self)}"
+            f"{self.difference:.2g} ({self._looked_at}).{argued}{self._warned}"
         )
-
-    @property
-    def _verdict(self) -> str:
-        return "PROVED" if self.holds else "REFUTED"
 
     @property
     def _reach(self) -> str:
@@ -126,24 +120,15 @@ class ExactAudit:
         """Return the claim, what the sampler gives, the verdict and what was looked at."""
         support = "full support" if self.full else self._reach
         given = f"{self.epsilon:.6g}, {self._room}"
-        return [self.claim.short, given, self._verdict, f"{support}; {self._looked_at}"]
+        verdict = "PROVED" if self.holds else "REFUTED"
+        return [self.claim.short, given, verdict, f"{support}; {self._looked_at}"]
 
     def describe(self) -> dict[str, Any]:
         """Describe the outcome for JSON; the margin is a text, for it is too small a number."""
-        return {
-            "claim": self.claim.describe(),
-            "holds": self.holds,
-            "exact": True,
-            "epsilon": self.epsilon,
-            "margin": f"{self.margin:.3e}",
-            "full_support": self.full,
-            "same_support": self.same_support,
-            "difference": self.difference,
-            "entries": self.entries,
-            "bits": self.bits,
-            "argued": self.argued,
-            "warnings": list(self.warnings),
-        }
+        names = ("epsilon", "same_support", "difference", "entries", "bits", "argued")
+        numbers = {name: getattr(self, name) for name in names}
+        margin = f"{self.margin:.3e}"
+        return self._described(exact=True, margin=margin, full_support=self.full, **numbers)
 
 
 class _Table(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.draws.exponential import Dyadic
+from freewill.domain.draws.chance import Dyadic
 from freewill.domain.guarantees.logarithms import Logarithms, cell_distance
 from freewill.errors import several
 

@@ -11,11 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, IntArray, Reports, Spec, distribution
-from freewill.domain.alphabets.base import Alphabet, checked_indices, distances, refuse_vast
-from freewill.domain.alphabets.texts import encode_values, readable
-from freewill.domain.draws.entropy import generator
-from freewill.domain.draws.exponential import Dyadic
-from freewill.domain.draws.sources import Source, checked_source
+from freewill.domain.alphabets.base import (
+    Alphabet,
+    checked_indices,
+    distances,
+    encode_values,
+    readable,
+    refuse_vast,
+)
+from freewill.domain.draws.chance import Dyadic
+from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.parameters import checked_index

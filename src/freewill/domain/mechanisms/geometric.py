@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.alphabets.base import checked_indices
 from freewill.domain.alphabets.linear import Linear
-from freewill.domain.draws.entropy import generator
-from freewill.domain.draws.exponential import Dyadic, precision
-from freewill.domain.draws.geometric import TwoSided, shortened
-from freewill.domain.draws.sources import Source, checked_source
+from freewill.domain.draws.chance import Dyadic, precision
+from freewill.domain.draws.noise import TwoSided, shortened
+from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.parameters import (

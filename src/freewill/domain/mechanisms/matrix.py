@@ -1,5 +1,6 @@
 """Any law at all, given as a matrix."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -10,12 +11,13 @@ from freewill.core.types import FloatArray, Spec, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.alphabets.registry import alphabet_from_spec
-from freewill.domain.guarantees.literal import literal_epsilon
-from freewill.domain.guarantees.promises import Guarantee, audit_epsilon
-from freewill.domain.mechanisms.base import Tabulated
+from freewill.domain.guarantees.epsilon import audit_epsilon
+from freewill.domain.guarantees.logarithms import literal_epsilon
+from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.base import Mechanism, Tabulated
 from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs.symbols import Symbols
-from freewill.errors import LawError, several
+from freewill.errors import LawError, ParameterError, several, shown
 
 _ROW_TOLERANCE = 1e-9
 _ROW_ROUNDING = 2.0**-48
@@ -128,3 +130,45 @@ def _checked_law(law: ArrayLike, size: int) -> FloatArray:
     matrix[off] /= 1 + excess[off, None]
     matrix.flags.writeable = False
     return matrix
+
+
+def average(mechanisms: Sequence[Mechanism], people: ArrayLike) -> Mechanism:
+    """Return the mechanism whose law is the people's average, sum of (n^A / n) A (eq. 7).
+
+    The average of k-RRs is the k-RR of eq. 8. For RAPPORs it is the RAPPOR of eq. 13, which
+    averages each bit's law, as [RAP]M asks, and not the law of whole reports. Anything else
+    becomes a `Matrix`; all mechanisms must then have the same outputs.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 4)
+    >>> one, two = fw.KRR(line, 1.0), fw.KRR(line, 3.0)
+    >>> mean = average([one, two], [30, 10])
+    >>> bool(np.allclose(mean.law(), 0.75 * one.law() + 0.25 * two.law()))
+    True
+    """
+    weights = numbers(people, "people", "how many chose each mechanism")
+    fine = np.isfinite(weights) & (weights >= 0)
+    if weights.shape != (len(mechanisms),) or not np.all(fine) or weights.sum() <= 0:
+        raise ParameterError(
+            f"people={shown(people)}: expected one count >= 0 for each of "
+            f"{several(len(mechanisms), 'mechanism')}, not all 0."
+        )
+    weights = weights / weights.sum()
+    first = mechanisms[0]
+    if len(mechanisms) == 1:
+        return first
+    if len({type(mechanism) for mechanism in mechanisms}) == 1:
+        mean = first.average(mechanisms, weights)
+        if mean is not None:
+            return mean
+    spaces = {mechanism.output_space for mechanism in mechanisms}
+    reported = first.output_space.alphabet
+    if len(spaces) > 1 or reported is None:
+        raise LawError(
+            f"reports of {' and of '.join(sorted(map(str, spaces)))}: mechanisms have an average "
+            f"only if all report values of one alphabet. Use gibu, which takes any mixture."
+        )
+    law = sum(
+        weight * mechanism.law() for weight, mechanism in zip(weights, mechanisms, strict=True)
+    )
+    return Matrix(first.alphabet, np.asarray(law), reported)

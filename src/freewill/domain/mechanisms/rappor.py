@@ -10,10 +10,8 @@ from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, PackedBits, Reports
 from freewill.domain.alphabets.base import Alphabet, checked_indices
-from freewill.domain.draws.chance import Chance, share
-from freewill.domain.draws.entropy import generator
-from freewill.domain.draws.exponential import Dyadic, exponential, precision
-from freewill.domain.draws.sources import Source, checked_source
+from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.parameters import (

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from freewill.core.types import BoolArray, IntArray, PackedBits, Reports
-from freewill.domain.outputs.base import Decoded, Reason
-from freewill.domain.outputs.symbols import SymbolCounter
+from freewill.domain.outputs.base import Counter, Decoded, Reason
 from freewill.errors import AlphabetError, LawError, several
 
 _LISTED_BITS = 16
@@ -100,9 +99,9 @@ class Bits:
             )
         return packed
 
-    def counter(self) -> "PatternCounter":
+    def counter(self) -> Counter:
         """Return an empty table of counts, for narrow patterns."""
-        return PatternCounter(self)
+        return Counter(1 << self.size, self.numbers, self._from_numbers)
 
     def decode(self, column: Any) -> Decoded:
         """Read bytes, or texts of hexadecimal digits."""
@@ -147,23 +146,6 @@ class Bits:
 
     def __str__(self) -> str:
         return several(self.size, "bit")
-
-
-class PatternCounter:
-    """Counts in a table with a place for every pattern of a few bits."""
-
-    def __init__(self, space: Bits) -> None:
-        self._space = space
-        self._counts = SymbolCounter(1 << space.size)
-
-    def add(self, outputs: Reports, counts: IntArray | None) -> None:
-        """Count patterns, once each unless told otherwise."""
-        self._counts.add(self._space.numbers(outputs), counts)
-
-    def result(self) -> tuple[PackedBits, IntArray]:
-        """Return the patterns seen, packed, and their counts."""
-        numbers, counts = self._counts.result()
-        return self._space._from_numbers(numbers), counts
 
 
 def _byte_rows(column: Any, width: int) -> PackedBits:

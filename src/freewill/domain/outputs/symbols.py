@@ -6,12 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import VECTOR_BYTES, BoolArray, IntArray, Reports, refuse_beyond
-from freewill.domain.alphabets.base import Alphabet, checked_indices
-from freewill.domain.alphabets.texts import encode_texts
-from freewill.domain.outputs.base import LONGEST_NUMBER, VALUE, Decoded, Reason
-from freewill.domain.outputs.counts import checked_people, people_in
-from freewill.errors import AlphabetError, EvidenceError, several
+from freewill.core.types import BoolArray, IntArray, Reports
+from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_texts, texts
+from freewill.domain.outputs.base import (
+    LONGEST_NUMBER,
+    VALUE,
+    Counter,
+    Decoded,
+    OutputSpace,
+    Reason,
+)
+from freewill.errors import AlphabetError
 
 _INDEX = r"^(0|[1-9][0-9]{0,17})(\.0{1,20})?$"
 """Decimal digits that fit 64 bits, also as a table of floats writes them."""
@@ -57,9 +62,9 @@ class Symbols:
             raise AlphabetError(f"outputs of {name} have shape {symbols.shape}; expected one axis.")
         return symbols
 
-    def counter(self) -> "SymbolCounter":
+    def counter(self) -> Counter:
         """Return an empty table of counts."""
-        return SymbolCounter(self.size)
+        return Counter(self.size)
 
     def decode(self, column: Any) -> Decoded:
         """Read integers, or texts (also as bytes) that are indices, labels or values."""
@@ -136,23 +141,29 @@ class Symbols:
         return f"values of {self.alphabet}"
 
 
-class SymbolCounter:
-    """Counts in a table with a place for every symbol."""
+def values(space: OutputSpace, reports: Reports) -> Any:
+    """Return an Arrow column of texts for people, which are read back behind `value:`.
 
-    def __init__(self, size: int) -> None:
-        what = f"a count for each of {several(size, 'output')}"
-        refuse_beyond(VECTOR_BYTES, size * 8, what, "Take fewer values.", EvidenceError)
-        self._table = np.zeros(size, dtype=np.int64)
-        self._people = 0
+    Outputs that are values are told as such, all others as the texts in which they travel.
 
-    def add(self, outputs: Reports, counts: IntArray | None) -> None:
-        """Count outputs, once each unless told otherwise."""
-        # Checked before it is added: as long as all together fit, so does each place of the table.
-        more = len(outputs) if counts is None else people_in(counts)
-        self._people = checked_people(self._people + more, "the counts of one mechanism")
-        np.add.at(self._table, outputs, 1 if counts is None else counts)
+    >>> import freewill as fw
+    >>> values(fw.KRR(fw.Linear(1, 100), 1.0).output_space, np.array([40])).to_pylist()
+    ['41']
+    """
+    import pyarrow as pa  # noqa: PLC0415
 
-    def result(self) -> tuple[IntArray, IntArray]:
-        """Return the symbols seen and their counts."""
-        seen = np.flatnonzero(self._table)
-        return seen, self._table[seen]
+    if space.alphabet is None:
+        return space.texts(reports)
+    distinct, where = np.unique(reports, return_inverse=True)
+    return pa.array(texts(space.alphabet, distinct), pa.string()).take(pa.array(where))
+
+
+def unmarked(space: OutputSpace, column: Any) -> Any:
+    """Take `value:` off the texts of a space that has no values, where it says nothing."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if space.alphabet is None and is_text and pc.any(pc.starts_with(column, VALUE)).as_py():
+        return pc.replace_substring_regex(column, f"^{VALUE}", "")
+    return column

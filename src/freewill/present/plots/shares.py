@@ -10,8 +10,14 @@ from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet, checked_kind
-from freewill.domain.alphabets.coarser import as_groups
-from freewill.domain.alphabets.groups import Blocks, Groups, Sets, checked_plane, merged_weights
+from freewill.domain.alphabets.groups import (
+    Blocks,
+    Groups,
+    Sets,
+    as_groups,
+    checked_plane,
+    merged_weights,
+)
 from freewill.errors import ParameterError, several, shown
 from freewill.present.plots.canvas import (
     FAINT,

@@ -3,8 +3,7 @@
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.texts import readable
+from freewill.domain.alphabets.base import Alphabet, readable
 from freewill.errors import printable
 
 _WORTH = 1.5

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.domain.mechanisms.average import average
+from freewill.domain.mechanisms.matrix import average
 from freewill.errors import ParameterError, shown
 from freewill.numeric.solvers.solution import Status
 from freewill.stats.estimators.estimate import Estimate, certified_estimate

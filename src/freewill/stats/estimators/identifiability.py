@@ -4,8 +4,7 @@ import numpy as np
 from scipy.linalg import eigvalsh, qr, svd, svdvals
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet, is_line
-from freewill.domain.alphabets.texts import texts
+from freewill.domain.alphabets.base import Alphabet, is_line, texts
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import printable
 from freewill.stats.evidence import Evidence, Group, checked_evidence

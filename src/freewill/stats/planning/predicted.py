@@ -10,7 +10,7 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.identity import Identity
+from freewill.domain.mechanisms.krr import Identity
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
 from freewill.stats.distance import norm_on
 from freewill.stats.estimators.gibu import gibu

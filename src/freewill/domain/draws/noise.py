@@ -1,8 +1,7 @@
-"""Noise over an infinite lattice, e^(-epsilon distance): two steps along the axes, and a coin.
+"""Two-sided geometric steps: the noise of the geometric mechanisms, by its binary digits.
 
-The steps propose (i, j) with probability proportional to e^-(lambda_w i + lambda_h j), which is
-never too little for lambda = epsilon' side / sqrt 2: hypot(u, v) >= (u + v) / sqrt 2. The coin
-accepts with the quotient, e^-G. So nothing is summed and nothing cut off, however far noise goes.
+With a = e^-lambda, a step is 0 with probability (1 - a) / (1 + a) and +-(1 + t) else, where
+P(t = j) = (1 - a) a^j. The binary digits of t are independent: digit i is 1 with odds a^(2^i).
 """
 
 from collections.abc import Iterator
@@ -12,11 +11,169 @@ from math import isqrt
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray
-from freewill.domain.draws.chance import Chance
-from freewill.domain.draws.exponential import Dyadic, exponential, precision
-from freewill.domain.draws.geometric import Steps, TwoSided, shortened
+from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.domain.draws.chance import HALF, Chance, Dyadic, exponential, precision, share
 from freewill.domain.draws.sources import GeneratorBytes, Prefixed, Source
+
+_SLACK = 64
+_LEAST_BLOCK = 3
+"""Digits are drawn up to the power of two at which lambda 2^L is 8 to 16."""
+
+
+def shortened(epsilon: float) -> Dyadic:
+    """Return epsilon' = epsilon (1 - 2^-64), exactly.
+
+    What is given away, 6e-20 of epsilon, is less than doubles show and far more than all chances
+    of a step are rounded by: the realised epsilon is below the claimed one, provably.
+    """
+    return Dyadic.of(epsilon).times(Dyadic((1 << _SLACK) - 1, _SLACK))
+
+
+@dataclass(frozen=True)
+class TwoSided:
+    """Steps of an exponent lambda: the chance to move, to pass a block of 2^L, and of each digit.
+
+    Endless, a step may pass any number of blocks; else one is beyond every end, and the step ends.
+
+    >>> from freewill.domain.draws.sources import GivenBytes
+    >>> steps = TwoSided.clipped(Dyadic.of(1.0), 192, size=100)
+    >>> steps.step(GivenBytes([0, 0, 255, 0, 255, 255, 255, 255, 255, 255]))
+    2
+    """
+
+    move: Chance
+    beyond: Chance | None
+    digits: tuple[Chance, ...]
+    endless: bool
+
+    @classmethod
+    def clipped(cls, exponent: Dyadic, bits: int, size: int) -> "TwoSided":
+        """Return steps on a line of this many places: L digits reach from end to end."""
+        return cls._of(exponent, bits, (size - 2).bit_length(), endless=False)
+
+    @classmethod
+    def unbounded(cls, exponent: Dyadic, bits: int) -> "TwoSided":
+        """Return steps on an endless line: L = max(0, 3 - floor(log2 lambda)) digits a block."""
+        return cls._of(exponent, bits, max(0, _LEAST_BLOCK - exponent.log2), endless=True)
+
+    @classmethod
+    def _of(cls, exponent: Dyadic, bits: int, length: int, *, endless: bool) -> "TwoSided":
+        odds = [exponential(exponent.doubled(place), bits) for place in range(length + 1)]
+        total, working, halvings = odds[-1]
+        return cls(
+            Chance.down(*share(odds[0], times=2), bits),
+            Chance.down(total, working + halvings, bits) if length or endless else None,
+            tuple(Chance.down(*share(odd), bits) for odd in odds[:-1]),
+            endless,
+        )
+
+    def step(self, source: Source) -> int:
+        """Draw one step: whether to move, to which side, past how many blocks, then the digits."""
+        if not self.move.coin(source):
+            return 0
+        upward = HALF.coin(source)
+        block, far = 1 << len(self.digits), 0
+        while self.beyond is not None and self.beyond.coin(source):
+            far += block
+            if not self.endless:
+                break
+        if self.endless or not far:
+            far += sum(digit.coin(source) << place for place, digit in enumerate(self.digits))
+        return 1 + far if upward else -1 - far
+
+    def table(self) -> tuple[int, list[int]]:
+        """Return the whole-number weights of a step of 0, and of 1, 2, ... to one side.
+
+        For steps that are not endless: the last weight is that of all that lies beyond.
+        """
+        moved, still = self.move.weights
+        past, within = (0, 1) if self.beyond is None else self.beyond.weights
+        weights, scale = [1], 1
+        for digit in self.digits:
+            one, zero = digit.weights
+            weights = [weight * zero for weight in weights] + [weight * one for weight in weights]
+            scale *= one + zero
+        away = [moved * within * weight for weight in weights] + [moved * past * scale]
+        return 2 * still * (past + within) * scale, away
+
+    def chance(self, step: int) -> Dyadic:
+        """Return the probability of a step on an endless line, exactly."""
+        moved, still = self.move.weights
+        if not step:
+            return Dyadic(still, self.move.shift)
+        blocks, rest = divmod(abs(step) - 1, 1 << len(self.digits))
+        past = Chance(1, 0) if self.beyond is None else self.beyond
+        weight = moved * past.numerator**blocks * past.weights[1]
+        for place, digit in enumerate(self.digits):
+            weight *= digit.weights[not rest >> place & 1]
+        shifts = sum(digit.shift for digit in self.digits)
+        return Dyadic(weight, 1 + self.move.shift + (blocks + 1) * past.shift + shifts)
+
+    def many(self, count: int, rng: np.random.Generator, skipped: int = 0) -> "Steps":
+        """Draw many steps at once; the `skipped` lowest digits are left open, as 0.
+
+        Without them numbers must fit 63 bits.
+        """
+        far = _spelled(self.digits[skipped:], count, rng)
+        block = 1 << (len(self.digits) - skipped)
+        if self.beyond is not None:
+            passed = np.flatnonzero(drawn(self.beyond, count, rng))
+            if not self.endless:
+                far[passed] = block
+            while self.endless and passed.size:
+                far[passed] += block
+                passed = passed[drawn(self.beyond, passed.size, rng)]
+        moved, upward = (drawn(chance, count, rng) for chance in (self.move, HALF))
+        return Steps(moved, upward, far)
+
+    def completed(self, steps: "Steps", place: int, skipped: int, source: Source) -> int:
+        """Return how far one of many steps goes, and draw the digits that were left open."""
+        if not steps.moved[place]:
+            return 0
+        low = sum(digit.coin(source) << bit for bit, digit in enumerate(self.digits[:skipped]))
+        return 1 + (int(steps.far[place]) << skipped) + low
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Many steps: whether each moves, upward, and how far beyond the first place."""
+
+    moved: BoolArray
+    upward: BoolArray
+    far: IntArray
+
+    def part(self, which: slice) -> "Steps":
+        """Return some of them."""
+        return Steps(self.moved[which], self.upward[which], self.far[which])
+
+    def away(self, skipped: int) -> FloatArray:
+        """How far each step goes, as doubles, with zeros for the digits left open."""
+        return np.asarray(self.moved * (self.far * 2.0**skipped + 1))
+
+    @property
+    def signed(self) -> IntArray:
+        """The steps themselves."""
+        away = self.far + 1
+        return np.where(self.upward, away, -away) * self.moved
+
+
+def _spelled(digits: tuple[Chance, ...], count: int, rng: np.random.Generator) -> IntArray:
+    """Draw numbers by their binary digits, eight of which make a byte."""
+    byte = np.zeros(count, dtype=np.uint8)
+    for place, digit in enumerate(digits[:8]):
+        shifted = drawn(digit, count, rng).view(np.uint8)
+        byte |= np.left_shift(shifted, place, out=shifted)
+    number = byte.astype(np.int64)
+    if digits[8:]:
+        number |= _spelled(digits[8:], count, rng) << 8
+    return number
+
+
+def drawn(chance: Chance, count: int, rng: np.random.Generator) -> BoolArray:
+    """Return that many decisions, one an entry."""
+    packed = chance.bits(-(-count // 8), rng)
+    return np.unpackbits(packed, count=count, bitorder="little").view(np.bool_)
+
 
 _SPARE = 64
 _KEPT_DIGITS = 48

@@ -1,20 +1,28 @@
-"""The pair of values that some output tells apart best, and how sure that is.
+"""The tightest epsilon of a law: the pair of values that some output tells apart best.
 
 Each pair is judged at its own distance: log P(y | x) - log P(y | x') is known up to the rounding of
 its two terms, which is little beside a large distance and may be all there is at a small one.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.alphabets.base import Alphabet
-from freewill.numeric.operators.base import Operator
+from freewill.core.texts import per
+from freewill.core.types import FloatArray, IntArray, Reports, slices
+from freewill.domain.alphabets.base import Alphabet, is_line
+from freewill.domain.guarantees.promises import Guarantee, Outcome
+from freewill.errors import LawError, ParameterError, several, shown
 
+_HIDDEN = 5e-4
+"""By how much, relative, the epsilon may pass the claim for all that rounding lets us know."""
+_AUDIT_ENTRIES = 1 << 22
+"""Entries of the law looked at in one go: 32 MiB."""
+_AUDIT_LIMIT = 2e10
+"""Comparisons that take about a minute."""
 _ROUNDINGS = 8
 """Units in the last place by which a logarithm of a law may be off."""
 _FORMULA = 1e-12
@@ -25,25 +33,100 @@ _QUOTIENT = 1e-15
 """Relative error of log(1 + (p - q) / q)."""
 
 
-class Auditable(Protocol):
-    """What the audit needs of a mechanism."""
+@dataclass(frozen=True)
+class Audit(Outcome):
+    """The outcome of an audit: what was claimed, what the law gives, and the worst case.
+
+    `epsilon` is the tightest that the law allows; `resolution` is how far rounding may have
+    moved it. `first` and `second` are the values that `output` tells apart best. `most` is the
+    largest epsilon that the law may have for all that the rounding of its numbers lets us know,
+    at any pair of values: epsilon + resolution unless given. `warnings` say where the promise is
+    empty in human terms.
+    """
+
+    claim: Guarantee
+    epsilon: float
+    resolution: float
+    first: Any
+    second: Any
+    output: Any
+    most: float | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
-    def alphabet(self) -> Alphabet:
-        """The values that are told apart."""
+    def holds(self) -> bool:
+        """Whether the claim is true: not refuted, nor in doubt by more than half a thousandth."""
+        return not self.refuted and self._most <= self.claim.epsilon * (1 + _HIDDEN)
 
     @property
-    def tabulated(self) -> bool:
-        """Whether the numbers of the law are the law, to the last digit."""
+    def _most(self) -> float:
+        return self.epsilon + self.resolution if self.most is None else self.most
 
-    def operator(self, outputs: Reports) -> Operator:
-        """Return the law of these outputs."""
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is false, beyond what rounding could feign."""
+        return not self.epsilon - self.resolution <= self.claim.epsilon
 
-    def log_ratios(self, outputs: Reports) -> FloatArray | None:
-        """Return log P(y | x) up to a constant of each y, to the last digits, if a formula can."""
+    @property
+    def tight(self) -> bool:
+        """Whether no smaller epsilon could have been claimed (to a relative 1e-9)."""
+        if math.isinf(self.epsilon) or math.isinf(self.claim.epsilon):
+            return self.epsilon == self.claim.epsilon
+        # A table's own rounding is that of numbers up to 1; distances have other scales.
+        rounding = 1e-12 if self.claim.kind == "ldp" else 0.0
+        return self.holds and self.claim.epsilon * (1 - 1e-9) - rounding <= self.epsilon
 
-    def witnesses(self) -> Reports:
-        """Return outputs among which the worst one is sure to be."""
+    def __str__(self) -> str:
+        unit = f" {per(self.claim.unit)}" if self.claim.kind == "geo" else ""
+        doubt = f" (up to {self._most:.3g}, by the rounding of its numbers)"
+        return (
+            f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}{unit}: "
+            f"{self._verdict(', and it is tight')}"
+            f"{'' if self.holds or self.refuted else doubt}. "
+            f"The law gives {self.epsilon:.9g}{unit}, at output {self.output} "
+            f"between {self.first} and {self.second}.{self._warned}"
+        )
+
+    def row(self) -> list[str]:
+        """Return the claim, what the law gives, the verdict and the worst case."""
+        # An output of many bits would fill the table.
+        by = "" if isinstance(self.output, list) else f", output {self.output}"
+        # Printed digits are rounded up: rounding alone would lift them above a claim that holds.
+        least = min(self.epsilon, self.claim.epsilon) if self.holds else self.epsilon
+        given = replace(self.claim, epsilon=least).short
+        return [self.claim.short, given, self._verdict(), f"{self.first} or {self.second}{by}"]
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the outcome for JSON; an infinite epsilon has no number there."""
+        worst = {"output": self.output, "first": self.first, "second": self.second}
+        return self._described(tight=self.tight, epsilon=self.epsilon, worst=worst)
+
+
+def audit_epsilon(mechanism: Any, claim: Guarantee) -> Audit:
+    """Find the pair of values that some output tells apart best."""
+    if claim.kind not in ("ldp", "geo"):
+        raise ParameterError(f"guarantee of kind {shown(claim.kind)}: the audit knows ldp and geo.")
+    alphabet: Alphabet = mechanism.alphabet
+    outputs = mechanism.witnesses()
+    geo = claim.kind == "geo" and alphabet.size > 1
+    pairs = geo and not is_line(alphabet)
+    work = float(len(outputs)) * alphabet.size ** (2 if pairs else 1)
+    if work > _AUDIT_LIMIT:
+        raise LawError(
+            f"an audit of {several(len(outputs), 'output')} over "
+            f"{several(alphabet.size, 'value')} compares "
+            f"{work:.1g} numbers, more than {_AUDIT_LIMIT:.0g}. "
+            f"Audit the same mechanism on a smaller alphabet."
+        )
+    worst = NOTHING
+    for part in slices(len(outputs), _AUDIT_ENTRIES // alphabet.size):
+        rows = Rows.of(mechanism, outputs[part])
+        search = rows.worst_pair if pairs else rows.worst_neighbours if geo else rows.worst_output
+        worst = worse(worst, search(alphabet), part.start)
+    # In the words of the alphabet.
+    first, second = (value.tolist() for value in alphabet.decode([worst.first, worst.second]))
+    output = outputs[worst.output].tolist()
+    return Audit(claim, worst.epsilon, worst.resolution, first, second, output, worst.most)
 
 
 class Worst(NamedTuple):
@@ -86,7 +169,7 @@ class Rows:
     rounding: FloatArray
 
     @classmethod
-    def of(cls, mechanism: Auditable, outputs: Reports) -> "Rows":
+    def of(cls, mechanism: Any, outputs: Reports) -> "Rows":
         """Tabulate the law of these outputs."""
         operator = mechanism.operator(outputs)
         logs = operator.log_dense()
