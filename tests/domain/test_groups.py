@@ -175,7 +175,7 @@ def test_rows_that_fill_the_memory_are_refused(asked):
 def test_bins_of_a_long_line_are_refused_and_wider_ones_are_not():
     line = fw.Linear(0, 99_999)
     with pytest.raises(
-        fw.ParameterError, match="for bands of 10 values, 10,000 of them over 100,000"
+        fw.ParameterError, match="for bins of 10 values, 10,000 of them over 100,000"
     ):
         fw.functionals.bins(10).on(line)
     assert fw.functionals.bins(1000).on(line).rows.shape == (100, 100_000)

@@ -129,7 +129,7 @@ def test_shares_have_names_and_intervals(ages, city, menu):
     first = MENU.labels[0]
     assert menu.coarser({"one": first}).names == ("one", "the rest")
     assert menu.coarser([[first]]).names == (first, "the rest")
-    assert repr(bands) == "Shares(bands of 30 values, of 2,000 people)"
+    assert repr(bands) == "Shares(bins of 30 values, of 2,000 people)"
     assert "  0..29 " in str(bands)
     assert "and 80 more" in str(ages.shares)
 

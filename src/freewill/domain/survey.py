@@ -68,13 +68,7 @@ class Survey:
             checked_kind(self.alphabet)
         except FreewillError as error:
             raise SurveyError(str(error)) from None
-        try:
-            offered = dict(self.mechanisms)
-        except (TypeError, ValueError):
-            raise SurveyError(
-                f"mechanisms={shown(self.mechanisms)}: expected mechanisms by their names, such as "
-                f"{{'careful': mechanism}}."
-            ) from None
+        offered = self._mapping("mechanisms", "mechanisms by their names", "{'careful': mechanism}")
         if not offered:
             raise SurveyError("mechanisms={}: a survey offers at least one mechanism.")
         refuse_vast(self.alphabet, SurveyError)
@@ -104,6 +98,14 @@ class Survey:
         object.__setattr__(self, "mechanisms", MappingProxyType(offered))
         self._check_texts()
 
+    def _mapping(self, field: str, wanted: str, example: str) -> dict[str, Any]:
+        given = getattr(self, field)
+        try:
+            return dict(given)
+        except (TypeError, ValueError):
+            message = f"{field}={shown(given)}: expected {wanted}, such as {example}."
+            raise SurveyError(message) from None
+
     def _check_texts(self) -> None:
         for name, longest, shortest in (
             ("title", LONGEST_TITLE, 1),
@@ -112,13 +114,8 @@ class Survey:
         ):
             if getattr(self, name) is not None:
                 checked_text(getattr(self, name), name, longest, SurveyError, shortest)
-        try:
-            described = dict(self.descriptions)
-        except (TypeError, ValueError):
-            raise SurveyError(
-                f"descriptions={shown(self.descriptions)}: expected texts by the names of "
-                f"mechanisms, such as {{'careful': 'Within ten years.'}}."
-            ) from None
+        wanted = "texts by the names of mechanisms"
+        described = self._mapping("descriptions", wanted, "{'careful': 'Within ten years.'}")
         for name, text in described.items():
             if name not in self.mechanisms:
                 raise SurveyError(
@@ -138,10 +135,8 @@ class Survey:
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
         if not isinstance(name, str) or name not in self.names:
-            raise SurveyError(
-                f"mechanism {shown(name)} is not on offer: expected {listed(self.mechanisms)} "
-                f"(or an id)."
-            )
+            expected = f"expected {listed(self.mechanisms)} (or an id)."
+            raise SurveyError(f"mechanism {shown(name)} is not on offer: {expected}")
         return self.mechanisms[self.names[name]]
 
     @cached_property
@@ -197,7 +192,6 @@ class Survey:
         >>> Survey.from_spec(survey.spec()) == survey
         True
         """
-        _check_version(spec)
         fault = _fault(spec)
         if fault:
             raise SurveyError(
@@ -265,43 +259,37 @@ def check_name(name: Any) -> None:
         )
 
 
-def _check_version(spec: Any) -> None:
-    """Refuse a survey of another version, before any field that it alone may have."""
-    version = spec.get(_HEAD) if isinstance(spec, dict) else None
+def _fault(spec: Any) -> str:
+    """Say what is wrong with the outer form of a survey, if anything is."""
+    if not isinstance(spec, dict):
+        return f"a survey of type {type(spec).__name__}"
+    version = spec.get(_HEAD)
+    # Before any field that another version alone may have.
     if is_number(version) and version not in (SURVEY_VERSION, WORDED_VERSION):
         raise SurveyError(
             f"survey version {shown(version)}: this release reads versions {SURVEY_VERSION} and "
             f"{WORDED_VERSION}. Update freewill, or write the survey again."
         )
-
-
-def _fault(spec: Any) -> str:
-    """Say what is wrong with the outer form of a survey, if anything is."""
-    if not isinstance(spec, dict):
-        return f"a survey of type {type(spec).__name__}"
-    for name in _NEEDED:
-        if name not in spec:
-            return f"no field {name!r}"
+    missing = [name for name in _NEEDED if name not in spec]
+    if missing:
+        return f"no field {missing[0]!r}"
     unknown = sorted(map(str, spec.keys() - {*_NEEDED, *_OPTIONAL}))
     if unknown:
         return f"unknown field {shown(unknown[0])}"
-    if not is_number(spec[_HEAD]) or not isinstance(spec["alphabet"], dict):
-        return f"version {spec[_HEAD]!r} or alphabet {spec['alphabet']!r}"
+    if not is_number(version) or not isinstance(spec["alphabet"], dict):
+        return f"version {version!r} or alphabet {spec['alphabet']!r}"
     entries = spec["mechanisms"]
     if not isinstance(entries, dict | list):
         return f"mechanisms of type {type(entries).__name__}"
-    listed = entries.values() if isinstance(entries, dict) else entries
-    wrong = [f"mechanism {entry!r}" for entry in listed if not isinstance(entry, dict)]
+    entries = list(entries.values()) if isinstance(entries, dict) else entries
+    wrong = [f"mechanism {entry!r}" for entry in entries if not isinstance(entry, dict)]
     if not isinstance(spec.get(_TABLES, {}), dict):
         wrong.append(f"tables {shown(spec[_TABLES])}")
-    return wrong[0] if wrong else _too_new(spec, listed)
-
-
-def _too_new(spec: Spec, entries: Iterable[Spec]) -> str:
-    """Say which field of version 2 stands in a file of version 1, if any does."""
+    if wrong:
+        return wrong[0]
     newer = [name for name in _OPTIONAL if name in spec]
     newer += ["description"] * any("description" in entry for entry in entries)
-    if not newer or spec[_HEAD] != SURVEY_VERSION:
+    if not newer or version != SURVEY_VERSION:
         return ""
     return f'{newer[0]!r}, a field of "{_HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
 

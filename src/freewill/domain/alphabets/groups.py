@@ -1,56 +1,30 @@
-"""What shares are of: single values, bands of a line, districts of a grid, or named sets."""
+"""What shares are of: single values, bins of a line, districts of a grid, or named sets.
+
+Groups of the values of an alphabet are disjoint and have an order; each value is in one. `what` is
+what one is called, `count` how many there are, `which` the group of each value. `heads` are the
+columns of a table for programs that say what a share is of, with `cells` in them; `axes` are those
+for people, one an axis, with `texts`.
+
+>>> import freewill as fw
+>>> coarser(fw.Linear(0, 4), 2).names
+('0..1', '2..3', '4')
+>>> coarser(fw.Categorical(["yes", "no", "maybe"]), {"told": ["yes", "no"]}).names
+('told', 'the rest')
+"""
 
 import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import FloatArray, IntArray, is_whole_text
 from freewill.domain.alphabets.base import LARGEST, Alphabet, readable
 from freewill.errors import AlphabetError, ParameterError, printable, several, shown
 
 Cells: TypeAlias = list[tuple[Any, ...]]
-
-
-class Groups(Protocol):
-    """Disjoint groups of the values of an alphabet, in an order; each value is in one."""
-
-    @property
-    def what(self) -> str:
-        """What one is called."""
-
-    @property
-    def alphabet(self) -> Alphabet:
-        """Whose values these are."""
-
-    @property
-    def count(self) -> int:
-        """How many groups there are."""
-
-    @property
-    def which(self) -> IntArray:
-        """The group of each value."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What each group is called."""
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The names of the columns of a table for programs that say what a share is of."""
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """The same for people, with one column an axis."""
-
-    def cells(self, places: IntArray) -> Cells:
-        """Return what the columns `heads` hold for some groups."""
-
-    def texts(self, places: IntArray) -> list[list[str]]:
-        """Return what the columns `axes` hold for some groups."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +91,7 @@ class Blocks:
     @property
     def what(self) -> str:
         """What one is called."""
-        return "band" if len(self.alphabet.axes) == 1 else "district"
+        return "bin" if len(self.alphabet.axes) == 1 else "district"
 
     @property
     def count(self) -> int:
@@ -175,7 +149,7 @@ class Blocks:
         return self.alphabet.axes
 
     def cells(self, places: IntArray) -> Cells:
-        """Return the first and the last value of bands, and the edges of districts."""
+        """Return the first and the last value of bins, and the edges of districts."""
         alphabet = self.alphabet
         first, end = self.spans(places)
         if len(alphabet.axes) == 1:
@@ -193,16 +167,13 @@ class Blocks:
 
     def texts(self, places: IntArray) -> list[list[str]]:
         """Return from..to on each axis."""
-        found = []
-        for cells in self.cells(places):
-            words = list(map(_word, cells))
-            pairs = zip(words[::2], words[1::2], strict=True)
-            found.append([low if low == high else f"{low}..{high}" for low, high in pairs])
-        return found
+        rows = [list(map(_word, cells)) for cells in self.cells(places)]
+        pairs = [zip(words[::2], words[1::2], strict=True) for words in rows]
+        return [[low if low == high else f"{low}..{high}" for low, high in row] for row in pairs]
 
     def __str__(self) -> str:
         if len(self.alphabet.axes) == 1:
-            return f"bands of {several(self.columns, 'value')}"
+            return f"bins of {several(self.columns, 'value')}"
         return f"districts of {self.columns} x {self.rows} cells"
 
 
@@ -232,6 +203,9 @@ class Sets:
 
     def __str__(self) -> str:
         return several(self.count, "group")
+
+
+Groups: TypeAlias = Values | Blocks | Sets
 
 
 def merged_weights(groups: Groups, weights: ArrayLike) -> FloatArray:
@@ -266,7 +240,7 @@ REST = "the rest"
 
 
 def coarser(alphabet: Alphabet, by: Any, rows: int | None = None) -> Groups:
-    """Return groups: bands of so many values, districts of columns x rows, or sets of values.
+    """Return groups: bins of so many values, districts of columns x rows, or sets of values.
 
     `by` is a number, or sets that have no value in common: {"young": range(30), ...}, or a list of
     them. Values that are in none are a last group, "the rest", so that every person is counted.
@@ -344,8 +318,7 @@ def set_name(alphabet: Alphabet, indices: IntArray) -> str:
     ('18..24', '1 or 3')
     """
     many = len(indices)
-    some = Values(alphabet).texts(indices[:3])
-    words = [", ".join(text) for text in some]
+    words = [", ".join(text) for text in Values(alphabet).texts(indices[:3])]
     together = len(alphabet.axes) == 1 and alphabet.plane is not None
     if together and many > 1 and indices[-1] - indices[0] == many - 1:
         return f"{words[0]}..{Values(alphabet).texts(indices[-1:])[0][0]}"
@@ -354,7 +327,7 @@ def set_name(alphabet: Alphabet, indices: IntArray) -> str:
 
 def as_groups(alphabet: Alphabet, merged: Any) -> Groups:
     """Return groups as they are, for 1 every value, and for another integer so many neighbours."""
-    if isinstance(merged, Values | Blocks | Sets):
+    if isinstance(merged, Groups):
         if merged.alphabet != alphabet:
             raise ParameterError(f"groups of {merged.alphabet}: expected some of {alphabet}.")
         return merged
@@ -376,10 +349,8 @@ def checked_length(name: str, value: Any) -> int:
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str) or not name.strip():
         raise ParameterError(f"a group is called {shown(name)}: expected a text.")
-    try:
-        name.encode()
-    except UnicodeEncodeError:
+    if not is_whole_text(name):
         raise ParameterError(
             f"the name {printable(name)!r} has half of a character, which no table can hold."
-        ) from None
+        )
     return name

@@ -33,7 +33,7 @@ class Shares:
     >>> noisy = fw.KRR(fw.Linear(0, 5), epsilon=2.0)
     >>> estimate = fw.gibu(fw.collect([(noisy, range(6), [50, 90, 200, 300, 180, 80])]))
     >>> print(estimate.coarser(2))
-    900 people, bands of 2 values
+    900 people, bins of 2 values
       0..1   3.22%
       2..3  73.55%
       4..5  23.23%

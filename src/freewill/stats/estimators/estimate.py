@@ -100,7 +100,7 @@ class Estimate:
     def coarser(self, by: Any, rows: int | None = None) -> "Shares":
         """Return the shares of groups of values: each is the sum of theta over its group.
 
-        `coarser(5)` takes bands of five values on a line, `coarser(4)` districts of 4 x 4 cells on
+        `coarser(5)` takes bins of five values on a line, `coarser(4)` districts of 4 x 4 cells on
         a grid and `coarser(columns, rows)` others. On any alphabet `by` may be sets of values that
         have none in common, {"young": range(30), ...}, or a list of such sets; values that are in
         none of them are "the rest". Nothing is estimated anew, and the certificate stays with the
