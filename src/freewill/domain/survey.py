@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, is_mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.domain.mechanisms.shokri import RETIRED, Shokri
-from freewill.errors import FreewillError, SurveyError, first_line, shown, why
+from freewill.errors import SurveyError, first_line, raised_as, shown, why
 
 SURVEY_VERSION = 1
 WORDED_VERSION = 2
@@ -64,10 +64,8 @@ class Survey:
     descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        try:
+        with raised_as(SurveyError):
             checked_kind(self.alphabet)
-        except FreewillError as error:
-            raise SurveyError(str(error)) from None
         offered = self._mapping("mechanisms", "mechanisms by their names", "{'careful': mechanism}")
         if not offered:
             raise SurveyError("mechanisms={}: a survey offers at least one mechanism.")
@@ -76,9 +74,8 @@ class Survey:
         for name, mechanism in offered.items():
             check_name(name)
             if not is_mechanism(mechanism):
-                raise SurveyError(
-                    f"mechanism {name!r} is {shown(mechanism)}: expected a mechanism, such as KRR."
-                )
+                expected = "expected a mechanism, such as KRR."
+                raise SurveyError(f"mechanism {name!r} is {shown(mechanism)}: {expected}")
             if mechanism.alphabet != self.alphabet:
                 raise SurveyError(
                     f"mechanism {name!r} is over {mechanism.alphabet} and the survey over "
@@ -151,11 +148,9 @@ class Survey:
         What could not be read again as it is, such as a mechanism of a class of one's own, is
         refused: a survey is described for files, devices and collectors alone.
         """
-        try:
+        with raised_as(SurveyError):
             alphabet = portable_alphabet(self.alphabet)
-            mechanisms = {name: portable_spec(one) for name, one in self.mechanisms.items()}
-        except FreewillError as error:
-            raise SurveyError(str(error)) from None
+            mechanisms = {name: portable_spec(each) for name, each in self.mechanisms.items()}
         for name, spec in mechanisms.items():
             del spec["alphabet"]
             if name in self.descriptions:
@@ -192,14 +187,14 @@ class Survey:
         >>> Survey.from_spec(survey.spec()) == survey
         True
         """
-        fault = _fault(spec)
+        fault = next(_faults(spec), "")
         if fault:
             raise SurveyError(
                 f'{fault}: expected {{"{_HEAD}": {SURVEY_VERSION}, "alphabet": ..., '
                 f'"mechanisms": ...}} and, in version {WORDED_VERSION}, if you like, '
                 f"{', '.join(_OPTIONAL)}. See docs/surveys.md."
             )
-        try:
+        with raised_as(SurveyError):
             alphabet = alphabet_from_spec(spec["alphabet"])
             # Before any mechanism is built on it.
             refuse_vast(alphabet, SurveyError)
@@ -207,10 +202,6 @@ class Survey:
             mechanisms, descriptions = _named(spec)
             _with_laws(mechanisms, spec.get(_TABLES, {}))
             return cls(alphabet, mechanisms, **texts, descriptions=descriptions)
-        except SurveyError:
-            raise
-        except FreewillError as error:
-            raise SurveyError(str(error)) from None
 
     @classmethod
     def load(cls, path: str | Path) -> "Survey":
@@ -225,10 +216,8 @@ class Survey:
             raise SurveyError(f"{path}: there is no such survey file.") from None
         except OSError as error:
             raise SurveyError(f"{path} cannot be read: {why(error)}.") from None
-        try:
+        with raised_as(SurveyError, f"survey {path}: "):
             return cls.from_spec(parsed(content, path.suffix))
-        except FreewillError as error:
-            raise SurveyError(f"survey {path}: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Write the survey to a .json file, as devices and collectors read it."""
@@ -259,10 +248,10 @@ def check_name(name: Any) -> None:
         )
 
 
-def _fault(spec: Any) -> str:
-    """Say what is wrong with the outer form of a survey, if anything is."""
+def _faults(spec: Any) -> Iterator[str]:
+    """Say what is wrong with the outer form of a survey; only the first is sure to be a fault."""
     if not isinstance(spec, dict):
-        return f"a survey of type {type(spec).__name__}"
+        yield f"a survey of type {type(spec).__name__}"
     version = spec.get(_HEAD)
     # Before any field that another version alone may have.
     if is_number(version) and version not in (SURVEY_VERSION, WORDED_VERSION):
@@ -270,28 +259,22 @@ def _fault(spec: Any) -> str:
             f"survey version {shown(version)}: this release reads versions {SURVEY_VERSION} and "
             f"{WORDED_VERSION}. Update freewill, or write the survey again."
         )
-    missing = [name for name in _NEEDED if name not in spec]
-    if missing:
-        return f"no field {missing[0]!r}"
+    yield from (f"no field {name!r}" for name in _NEEDED if name not in spec)
     unknown = sorted(map(str, spec.keys() - {*_NEEDED, *_OPTIONAL}))
-    if unknown:
-        return f"unknown field {shown(unknown[0])}"
+    yield from (f"unknown field {shown(name)}" for name in unknown)
     if not is_number(version) or not isinstance(spec["alphabet"], dict):
-        return f"version {version!r} or alphabet {spec['alphabet']!r}"
+        yield f"version {version!r} or alphabet {spec['alphabet']!r}"
     entries = spec["mechanisms"]
     if not isinstance(entries, dict | list):
-        return f"mechanisms of type {type(entries).__name__}"
+        yield f"mechanisms of type {type(entries).__name__}"
     entries = list(entries.values()) if isinstance(entries, dict) else entries
-    wrong = [f"mechanism {entry!r}" for entry in entries if not isinstance(entry, dict)]
+    yield from (f"mechanism {entry!r}" for entry in entries if not isinstance(entry, dict))
     if not isinstance(spec.get(_TABLES, {}), dict):
-        wrong.append(f"tables {shown(spec[_TABLES])}")
-    if wrong:
-        return wrong[0]
+        yield f"tables {shown(spec[_TABLES])}"
     newer = [name for name in _OPTIONAL if name in spec]
     newer += ["description"] * any("description" in entry for entry in entries)
-    if not newer or version != SURVEY_VERSION:
-        return ""
-    return f'{newer[0]!r}, a field of "{_HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
+    if newer and version == SURVEY_VERSION:
+        yield f'{newer[0]!r}, a field of "{_HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
 
 
 def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
@@ -307,12 +290,10 @@ def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
         spec = {"version": SPEC_VERSION, "alphabet": survey["alphabet"], **entry}
         given = spec.pop("name", None) if key is None else key
         text = spec.pop("description", None)
-        try:
+        with raised_as(SurveyError, f"mechanism {given or len(named) + 1!r}: "):
             if spec["alphabet"] != survey["alphabet"]:
                 refuse_vast(alphabet_from_spec(spec["alphabet"]), SurveyError)
             mechanism = from_spec(spec)
-        except FreewillError as error:
-            raise SurveyError(f"mechanism {given or len(named) + 1!r}: {error}") from None
         name = mechanism.id if given is None or given == "" else given
         check_name(name)
         if name in named:
@@ -333,13 +314,11 @@ def _with_laws(mechanisms: dict[str, Mechanism], tables: Mapping[str, Any]) -> N
             )
     for name, mechanism in mechanisms.items():
         if isinstance(mechanism, Shokri):
-            try:
+            with raised_as(SurveyError, f"mechanism {name!r}: "):
                 if name in tables:
                     mechanisms[name] = mechanism.with_law(tables[name])
                 elif mechanism.selection in RETIRED:
                     mechanism.law()  # which is refused where it would have to be solved for
-            except FreewillError as error:
-                raise SurveyError(f"mechanism {name!r}: {error}") from None
 
 
 def parsed(content: bytes, suffix: str) -> Any:

@@ -13,24 +13,16 @@ from freewill.domain.mechanisms.matrix import Matrix
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.rappor import RAPPOR
 from freewill.domain.mechanisms.shokri import Shokri
-from freewill.errors import FreewillError, SpecError, closest, shown
+from freewill.errors import FreewillError, SpecError, none_of, shown
 
-_KINDS: tuple[type[Mechanism], ...] = (
-    KRR,
-    Geometric,
-    PlanarGeometric,
-    RAPPOR,
-    Shokri,
-    Matrix,
-    Identity,
-)
+_KINDS = (KRR, Geometric, PlanarGeometric, RAPPOR, Shokri, Matrix, Identity)
 _NOTES = {
     "epsilon": "a number > 0",
     "quality_loss": "a number > 0, in units of distance",
     "law": "a matrix, one row a value",
     "outputs": "an alphabet",
 }
-REGISTRY = {kind.name: kind for kind in _KINDS}
+REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
 
 
 def from_spec(spec: Any) -> Mechanism:
@@ -46,10 +38,7 @@ def from_spec(spec: Any) -> Mechanism:
     fields = dict(spec)
     name, version = fields.pop("mechanism", None), fields.pop("version", None)
     if not isinstance(name, str) or name not in REGISTRY:
-        raise SpecError(
-            f"mechanism {shown(name)}: expected one of {', '.join(sorted(REGISTRY))}."
-            f"{closest(name, REGISTRY)}"
-        )
+        raise SpecError(none_of("mechanism", name, sorted(REGISTRY)))
     if not is_number(version) or version != SPEC_VERSION:
         raise SpecError(
             f"spec version {shown(version)} of {name}: this release reads version {SPEC_VERSION}. "
@@ -62,8 +51,8 @@ def from_spec(spec: Any) -> Mechanism:
     try:
         return kind.from_parameters(alphabet, fields)
     except FreewillError as error:
-        told = str(error)
-        raise SpecError(told if name in told else f"{name}: {told}") from None
+        message = str(error)
+        raise SpecError(message if name in message else f"{name}: {message}") from None
 
 
 def portable_alphabet(alphabet: Alphabet) -> Spec:
@@ -97,12 +86,11 @@ def portable_spec(mechanism: Mechanism) -> Spec:
     fault = _fault(mechanism, spec, from_spec)
     if fault:
         listed = getattr(mechanism.output_space, "listable", False)
-        instead = "fw.Matrix(m.alphabet, m.law())" if listed else ""
+        instead = "; save its law, as fw.Matrix(m.alphabet, m.law())" if listed else ""
         raise SpecError(
             f"{mechanism}, of the class {type(mechanism).__name__}, cannot be saved: {fault} "
-            f"Nothing was written. Files hold the kinds {', '.join(sorted(REGISTRY))}"
-            f"{f'; save its law, as {instead}' if instead else ''}. docs/new-mechanism.md says how "
-            f"a kind is added."
+            f"Nothing was written. Files hold the kinds {', '.join(sorted(REGISTRY))}{instead}. "
+            f"docs/new-mechanism.md says how a kind is added."
         )
     return spec
 

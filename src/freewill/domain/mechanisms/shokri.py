@@ -90,10 +90,9 @@ class Shokri(Tabulated):
                 f"structure, for at most {_LARGEST_ALPHABET} values. Use a coarser alphabet."
             )
         if not isinstance(selection, str) or selection not in get_args(Selection):
-            raise ParameterError(
-                f"selection={shown(selection)}: expected one of {', '.join(get_args(Selection))}."
-                f"{closest(selection, get_args(Selection))}{_retired(selection)}"
-            )
+            expected = f"expected one of {', '.join(get_args(Selection))}."
+            advice = _retired(selection) or closest(selection, get_args(Selection))
+            raise ParameterError(f"selection={shown(selection)}: {expected}{advice}")
         weights = None if prior is None else distribution(prior, alphabet.size, "prior")
         fields = {
             "alphabet": alphabet,
