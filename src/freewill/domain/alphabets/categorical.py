@@ -42,19 +42,17 @@ class Categorical:
         seen: set[str] = set()
         for label in labels:
             if not isinstance(label, str):
-                raise AlphabetError(
-                    f"label {shown(label)}: labels are texts. For numbers, use Linear."
-                )
+                advice = "labels are texts. For numbers, use Linear."
+                raise AlphabetError(f"label {shown(label)}: {advice}")
             if label in seen:
                 raise AlphabetError(f"label {shown(label)} stands twice: labels must differ.")
             seen.add(label)
         try:
             "".join(labels).encode()
         except UnicodeEncodeError as error:
-            raise AlphabetError(
-                f"a label has {error.object[error.start]!a}, half of a character, which no file "
-                f"can hold. Write the whole one."
-            ) from None
+            half = f"{error.object[error.start]!a}, half of a character"
+            message = f"a label has {half}, which no file can hold. Write the whole one."
+            raise AlphabetError(message) from None
         object.__setattr__(self, "labels", labels)
 
     @property
@@ -91,8 +89,8 @@ class Categorical:
         texts = (value if isinstance(value, str) else None for value in given)
         # No label is None.
         index: dict[Any, int] = self._index
-        found = np.fromiter((index.get(text, -1) for text in texts), dtype=np.int64)
-        return Inside(found[found >= 0], np.asarray(found >= 0))
+        indices = np.fromiter((index.get(text, -1) for text in texts), dtype=np.int64)
+        return Inside(indices[indices >= 0], np.asarray(indices >= 0))
 
     def decode(self, indices: ArrayLike) -> NDArray[Any]:
         """Turn indices back into labels."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,12 +155,12 @@ class _Table(NamedTuple):
         one, other = self.logs[first][output], self.logs[second][output]
         if one is None or other is None:
             return Decimal(0 if one is other else "Infinity")
-        spread = abs(one - other)
-        if spread <= self.rounding:
+        difference = abs(one - other)
+        if difference <= self.rounding:
             left = self.weights[first][output] * self.sums[second]
             if left == self.weights[second][output] * self.sums[first]:
                 return Decimal(0)
-        return spread + self.rounding
+        return difference + self.rounding
 
 
 def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
@@ -190,17 +191,17 @@ def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
             f"nothing to enumerate. Audit its law, without exact=True."
         )
     with logarithms(epsilon, alphabet) as exact:
-        found = _Table.of(weights, exact)
+        table = _Table.of(weights, exact)
         possible = np.array(weights, dtype=object) > 0
         logs = mechanism.operator(outputs).log_dense().T
         return ExactAudit(
             claim,
-            _realised(mechanism, claim, found),
+            _realised(mechanism, claim, table),
             full=bool(possible.all()),
             same_support=bool(np.array_equal(possible, np.isfinite(logs))),
-            difference=_difference(found, logs),
+            difference=_difference(table, logs),
             entries=entries,
-            bits=max(found.sums).bit_length(),
+            bits=max(table.sums).bit_length(),
         )
 
 
@@ -221,14 +222,11 @@ def _realised(mechanism: Any, claim: Promise, table: _Table) -> Decimal:
     outputs, alphabet = range(len(table.weights[0])), mechanism.alphabet
     if claim.kind == "ldp" or alphabet.size == 1:
         return max(table.apart(*which) for which in _extremes(table))
-    pairs_of = _neighbours if is_line(alphabet) else _all_pairs
-    apart = list(pairs_of(alphabet.size))
-    _refuse(len(apart) * len(outputs), mechanism)
-    per_unit = (
-        max(table.apart(y, *pair) for y in outputs) / exact_distance(alphabet, *pair)
-        for pair in apart
-    )
-    return max(per_unit) * table.spare
+    values = range(alphabet.size)
+    pairs = list(pairwise(values) if is_line(alphabet) else combinations(values, 2))
+    _refuse(len(pairs) * len(outputs), mechanism)
+    largest = ((max(table.apart(y, *pair) for y in outputs), pair) for pair in pairs)
+    return max(off / exact_distance(alphabet, *pair) for off, pair in largest) * table.spare
 
 
 def _extremes(table: _Table) -> Iterator[tuple[int, int, int]]:
@@ -236,14 +234,6 @@ def _extremes(table: _Table) -> Iterator[tuple[int, int, int]]:
     for output, column in enumerate(zip(*table.logs, strict=True)):
         keys = [Decimal("-Infinity") if log is None else log for log in column]
         yield output, keys.index(max(keys)), keys.index(min(keys))
-
-
-def _neighbours(size: int) -> Iterator[tuple[int, int]]:
-    return ((value, value + 1) for value in range(size - 1))
-
-
-def _all_pairs(size: int) -> Iterator[tuple[int, int]]:
-    return ((one, other) for other in range(size) for one in range(other))
 
 
 def _difference(table: _Table, logs: FloatArray) -> float:

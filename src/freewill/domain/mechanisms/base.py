@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.parameters import checked_index
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon, checked_index
 from freewill.domain.outputs.base import OutputSpace
 from freewill.domain.outputs.symbols import Symbols
 from freewill.errors import AlphabetError, LawError, shown
@@ -232,6 +232,42 @@ class Mechanism(Protocol):
     def __str__(self) -> str:
         shown = (f", {key}={value:g}" for key, value in self.parameters().items())
         return f"{self.name}({self.alphabet}{''.join(shown)})"
+
+
+class Noisy(Mechanism, Protocol):
+    """A mechanism that an epsilon makes, which it also promises."""
+
+    on: ClassVar[Any] = Alphabet
+    """The kind of alphabet that it works on."""
+    promise: ClassVar[Literal["ldp", "geo"]] = "ldp"
+    alphabet: Any
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        checked_alphabet(self.alphabet, self.on, self.name)
+        epsilon = checked_epsilon(self.epsilon, self.name, self._largest_epsilon())
+        object.__setattr__(self, "epsilon", epsilon)
+
+    def _largest_epsilon(self) -> float:
+        """Return where e^-epsilon is still a double."""
+        return 700.0
+
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> Any:
+        """Draw one report for each index in `values`, in their order."""
+        return self._reports(checked_indices(values, self.alphabet.size, "value"), generator(rng))
+
+    def draw(self, index: int, source: Source | None = None) -> Any:
+        """Draw the report of one index, by the procedure of docs/devices.md."""
+        return self._report(checked_index(index, self.alphabet.size), checked_source(source))
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> Reports: ...
+
+    def _report(self, value: int, source: Source) -> Any: ...
+
+    def guarantee(self) -> Guarantee:
+        """Return epsilon-LDP, or epsilon-geo-indistinguishability per unit of distance."""
+        unit = self.alphabet.unit if self.promise == "geo" else ""
+        return Guarantee(self.promise, self.epsilon, unit)
 
 
 class Tabulated(Mechanism, Protocol):

@@ -12,22 +12,20 @@ from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.alphabets.base import Alphabet, checked_indices
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
 from freewill.domain.draws.noise import drawn
-from freewill.domain.draws.sources import Source, below, checked_source, generator
+from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.base import Mechanism, Noisy
 from freewill.domain.mechanisms.parameters import (
-    LARGEST_LDP_EPSILON,
     average_epsilon,
     checked_advantage,
     checked_alphabet,
-    checked_epsilon,
     checked_index,
 )
 from freewill.numeric.operators.support import SymbolOperator
 
 
 @dataclass(frozen=True)
-class KRR(Mechanism):
+class KRR(Noisy):
     """Report the true value most of the time, any other value otherwise (k-RR, eq. 1).
 
     P(z | x) = (e^epsilon if z = x else 1) / (k - 1 + e^epsilon).
@@ -45,11 +43,6 @@ class KRR(Mechanism):
     name: ClassVar[str] = "k-rr"
     full_rank: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        checked_alphabet(self.alphabet, Alphabet, self.name)
-        epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_LDP_EPSILON)
-        object.__setattr__(self, "epsilon", epsilon)
-
     @cached_property
     def replaced(self) -> Chance:
         """The chance r = k / (k - 1 + e^epsilon) of a blind answer, rounded up, to privacy."""
@@ -57,17 +50,14 @@ class KRR(Mechanism):
         bits = precision(exponent, size.bit_length())
         return Chance.up(*share(exponential(exponent, bits), size, size - 1), bits)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Keep each value, or replace it by one drawn from the whole alphabet."""
-        rng, size = generator(rng), self.alphabet.size
-        truth = checked_indices(values, size, "value")
-        blind = rng.integers(0, size, size=truth.shape)
+        blind = rng.integers(0, self.alphabet.size, size=truth.shape)
         replaced = drawn(self.replaced, truth.size, rng).reshape(truth.shape)
         return np.where(replaced, blind, truth)
 
-    def draw(self, index: int, source: Source | None = None) -> int:
+    def _report(self, value: int, source: Source) -> int:
         """Toss the coin; replaced, the report is any value."""
-        value, source = checked_index(index, self.alphabet.size), checked_source(source)
         return below(self.alphabet.size, source) if self.replaced.coin(source) else value
 
     def weights(self) -> list[list[int]]:
@@ -107,10 +97,6 @@ class KRR(Mechanism):
         """Return ((e^epsilon - 1 + k) q - 1) / (e^epsilon - 1) (eq. 9)."""
         advantage = checked_advantage(float(np.expm1(self.epsilon)), self)
         return np.asarray(((advantage + shares.size) * shares - 1) / advantage)
-
-    def guarantee(self) -> Guarantee:
-        """epsilon-LDP."""
-        return Guarantee("ldp", self.epsilon)
 
     def truths(self) -> FloatArray:
         """1 / (1 + (k - 1) e^-epsilon)."""

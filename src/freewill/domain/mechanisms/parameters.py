@@ -10,8 +10,6 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import checked_indices
 from freewill.errors import AlphabetError, IdentifiabilityError, ParameterError, shown
 
-LARGEST_LDP_EPSILON = 700.0
-"""Where e^-epsilon is still a double."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
 _BLIND = 1e-15

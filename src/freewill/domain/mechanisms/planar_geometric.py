@@ -2,24 +2,18 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.alphabets.base import checked_indices
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.noise import LatticeNoise
-from freewill.domain.draws.sources import Source, checked_source, generator
-from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.draws.sources import Source
+from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.parameters import (
     LARGEST_EXPONENT,
-    checked_alphabet,
-    checked_epsilon,
-    checked_index,
 )
 from freewill.errors import AlphabetError, ParameterError
 from freewill.numeric.operators.convolution import ConvolutionOperator
@@ -34,7 +28,7 @@ _LEAST_DECAY = 1e-290
 
 
 @dataclass(frozen=True)
-class PlanarGeometric(Mechanism):
+class PlanarGeometric(Noisy):
     """Add noise over the infinite grid, then report the nearest cell (section II-C).
 
     P(z | x) = lambda e^(-epsilon d(x, z)) over all of Z x Z, each z outside the alphabet
@@ -52,9 +46,11 @@ class PlanarGeometric(Mechanism):
     epsilon: float
     name: ClassVar[str] = "planar-geometric"
     full_rank: ClassVar[bool] = True
+    on: ClassVar[Any] = Grid
+    promise: ClassVar[Literal["geo"]] = "geo"
 
-    def __post_init__(self) -> None:
-        checked_alphabet(self.alphabet, Grid, self.name)
+    def _largest_epsilon(self) -> float:
+        """Return what the widest distance allows, on a grid that is a plane."""
         if min(self.alphabet.columns, self.alphabet.rows) < 2:
             raise AlphabetError(
                 f"{self.name} on {self.alphabet}: it needs at least 2 columns and 2 rows. "
@@ -62,14 +58,17 @@ class PlanarGeometric(Mechanism):
             )
         grid = self.alphabet
         widest = max(grid.columns * grid.cell[0], grid.rows * grid.cell[1])
-        epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_EXPONENT / widest)
-        if epsilon * min(grid.cell) < _LEAST_DECAY:
+        return LARGEST_EXPONENT / widest
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        grid = self.alphabet
+        if self.epsilon * min(grid.cell) < _LEAST_DECAY:
             raise ParameterError(
                 f"epsilon={self.epsilon!r} for {self.name} on {grid}: epsilon times a cell's side "
                 f"must be >= {_LEAST_DECAY:g}, below which the noise reaches further than numbers "
                 f"count. Is the cell in kilometres, and epsilon per kilometre?"
             )
-        object.__setattr__(self, "epsilon", epsilon)
 
     @cached_property
     def kernel(self) -> FoldedKernel:
@@ -81,21 +80,20 @@ class PlanarGeometric(Mechanism):
         """The chances of which all reports are made."""
         return LatticeNoise.of(self.epsilon, self.alphabet.cell)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Draw a displacement on the infinite grid, and clip."""
-        rng, columns, rows = generator(rng), self.alphabet.columns, self.alphabet.rows
-        truth = checked_indices(values, self.alphabet.size, "value")
+        columns, rows = self.alphabet.columns, self.alphabet.rows
         aside, up = self.noise.many(truth.size, (columns - 1, rows - 1), rng)
         row, column = np.divmod(truth, columns)
         row = np.clip(row + up.reshape(truth.shape), 0, rows - 1)
         column = np.clip(column + aside.reshape(truth.shape), 0, columns - 1)
         return np.asarray(row * columns + column)
 
-    def draw(self, index: int, source: Source | None = None) -> int:
+    def _report(self, value: int, source: Source) -> int:
         """Draw one displacement, and clip."""
         columns, rows = self.alphabet.columns, self.alphabet.rows
-        row, column = divmod(checked_index(index, self.alphabet.size), columns)
-        aside, up = self.noise.draw(checked_source(source))
+        row, column = divmod(value, columns)
+        aside, up = self.noise.draw(source)
         row, column = min(max(row + up, 0), rows - 1), min(max(column + aside, 0), columns - 1)
         return row * columns + column
 
@@ -123,10 +121,6 @@ class PlanarGeometric(Mechanism):
         symbols = self.output_space.checked(outputs, self.name)
         falls = _log_falls(self.alphabet, self.epsilon, self.kernel)
         return ConvolutionOperator(symbols, falls).log_dense()
-
-    def guarantee(self) -> Guarantee:
-        """epsilon-geo-indistinguishability."""
-        return Guarantee("geo", self.epsilon, self.alphabet.unit)
 
     def truths(self) -> FloatArray:
         """Return the noise that stays in a cell: on an edge, with all that is clipped to it."""

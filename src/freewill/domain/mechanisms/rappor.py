@@ -6,21 +6,15 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, PackedBits, Reports
-from freewill.domain.alphabets.base import Alphabet, checked_indices
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
-from freewill.domain.draws.sources import Source, checked_source, generator
-from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.draws.sources import Source
+from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.parameters import (
-    LARGEST_LDP_EPSILON,
     average_epsilon,
     checked_advantage,
-    checked_alphabet,
-    checked_epsilon,
-    checked_index,
 )
 from freewill.domain.outputs.bits import Bits
 from freewill.numeric.operators.bit_moments import BitMoments
@@ -31,7 +25,7 @@ _TELLS_ALL = 150.0
 
 
 @dataclass(frozen=True)
-class RAPPOR(Mechanism):
+class RAPPOR(Noisy):
     """Send one bit a value, the own bit set, each flipped with probability 1/(1 + e^(epsilon/2)).
 
     The symmetric, one-time form of eq. 12. For a report v, P(v | x) = c_v (1 + (e^epsilon - 1)
@@ -48,11 +42,6 @@ class RAPPOR(Mechanism):
     epsilon: float
     name: ClassVar[str] = "rappor"
     full_rank: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        checked_alphabet(self.alphabet, Alphabet, self.name)
-        epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_LDP_EPSILON)
-        object.__setattr__(self, "epsilon", epsilon)
 
     @property
     def flip(self) -> float:
@@ -71,19 +60,17 @@ class RAPPOR(Mechanism):
         bits = precision(exponent)
         return Chance.up(*share(exponential(exponent, bits)), bits)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> PackedBits:
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
         """Draw the flips, then flip the own bit once more."""
-        truth = checked_indices(values, self.alphabet.size, "value").ravel()
-        space = self.output_space
-        packed = self.flipped.bits(truth.size * space.width, generator(rng))
+        truth, space = truth.ravel(), self.output_space
+        packed = self.flipped.bits(truth.size * space.width, rng)
         packed = packed.reshape(truth.size, space.width)
         packed[:, -1] &= space.last_byte
         packed[np.arange(truth.size), truth // 8] ^= np.left_shift(1, truth % 8).astype(np.uint8)
         return packed
 
-    def draw(self, index: int, source: Source | None = None) -> PackedBits:
+    def _report(self, value: int, source: Source) -> PackedBits:
         """Toss a coin for each bit."""
-        value, source = checked_index(index, self.alphabet.size), checked_source(source)
         bits = [(v == value) ^ self.flipped.coin(source) for v in range(self.alphabet.size)]
         return np.packbits(bits, bitorder="little")
 
@@ -141,7 +128,3 @@ class RAPPOR(Mechanism):
         """Return the chance that no bit is flipped, so that the true value alone is told."""
         size = self.alphabet.size
         return np.full(size, np.exp(-size * np.log1p(np.exp(-self.epsilon / 2))))
-
-    def guarantee(self) -> Guarantee:
-        """epsilon-LDP."""
-        return Guarantee("ldp", self.epsilon)

@@ -235,24 +235,18 @@ class Shokri(Tabulated):
         share = excess / saved
         return np.asarray((1 - share) * law + share * cheapest)
 
-    def _valid(self, kept: cache.Arrays) -> bool:
+    def _valid(self, solved: cache.Arrays) -> bool:
         """Tell whether a law from the disk is one, costs no more than Q and reaches the optimum."""
-        law, problem = kept["law"], self.problem
+        law = solved["law"]
         if np.any(law < 0) or np.any(np.abs(law.sum(axis=1) - 1) > _STOCHASTIC):
             return False
-        bound = self._bound(kept)
-        return problem.user_loss(law) <= self.quality_loss_limit * (
-            1 + _STOCHASTIC
-        ) and problem.adversary_loss(law) >= bound - _REACHED * abs(bound)
+        return self._keeps(law, self._bound(solved))
 
-    def _as_good(self, law: FloatArray) -> bool:
-        """Tell whether a law of two losses is no worse than the one that is solved for here."""
-        problem, limit = self.problem, self.quality_loss_limit
-        reached = problem.adversary_loss(self.matrix)
-        return bool(
-            problem.user_loss(law) <= limit * (1 + _STOCHASTIC)
-            and problem.adversary_loss(law) >= reached - _REACHED * reached
-        )
+    def _keeps(self, law: FloatArray, value: float) -> bool:
+        """Tell whether a law costs the user no more than Q and the adversary no less than that."""
+        cost, loss = self.problem.user_loss(law), self.problem.adversary_loss(law)
+        limit = self.quality_loss_limit * (1 + _STOCHASTIC)
+        return cost <= limit and loss >= value - _REACHED * abs(value)
 
     def as_matrix(self) -> "Matrix":
         """Return the solved law as a `Matrix`, to be sent to clients that do not solve."""
@@ -272,13 +266,14 @@ class Shokri(Tabulated):
         Traceback (most recent call last):
         freewill.errors.LawError: the table of shokri(0..9, Q=1.5, max-entropy) is no such law: ...
         """
-        own = _matrix(self.alphabet, law).matrix
-        solved = {"law": own} if self.problem.one_loss else {**self._solved, "law": own}
-        if not self._valid(solved) and (self.problem.one_loss or not self._as_good(own)):
+        own, problem = _matrix(self.alphabet, law).matrix, self.problem
+        solved = {"law": own} if problem.one_loss else {**self._solved, "law": own}
+        as_good = not problem.one_loss and self._keeps(own, problem.adversary_loss(self.matrix))
+        if not (as_good or self._valid(solved)):
             raise LawError(
                 f"the table of {self} is no such law: the user loses "
-                f"{self.problem.user_loss(own):.6g} by it and the adversary "
-                f"{self.problem.adversary_loss(own):.6g}; expected at most "
+                f"{problem.user_loss(own):.6g} by it and the adversary "
+                f"{problem.adversary_loss(own):.6g}; expected at most "
                 f"{self.quality_loss_limit:.6g} and {self._bound(solved):.6g}. Is it the table of "
                 f"another survey? Leave it out and save the survey again (Survey.save), or take "
                 f"another quality_loss or selection."
