@@ -42,8 +42,9 @@ class Categorical:
         seen: set[str] = set()
         for label in labels:
             if not isinstance(label, str):
-                advice = "labels are texts. For numbers, use Linear."
-                raise AlphabetError(f"label {shown(label)}: {advice}")
+                raise AlphabetError(
+                    f"label {shown(label)}: labels are texts. For numbers, use Linear."
+                )
             if label in seen:
                 raise AlphabetError(f"label {shown(label)} stands twice: labels must differ.")
             seen.add(label)
