@@ -41,13 +41,14 @@ def csv_text(columns: Mapping[str, Sequence[Any] | FloatArray]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*(np.asarray(one, dtype=object) for one in columns.values()), strict=True))
+    cells = (np.asarray(column, dtype=object) for column in columns.values())
+    writer.writerows(zip(*cells, strict=True))
     return text.getvalue()
 
 
 def _checked(backend: Any) -> str:
     name = backend.__name__ if isinstance(backend, ModuleType) else backend
-    there = [one for one in BACKENDS if find_spec(one) is not None]
+    there = [library for library in BACKENDS if find_spec(library) is not None]
     if not isinstance(name, str) or name not in BACKENDS:
         raise ParameterError(
             f"backend={shown(backend)}: expected one of {', '.join(BACKENDS)}; of these "

@@ -37,7 +37,7 @@ def progress(what: str) -> Iterator[Show]:
     ...     show(0.5)
     """
     bar: Progress | None = None
-    known: tuple[float, float | None, str] | None = None
+    latest: tuple[float, float | None, str] | None = None
 
     def begin() -> None:
         nonlocal bar
@@ -45,13 +45,13 @@ def progress(what: str) -> Iterator[Show]:
         drawn.add_task(what, total=None, note="")
         bar = drawn
         # In this order, a share told while the bar was made is not lost.
-        if known is not None:
-            show(*known)
+        if latest is not None:
+            show(*latest)
         drawn.start()
 
     def show(share: float, left: float | None = None, note: str = "") -> None:
-        nonlocal known
-        known = share, left, note
+        nonlocal latest
+        latest = share, left, note
         if bar is not None:
             until = None if left is None else monotonic() + left
             bar.update(bar.task_ids[0], completed=share, total=1.0, until=until, note=note)

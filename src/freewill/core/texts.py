@@ -52,10 +52,10 @@ def checked_text(
             f"{what} {shown(given)} has {several(len(given), 'character')}: expected "
             f"{shortest} to {longest:,}."
         )
-    for one in given:
-        if unicodedata.category(one) in _UNSEEN and one not in _KEPT:
+    for letter in given:
+        if unicodedata.category(letter) in _UNSEEN and letter not in _KEPT:
             raise error(
-                f"{what} {shown(given)}: {shown(one)} is a control character, a line end or "
+                f"{what} {shown(given)}: {shown(letter)} is a control character, a line end or "
                 f"another mark that nobody sees. Leave it out."
             )
     return str(given)
@@ -133,8 +133,8 @@ def number(text: str) -> float | None:
     """
     if len(text) > _LONGEST_NUMERAL or not _NUMERAL.fullmatch(text):
         return None
-    found = float(text)
-    return found if abs(found) < float("inf") else None
+    value = float(text)
+    return value if abs(value) < float("inf") else None
 
 
 def whole(text: str) -> int | None:
@@ -185,11 +185,11 @@ class _FaultError(ValueError):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise _FaultError(f"{shown(twice)} is named twice in one object: names must differ")
-    return found
+    return fields
 
 
 def _no_number(name: str) -> NoReturn:

@@ -136,17 +136,17 @@ def check_fields(
             ", ".join(f"{name} ({notes[name]})" if name in notes else name for name in names)
             for names in (needed, free)
         )
-        known = " and, if you like, ".join(filter(None, (needs, may))) or "none"
-        raise SpecError(f"{what} {fault} Its fields are {known}.")
+        listed = " and, if you like, ".join(filter(None, (needs, may))) or "none"
+        raise SpecError(f"{what} {fault} Its fields are {listed}.")
 
 
 @cache
 def _parameters(build: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what must be given besides the alphabet, and what may."""
     taken = inspect.signature(build).parameters
-    needs = {name: one.default is inspect.Parameter.empty for name, one in taken.items()}
-    needs.pop("alphabet", None)
-    return tuple(n for n in needs if needs[n]), tuple(n for n in needs if not needs[n])
+    names = [name for name in taken if name != "alphabet"]
+    needed = tuple(name for name in names if taken[name].default is inspect.Parameter.empty)
+    return needed, tuple(name for name in names if name not in needed)
 
 
 def refuse_beyond(

@@ -24,9 +24,9 @@ def emd(theta: ArrayLike, other: ArrayLike, alphabet: Alphabet) -> float:
     """
     checked_kind(alphabet)
     first, second = _normal(theta, alphabet.size), _normal(other, alphabet.size)
-    known = alphabet.transport(first - second)
-    if known is not None:
-        return known
+    formula = alphabet.transport(first - second)
+    if formula is not None:
+        return formula
     # Mass that both have stays where it is, because distances obey the triangle inequality.
     surplus, lack = np.maximum(first - second, 0), np.maximum(second - first, 0)
     givers, takers = np.flatnonzero(surplus), np.flatnonzero(lack)
@@ -61,9 +61,9 @@ def transport_by_linear_program(supply: FloatArray, demand: FloatArray, costs: F
 
     rows, columns = costs.shape
     pairs = np.arange(rows * columns)
-    one = np.ones(pairs.size)
-    leaving = csr_array((one, (pairs // columns, pairs)))
-    arriving = csr_array((one, (pairs % columns, pairs)))
+    ones = np.ones(pairs.size)
+    leaving = csr_array((ones, (pairs // columns, pairs)))
+    arriving = csr_array((ones, (pairs % columns, pairs)))
     # One of the equalities follows from the others; leaving it out keeps rounding harmless.
     answer = linprog(  # type: ignore[call-overload]
         costs.ravel(),

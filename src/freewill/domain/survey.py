@@ -170,8 +170,8 @@ class Survey:
         >>> survey.for_devices()["tables"]
         {'shy': [[0.75, 0.25], [0.25, 0.75]]}
         """
-        offered = self.mechanisms.items()
-        tables = {name: one.matrix.tolist() for name, one in offered if isinstance(one, Shokri)}
+        solved = {n: m for n, m in self.mechanisms.items() if isinstance(m, Shokri)}
+        tables = {name: mechanism.matrix.tolist() for name, mechanism in solved.items()}
         spec = self.spec()
         return {**spec, _HEAD: WORDED_VERSION, _TABLES: tables} if tables else spec
 

@@ -205,10 +205,10 @@ def readable(alphabet: Alphabet, indices: ArrayLike) -> list[Any]:
     >>> readable(city, [208])
     [(37.76094, -122.42153)]
     """
-    found = checked_indices(indices, alphabet.size).reshape(-1)
+    flat = checked_indices(indices, alphabet.size).reshape(-1)
     if alphabet.labels:
-        return [alphabet.labels[index] for index in found.tolist()]
-    values = alphabet.decode(found)
+        return [alphabet.labels[index] for index in flat.tolist()]
+    values = alphabet.decode(flat)
     if values.ndim == 1:
         return [*values.tolist()]
     places = _places(alphabet)
@@ -246,8 +246,8 @@ def encode_texts(alphabet: Alphabet, written: Sequence[str]) -> Inside:
     wide = len(alphabet.axes)
     exact = alphabet.decode([0]).dtype.kind == "i"
     read = [_numbers(text, wide, whole if exact else number) for text in written]
-    kept = np.array([found is not None for found in read], dtype=bool)
-    values = np.array([found for found in read if found], np.int64 if exact else np.float64)
+    kept = np.array([numbers is not None for numbers in read], dtype=bool)
+    values = np.array([numbers for numbers in read if numbers], np.int64 if exact else np.float64)
     inside = alphabet.encode_inside(values.reshape(-1, wide) if wide > 1 else values.reshape(-1))
     kept[kept] = inside.kept
     return Inside(inside.indices, kept)
@@ -275,9 +275,9 @@ def _length(values: Any) -> int:
 
 def _numbers(text: str, wide: int, read: Callable[[str], float | None]) -> list[float] | None:
     """Return as many numbers as there are axes, or None."""
-    found = [read(part) for part in _BETWEEN.split(text.strip(_SPACES))]
-    numbers = [number for number in found if number is not None]
-    return numbers if len(numbers) == len(found) == wide else None
+    parts = [read(part) for part in _BETWEEN.split(text.strip(_SPACES))]
+    numbers = [number for number in parts if number is not None]
+    return numbers if len(numbers) == len(parts) == wide else None
 
 
 def _places(alphabet: Alphabet) -> list[int]:

@@ -160,8 +160,8 @@ class Chance:
     @classmethod
     def up(cls, numerator: int, shift: int, bits: int) -> "Chance":
         """Keep the leading bits plus two units: certainly above, errors being less than one."""
-        kept = cls.down(numerator, shift, bits)
-        return cls(kept.numerator + 2, kept.shift)
+        rounded = cls.down(numerator, shift, bits)
+        return cls(rounded.numerator + 2, rounded.shift)
 
     @property
     def dyadic(self) -> Dyadic:
@@ -255,10 +255,10 @@ class Chance:
                 undecided &= ~drawn
             if self.shift - place < _BUSY:
                 continue
-            kept = np.flatnonzero(undecided)
-            if kept.size < _SPARSE * undecided.size:
-                active = kept if isinstance(active, slice) else active[kept]
-                undecided = undecided[kept]
+            still_open = np.flatnonzero(undecided)
+            if still_open.size < _SPARSE * undecided.size:
+                active = still_open if isinstance(active, slice) else active[still_open]
+                undecided = undecided[still_open]
 
 
 HALF = Chance(1, 1)

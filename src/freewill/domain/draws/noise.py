@@ -90,9 +90,9 @@ class TwoSided:
         past, within = (0, 1) if self.beyond is None else self.beyond.weights
         weights, scale = [1], 1
         for digit in self.digits:
-            one, zero = digit.weights
-            weights = [weight * zero for weight in weights] + [weight * one for weight in weights]
-            scale *= one + zero
+            yes, no = digit.weights
+            weights = [weight * no for weight in weights] + [weight * yes for weight in weights]
+            scale *= yes + no
         away = [moved * within * weight for weight in weights] + [moved * past * scale]
         return 2 * still * (past + within) * scale, away
 
@@ -209,8 +209,8 @@ class LatticeNoise:
         """Take epsilon and the sides of a cell literally."""
         whole, sides = Dyadic.of(epsilon), [Dyadic.of(side) for side in cell]
         exact = [shortened(epsilon).times(side) for side in sides]
-        shift = max(one.shift for one in exact)
-        width, height = (one.numerator << (shift - one.shift) for one in exact)
+        shift = max(moves.shift for moves in exact)
+        width, height = (moves.numerator << (shift - moves.shift) for moves in exact)
         return cls((width, height), shift, precision(whole.times(Dyadic.of(min(cell)))))
 
     @property
@@ -256,15 +256,15 @@ class LatticeNoise:
 
     def many(self, count: int, reach: tuple[int, int], rng: np.random.Generator) -> IntArray:
         """Draw many offsets, [columns or rows, which], none of them further than `reach`."""
-        found = np.empty((2, count), dtype=np.int64)
+        result = np.empty((2, count), dtype=np.int64)
         filled = 0
         while filled < count:
             left = count - filled
             for offsets in self._accepted(min(_BATCH, left + left // 3 + 8), reach, rng):
                 more = offsets[:, : count - filled]
-                found[:, filled : filled + more.shape[1]] = more
+                result[:, filled : filled + more.shape[1]] = more
                 filled += more.shape[1]
-        return found
+        return result
 
     def _accepted(
         self, count: int, reach: tuple[int, int], rng: np.random.Generator
@@ -289,31 +289,31 @@ class LatticeNoise:
         self, steps: tuple[Steps, Steps], reach: tuple[int, int], rng: np.random.Generator
     ) -> IntArray:
         """Return the offsets that are accepted: by doubles, and exactly where they may err."""
-        away = [one.away(skip) for one, skip in zip(steps, self._skipped, strict=True)]
+        away = [moves.away(skip) for moves, skip in zip(steps, self._skipped, strict=True)]
         words = rng.integers(0, 2**64, size=away[0].size, dtype=np.uint64)
         # Numbers too large for doubles end as doubts.
         with np.errstate(over="ignore", invalid="ignore"):
             linear, acceptance = self._in_doubles(*away)
-            spread = words * 2.0**-64 - acceptance
-            doubtful = ~(np.abs(spread) > _DOUBT * (1 + linear))
-        for one, far, skip, last in zip(steps, away, self._skipped, reach, strict=True):
+            margin = words * 2.0**-64 - acceptance
+            doubtful = ~(np.abs(margin) > _DOUBT * (1 + linear))
+        for moves, far, skip, last in zip(steps, away, self._skipped, reach, strict=True):
             if skip:
-                doubtful |= one.moved & (far < last)
-        accepted = spread < 0
+                doubtful |= moves.moved & (far < last)
+        accepted = margin < 0
         for place in np.flatnonzero(doubtful).tolist():
             exact = [
-                axis.completed(one, place, skip, GeneratorBytes(rng))
-                for axis, one, skip in zip(self.steps, steps, self._skipped, strict=True)
+                axis.completed(moves, place, skip, GeneratorBytes(rng))
+                for axis, moves, skip in zip(self.steps, steps, self._skipped, strict=True)
             ]
             source = Prefixed(int(words[place]).to_bytes(8, "big"), GeneratorBytes(rng))
             accepted[place] = self.acceptance(*exact).coin(source)
             for far, whole, last in zip(away, exact, reach, strict=True):
                 far[place] = min(whole, last)
-        kept = np.flatnonzero(accepted)
-        offsets = np.empty((2, kept.size), dtype=np.int64)
-        for offset, one, far, last in zip(offsets, steps, away, reach, strict=True):
-            signs = one.upward[kept].view(np.int8) * np.int8(2) - np.int8(1)
-            np.multiply(np.minimum(far[kept], last), signs, out=offset, casting="unsafe")
+        chosen = np.flatnonzero(accepted)
+        offsets = np.empty((2, chosen.size), dtype=np.int64)
+        for offset, moves, far, last in zip(offsets, steps, away, reach, strict=True):
+            signs = moves.upward[chosen].view(np.int8) * np.int8(2) - np.int8(1)
+            np.multiply(np.minimum(far[chosen], last), signs, out=offset, casting="unsafe")
         return offsets
 
     def _in_doubles(self, columns: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -152,12 +152,12 @@ NOTHING = Worst(-math.inf, 0.0, -math.inf, 0, 0, 0)
 """Before any pair was looked at."""
 
 
-def worse(one: Worst, other: Worst, shift: int = 0) -> Worst:
+def worse(worst: Worst, other: Worst, shift: int = 0) -> Worst:
     """Return the worse of two, the second's outputs counted from `shift` on."""
-    most = max(one.most, other.most)
-    if other.least > one.least:
+    most = max(worst.most, other.most)
+    if other.least > worst.least:
         return other._replace(most=most, output=other.output + shift)
-    return one._replace(most=most)
+    return worst._replace(most=most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,25 +192,24 @@ class Rows:
         """Find max over y, x, x' of log P(y|x) - log P(y|x')."""
         table = self.logs if self.numbers is None else self.numbers
         first, second = table.argmax(axis=1), table.argmin(axis=1)
-        spread, rounding = self._apart(first[:, None], second[:, None], paired=True)
-        found = _worst(spread, rounding, np.ones(1))
-        return found._replace(first=int(first[found.output]), second=int(second[found.output]))
+        difference, rounding = self._apart(first[:, None], second[:, None], paired=True)
+        worst = _worst(difference, rounding, np.ones(1))
+        return worst._replace(first=int(first[worst.output]), second=int(second[worst.output]))
 
     def worst_neighbours(self, alphabet: Alphabet) -> Worst:
         """Compare neighbours only: on a line, distances add up along the way between two values."""
         left = np.arange(alphabet.size - 1)
-        found = _worst(*self._apart(left + 1, left), alphabet.distance(left, left + 1))
-        return found._replace(second=found.first + 1)
+        worst = _worst(*self._apart(left + 1, left), alphabet.distance(left, left + 1))
+        return worst._replace(second=worst.first + 1)
 
     def worst_pair(self, alphabet: Alphabet) -> Worst:
         """Compare all pairs of values."""
         worst = NOTHING
         for value in range(alphabet.size - 1):
             others = np.arange(value + 1, alphabet.size)
-            one = np.array([value])
-            found = _worst(*self._apart(others, one), alphabet.distance(value, others))
-            second = int(others[found.first])
-            worst = worse(worst, found._replace(first=value, second=second))
+            apart = self._apart(others, np.array([value]))
+            pair = _worst(*apart, alphabet.distance(value, others))
+            worst = worse(worst, pair._replace(first=value, second=int(others[pair.first])))
         return worst
 
     def _apart(
@@ -219,28 +218,29 @@ class Rows:
         """Return |log P(y|x) - log P(y|x')| and its rounding; two impossible outputs are equal."""
         left, right = (_columns(self.logs, which, paired) for which in (first, second))
         with np.errstate(invalid="ignore"):
-            spread = left - right
-        np.abs(spread, out=spread)
+            difference = left - right
+        np.abs(difference, out=difference)
         if self.impossible:
-            spread[np.isneginf(left) & np.isneginf(right)] = 0.0
-        rounding = np.broadcast_to(self.rounding, spread.shape)
+            difference[np.isneginf(left) & np.isneginf(right)] = 0.0
+        rounding = np.broadcast_to(self.rounding, difference.shape)
         if self.numbers is None:
-            return spread, rounding
-        one, other = (_columns(self.numbers, which, paired) for which in (first, second))
-        low = np.minimum(one, other)
-        near = (spread < _NEAR) & (low > 0)
-        excess = np.divide(np.abs(one - other), low, out=np.zeros(spread.shape), where=near)
-        spread = np.where(near, np.log1p(excess), spread)
-        exact = (spread < _NEAR) | np.isinf(spread)
-        return spread, np.where(exact, _QUOTIENT * np.where(near, spread, 0.0), rounding)
+            return difference, rounding
+        left, right = (_columns(self.numbers, which, paired) for which in (first, second))
+        low = np.minimum(left, right)
+        near = (difference < _NEAR) & (low > 0)
+        excess = np.zeros(difference.shape)
+        np.divide(np.abs(left - right), low, out=excess, where=near)
+        difference = np.where(near, np.log1p(excess), difference)
+        exact = (difference < _NEAR) | np.isinf(difference)
+        return difference, np.where(exact, _QUOTIENT * np.where(near, difference, 0.0), rounding)
 
 
 def _agree(ratios: FloatArray, logs: FloatArray, closely: FloatArray) -> bool:
     """Tell whether the rows of two tables differ by constants, that closely."""
     likeliest = logs.argmax(axis=1)[:, None]
-    one, other = (t - np.take_along_axis(t, likeliest, axis=1) for t in (ratios, logs))
+    ours, theirs = (t - np.take_along_axis(t, likeliest, axis=1) for t in (ratios, logs))
     # Not so where anything is infinite or no number.
-    return bool(np.all(np.abs(one - other) <= closely))
+    return bool(np.all(np.abs(ours - theirs) <= closely))
 
 
 def _columns(table: FloatArray, which: IntArray, paired: bool) -> FloatArray:
@@ -248,13 +248,13 @@ def _columns(table: FloatArray, which: IntArray, paired: bool) -> FloatArray:
     return np.take_along_axis(table, which, axis=1) if paired else table[:, which]
 
 
-def _worst(spread: FloatArray, rounding: FloatArray, distance: FloatArray) -> Worst:
+def _worst(difference: FloatArray, rounding: FloatArray, distance: FloatArray) -> Worst:
     """Return the pair whose epsilon is surely largest; `first` is the number of its column."""
-    least, most = (spread - rounding).max(axis=0), (spread + rounding).max(axis=0)
+    least, most = (difference - rounding).max(axis=0), (difference + rounding).max(axis=0)
     # Beyond the largest double an epsilon is infinite.
     with np.errstate(over="ignore"):
         column = int(np.argmax(least / distance))
-        row = int(np.argmax(spread[:, column] - rounding[:, column]))
-        epsilon, blur = (float(t[row, column] / distance[column]) for t in (spread, rounding))
+        row = int(np.argmax(difference[:, column] - rounding[:, column]))
+        epsilon, blur = (float(t[row, column] / distance[column]) for t in (difference, rounding))
         highest = float((most / distance).max())
     return Worst(epsilon, 0.0 if math.isinf(epsilon) else blur, highest, row, column, 0)

@@ -152,13 +152,13 @@ class _Table(NamedTuple):
 
     def apart(self, output: int, first: int, second: int) -> Decimal:
         """Return |log P(y | x) - log P(y | x')|, rounded up; 0 where they are equal."""
-        one, other = self.logs[first][output], self.logs[second][output]
-        if one is None or other is None:
-            return Decimal(0 if one is other else "Infinity")
-        difference = abs(one - other)
+        left, right = self.logs[first][output], self.logs[second][output]
+        if left is None or right is None:
+            return Decimal(0 if left is right else "Infinity")
+        difference = abs(left - right)
         if difference <= self.rounding:
-            left = self.weights[first][output] * self.sums[second]
-            if left == self.weights[second][output] * self.sums[first]:
+            crossed = self.weights[first][output] * self.sums[second]
+            if crossed == self.weights[second][output] * self.sums[first]:
                 return Decimal(0)
         return difference + self.rounding
 
@@ -252,7 +252,7 @@ def _loss(problem: Any, table: _Table) -> Decimal:
     share = [prior / total for prior, total in zip(priors, table.sums, strict=True)]
     total = Fraction(0)
     for column in zip(*table.weights, strict=True):
-        joint = [one * weight for one, weight in zip(share, column, strict=True)]
+        joint = [part * weight for part, weight in zip(share, column, strict=True)]
         total += min(
             sum((joint[x] * guess[x][z] for x in range(size)), Fraction(0)) for z in range(size)
         )

@@ -98,13 +98,13 @@ def literal_epsilon(matrix: FloatArray) -> float:
     rows = np.ascontiguousarray(rows[:, (rows > 0).any(axis=0)])
     logs = np.log(rows) - np.log([math.fsum(row) for row in rows.tolist()])[:, None]
     highest, lowest = logs.max(axis=0), logs.min(axis=0)
-    spread = highest - lowest
+    ranges = highest - lowest
     sums = [exact_sum(row) for row in rows.tolist()]
     # Rows of equal sums are told by a number, for fractions are slow to hash.
     numbered = {total: number for number, total in enumerate(sums)}
     kinds = np.array([numbered[total] for total in sums])
     largest = Fraction(1)
-    for column in np.flatnonzero(spread >= spread.max() - 2 * _CLOSE).tolist():
+    for column in np.flatnonzero(ranges >= ranges.max() - 2 * _CLOSE).tolist():
         own = logs[:, column]
         high, low = (
             [

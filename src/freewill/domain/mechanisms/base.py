@@ -106,8 +106,8 @@ class Mechanism(Protocol):
         indices, alone = encode_values(self.alphabet, values)
         drawn = self.obfuscate(indices, rng)
         reported = self.output_space.alphabet
-        found = _digits(drawn) if reported is None else readable(reported, drawn)
-        return found[0] if alone else found
+        reports = _digits(drawn) if reported is None else readable(reported, drawn)
+        return reports[0] if alone else reports
 
     def received(self, reports: Any) -> Reports:
         """Turn readable reports, as `report` gives them, into what `collect` takes.

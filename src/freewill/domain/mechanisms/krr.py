@@ -62,9 +62,9 @@ class KRR(Noisy):
 
     def weights(self) -> list[list[int]]:
         """Return r / k where z is not x, 1 - r + r / k where it is, over k 2^shift."""
-        blind, kept = self.replaced.weights
+        blind, truthful = self.replaced.weights
         places = range(self.alphabet.size)
-        return [[blind + len(places) * kept * (z == x) for z in places] for x in places]
+        return [[blind + len(places) * truthful * (z == x) for z in places] for x in places]
 
     def operator(self, outputs: Reports) -> SymbolOperator:
         """Return the law of these outputs, scaled so that P(x | x) is 1."""

@@ -85,8 +85,8 @@ class Matrix(Tabulated):
         not divided again: its epsilon may be larger by as much as the sums are off 1, and is kept
         as well.
         """
-        found = audit_epsilon(self, Guarantee("ldp", np.inf))
-        return Guarantee("ldp", max(literal_epsilon(self.matrix), found.epsilon))
+        audit = audit_epsilon(self, Guarantee("ldp", np.inf))
+        return Guarantee("ldp", max(literal_epsilon(self.matrix), audit.epsilon))
 
     def parameters(self) -> Spec:
         """Return the law and, where it is not the alphabet, the output alphabet."""

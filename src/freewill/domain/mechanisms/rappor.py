@@ -85,13 +85,13 @@ class RAPPOR(Noisy):
         """Return the law of these reports, scaled so that P(v | x) is 1 where v_x is set."""
         packed = self.output_space.checked(outputs, self.name)
         ones = np.einsum("yb->y", np.bitwise_count(packed), dtype=np.int64)  # sooner than sum(1)
-        kept = -np.log1p(np.exp(-self.epsilon / 2))
+        log_honest = -np.log1p(np.exp(-self.epsilon / 2))
         return BitOperator(
             packed,
             self.alphabet.size,
             log_base=-self.epsilon,
             gain=float(-np.expm1(-self.epsilon)),
-            log_factor=self.alphabet.size * kept - self.epsilon / 2 * (ones - 1),
+            log_factor=self.alphabet.size * log_honest - self.epsilon / 2 * (ones - 1),
         )
 
     def log_ratios(self, outputs: Reports) -> FloatArray:

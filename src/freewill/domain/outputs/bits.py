@@ -117,12 +117,12 @@ class Bits:
         column = column.cast(pa.large_binary())
         fits: BoolArray = np.asarray(pc.binary_length(column)) == width
         packed = _byte_rows(column if fits.all() else column.filter(pa.array(fits)), width)
-        found = Decoded(packed, fits, {})
-        found.note(Reason.WRONG_LENGTH, ~fits)
+        decoded = Decoded(packed, fits, {})
+        decoded.note(Reason.WRONG_LENGTH, ~fits)
         if text:
             packed, hexadecimal = _from_hexadecimal(packed)
-            found = _narrowed(found._replace(outputs=packed), hexadecimal, Reason.NO_BITS)
-        return _narrowed(found, found.outputs[:, -1] <= self.last_byte, Reason.STRAY_BITS)
+            decoded = _narrowed(decoded._replace(outputs=packed), hexadecimal, Reason.NO_BITS)
+        return _narrowed(decoded, decoded.outputs[:, -1] <= self.last_byte, Reason.STRAY_BITS)
 
     def encode(self, reports: Reports) -> Any:
         """Return the bytes, which share the rows' memory."""
@@ -165,14 +165,14 @@ def _from_hexadecimal(digits: Reports) -> tuple[PackedBits, BoolArray]:
     return np.asarray((nibbles[:, ::2] << 4) | (nibbles[:, 1::2] & 15), dtype=np.uint8), valid
 
 
-def _narrowed(found: Decoded, kept: BoolArray, reason: Reason) -> Decoded:
+def _narrowed(decoded: Decoded, valid: BoolArray, reason: Reason) -> Decoded:
     """Take rows off the good ones; `kept` speaks of the good rows only."""
-    if kept.all():
-        return found
-    good = found.good.copy()
-    good[np.flatnonzero(found.good)[~kept]] = False
-    found.note(reason, found.good & ~good)
-    return Decoded(found.outputs[kept], good, found.bad)
+    if valid.all():
+        return decoded
+    good = decoded.good.copy()
+    good[np.flatnonzero(decoded.good)[~valid]] = False
+    decoded.note(reason, decoded.good & ~good)
+    return Decoded(decoded.outputs[valid], good, decoded.bad)
 
 
 _NIBBLES = np.full(256, _NO_DIGIT, dtype=np.uint8)

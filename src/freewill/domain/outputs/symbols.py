@@ -72,13 +72,13 @@ class Symbols:
 
         if types.is_integer(column.type):
             numbers = np.asarray(column, np.int64)
-            found = Decoded(numbers, np.ones(len(numbers), dtype=np.bool_), {})
+            decoded = Decoded(numbers, np.ones(len(numbers), dtype=np.bool_), {})
         else:
-            found = self._read_texts(column)
-        outside = found.good & ((found.outputs < 0) | (found.outputs >= self.size))
-        found.note(Reason.OUT_OF_RANGE, outside)
-        good = found.good & ~outside
-        return Decoded(found.outputs if good.all() else found.outputs[good], good, found.bad)
+            decoded = self._read_texts(column)
+        outside = decoded.good & ((decoded.outputs < 0) | (decoded.outputs >= self.size))
+        decoded.note(Reason.OUT_OF_RANGE, outside)
+        good = decoded.good & ~outside
+        return Decoded(decoded.outputs if good.all() else decoded.outputs[good], good, decoded.bad)
 
     @cached_property
     def _labels(self) -> Any:
@@ -107,11 +107,11 @@ class Symbols:
             numbers[valued] = self._read_values(given.filter(pa.array(valued)).to_pylist())
             ambiguous &= ~valued
         nothing = numbers < 0
-        found = Decoded(numbers, ~(ambiguous | nothing), {})
-        found.note(Reason.AMBIGUOUS, ambiguous)
-        found.note(Reason.NO_SYMBOL, nothing & ~valued)
-        found.note(Reason.NO_VALUE, nothing & valued)
-        return found
+        decoded = Decoded(numbers, ~(ambiguous | nothing), {})
+        decoded.note(Reason.AMBIGUOUS, ambiguous)
+        decoded.note(Reason.NO_SYMBOL, nothing & ~valued)
+        decoded.note(Reason.NO_VALUE, nothing & valued)
+        return decoded
 
     def _read_values(self, given: list[bytes]) -> IntArray:
         """Return the indices of the values behind `value:`, -1 where there is no such value."""
@@ -121,9 +121,9 @@ class Symbols:
             # An engine may cut off what is longer, and must not make another number of it.
             written = [text if len(text) <= LONGEST_NUMBER else "" for text in written]
         inside = encode_texts(self.alphabet, written)
-        found = np.full(len(given), -1, dtype=np.int64)
-        found[inside.kept] = inside.indices
-        return found
+        indices = np.full(len(given), -1, dtype=np.int64)
+        indices[inside.kept] = inside.indices
+        return indices
 
     def encode(self, reports: Reports) -> Any:
         """Return 64-bit integers."""

@@ -36,10 +36,10 @@ def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:
     def output(beta: float) -> FloatArray:
         rows = (np.exp(-beta * loss) @ problem.averaging)[seen]
         likelihood = Likelihood(DenseOperator(rows), weights[seen])
-        found = interior.solve(likelihood, DenseSystem(rows), _TOLERANCE, 100).theta
+        theta = interior.solve(likelihood, DenseSystem(rows), _TOLERANCE, 100).theta
         # What the interior point leaves on outputs that the optimum does not use.
-        found = np.where(found < _UNUSED, 0.0, found)
-        return np.asarray(found[problem.orbits] / problem.multiplicity[problem.orbits])
+        theta = np.where(theta < _UNUSED, 0.0, theta)
+        return np.asarray(theta[problem.orbits] / problem.multiplicity[problem.orbits])
 
     def excess(log_beta: float) -> float:
         beta = float(np.exp(log_beta))

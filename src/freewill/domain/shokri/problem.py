@@ -138,13 +138,13 @@ def symmetries(alphabet: Alphabet, prior: FloatArray, *losses: FloatArray) -> In
     if alphabet.plane is not None:
         cells = indices.reshape(alphabet.plane)
         candidates += [cells[::-1].ravel(), cells[:, ::-1].ravel(), cells[::-1, ::-1].ravel()]
-    kept = [
+    images = [
         image
         for image in candidates
         if np.array_equal(prior, prior[image])
         and all(np.array_equal(loss, loss[np.ix_(image, image)]) for loss in losses)
     ]
-    return np.unique(kept, axis=0)
+    return np.unique(images, axis=0)
 
 
 def fill_free_rows(law: FloatArray, free: BoolArray, distance: FloatArray) -> FloatArray:
