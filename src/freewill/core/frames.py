@@ -55,8 +55,6 @@ def _checked(backend: Any) -> str:
             f"{', '.join(there)} are installed.{closest(name, BACKENDS)}"
         )
     if name not in there:
-        raise ParameterError(
-            f"backend={shown(name)} is not installed: install it, or take one of "
-            f"{', '.join(there)}."
-        )
+        advice = f"install it, or take one of {', '.join(there)}."
+        raise ParameterError(f"backend={shown(name)} is not installed: {advice}")
     return name

@@ -48,10 +48,8 @@ def checked_text(
     if not (is_whole_text(given) and given.strip()):
         raise error(f"{what} {shown(given)}: expected a text that is not blank, in whole letters.")
     if not shortest <= len(given) <= longest:
-        raise error(
-            f"{what} {shown(given)} has {several(len(given), 'character')}: expected "
-            f"{shortest} to {longest:,}."
-        )
+        expected = f"expected {shortest} to {longest:,}."
+        raise error(f"{what} {shown(given)} has {several(len(given), 'character')}: {expected}")
     for letter in given:
         if unicodedata.category(letter) in _UNSEEN and letter not in _KEPT:
             raise error(

@@ -97,10 +97,8 @@ def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray
     """
     array = numbers(theta, name, several(size, "number"))
     if array.shape != (size,):
-        raise ParameterError(
-            f"{name} has shape {array.shape}; expected one weight for each of "
-            f"the alphabet's {several(size, 'value')}."
-        )
+        expected = f"expected one weight for each of the alphabet's {several(size, 'value')}."
+        raise ParameterError(f"{name} has shape {array.shape}; {expected}")
     if not np.all(np.isfinite(array)) or np.any(array < 0):
         worst = int(np.argmin(np.where(np.isfinite(array), array, -np.inf)))
         raise ParameterError(f"{name}[{worst}]={array[worst]}: must be finite and >= 0.")
@@ -160,10 +158,8 @@ def refuse_beyond(
     freewill.errors.SurveyError: 0..10^12 needs 7,629,394.5 MiB: at most 128 MiB are taken. Take ...
     """
     if needed > limit:
-        raise error(
-            f"{what} needs {needed / 2**20:,.1f} MiB: at most {limit / 2**20:,.0f} MiB are taken. "
-            f"{advice}"
-        )
+        limited = f"at most {limit / 2**20:,.0f} MiB are taken."
+        raise error(f"{what} needs {needed / 2**20:,.1f} MiB: {limited} {advice}")
 
 
 def checked_hold(hold: Any, error: type[FreewillError]) -> None:

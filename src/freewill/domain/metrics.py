@@ -113,10 +113,8 @@ def kl(theta: ArrayLike, other: ArrayLike) -> float:
     for name, weights in (("theta", first), ("other", second)):
         if np.any(weights < 0):
             where = int(np.argmin(weights))
-            raise ParameterError(
-                f"{name}[{where}]={weights[where]:g}: negative weights have no divergence. "
-                f"Use project or normalise first."
-            )
+            advice = "negative weights have no divergence. Use project or normalise first."
+            raise ParameterError(f"{name}[{where}]={weights[where]:g}: {advice}")
     mass = first > 0
     if np.any(second[mass] <= 0):
         return float("inf")
@@ -129,10 +127,8 @@ def _pair(theta: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return two lists of as many finite numbers each."""
     first, second = numbers(theta, "theta"), numbers(other, "other")
     if first.ndim != 1 or first.shape != second.shape or not first.size:
-        raise ParameterError(
-            f"theta has shape {first.shape} and other {second.shape}: expected one list of weights "
-            f"each, as long as the other."
-        )
+        expected = "expected one list of weights each, as long as the other."
+        raise ParameterError(f"theta has shape {first.shape} and other {second.shape}: {expected}")
     for name, weights in (("theta", first), ("other", second)):
         if not np.all(np.isfinite(weights)):
             where = int(np.argmin(np.isfinite(weights)))
@@ -143,10 +139,8 @@ def _pair(theta: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
 def _normal(theta: ArrayLike, size: int) -> FloatArray:
     array = numbers(theta, "theta", f"{several(size, 'weight')}, one for each value")
     if array.shape != (size,):
-        raise ParameterError(
-            f"a distribution of shape {array.shape}: expected one weight for each of the "
-            f"alphabet's {several(size, 'value')}."
-        )
+        expected = f"expected one weight for each of the alphabet's {several(size, 'value')}."
+        raise ParameterError(f"a distribution of shape {array.shape}: {expected}")
     if not np.all(np.isfinite(array)) or np.any(array < 0) or array.max() <= 0:
         raise ParameterError(
             "a distribution with negative, infinite or no weights has no earth mover's distance. "

@@ -242,10 +242,8 @@ def check_name(name: Any) -> None:
     freewill.errors.SurveyError: mechanism name '\ud83d': expected a text that is not empty, ...
     """
     if not (is_whole_text(name) and name):
-        raise SurveyError(
-            f"mechanism name {shown(name)}: expected a text that is not empty, without halves of "
-            f"characters."
-        )
+        expected = "expected a text that is not empty, without halves of characters."
+        raise SurveyError(f"mechanism name {shown(name)}: {expected}")
 
 
 def _faults(spec: Any) -> Iterator[str]:

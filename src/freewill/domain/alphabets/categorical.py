@@ -75,10 +75,8 @@ class Categorical:
         if not kept.all():
             some = ", ".join(map(shown, self.labels[:5])) + (", ..." if self.size > 5 else "")
             wrong = values[int(np.argmin(kept))]
-            raise AlphabetError(
-                f"{shown(wrong)} is not in the alphabet: expected one of {some}."
-                f"{closest(wrong, self.labels[:1000])}"
-            )
+            expected = f"expected one of {some}.{closest(wrong, self.labels[:1000])}"
+            raise AlphabetError(f"{shown(wrong)} is not in the alphabet: {expected}")
         return indices
 
     def encode_inside(self, values: Iterable[Any]) -> Inside:

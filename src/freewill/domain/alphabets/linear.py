@@ -104,10 +104,8 @@ class Linear:
         if not array.size:
             array = np.zeros(array.shape, dtype=np.int64)
         if array.dtype.kind not in "iuf":
-            raise AlphabetError(
-                f"got {shown(values)}, {kind_of(array)}; expected integers, from {self.first} to "
-                f"{self.last}."
-            )
+            expected = f"expected integers, from {self.first} to {self.last}."
+            raise AlphabetError(f"got {shown(values)}, {kind_of(array)}; {expected}")
         wide = array.astype(np.result_type(array, np.float64)) if array.dtype.kind == "f" else array
         kept = np.asarray((wide >= self.first) & (wide <= self.last))
         if wide.dtype.kind == "f":

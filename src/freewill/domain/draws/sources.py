@@ -46,10 +46,8 @@ class GivenBytes:
     def byte(self) -> int:
         """Return the next one."""
         if self.used == len(self._bytes):
-            raise ParameterError(
-                "a draw wants more bytes than it was given: give more, or SystemBytes() for as "
-                "many as it takes."
-            )
+            advice = "give more, or SystemBytes() for as many as it takes."
+            raise ParameterError(f"a draw wants more bytes than it was given: {advice}")
         self.used += 1
         return self._bytes[self.used - 1]
 

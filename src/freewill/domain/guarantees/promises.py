@@ -33,10 +33,8 @@ class Guarantee:
     def __post_init__(self) -> None:
         checked_unit(self.unit)
         if not (is_number(self.epsilon) and self.epsilon >= 0):
-            raise ParameterError(
-                f"epsilon={shown(self.epsilon)} of a guarantee: must be a number >= 0, or infinite "
-                f"for no promise at all."
-            )
+            expected = "must be a number >= 0, or infinite for no promise at all."
+            raise ParameterError(f"epsilon={shown(self.epsilon)} of a guarantee: {expected}")
 
     @classmethod
     def never_understated(

@@ -185,10 +185,8 @@ class Mechanism(Protocol):
         outputs = self.outputs()
         entries = len(outputs) * self.alphabet.size
         if entries > _LAW_LIMIT:
-            raise LawError(
-                f"the law of {self} has {entries:.2g} entries. "
-                f"Use operator(outputs), which never lists them."
-            )
+            advice = "Use operator(outputs), which never lists them."
+            raise LawError(f"the law of {self} has {entries:.2g} entries. {advice}")
         return probabilities(self.operator(outputs)).T
 
     def losses(self) -> FloatArray:
@@ -345,10 +343,8 @@ def _packed(reports: Any, mechanism: Mechanism) -> FloatArray | Reports:
         rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in given]
         return np.array(rows) if rows else mechanism.output_space.empty()
     except (TypeError, ValueError):
-        raise AlphabetError(
-            f"reports {shown(reports)} of {mechanism.name}: expected hexadecimal digits, as many "
-            f"in each text, as report gives them."
-        ) from None
+        expected = "expected hexadecimal digits, as many in each text, as report gives them."
+        raise AlphabetError(f"reports {shown(reports)} of {mechanism.name}: {expected}") from None
 
 
 def _scaled(rows: FloatArray) -> DenseOperator:

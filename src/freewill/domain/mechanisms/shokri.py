@@ -228,10 +228,8 @@ class Shokri(Tabulated):
         cheapest[np.arange(len(law)), self.problem.report_loss.argmin(axis=1)] = 1.0
         saved = self.problem.user_loss(law) - self.problem.user_loss(cheapest)
         if self.problem.user_loss(cheapest) >= self.quality_loss_limit:
-            raise ParameterError(
-                f"quality_loss={self.quality_loss_limit:g}: even the cheapest law costs "
-                f"{self.problem.user_loss(cheapest):g}."
-            )
+            advice = f"even the cheapest law costs {self.problem.user_loss(cheapest):g}."
+            raise ParameterError(f"quality_loss={self.quality_loss_limit:g}: {advice}")
         share = excess / saved
         return np.asarray((1 - share) * law + share * cheapest)
 
@@ -341,10 +339,8 @@ def _checked_loss(loss: ArrayLike | None, size: int, name: str) -> FloatArray | 
         return None
     matrix = numbers(loss, name, f"a {size} x {size} matrix of losses")
     if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
-        raise ParameterError(
-            f"{name} of shape {matrix.shape}: expected a {size} x {size} matrix of finite losses "
-            f">= 0, [value, other value]."
-        )
+        expected = f"expected a {size} x {size} matrix of finite losses >= 0, [value, other value]."
+        raise ParameterError(f"{name} of shape {matrix.shape}: {expected}")
     return _frozen(matrix)
 
 
