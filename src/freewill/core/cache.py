@@ -53,8 +53,10 @@ def remembered(
                 return arrays
     arrays = solve()
     if private:
-        with suppress(OSError):
-            _keep(path, {**arrays, _SEAL: _seal(name, arrays)})
+        with suppress(OSError), whole_file(path) as part:
+            part.chmod(0o600)
+            with part.open("wb") as written:
+                np.savez_compressed(written, **arrays, **{_SEAL: _seal(name, arrays)})  # type: ignore[arg-type]
     return arrays
 
 
@@ -75,17 +77,15 @@ def _private(place: Path) -> bool:
         return False
     if not stat.S_ISDIR(status.st_mode):
         return False
-    if _foreign(status) and _closed(place, status):
-        return True
-    if _foreign(status):
+    private = not _foreign(status) or _closed(place, status)
+    if not private:
         warnings.warn(
             f"{place}: others may write into this folder, and what they wrote would be believed. "
             f"Laws are neither read from it nor kept there. Make it your own (chmod 700), or name "
             f"another in FREEWILL_CACHE.",
             stacklevel=2,
         )
-        return False
-    return True
+    return private
 
 
 def _closed(place: Path, status: os.stat_result) -> bool:
@@ -129,10 +129,3 @@ def _read(path: Path, shapes: Shapes) -> Arrays:
         if array.dtype != np.float64 or array.shape != shape or not np.all(np.isfinite(array)):
             raise ValueError("other arrays than these")
     return arrays
-
-
-def _keep(path: Path, arrays: Arrays) -> None:
-    with whole_file(path) as part:
-        part.chmod(0o600)
-        with part.open("wb") as written:
-            np.savez_compressed(written, **arrays)  # type: ignore[arg-type]

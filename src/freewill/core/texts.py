@@ -81,22 +81,16 @@ def checked_unit(unit: Any, error: type[FreewillError] = ParameterError) -> str:
     values count, in the singular and without a number, such as 'year' or 'km'.
     """
     plain = isinstance(unit, str) and unit.isprintable() and unit == unit.strip()
-    named = plain and len(unit) <= _LONGEST_UNIT and not any(map(_counts, unit))
-    if not named or (unit and not any(map(_names, unit))):
+    short = plain and len(unit) <= _LONGEST_UNIT
+    # Numbers by their category, which freewill.js can ask for too.
+    counts = short and any(unicodedata.category(letter).startswith("N") for letter in unit)
+    names = short and any(letter.isalpha() or letter in "°%€$£¥" for letter in unit)
+    if not short or counts or (unit and not names):
         raise error(
             f"unit={shown(unit)}: expected one word or two that name what the values count, in the "
             f"singular and without a number, such as 'year' or 'km'."
         )
     return str(unit)
-
-
-def _names(letter: str) -> bool:
-    return letter.isalpha() or letter in "°%€$£¥"
-
-
-def _counts(letter: str) -> bool:
-    # By its category, which freewill.js can ask for too.
-    return unicodedata.category(letter).startswith("N")
 
 
 def behind(unit: str) -> str:

@@ -3,9 +3,7 @@
 from typing import Any
 
 from freewill.core.types import check_fields
-from freewill.domain.alphabets.base import (
-    Alphabet,
-)
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.categorical import Categorical
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear

@@ -12,10 +12,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import Noisy
-from freewill.domain.mechanisms.parameters import (
-    average_epsilon,
-    checked_advantage,
-)
+from freewill.domain.mechanisms.parameters import average_epsilon, checked_advantage
 from freewill.domain.outputs.bits import Bits
 from freewill.numeric.operators.bit_moments import BitMoments
 from freewill.numeric.operators.support import BitOperator
