@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -147,40 +147,28 @@ def _before(table: FloatArray, axis: int) -> FloatArray:
     return np.asarray(np.cumsum(table, axis=axis) - table)
 
 
-class _Lattice(NamedTuple):
-    """Lengths in units of 1 / epsilon, in which none is too large or too small a number."""
+def _axes(grid: Grid, epsilon: float) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Lay out the columns and the rows, and the nodes that sum over all that is beyond them.
 
-    east: FloatArray
-    north: FloatArray
-    far_east: FloatArray
-    far_north: FloatArray
-    log_east: FloatArray
-    """Logarithms of how many columns each of `far_east` stands for; likewise north."""
-    log_north: FloatArray
-
-    @classmethod
-    def of(cls, grid: Grid, epsilon: float) -> "_Lattice":
-        """Lay out the grid, and the nodes that sum over all that is beyond."""
-        sides = epsilon * grid.cell[0], epsilon * grid.cell[1]
-        counts = grid.columns, grid.rows
-        lengths = [side * count for side, count in zip(sides, counts, strict=True)]
-        # At an offset y to the side, exp(-hypot(t, y)) falls by exp(-50) within this reach.
-        reach = np.sqrt(_NEGLIGIBLE**2 + 2 * _NEGLIGIBLE * max(lengths))
-        rules = [tail_rule(reach / side, _FLAT / side) for side in sides]
-        (nodes, weights), (north_nodes, north_weights) = rules
-        return cls(
-            east=sides[0] * np.arange(counts[0], dtype=np.float64),
-            north=sides[1] * np.arange(counts[1], dtype=np.float64),
-            far_east=lengths[0] + sides[0] * nodes,
-            far_north=lengths[1] + sides[1] * north_nodes,
-            log_east=np.log(weights),
-            log_north=np.log(north_weights),
-        )
+    Of each axis the offsets within the grid, the nodes, and logarithms of how many offsets a node
+    stands for. Lengths are in units of 1 / epsilon, in which none is too large or too small.
+    """
+    sides = [epsilon * side for side in grid.cell]
+    counts = grid.columns, grid.rows
+    longest = max(side * count for side, count in zip(sides, counts, strict=True))
+    # At an offset y to the side, exp(-hypot(t, y)) falls by exp(-50) within this reach.
+    reach = np.sqrt(_NEGLIGIBLE**2 + 2 * _NEGLIGIBLE * longest)
+    axes = []
+    for side, count in zip(sides, counts, strict=True):
+        nodes, weights = tail_rule(reach / side, _FLAT / side)
+        within = side * np.arange(count, dtype=np.float64)
+        axes.append((within, side * count + side * nodes, np.log(weights)))
+    return axes
 
 
 def _folded_noise(grid: Grid, epsilon: float) -> FoldedKernel:
     """Tabulate log lambda e^(-epsilon d) and its sums over half-lines and quarter-planes."""
-    east, north, far_east, far_north, log_east, log_north = _Lattice.of(grid, epsilon)
+    (east, far_east, log_east), (north, far_north, log_north) = _axes(grid, epsilon)
     up, far_up, log_up = north[:, None], far_north[:, None], log_north[:, None]
     inner = -np.hypot(east, up)
     beyond_east = _log_sum(log_east - np.hypot(far_east, up), axis=1)
@@ -202,7 +190,7 @@ def _log_falls(grid: Grid, epsilon: float, tables: FoldedKernel) -> FoldedKernel
     small. What they fall by is itself a sum of positive terms: those left behind and, at a row
     further off, exp(-t) - exp(-hypot(t, y)) = exp(-t) (1 - exp(-y^2 / (hypot(t, y) + t))).
     """
-    east, north, far_east, far_north, log_east, log_north = _Lattice.of(grid, epsilon)
+    (east, far_east, log_east), (north, far_north, log_north) = _axes(grid, epsilon)
     inner, side, end, corner = tables.stacked
     of_side = _fall_aside(north, east, far_east, log_east)[:, None]
     of_end = _fall_aside(east, north, far_north, log_north)
