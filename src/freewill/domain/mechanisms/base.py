@@ -59,13 +59,13 @@ class Mechanism(Protocol):
         """What a report may be: a value of the alphabet, unless the mechanism says otherwise."""
         return Symbols(self.alphabet)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> Reports:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> Any:
         """Draw one report for each index in `values`, in their order.
 
         From the operating system's generator unless one is given, as simulations do: whoever
         knows its seed, or works out its state, takes the noise off again.
         """
-        ...
+        return self._reports(checked_indices(values, self.alphabet.size, "value"), generator(rng))
 
     def draw(self, index: int, source: Source | None = None) -> Any:
         """Draw the report of one index from random bytes, by the procedure of docs/devices.md.
@@ -73,7 +73,15 @@ class Mechanism(Protocol):
         The bytes are the operating system's unless a source is given. The law is that of
         `obfuscate`, in the same exact numbers; a report of bits is a row of bytes.
         """
-        ...
+        return self._report(checked_index(index, self.alphabet.size), checked_source(source))
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> Reports:
+        """Draw the reports of indices that are checked, unless `obfuscate` is written anew."""
+        raise NotImplementedError
+
+    def _report(self, value: int, source: Source) -> Any:
+        """Draw the report of an index that is checked, unless `draw` is written anew."""
+        raise NotImplementedError
 
     def weights(self) -> "list[list[int]] | None":
         """Return the sampler's own numbers, [value][output of `outputs()`], for the exact audit.
@@ -238,6 +246,7 @@ class Noisy(Mechanism, Protocol):
     on: ClassVar[Any] = Alphabet
     """The kind of alphabet that it works on."""
     promise: ClassVar[Literal["ldp", "geo"]] = "ldp"
+    """Of which kind the promise is."""
     alphabet: Any
     epsilon: float
 
@@ -249,18 +258,6 @@ class Noisy(Mechanism, Protocol):
     def _largest_epsilon(self) -> float:
         """Return where e^-epsilon is still a double."""
         return 700.0
-
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> Any:
-        """Draw one report for each index in `values`, in their order."""
-        return self._reports(checked_indices(values, self.alphabet.size, "value"), generator(rng))
-
-    def draw(self, index: int, source: Source | None = None) -> Any:
-        """Draw the report of one index, by the procedure of docs/devices.md."""
-        return self._report(checked_index(index, self.alphabet.size), checked_source(source))
-
-    def _reports(self, truth: IntArray, rng: np.random.Generator) -> Reports: ...
-
-    def _report(self, value: int, source: Source) -> Any: ...
 
     def guarantee(self) -> Guarantee:
         """Return epsilon-LDP, or epsilon-geo-indistinguishability per unit of distance."""
@@ -275,10 +272,8 @@ class Tabulated(Mechanism, Protocol):
     matrix: FloatArray
     """The law, rows: alphabet, columns: outputs; read-only."""
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Draw from the table of each value, value by value."""
-        rng = generator(rng)
-        truth = checked_indices(values, self.alphabet.size, "value")
         drawn = np.empty(truth.size, dtype=np.int64)
         order = np.argsort(truth, axis=None, kind="stable")
         present, starts = np.unique(truth.ravel()[order], return_index=True)
@@ -286,10 +281,9 @@ class Tabulated(Mechanism, Protocol):
             drawn[people] = self._table(value).many(people.size, rng)
         return drawn.reshape(truth.shape)
 
-    def draw(self, index: int, source: Source | None = None) -> int:
+    def _report(self, value: int, source: Source) -> int:
         """Draw from the table of the value."""
-        value = checked_index(index, self.alphabet.size)
-        return self._table(value).draw(checked_source(source))
+        return self._table(value).draw(source)
 
     def weights(self) -> list[list[int]]:
         """Return the rows, in whole numbers."""

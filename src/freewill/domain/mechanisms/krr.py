@@ -6,10 +6,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.alphabets.base import Alphabet, checked_indices
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
@@ -19,7 +18,6 @@ from freewill.domain.mechanisms.parameters import (
     average_epsilon,
     checked_advantage,
     checked_alphabet,
-    checked_index,
 )
 from freewill.numeric.operators.support import SymbolOperator
 
@@ -126,13 +124,13 @@ class Identity(Mechanism):
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Alphabet, self.name, least=1)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Return the values."""
-        return checked_indices(values, self.alphabet.size, "value").copy()
+        return truth.copy()
 
-    def draw(self, index: int, source: Source | None = None) -> int:
+    def _report(self, value: int, source: Source) -> int:
         """Return the index; nothing is read."""
-        return checked_index(index, self.alphabet.size)
+        return value
 
     def weights(self) -> list[list[int]]:
         """1 where z = x."""
