@@ -77,11 +77,11 @@ class Mechanism(Protocol):
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> Reports:
         """Draw the reports of indices that are checked, unless `obfuscate` is written anew."""
-        raise NotImplementedError
+        raise LawError(f"{self.name} has no sampler: its class must have obfuscate or _reports.")
 
     def _report(self, value: int, source: Source) -> Any:
         """Draw the report of an index that is checked, unless `draw` is written anew."""
-        raise NotImplementedError
+        raise LawError(f"{self.name} has no exact sampler: its class must have draw or _report.")
 
     def weights(self) -> "list[list[int]] | None":
         """Return the sampler's own numbers, [value][output of `outputs()`], for the exact audit.
