@@ -73,7 +73,7 @@ def whole_file(path: str | Path, mode: int = 0o666) -> Iterator[Path]:
         with held(new) as part:
             try:
                 yield part
-                # What a disk has no room for may be told only now, and a loss of power must not
+                # That a disk has no room may show only now, and a loss of power must not
                 # leave the new name with nothing behind it.
                 with part.open("rb") as whole:
                     os.fsync(whole.fileno())

@@ -21,7 +21,7 @@ BACKENDS = ("pyarrow", "pandas", "polars", "modin", "cudf")
 
 
 def frame(columns: Mapping[str, Sequence[Any] | FloatArray], backend: Any = BACKENDS[0]) -> Any:
-    """Return columns as a table of a library, told by its name or as the module itself.
+    """Return columns as a table of a library, which is given by its name or as the module.
 
     It is pyarrow's by default, which is always there: what a call returns does not depend on what
     else is installed.

@@ -195,7 +195,7 @@ _FINER = 100
 def readable(alphabet: Alphabet, indices: ArrayLike) -> list[Any]:
     """Return the values at indices as plain Python: a text, an integer, or a pair of coordinates.
 
-    A cell is told by its centre, in the coordinates that `encode` takes, with no more digits than
+    A cell is given by its centre, in the coordinates that `encode` takes, with no more digits than
     it takes to find the cell again: encoding gives back the indices.
 
     >>> import freewill as fw

@@ -144,7 +144,7 @@ class Symbols:
 def values(space: OutputSpace, reports: Reports) -> Any:
     """Return an Arrow column of texts for people, which are read back behind `value:`.
 
-    Outputs that are values are told as such, all others as the texts in which they travel.
+    Outputs that are values are written as such, all others as the texts in which they travel.
 
     >>> import freewill as fw
     >>> values(fw.KRR(fw.Linear(1, 100), 1.0).output_space, np.array([40])).to_pylist()
