@@ -122,6 +122,6 @@ class RAPPOR(Noisy):
         return np.asarray(((advantage + 2) * shares - 1) / advantage)
 
     def truths(self) -> FloatArray:
-        """Return the chance that no bit is flipped, so that the report shows the true value alone."""
+        """Return the chance that no bit is flipped, so that only the true value shows."""
         size = self.alphabet.size
         return np.full(size, np.exp(-size * np.log1p(np.exp(-self.epsilon / 2))))
