@@ -37,7 +37,7 @@ def solve_all(where: str, selection: str) -> dict[str, float]:
 
 def ten_on_the_line() -> Iterator[Row]:
     """All ten Q of the paper on the line 0..99."""
-    for selection, limit in (("max-entropy", 0.5), ("centre", None), ("vertex", None)):
+    for selection, limit in (("max-entropy", 0.5), ("vertex", None)):
         done = isolated(solve_all, "line", selection)
         name = f"line, ten Q, {selection}"
         yield limited(f"{name}: CPU time", Figure(done.result["seconds"], "s"), limit)
@@ -46,14 +46,13 @@ def ten_on_the_line() -> Iterator[Row]:
 
 def ten_on_the_grid() -> Iterator[Row]:
     """All ten Q of the paper on 24 x 16 cells."""
-    for selection, limit in (("max-entropy", 5.0), ("centre", 30.0)):
-        done = isolated(solve_all, "grid", selection)
-        name = f"24 x 16, ten Q, {selection}"
-        yield limited(f"{name}: CPU time", Figure(done.result["seconds"], "s"), limit)
-        yield limited(f"{name}: peak memory", done.memory, 300e6)
-        yield limited(f"{name}: value short of the optimum", Figure(done.result["value"], ""), 1e-8)
-        yield limited(f"{name}: E l beyond Q", Figure(done.result["cost"], ""), 1e-12)
-        yield limited(f"{name}: rows off 1", Figure(done.result["rows"], ""), 1e-12)
+    done = isolated(solve_all, "grid", "max-entropy")
+    name = "24 x 16, ten Q, max-entropy"
+    yield limited(f"{name}: CPU time", Figure(done.result["seconds"], "s"), 5.0)
+    yield limited(f"{name}: peak memory", done.memory, 300e6)
+    yield limited(f"{name}: value short of the optimum", Figure(done.result["value"], ""), 1e-8)
+    yield limited(f"{name}: E l beyond Q", Figure(done.result["cost"], ""), 1e-12)
+    yield limited(f"{name}: rows off 1", Figure(done.result["rows"], ""), 1e-12)
 
 
 def whole_program(

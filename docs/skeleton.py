@@ -2,17 +2,18 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import IntArray, Reports
+from freewill.core.types import Reports
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.matrix import Matrix
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
 from freewill.numeric.operators.dense import DenseOperator
 
 _LARGEST_EXPONENT = 700.0
@@ -55,11 +56,11 @@ class Exponential(Mechanism):
         weights = np.exp(-self.epsilon / 2 * distances(self.alphabet))
         return Matrix(self.alphabet, weights / weights.sum(axis=1, keepdims=True))
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> Any:
         """Draw from the row of each value."""
         return self._table.obfuscate(values, rng)
 
-    def draw(self, index: int, source: Source | None = None) -> int:
+    def draw(self, index: int, source: Source | None = None) -> Any:
         """Draw one report from random bytes."""
         return self._table.draw(index, source)
 

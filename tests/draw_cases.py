@@ -7,7 +7,7 @@ from typing import Any
 
 import freewill as fw
 from freewill.domain.draws.chance import HALF, Chance
-from freewill.domain.draws.geometric import TwoSided
+from freewill.domain.draws.noise import TwoSided
 from freewill.domain.draws.sources import GivenBytes
 
 

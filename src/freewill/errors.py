@@ -4,6 +4,7 @@ import difflib
 import reprlib
 import unicodedata
 from collections import abc
+from contextlib import contextmanager
 
 _LONGEST = 2000
 """Characters of a message that are kept; what came may be a text of megabytes."""
@@ -61,6 +62,21 @@ class BudgetError(DeviceError):
     """A report that would cost more than is left of what the person allows."""
 
 
+@contextmanager
+def raised_as(kind: type[FreewillError], before: str = "") -> abc.Iterator[None]:
+    """Raise what goes wrong inside as an error of one kind, with words before its message.
+
+    >>> with raised_as(SurveyError, "mechanism 'a': "):
+    ...     raise LawError("row 0 sums to 2.")
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: mechanism 'a': row 0 sums to 2.
+    """
+    try:
+        yield
+    except FreewillError as error:
+        raise kind(f"{before}{error}") from None
+
+
 def first_line(error: BaseException) -> str:
     r"""Return the first line of what an error says.
 
@@ -77,8 +93,8 @@ def why(error: OSError) -> str:
     >>> why(FileNotFoundError(2, "No such file or directory", "/tmp/.r.csv.part"))
     'no such file or directory'
     """
-    told = error.strerror or first_line(error)
-    return f"{told[:1].lower()}{told[1:]}".rstrip(".")
+    reason = error.strerror or first_line(error)
+    return f"{reason[:1].lower()}{reason[1:]}".rstrip(".")
 
 
 def shown(value: object) -> str:
@@ -108,11 +124,11 @@ def printable(text: str, longest: int = 120, *, lines: bool = False) -> str:
     text = _cut(text, longest)
     if text.isprintable():
         return text
-    kept = _JOINERS + "\n" * lines
+    harmless = _JOINERS + "\n" * lines
     safe = (
-        one if one.isprintable() or one in kept or unicodedata.category(one) == "Zs"
-        else one.encode("unicode_escape").decode()
-        for one in text
+        letter if letter.isprintable() or letter in harmless or unicodedata.category(letter) == "Zs"
+        else letter.encode("unicode_escape").decode()
+        for letter in text
     )  # fmt: skip
     return _cut("".join(safe), longest)
 
@@ -134,6 +150,16 @@ def closest(word: object, known: abc.Iterable[str]) -> str:
         return ""
     near = difflib.get_close_matches(word[:80].lower(), list(known), n=1, cutoff=0.6)
     return f" Did you mean {shown(near[0])}?" if near else ""
+
+
+def none_of(what: str, given: object, names: abc.Iterable[str]) -> str:
+    """Return the message that something is none of the names there are.
+
+    >>> none_of("kind", "grit", ["grid", "line"])
+    "kind 'grit': expected one of grid, line. Did you mean 'grid'?"
+    """
+    names = list(names)
+    return f"{what} {shown(given)}: expected one of {', '.join(names)}.{closest(given, names)}"
 
 
 def several(many: int, what: str) -> str:

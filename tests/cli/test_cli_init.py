@@ -11,7 +11,7 @@ from cli_cases import refused, run, run_json
 from freewill.cli import app
 from freewill.cli.init import offer
 from freewill.cli.options import parse_alphabet
-from freewill.domain.guarantees.auditing import audit
+from freewill.domain.guarantees.audit import audit
 
 
 def asked(path, *answers, code=0):

@@ -13,7 +13,7 @@ from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store, token_digest
 from freewill.collector.surveys import Stored, Upload, to_bytes
 from freewill.collector.writer import Writer
-from freewill.core.leftovers import LOCKS
+from freewill.core.files import LOCKS
 from freewill.device.memory import Content
 from service_cases import ID, SURVEY, needs_serve, new_id, sent, served, stored_ids
 

@@ -11,7 +11,7 @@ import pytest
 import freewill as fw
 from freewill.collector.surveys import survey_id
 from freewill.domain.outputs.base import Reason
-from freewill.domain.outputs.values import unmarked
+from freewill.domain.outputs.symbols import unmarked
 from freewill.io.decoding import SentReader, longest_report
 from service_cases import ID, MENU, SHY, SURVEY, needs_serve, sent, served, stored
 

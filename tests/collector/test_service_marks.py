@@ -60,7 +60,7 @@ def test_marks_differ_where_outputs_of_a_mechanism_do(one, other, own):
 def test_another_law_is_another_survey():
     """Of the many optimal laws of Shokri's, reports follow the one that was served."""
     few = fw.Linear(0, 5)
-    laws = [fw.Shokri(few, 1.0, selection=way).matrix for way in ("max-entropy", "centre")]
+    laws = [fw.Shokri(few, 1.0, selection=way).matrix for way in ("max-entropy", "vertex")]
     surveys = [Survey(few, {"s": fw.Shokri(few, 1.0).with_law(law)}) for law in laws]
     assert surveys[0].spec() == surveys[1].spec()
     assert survey_id(surveys[0]) != survey_id(surveys[1])

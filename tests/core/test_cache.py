@@ -129,8 +129,8 @@ def test_any_byte_may_be_wrong(folder, build, data):
     np.testing.assert_array_equal(build().law(), law)
 
 
-def coin(law):
-    return fw.Shokri(LINE, 1.0, selection="coin").law()
+def vertex(law):
+    return fw.Shokri(LINE, 1.0, selection="vertex").law()
 
 
 POISON = {
@@ -144,7 +144,7 @@ POISON = {
     "columns changed": lambda law: law[:, ::-1],
     "a little truth": lambda law: 0.999 * law + 0.001 * np.eye(12),
     "a little noise": lambda law: 0.999 * law + 0.001 / 12,
-    "of another limit": coin,
+    "of another limit": vertex,
     "nan": lambda law: np.where(np.eye(12) == 1, np.nan, law),
     "infinite": lambda law: np.where(np.eye(12) == 1, np.inf, law),
     "rows that are off": lambda law: law * (1 + 1e-9),
@@ -226,7 +226,7 @@ def test_what_is_no_file_of_the_users_own_is_absence(folder, build, what, monkey
 def test_a_folder_that_others_may_write_is_not_used(folder, mode, monkeypatch):
     law, _, _ = kept(folder, one_loss)
     folder.chmod(mode)
-    monkeypatch.setattr(max_entropy, "solve", lambda *_: law)
+    monkeypatch.setattr(max_entropy, "max_entropy", lambda *_: law)
     with pytest.warns(UserWarning, match="others may write into this folder"):
         np.testing.assert_allclose(one_loss().law(), law, rtol=1e-12)
     folder.chmod(0o700)

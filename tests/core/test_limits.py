@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import freewill as fw
 from freewill.cli.options import parse_alphabet
-from freewill.core import limits
+from freewill.core import types as limits
 from freewill.domain.outputs.base import Reason
 from freewill.domain.survey import Survey
 from freewill.errors import EvidenceError, SurveyError

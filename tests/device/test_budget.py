@@ -104,7 +104,7 @@ def ldp(mechanism):
         fw.PlanarGeometric(fw.Grid(2, 6, cell=(0.1, 0.3)), 2.0),
         fw.PlanarGeometric(fw.Grid.box(48.0, 48.1, 2.0, 2.2, columns=4, rows=3), 0.3),
         fw.Matrix(fw.Categorical(["a", "b"]), [[0.8, 0.2], [0.5, 0.5]]),
-        fw.Shokri(fw.Linear(0, 5), 1.2), fw.Shokri(fw.Linear(0, 5), 1.0, selection="centre"),
+        fw.Shokri(fw.Linear(0, 5), 1.2), fw.Shokri(fw.Linear(0, 5), 1.0),
     ],
     ids=str,
 )  # fmt: skip
@@ -119,7 +119,7 @@ def test_a_report_costs_the_ldp_of_its_law(mechanism):
     "mechanism",
     [
         fw.Identity(LINE),
-        fw.Shokri(LINE, 1.0, selection="coin"),
+        fw.Shokri(LINE, 1.0, selection="vertex"),
         fw.Matrix(fw.Categorical(["a", "b"]), [[1.0, 0.0], [0.5, 0.5]]),
     ],
     ids=str,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.device import device as devices
-from freewill.domain.alphabets.texts import readable
+from freewill.domain.alphabets.base import readable
 from freewill.domain.draws.sources import GivenBytes
 from freewill.errors import AlphabetError, BudgetError, DeviceError, LawError
 

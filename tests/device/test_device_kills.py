@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from freewill.core.leftovers import LOCKS
+from freewill.core.files import LOCKS
 
 pytestmark = pytest.mark.skipif(not LOCKS, reason="needs locks that end with their process")
 MORE = int(os.environ.get("FREEWILL_FUZZ", "1"))

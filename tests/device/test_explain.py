@@ -214,8 +214,8 @@ def test_other_promises_in_words():
     signs = fw.explain(fw.Matrix(MENU, [[0.5, 0.5]] * 3)).sentences
     assert "Your report is one of 2 signs, which need not be answers themselves." in signs
     assert "Your report tells nothing at all about your answer." in signs
-    coin = " ".join(fw.explain(fw.Shokri(fw.Linear(0, 9), 1.5, selection="coin")).sentences)
-    assert "There is no limit to what a report may give away" in coin
+    vertex = " ".join(fw.explain(fw.Shokri(fw.Linear(0, 9), 1.5, selection="vertex")).sentences)
+    assert "There is no limit to what a report may give away" in vertex
     alone = fw.explain(fw.Identity(fw.Categorical(["only"])))
     assert (alone.warnings, alone.sentences) == ((), ("Your report is your true answer, always.",))
 

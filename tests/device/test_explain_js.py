@@ -10,7 +10,7 @@ import pytest
 from tools.javascript import MODULE, node
 
 import freewill as fw
-from freewill.domain.guarantees import emptiness
+from freewill.domain.guarantees import audit
 
 LINES = (fw.Linear(0, 99, unit="year"), fw.Linear(1900, 2020, step=10), fw.Linear(0, 1))
 GRIDS = (fw.Grid(24, 16, cell=0.5), fw.Grid(3, 2, cell=(0.2, 0.7)), fw.Grid(40, 2, cell=1e-3))
@@ -103,7 +103,7 @@ def test_both_languages_warn_from_the_same_limits():
     source = (MODULE / "explain.js").read_text(encoding="utf-8")
     for name in ("MOST_TRUTH", "MOST_EXPONENT"):
         found = re.search(rf"export const {name} = ([0-9.]+);", source)
-        assert float(found[1]) == getattr(emptiness, name)
+        assert float(found[1]) == getattr(audit, name)
 
 
 CITY = fw.PlanarGeometric(fw.Grid(24, 16, cell=0.5), 0.6)

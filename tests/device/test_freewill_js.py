@@ -19,7 +19,7 @@ from device_cases import (
     p_values,
     skipped,
 )
-from freewill.domain.alphabets.texts import texts
+from freewill.domain.alphabets.base import texts
 from freewill.domain.draws.sources import GivenBytes
 from freewill.io.reading import read
 

@@ -13,7 +13,7 @@ from tools.javascript import MODULE, in_node, node
 
 import freewill as fw
 from device_cases import skipped
-from freewill.domain.alphabets.texts import encode_values, texts
+from freewill.domain.alphabets.base import encode_values, texts
 from freewill.domain.survey import parsed
 from freewill.errors import FreewillError
 
@@ -340,7 +340,8 @@ def test_names_are_texts_in_their_order_and_nothing_else(names):
 
 def test_a_table_of_a_mechanism_without_a_name_stands_under_its_id():
     pair = fw.Categorical(["a", "b"])
-    name = fw.Shokri(pair, 0.25, selection="coin").id
+    own = {"version": 1, "alphabet": pair.spec(), **SHOKRI}
+    name = fw.from_spec(own).id
     spec = changed(alphabet=PAIR, mechanisms=[SHOKRI], tables={name: TABLE})
     assert list(fw.Survey.from_spec(spec).mechanisms) == [name]
     assert in_node("ids", {"surveys": [spec]})[0][0][:2] == [name, name]

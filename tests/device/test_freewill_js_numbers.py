@@ -7,8 +7,7 @@ import numpy as np
 from tools.javascript import evaluated, node
 
 from device_cases import skipped
-from freewill.domain.draws.chance import Chance
-from freewill.domain.draws.exponential import Dyadic, exponential, ln2
+from freewill.domain.draws.chance import Chance, Dyadic, exponential, ln2
 from freewill.domain.draws.sources import GivenBytes, below
 from freewill.domain.draws.tables import Table
 

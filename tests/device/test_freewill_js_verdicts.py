@@ -14,7 +14,7 @@ from device_cases import skipped
 pytestmark = skipped(node(), "Node 18 or newer")
 
 YEARS = fw.Linear(0, 99, unit="year")
-CAREFUL = fw.Shokri(YEARS, 20.0, selection="coin")
+CAREFUL = fw.Shokri(YEARS, 20.0)
 SQUARES = (np.arange(100)[:, None] - np.arange(100)) ** 2.0
 OWN = fw.Shokri(fw.Linear(0, 9), 1.5, guess_loss=SQUARES[:10, :10])
 TAKEN, REFUSED, UNSOLVED, TWO_LOSSES = AGREED
@@ -97,8 +97,8 @@ def test_distances_that_are_given_are_the_one_loss_that_they_are():
     city = fw.Grid(5, 4, cell=(0.3, 0.7))
     apart = fw.distances(city)
     offered = {
-        "a": fw.Shokri(city, 0.5, selection="coin"),
-        "b": fw.Shokri(city, 0.5, report_loss=apart, selection="coin"),
+        "a": fw.Shokri(city, 0.5, selection="vertex"),
+        "b": fw.Shokri(city, 0.5, report_loss=apart, selection="vertex"),
     }
     (rows,) = in_node("ids", {"surveys": [fw.Survey(city, offered).for_devices()]})
     assert rows == [[name, one.id, str(one)] for name, one in offered.items()]

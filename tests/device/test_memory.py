@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 import freewill as fw
-from freewill.core.leftovers import LOCKS
+from freewill.core.files import LOCKS
 from freewill.device import memory as memories
 from freewill.device.memory import (
     LARGEST_MEMORY,

@@ -7,8 +7,9 @@ import pytest
 
 import freewill as fw
 from contract import Exponential
-from freewill.domain.guarantees import promises
-from freewill.domain.guarantees.promises import Audit, Guarantee
+from freewill.domain.guarantees import epsilon as audits
+from freewill.domain.guarantees.epsilon import Audit
+from freewill.domain.guarantees.promises import Guarantee
 
 LINE = fw.Linear(0, 9)
 LAW = np.random.default_rng(0).dirichlet(np.ones(6), 10)
@@ -108,7 +109,7 @@ def test_the_worst_output_is_found_in_any_block(monkeypatch, rows):
     law = np.full((4, 6), 1 / 6)
     law[1] = [0.1, 0.1, 0.1, 0.1, 0.5, 0.1]
     law[2] = [0.18, 0.18, 0.18, 0.18, 0.1, 0.18]
-    monkeypatch.setattr(promises, "_AUDIT_ENTRIES", 4 * rows + 1)
+    monkeypatch.setattr(audits, "_AUDIT_ENTRIES", 4 * rows + 1)
     found = fw.audit(fw.Matrix(fw.Linear(0, 3), law))
     assert found.output == 4
     assert found.epsilon == pytest.approx(math.log(5))
@@ -125,9 +126,9 @@ def test_the_worst_output_is_found_in_any_block(monkeypatch, rows):
     ],
 )
 def test_an_audit_that_would_never_end_is_refused(monkeypatch, mechanism, kind, work):
-    monkeypatch.setattr(promises, "_AUDIT_LIMIT", work)
+    monkeypatch.setattr(audits, "_AUDIT_LIMIT", work)
     fw.audit(mechanism, Guarantee(kind, 1.0))
-    monkeypatch.setattr(promises, "_AUDIT_LIMIT", work - 1)
+    monkeypatch.setattr(audits, "_AUDIT_LIMIT", work - 1)
     with pytest.raises(fw.LawError, match="smaller alphabet"):
         fw.audit(mechanism, Guarantee(kind, 1.0))
 

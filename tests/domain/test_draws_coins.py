@@ -8,8 +8,7 @@ from scipy.stats import binom, chi2
 
 import freewill as fw
 from draw_cases import decided, fraction, measures
-from freewill.domain.draws.chance import HALF, Chance
-from freewill.domain.draws.exponential import Dyadic
+from freewill.domain.draws.chance import HALF, Chance, Dyadic
 from freewill.domain.draws.sources import GivenBytes, below
 
 _WORD = 64

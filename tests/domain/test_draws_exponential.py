@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from freewill.domain.draws.chance import Chance, share
-from freewill.domain.draws.exponential import Dyadic, exponential, ln2, precision
+from freewill.domain.draws.chance import Chance, Dyadic, exponential, ln2, precision, share
 
 exponents = st.floats(min_value=-300, max_value=290).map(lambda power: 10.0**power)
 

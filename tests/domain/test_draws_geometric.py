@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 import freewill as fw
 from contract import g_test
 from draw_cases import fraction, stepped
-from freewill.domain.draws import planar as planar_draws
-from freewill.domain.draws.chance import Chance
-from freewill.domain.draws.exponential import Dyadic, precision
-from freewill.domain.draws.geometric import TwoSided, shortened
-from freewill.domain.draws.planar import LatticeNoise
+from freewill.domain.draws import noise as planar_draws
+from freewill.domain.draws.chance import Chance, Dyadic, precision
+from freewill.domain.draws.noise import LatticeNoise, TwoSided, shortened
 from freewill.domain.draws.sources import GeneratorBytes, GivenBytes
 
 exponents = st.floats(min_value=-9, max_value=3).map(lambda power: 10.0**power)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import freewill as fw
 from cli_cases import ALPHABETS, run, run_json
-from freewill.domain.guarantees.emptiness import chance_of_truth, typical_distance
+from freewill.domain.guarantees.audit import chance_of_truth, typical_distance
 
 AGES = fw.Linear(0, 99, unit="year")
 
@@ -29,7 +29,7 @@ def test_the_typical_distance_is_the_mean_over_all_pairs(alphabet):
         fw.PlanarGeometric(fw.Grid(24, 16, cell=500.0), 0.8),  # metres for kilometres
         fw.Matrix(AGES, 0.95 * np.eye(100) + 0.0005),
         fw.Identity(AGES),
-        fw.Shokri(fw.Linear(0, 9), 0.01, selection="coin"),
+        fw.Shokri(fw.Linear(0, 9), 0.01),
     ],
     ids=lambda one: one.name,
 )

@@ -10,8 +10,8 @@ from scipy.stats import chi2, kstest
 import freewill as fw
 from cli_cases import run
 from contract import ENTRIES, count_reports, g_test
-from freewill.domain.draws import entropy
-from freewill.domain.draws.entropy import SystemGenerator, generator
+from freewill.domain.draws import sources as entropy
+from freewill.domain.draws.sources import SystemGenerator, generator
 from freewill.domain.survey import Survey
 
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from cli_cases import AGES, ALPHABETS, CITY, GRIDS, LINES, MENU
-from freewill.domain.alphabets.coarser import as_groups, coarser, set_name
-from freewill.domain.alphabets.groups import Values, merged_weights
+from freewill.domain.alphabets.groups import Values, as_groups, coarser, merged_weights, set_name
 
 
 def naive_blocks(alphabet, columns, rows):

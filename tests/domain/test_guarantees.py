@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from contract import naive_epsilon
-from freewill.domain.guarantees import promises
+from freewill.domain.guarantees import epsilon as audits
 
 LINE = fw.Linear(0, 9)
 CITY = fw.Grid(4, 3, cell=(0.7, 0.4))
@@ -114,7 +114,7 @@ def test_neighbours_on_a_line_stand_for_all_pairs(size, step, outputs, zeros, se
 def test_audit_in_blocks(monkeypatch):
     mechanism = fw.Matrix(LINE, np.random.default_rng(3).dirichlet(np.ones(40), 10))
     whole = fw.audit(mechanism)
-    monkeypatch.setattr(promises, "_AUDIT_ENTRIES", 30)
+    monkeypatch.setattr(audits, "_AUDIT_ENTRIES", 30)
     assert fw.audit(mechanism) == whole
 
 

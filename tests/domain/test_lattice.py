@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from freewill.domain.mechanisms.lattice import _counting_gauss, tail_rule
+from freewill.domain.mechanisms.planar_geometric import _counting_gauss, tail_rule
 
 
 @pytest.mark.parametrize("rate", [1e-4, 3e-4, 1e-3, 0.01, 0.1, 0.5, 1.0, 5.0])

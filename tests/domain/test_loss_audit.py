@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.guarantees.promises import AdversaryLoss, LossAudit
+from freewill.domain.guarantees.audit import LossAudit
+from freewill.domain.guarantees.promises import AdversaryLoss
 
 CLAIM = AdversaryLoss(adversary_loss=2.0, user_loss=2.0, entropy=1.5)
 

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 import freewill as fw
 from freewill.domain.mechanisms import base
-from freewill.domain.mechanisms.average import average
+from freewill.domain.mechanisms.matrix import average
 
 LINE = fw.Linear(0, 3)
 

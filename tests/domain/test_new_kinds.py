@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 import freewill as fw
-from freewill.domain.draws.chance import HALF, Chance
-from freewill.domain.draws.exponential import Dyadic
+from freewill.domain.draws.chance import HALF, Chance, Dyadic
 from freewill.domain.draws.sources import below, checked_source
 from freewill.domain.mechanisms import registry as mechanisms
 from freewill.domain.mechanisms.base import Mechanism

@@ -12,7 +12,7 @@ from contract import Exponential
 from freewill.collector.store import open_store
 from freewill.collector.surveys import canonical, given_out, survey_id
 from freewill.domain import survey as surveys
-from freewill.domain.portable import portable_alphabet, portable_spec
+from freewill.domain.mechanisms.registry import portable_alphabet, portable_spec
 from freewill.io import evidence_file
 
 LINE = fw.Linear(0, 4)

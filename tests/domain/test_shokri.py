@@ -8,14 +8,12 @@ import pytest
 from scipy.optimize import linprog
 
 import freewill as fw
-from freewill.domain.shokri import centre, face, program, vertex
-from freewill.domain.shokri.centre import newton_step
-from freewill.domain.shokri.face import Guesses
+from freewill.domain.shokri import programs
 
 LINE = fw.Linear(0, 11)
 CITY = fw.Grid(4, 3, cell=0.5)
 MENU = fw.Categorical(list("abcde"))
-SELECTIONS = ["max-entropy", "centre", "vertex", "coin"]
+SELECTIONS = ["max-entropy", "vertex"]
 
 
 def whole_program(prior, report_loss, guess_loss, quality_loss) -> float:
@@ -88,97 +86,55 @@ def test_max_entropy_leaves_the_most_unknown(alphabet, share):
     assert entropies["max-entropy"] == max(entropies.values())
 
 
-def test_the_centre_uses_every_output_and_the_vertex_few():
-    line = fw.Linear(0, 29)
-    centre = fw.Shokri(line, 4.0, selection="centre").law()
-    vertex = fw.Shokri(line, 4.0, selection="vertex").law()
-    assert centre.min() > 0
-    assert np.linalg.matrix_rank(centre) == 30
+def test_the_vertex_loses_directions():
+    vertex = fw.Shokri(fw.Linear(0, 29), 4.0, selection="vertex").law()
     assert np.linalg.matrix_rank(vertex) < 30
 
 
-@pytest.mark.parametrize("alphabet", [fw.Linear(0, 5), fw.Grid(3, 2, cell=0.5), MENU], ids=str)
-@pytest.mark.parametrize("lopsided", [False, True])
-def test_the_newton_step_solves_the_whole_kkt_system(alphabet, lopsided):
-    """docs/shokri-centre.md, with nothing eliminated: da, ds and all multipliers at once."""
-    rng = np.random.default_rng(2)
-    k = alphabet.size
-    prior = np.arange(1.0, k + 1) / (k * (k + 1) / 2) if lopsided else np.full(k, 1 / k)
-    problem = fw.Shokri(alphabet, 1.0, prior=prior).problem
-    guesses = Guesses.near(problem)
-    # One more guess for the first output only: the other lists are padded.
-    guesses = guesses.add(problem, np.array([[0, k - 1]]))
-    outputs, many = problem.possible, problem.times(problem.possible)
-    columns = rng.uniform(0.1, 1.0, (outputs.size, k))
-    slacks = np.where(guesses.used, rng.uniform(0.1, 1.0, guesses.lists.shape), 1.0)
-    y, g = np.nonzero(guesses.used)
-    forms = np.zeros((y.size, columns.size))
-    for row, (output, guess) in enumerate(zip(y, g, strict=True)):
-        forms[row, output * k : (output + 1) * k] = guesses.forms[output, guess]
-    loss = problem.report_loss[:, outputs].T * prior
-    equal = np.vstack(
-        [np.hstack([m * problem.averaging.T for m in many]), (many[:, None] * loss).ravel()]
-    )
-    a, s, weight, slack_weight = columns.ravel(), slacks[y, g], np.repeat(many, k), many[y]
-    n, m, e = a.size, s.size, len(equal)
-    kkt = np.block(
-        [
-            [np.diag(weight / a**2), np.zeros((n, m)), -forms.T, equal.T],
-            [np.zeros((m, n)), np.diag(slack_weight / s**2), np.eye(m), np.zeros((m, e))],
-            [forms, -np.eye(m), np.zeros((m, m + e))],
-            [equal, np.zeros((e, m + m + e))],
-        ]
-    )
-    target = np.append(np.ones(e - 1), 0.3) - equal @ a
-    whole = np.linalg.solve(
-        kkt, np.concatenate([weight / a, slack_weight / s, s - forms @ a, target])
-    )
-    step, slack_step = newton_step(problem, 0.3, guesses, columns, slacks)
-    np.testing.assert_allclose(step.ravel(), whole[:n], rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(slack_step[y, g], whole[n : n + m], rtol=1e-9, atol=1e-11)
-    assert np.all(slack_step[~guesses.used] == 0)
-
-
-@pytest.mark.parametrize("selection", [centre, vertex], ids=["centre", "vertex"])
-def test_guesses_that_turn_out_better_are_added(selection, monkeypatch):
+def test_guesses_that_turn_out_better_are_added(monkeypatch):
     prior = np.arange(1.0, 13) / 78
     problem = replace(fw.Shokri(LINE, 0.8, prior=prior).problem, near=1)
-    law = selection.solve(problem, 0.8)
+    law = programs.vertex(problem, 0.8)
     assert problem.user_loss(law) == pytest.approx(0.8, rel=1e-9)
     assert problem.adversary_loss(law) == pytest.approx(0.8, rel=1e-8)
-    monkeypatch.setattr(face, "_ROUNDS", 1)
+    monkeypatch.setattr(programs, "_VERTEX_ROUNDS", 1)
     with pytest.raises(fw.LawError, match="kept turning out better"):
-        selection.solve(problem, 0.8)
+        programs.vertex(problem, 0.8)
 
 
-def test_a_centre_that_is_not_reached_is_an_error(monkeypatch):
-    monkeypatch.setattr(centre, "_MAX_STEPS", 3)
-    with pytest.raises(fw.LawError, match="within 3 Newton steps"):
-        centre.solve(fw.Shokri(LINE, 1.0).problem, 1.0)
-
-
-def test_newton_steps_are_few():
-    """Quadratic convergence from a good start: a wrong step would take hundreds."""
-    distances = []
-    centre.solve(fw.Shokri(fw.Linear(0, 29), 4.0).problem, 4.0, distances.append)
-    assert len(distances) < 40
-    assert distances[-1] < 1e-16
+@pytest.mark.parametrize("selection", ["centre", "coin"])
+def test_a_retired_selection_is_read_with_its_law_and_refused_without(selection):
+    with pytest.raises(fw.ParameterError, match=r"selection of release 0\.1.* Use max-entropy"):
+        fw.Shokri(MENU, 0.4, selection=selection)
+    fields = {"mechanism": "shokri", "quality_loss": 0.4, "selection": selection}
+    spec = {"freewill survey": 2, "alphabet": MENU.spec(), "mechanisms": {"shy": fields}}
+    with pytest.raises(fw.SurveyError, match=r"mechanism 'shy': selection=.* Use max-entropy"):
+        fw.Survey.from_spec(spec)
+    law = np.full((5, 5), 0.1) + 0.5 * np.eye(5)
+    survey = fw.Survey.from_spec({**spec, "tables": {"shy": law.tolist()}})
+    np.testing.assert_array_equal(survey.find("shy").law(), law)
+    again = fw.Survey.from_spec(json.loads(json.dumps(survey.for_devices())))
+    assert again == survey
+    assert again.find("shy").obfuscate([3], np.random.default_rng(1)).size == 1
+    alone = fw.from_spec({**fields, "version": 1, "alphabet": MENU.spec()})
+    with pytest.raises(fw.LawError, match="Use max-entropy"):
+        alone.law()
 
 
 def test_the_program_adds_guesses_until_its_bounds_meet(monkeypatch):
-    monkeypatch.setattr(program, "_ALL_AT_ONCE", 0)
+    monkeypatch.setattr(programs, "_ALL_AT_ONCE", 0)
     distance = fw.distances(CITY)
     problem = replace(fw.Shokri(CITY, 0.4, report_loss=distance**2).problem, near=1)
     gaps = []
-    law, replies, price = program.solve(problem, 0.4, on_step=gaps.append)
+    law, replies, price = programs.two_losses(problem, 0.4, on_step=gaps.append)
     bound = problem.upper_bound(replies, price, 0.4)
     value = whole_program(np.full(12, 1 / 12), distance**2, distance, 0.4)
     assert bound == pytest.approx(value, abs=1e-7)
     assert problem.adversary_loss(law) == pytest.approx(value, abs=1e-7)
     assert len(gaps) > 1
     assert gaps[-1] <= 1e-8 * bound < gaps[0]
-    monkeypatch.setattr(program, "_ROUNDS", 1)
-    law, replies, price = program.solve(problem, 0.4)
+    monkeypatch.setattr(programs, "_ROUNDS", 1)
+    law, replies, price = programs.two_losses(problem, 0.4)
     bound = problem.upper_bound(replies, price, 0.4)
     assert problem.adversary_loss(law) < value - 1e-6 < value <= bound + 1e-9
 
@@ -315,7 +271,7 @@ def test_the_solved_law_travels_as_a_matrix():
 def test_selections_and_limits_have_ids_of_their_own():
     ids = {fw.Shokri(LINE, 1.0, selection=selection).id for selection in SELECTIONS}
     ids |= {fw.Shokri(LINE, 1.5).id, fw.Shokri(LINE, 1.0, prior=np.arange(1.0, 13) / 78).id}
-    assert len(ids) == 6
+    assert len(ids) == 4
 
 
 @pytest.mark.parametrize(
@@ -353,12 +309,9 @@ def test_alphabets_without_structure_have_a_limit():
         fw.Shokri(fw.Linear(0, 5000), 10.0)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("weight", [1e-9, 1e-15, 1e-100])
-def test_a_value_that_hardly_anyone_has_is_beyond_the_centre_and_says_so(weight):
+def test_a_value_that_hardly_anyone_has_does_no_harm(weight):
     prior = np.ones(10)
     prior[3] = weight
-    given = {"quality_loss": 2.0, "prior": prior / prior.sum()}
-    with pytest.raises(fw.LawError, match="Use the max-entropy selection"):
-        _ = fw.Shokri(fw.Linear(0, 9), selection="centre", **given).matrix
-    assert fw.Shokri(fw.Linear(0, 9), **given).gap < 1e-6
+    mechanism = fw.Shokri(fw.Linear(0, 9), quality_loss=2.0, prior=prior / prior.sum())
+    assert mechanism.gap < 1e-6

@@ -43,7 +43,7 @@ def test_surveys_without_such_mechanisms_stay_as_they_were():
 
 def test_the_table_is_the_law_even_where_another_would_be_solved_for(monkeypatch):
     """Of many optimal laws: the sampler, the operator and the estimate take the one that came."""
-    other = fw.Shokri(LINE, 1.0, selection="coin").law()
+    other = fw.Shokri(LINE, 1.0, selection="vertex").law()
     assert not np.allclose(other, SHOKRI.law())
     monkeypatch.setattr(fw.Shokri, "_solve", lambda self: pytest.fail("solved"))
     shy = fw.Survey.from_spec(spec(other.tolist())).mechanisms["shy"]
@@ -134,7 +134,7 @@ def test_a_table_of_one_loss_is_judged_without_solving(monkeypatch):
 @given(
     st.integers(2, 8),
     st.floats(1e-2, 20),
-    st.sampled_from(["max-entropy", "centre", "vertex", "coin"]),
+    st.sampled_from(["max-entropy", "vertex"]),
     st.lists(st.sampled_from([0.0, 0.01, 1.0, 3.0]), min_size=8, max_size=8),
 )
 @settings(max_examples=60, deadline=None)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.core.wording import checked_text, same_words
+from freewill.core.texts import checked_text, same_words
 from freewill.errors import SurveyError
 
 LINE = fw.Linear(0, 9)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from freewill.domain.mechanisms.lattice import tail_rule
+from freewill.domain.mechanisms.planar_geometric import tail_rule
 
 
 @pytest.mark.parametrize(("reach", "blocks"), [(1, 0), (64, 0), (64.1, 1), (128, 1), (129, 2)])

@@ -6,7 +6,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import refused, run, run_json
-from freewill.domain.alphabets.units import behind, checked_unit, per
+from freewill.core.texts import behind, checked_unit, per
 
 AGES = fw.Linear(0, 99, unit="year")
 CITY = fw.Grid(24, 16, cell=0.5)

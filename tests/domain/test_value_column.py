@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import freewill as fw
-from freewill.domain.alphabets.texts import encode_texts
+from freewill.domain.alphabets.base import encode_texts
 from freewill.domain.outputs.base import Reason
 from freewill.domain.outputs.bits import Bits
-from freewill.domain.outputs.symbols import Symbols
-from freewill.domain.outputs.values import unmarked, values
+from freewill.domain.outputs.symbols import Symbols, unmarked, values
 from freewill.errors import ReportError
 from freewill.io.reading import read, read_reports
 from freewill.io.writing import write_reports

@@ -16,9 +16,7 @@ from freewill.paper.settings import fingerprint, settings
 DRAWS_AND_ANSWERS = "7741254ab056"
 SOLVED = {
     "max-entropy": "22fab688ef30",
-    "centre": "cdeb876b080f",
     "vertex": "3f3a12c2fbb4",
-    "coin": "aee1af50848e",
 }
 
 

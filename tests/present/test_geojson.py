@@ -7,7 +7,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import CITY, refused, run
-from freewill.domain.alphabets.coarser import coarser
+from freewill.domain.alphabets.groups import coarser
 from freewill.present import geojson
 
 SHARES = np.arange(CITY.size) / np.arange(CITY.size).sum()

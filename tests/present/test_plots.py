@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.alphabets.coarser import coarser
+from freewill.domain.alphabets.groups import coarser
 from freewill.present import plots
 
 mpl = pytest.importorskip("matplotlib")

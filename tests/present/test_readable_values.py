@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.domain.alphabets.texts import encode_texts, readable, texts
+from freewill.domain.alphabets.base import encode_texts, readable, texts
 from report_cases import ALPHABETS, CITY
 
 

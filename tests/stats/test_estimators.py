@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.mechanisms.average import average
+from freewill.domain.mechanisms.matrix import average
 from problems import COIN, LINE, MIXTURES, expected, random_truth, simulated
 
 GEOMETRICS = [fw.Geometric(LINE, e) for e in (0.1, 0.6, 1.5)]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.domain.mechanisms.average import average
+from freewill.domain.mechanisms.matrix import average
 from freewill.errors import FreewillError, closest, printable, shown
 
 LINE = fw.Linear(0, 3)

@@ -293,7 +293,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Survey.load": (fw.Survey.load, {"path": PATH}),
     "Survey.from_spec": (fw.Survey.from_spec, {"spec": SURVEY.spec()}),
     "Shokri.with_law": (
-        fw.Shokri(fw.Categorical(["a", "b"]), 0.25, selection="coin").with_law,
+        fw.Shokri(fw.Categorical(["a", "b"]), 0.25).with_law,
         {"law": [[0.75, 0.25], [0.25, 0.75]]},
     ),
     "survey.save": (SURVEY.save, {"path": PATH}),

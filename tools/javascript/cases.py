@@ -76,12 +76,18 @@ def _tables() -> Iterator[fw.Survey]:
             "shokri": fw.Shokri(line, 1.5),
             "blind": fw.Shokri(line, 100.0),
             "vertex": fw.Shokri(line, 1.5, selection="vertex"),
-            "lopsided": fw.Shokri(line, 1.0, prior=np.arange(10) / 45, selection="coin"),
+            "lopsided": _retired("coin", fw.Shokri(line, 1.0, prior=np.arange(10) / 45)),
         },
     )
     yield fw.Survey(
-        city := fw.Grid(3, 2, cell=0.5), {"far": fw.Shokri(city, 0.3, selection="centre")}
+        city := fw.Grid(3, 2, cell=0.5), {"far": _retired("centre", fw.Shokri(city, 0.3))}
     )
+
+
+def _retired(selection: str, mechanism: fw.Shokri) -> fw.Mechanism:
+    """Return a mechanism as surveys of release 0.1 name it, with its law beside it."""
+    old: Any = fw.from_spec({**mechanism.spec(), "selection": selection})
+    return old.with_law(mechanism.law())  # type: ignore[no-any-return]
 
 
 def written(mechanism: fw.Mechanism, report: Any) -> Any:

@@ -173,7 +173,7 @@ def _solved() -> list[dict[str, Any]]:
         losses: list[dict[str, Any]] = [{}, {"prior": prior}, {"prior": rare}]
         for given in (*losses, {"report_loss": own, "guess_loss": own}):
             found.append(fw.Shokri(alphabet, 0.3 * most, **given))
-            found.append(fw.Shokri(alphabet, 0.7 * most, selection="coin", **given))
+            found.append(fw.Shokri(alphabet, 0.7 * most, selection="vertex", **given))
         found.append(fw.Shokri(alphabet, most / 2, selection="vertex"))
         found += [fw.Shokri(alphabet, 2 * most), fw.Shokri(alphabet, most / 2, guess_loss=own)]
         found += [fw.Shokri(alphabet, most / 2, prior, report_loss=own)]
@@ -247,7 +247,7 @@ _CLAIMS: list[Callable[[Any, Case], None]] = [
     _claim("quality_loss", 1e-300, 1e300, 0, 1e-280),
     _losses,
     _prior,
-    lambda entry, case: entry.update(selection=case.pick(["coin", "centre", "best", None, []])),
+    lambda entry, case: entry.update(selection=case.pick(["coin", "vertex", "best", None, []])),
     lambda entry, case: entry.update(version=case.pick([1, 1.0, True, 2, "1"])),
 ]
 

@@ -238,7 +238,7 @@ def _shokri(rng: Rng, alphabet: Any) -> fw.Mechanism:
     return _solved(alphabet, float(share), str(selection))
 
 
-_SELECTIONS = ["max-entropy", "centre", "vertex", "coin"]
+_SELECTIONS = ["max-entropy", "vertex"]
 
 
 @lru_cache(maxsize=256)

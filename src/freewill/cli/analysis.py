@@ -15,8 +15,7 @@ from freewill.cli.show import remark
 from freewill.cli.standard import DASH
 from freewill.core.progress import Show, progress, towards
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.coarser import coarser
-from freewill.domain.alphabets.groups import Groups, Values
+from freewill.domain.alphabets.groups import Groups, Values, coarser
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several
 from freewill.numeric.solvers.solution import OnStep, Step

@@ -8,9 +8,9 @@ import typer
 
 from freewill.cli.options import AsJson, load_mechanisms, option
 from freewill.cli.show import FAILED, say, say_json, table
-from freewill.core.numerals import number
 from freewill.core.progress import progress
-from freewill.domain.guarantees.auditing import audit as recompute
+from freewill.core.texts import number
+from freewill.domain.guarantees.audit import audit as recompute
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.errors import ParameterError, printable
 

@@ -10,8 +10,8 @@ from freewill.cli.options import AsJson, load_json, numeric, option, parse_alpha
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import called
 from freewill.core.progress import progress
+from freewill.core.texts import behind
 from freewill.core.types import FloatArray, distribution
-from freewill.domain.alphabets.units import behind
 from freewill.domain.calibration import calibrate as find
 from freewill.domain.mechanisms.registry import REGISTRY
 from freewill.errors import SpecError, several

@@ -9,7 +9,7 @@ from freewill.cli.inputs import refuse_overwriting
 from freewill.cli.options import AsJson, check_target, load_choices, option
 from freewill.cli.show import remark, say, say_json
 from freewill.cli.standard import DASH
-from freewill.core.atomic import whole_file
+from freewill.core.files import whole_file
 from freewill.core.progress import progress
 from freewill.device.explain import Explanation, SurveyExplanation
 from freewill.device.explain import explain as in_words

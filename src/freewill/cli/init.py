@@ -17,7 +17,7 @@ from freewill.cli.options import (
     parse_pair,
 )
 from freewill.cli.show import say, say_json, table
-from freewill.core.wording import LONGEST_TITLE, checked_text
+from freewill.core.texts import LONGEST_TITLE, checked_text
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear

@@ -24,7 +24,7 @@ from freewill.cli.standard import standard_input, standard_output
 from freewill.cli.values import encode, read_columns
 from freewill.core.progress import progress
 from freewill.core.types import IntArray
-from freewill.domain.draws.entropy import SystemGenerator
+from freewill.domain.draws.sources import SystemGenerator
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from freewill.cli.standard import DASH, INPUT, called
-from freewill.core.limits import SURVEY_FILE_BYTES, refuse_beyond
-from freewill.core.numerals import number, whole
+from freewill.core.texts import number, whole
+from freewill.core.types import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, refuse_vast
 from freewill.domain.alphabets.categorical import Categorical
 from freewill.domain.alphabets.grid import Grid

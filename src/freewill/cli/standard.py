@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from freewill.core.leftovers import held, sweep
+from freewill.core.files import held, sweep
 from freewill.errors import FreewillError, ParameterError, printable
 
 DASH = "-"

@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
-from freewill.core.atomic import checked_path
-from freewill.core.numerals import whole
+from freewill.core.files import checked_path
+from freewill.core.texts import whole
 from freewill.domain.alphabets.base import Alphabet, Inside
 from freewill.errors import (
     AlphabetError,

@@ -13,7 +13,7 @@ from freewill.collector.marks import ID_BYTES
 from freewill.collector.openapi import Sent
 from freewill.collector.refusals import MOST_FAULTS, RefusedError, refused
 from freewill.collector.surveys import Row, Upload, explained, given_out, survey_id, to_bytes
-from freewill.core.json_text import read_json
+from freewill.core.texts import read_json
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs.base import Reason
 from freewill.domain.survey import Survey, listed

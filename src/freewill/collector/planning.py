@@ -9,7 +9,7 @@ import numpy as np
 
 from freewill.collector.holdings import people_by_day
 from freewill.collector.refusals import RefusedError, refused
-from freewill.core.numerals import number
+from freewill.core.texts import number
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
 from freewill.errors import FreewillError, several, shown

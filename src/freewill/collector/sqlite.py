@@ -27,8 +27,8 @@ from freewill.collector.database import (
     StoreFullError,
     refuse_version,
 )
-from freewill.core.atomic import checked_path
-from freewill.core.limits import SURVEY_FILE_BYTES
+from freewill.core.files import checked_path
+from freewill.core.types import SURVEY_FILE_BYTES
 from freewill.errors import first_line, printable, why
 
 _WAIT_SECONDS = 10.0

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.atomic import whole_file
+from freewill.core.files import whole_file
 
 Arrays = dict[str, NDArray[np.float64]]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -53,8 +53,10 @@ def remembered(
                 return arrays
     arrays = solve()
     if private:
-        with suppress(OSError):
-            _keep(path, {**arrays, _SEAL: _seal(name, arrays)})
+        with suppress(OSError), whole_file(path) as part:
+            part.chmod(0o600)
+            with part.open("wb") as written:
+                np.savez_compressed(written, **arrays, **{_SEAL: _seal(name, arrays)})  # type: ignore[arg-type]
     return arrays
 
 
@@ -70,27 +72,25 @@ def _private(place: Path) -> bool:
     """Make the folder, for the user alone, and tell whether nobody else may write into it."""
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = place.stat()
+        status = place.stat()
     except OSError:
         return False
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         return False
-    if _foreign(found) and _closed(place, found):
-        return True
-    if _foreign(found):
+    private = not _foreign(status) or _closed(place, status)
+    if not private:
         warnings.warn(
             f"{place}: others may write into this folder, and what they wrote would be believed. "
             f"Laws are neither read from it nor kept there. Make it your own (chmod 700), or name "
             f"another in FREEWILL_CACHE.",
             stacklevel=2,
         )
-        return False
-    return True
+    return private
 
 
-def _closed(place: Path, found: os.stat_result) -> bool:
+def _closed(place: Path, status: os.stat_result) -> bool:
     """Close the user's own folder to others: the default one only, a named one may be shared."""
-    if os.environ.get("FREEWILL_CACHE") or found.st_uid != os.geteuid():
+    if os.environ.get("FREEWILL_CACHE") or status.st_uid != os.geteuid():
         return False
     with suppress(OSError):
         place.chmod(0o700)
@@ -98,11 +98,11 @@ def _closed(place: Path, found: os.stat_result) -> bool:
     return False
 
 
-def _foreign(found: os.stat_result) -> bool:
+def _foreign(status: os.stat_result) -> bool:
     """Tell whether a file or folder is another's, or open for others to write."""
     # Windows has neither: a profile's folder is its user's by access lists.
-    user = getattr(os, "geteuid", lambda: found.st_uid)()
-    return found.st_uid != user or (os.name == "posix" and bool(found.st_mode & _OTHERS))
+    user = getattr(os, "geteuid", lambda: status.st_uid)()
+    return status.st_uid != user or (os.name == "posix" and bool(status.st_mode & _OTHERS))
 
 
 def _read(path: Path, shapes: Shapes) -> Arrays:
@@ -110,8 +110,8 @@ def _read(path: Path, shapes: Shapes) -> Arrays:
     # Without waiting for a pipe's other end, and without following a link out of the folder.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or _foreign(found):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or _foreign(status):
             raise OSError("not a file of the user's own")
         with zipfile.ZipFile(file) as archive:
             # Before anything is unpacked, which might be larger than memory.
@@ -129,10 +129,3 @@ def _read(path: Path, shapes: Shapes) -> Arrays:
         if array.dtype != np.float64 or array.shape != shape or not np.all(np.isfinite(array)):
             raise ValueError("other arrays than these")
     return arrays
-
-
-def _keep(path: Path, arrays: Arrays) -> None:
-    with whole_file(path) as part:
-        part.chmod(0o600)
-        with part.open("wb") as written:
-            np.savez_compressed(written, **arrays)  # type: ignore[arg-type]

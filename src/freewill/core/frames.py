@@ -21,7 +21,7 @@ BACKENDS = ("pyarrow", "pandas", "polars", "modin", "cudf")
 
 
 def frame(columns: Mapping[str, Sequence[Any] | FloatArray], backend: Any = BACKENDS[0]) -> Any:
-    """Return columns as a table of a library, told by its name or as the module itself.
+    """Return columns as a table of a library, which is given by its name or as the module.
 
     It is pyarrow's by default, which is always there: what a call returns does not depend on what
     else is installed.
@@ -41,21 +41,20 @@ def csv_text(columns: Mapping[str, Sequence[Any] | FloatArray]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*(np.asarray(one, dtype=object) for one in columns.values()), strict=True))
+    cells = (np.asarray(column, dtype=object) for column in columns.values())
+    writer.writerows(zip(*cells, strict=True))
     return text.getvalue()
 
 
 def _checked(backend: Any) -> str:
     name = backend.__name__ if isinstance(backend, ModuleType) else backend
-    there = [one for one in BACKENDS if find_spec(one) is not None]
+    there = [library for library in BACKENDS if find_spec(library) is not None]
     if not isinstance(name, str) or name not in BACKENDS:
         raise ParameterError(
             f"backend={shown(backend)}: expected one of {', '.join(BACKENDS)}; of these "
             f"{', '.join(there)} are installed.{closest(name, BACKENDS)}"
         )
     if name not in there:
-        raise ParameterError(
-            f"backend={shown(name)} is not installed: install it, or take one of "
-            f"{', '.join(there)}."
-        )
+        advice = f"install it, or take one of {', '.join(there)}."
+        raise ParameterError(f"backend={shown(name)} is not installed: {advice}")
     return name

@@ -28,8 +28,8 @@ class Show(Protocol):
 def progress(what: str) -> Iterator[Show]:
     """Show that work goes on, after a second of it; yield a function that takes the share done.
 
-    The bar pulses until a share, 0 to 1, is told. The time left is reckoned from how fast that has
-    grown, unless it is told too: then it counts down from there. Nothing is shown where standard
+    The bar pulses until a share, 0 to 1, is reported. The time left is estimated from how fast the
+    share grows, unless it is reported too: then it counts down. Nothing is shown where standard
     error is not a terminal, nor inside other work that is shown: two bars would overwrite each
     other.
 
@@ -37,21 +37,21 @@ def progress(what: str) -> Iterator[Show]:
     ...     show(0.5)
     """
     bar: Progress | None = None
-    known: tuple[float, float | None, str] | None = None
+    latest: tuple[float, float | None, str] | None = None
 
     def begin() -> None:
         nonlocal bar
         drawn = _bar()
         drawn.add_task(what, total=None, note="")
         bar = drawn
-        # In this order, a share told while the bar was made is not lost.
-        if known is not None:
-            show(*known)
+        # In this order, a share that came while the bar was made is not lost.
+        if latest is not None:
+            show(*latest)
         drawn.start()
 
     def show(share: float, left: float | None = None, note: str = "") -> None:
-        nonlocal known
-        known = share, left, note
+        nonlocal latest
+        latest = share, left, note
         if bar is not None:
             until = None if left is None else monotonic() + left
             bar.update(bar.task_ids[0], completed=share, total=1.0, until=until, note=note)
@@ -74,9 +74,9 @@ def progress(what: str) -> Iterator[Show]:
 
 
 def towards(goal: float) -> Callable[[float], float]:
-    """Return what says, told where a quantity has fallen to, the share done of the way to a goal.
+    """Return a function that turns a falling quantity into the share done of its way to a goal.
 
-    The way is measured on a logarithmic scale, from what is told first. What rises again, as the
+    The way is measured on a logarithmic scale, from the first quantity on. What rises again, as the
     gap does where a solver begins anew, takes nothing back.
 
     >>> done = towards(1e-8)

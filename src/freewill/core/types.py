@@ -1,7 +1,12 @@
-"""Array aliases that the whole package shares, and the checks that go with them."""
+"""Array aliases that the whole package shares, the checks that go with them, and their limits.
+
+A few letters can ask for any amount of memory: `last: 10**12` in a survey, a page of a file that
+unpacks to gigabytes. More bytes, as they would lie in memory, than the limits here are refused
+before they are taken.
+"""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from numbers import Real
 from typing import Any, TypeAlias
@@ -22,6 +27,17 @@ Reports: TypeAlias = NDArray[np.int64] | NDArray[np.uint8]
 
 Spec: TypeAlias = dict[str, Any]
 """A portable description, ready for JSON."""
+
+VECTOR_BYTES = 1 << 27
+"""A vector with a number for every value or output of a survey: 128 MiB, 16,777,216 values."""
+MATRIX_BYTES = 1 << 29
+"""A matrix with a number for every two values: 512 MiB, of 8,192 values."""
+SURVEY_FILE_BYTES = 1 << 28
+"""The text of a survey: a law of 3,000 x 3,000 numbers is about 180 MB."""
+PAGE_BYTES = 1 << 28
+"""A page of a Parquet file of reports, unpacked, or the rows that an engine holds at once."""
+ROW_GROUP_BYTES = 1 << 28
+"""A row group of a file of evidence, unpacked: those that are written here have up to 64 MB."""
 
 
 def numbers(
@@ -81,10 +97,8 @@ def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray
     """
     array = numbers(theta, name, several(size, "number"))
     if array.shape != (size,):
-        raise ParameterError(
-            f"{name} has shape {array.shape}; expected one weight for each of "
-            f"the alphabet's {several(size, 'value')}."
-        )
+        expected = f"expected one weight for each of the alphabet's {several(size, 'value')}."
+        raise ParameterError(f"{name} has shape {array.shape}; {expected}")
     if not np.all(np.isfinite(array)) or np.any(array < 0):
         worst = int(np.argmin(np.where(np.isfinite(array), array, -np.inf)))
         raise ParameterError(f"{name}[{worst}]={array[worst]}: must be finite and >= 0.")
@@ -120,14 +134,47 @@ def check_fields(
             ", ".join(f"{name} ({notes[name]})" if name in notes else name for name in names)
             for names in (needed, free)
         )
-        known = " and, if you like, ".join(filter(None, (needs, may))) or "none"
-        raise SpecError(f"{what} {fault} Its fields are {known}.")
+        listed = " and, if you like, ".join(filter(None, (needs, may))) or "none"
+        raise SpecError(f"{what} {fault} Its fields are {listed}.")
 
 
 @cache
 def _parameters(build: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what must be given besides the alphabet, and what may."""
     taken = inspect.signature(build).parameters
-    needs = {name: one.default is inspect.Parameter.empty for name, one in taken.items()}
-    needs.pop("alphabet", None)
-    return tuple(n for n in needs if needs[n]), tuple(n for n in needs if not needs[n])
+    names = [name for name in taken if name != "alphabet"]
+    needed = tuple(name for name in names if taken[name].default is inspect.Parameter.empty)
+    return needed, tuple(name for name in names if name not in needed)
+
+
+def refuse_beyond(
+    limit: int, needed: int, what: str, advice: str, error: type[FreewillError]
+) -> None:
+    """Refuse what needs more bytes than a limit allows.
+
+    >>> from freewill.errors import SurveyError
+    >>> refuse_beyond(VECTOR_BYTES, 8 * 10**12, "0..10^12", "Take steps.", SurveyError)
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: 0..10^12 needs 7,629,394.5 MiB: at most 128 MiB are taken. Take ...
+    """
+    if needed > limit:
+        limited = f"at most {limit / 2**20:,.0f} MiB are taken."
+        raise error(f"{what} needs {needed / 2**20:,.1f} MiB: {limited} {advice}")
+
+
+def checked_hold(hold: Any, error: type[FreewillError]) -> None:
+    """Refuse a number of bytes to hold in memory that is none."""
+    if isinstance(hold, bool) or not isinstance(hold, int) or hold < 0:
+        raise error(f"hold={shown(hold)}: expected how many bytes to bring into memory, >= 0.")
+
+
+def slices(length: int, width: int) -> Iterator[slice]:
+    """Yield the slices that cut `length` entries into pieces of `width`, the last one shorter.
+
+    A width below 1, such as a budget that one entry exceeds, counts as 1.
+
+    >>> [list(range(5))[some] for some in slices(5, 2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    width = max(1, width)
+    return (slice(first, first + width) for first in range(0, length, width))

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from freewill.core.wording import LONGEST_ID, SHORTEST_ID, checked_text, same_words
+from freewill.core.texts import LONGEST_ID, SHORTEST_ID, checked_text, same_words
 from freewill.device.budget import Budget, cost
 from freewill.device.memory import Amount, Content, Memory, Sent, as_memory
-from freewill.domain.alphabets.texts import encode_texts, encode_values, readable, texts
+from freewill.domain.alphabets.base import encode_texts, encode_values, readable, texts
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.survey import Survey, listed
 from freewill.errors import AlphabetError, DeviceError, printable, shown

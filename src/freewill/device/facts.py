@@ -12,12 +12,12 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, distances, refuse_vast
-from freewill.domain.guarantees.emptiness import MOST_EXPONENT, MOST_TRUTH, typical_distance
-from freewill.domain.guarantees.promises import Guarantee, audit_epsilon
+from freewill.domain.guarantees.audit import MOST_EXPONENT, MOST_TRUTH, typical_distance
+from freewill.domain.guarantees.epsilon import audit_epsilon
+from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.identity import Identity
-from freewill.domain.mechanisms.krr import KRR
+from freewill.domain.mechanisms.krr import KRR, Identity
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.rappor import RAPPOR
 from freewill.domain.mechanisms.shokri import Shokri

@@ -20,9 +20,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
-from freewill.core.atomic import checked_path, whole_file
-from freewill.core.json_text import read_json
-from freewill.core.leftovers import LOCKS
+from freewill.core.files import LOCKS, checked_path, whole_file
+from freewill.core.texts import read_json
 from freewill.errors import DeviceError, several, shown, why
 
 if LOCKS:

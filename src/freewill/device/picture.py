@@ -14,8 +14,7 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.device.facts import Facts
 from freewill.device.words import WORDS, in_digits, percent, say, shortened
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.texts import texts
+from freewill.domain.alphabets.base import Alphabet, texts
 
 _BARS, _THIN_BARS, _SIDE, _LABELS = 60, 150, 36, 12
 """At most so many bars on a line, in letters and in SVG; squares along a map; labels."""

@@ -12,7 +12,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, ROUND_UP, Context, Decimal
 from importlib.resources import files
 from typing import Any, Literal
 
-from freewill.domain.alphabets.units import behind
+from freewill.core.texts import behind
 
 Side = Literal["near", "up", "down"]
 _ROUNDING = {"near": ROUND_HALF_UP, "up": ROUND_UP, "down": ROUND_DOWN}

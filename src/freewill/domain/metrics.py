@@ -24,9 +24,9 @@ def emd(theta: ArrayLike, other: ArrayLike, alphabet: Alphabet) -> float:
     """
     checked_kind(alphabet)
     first, second = _normal(theta, alphabet.size), _normal(other, alphabet.size)
-    known = alphabet.transport(first - second)
-    if known is not None:
-        return known
+    formula = alphabet.transport(first - second)
+    if formula is not None:
+        return formula
     # Mass that both have stays where it is, because distances obey the triangle inequality.
     surplus, lack = np.maximum(first - second, 0), np.maximum(second - first, 0)
     givers, takers = np.flatnonzero(surplus), np.flatnonzero(lack)
@@ -61,9 +61,9 @@ def transport_by_linear_program(supply: FloatArray, demand: FloatArray, costs: F
 
     rows, columns = costs.shape
     pairs = np.arange(rows * columns)
-    one = np.ones(pairs.size)
-    leaving = csr_array((one, (pairs // columns, pairs)))
-    arriving = csr_array((one, (pairs % columns, pairs)))
+    ones = np.ones(pairs.size)
+    leaving = csr_array((ones, (pairs // columns, pairs)))
+    arriving = csr_array((ones, (pairs % columns, pairs)))
     # One of the equalities follows from the others; leaving it out keeps rounding harmless.
     answer = linprog(  # type: ignore[call-overload]
         costs.ravel(),
@@ -113,10 +113,8 @@ def kl(theta: ArrayLike, other: ArrayLike) -> float:
     for name, weights in (("theta", first), ("other", second)):
         if np.any(weights < 0):
             where = int(np.argmin(weights))
-            raise ParameterError(
-                f"{name}[{where}]={weights[where]:g}: negative weights have no divergence. "
-                f"Use project or normalise first."
-            )
+            advice = "negative weights have no divergence. Use project or normalise first."
+            raise ParameterError(f"{name}[{where}]={weights[where]:g}: {advice}")
     mass = first > 0
     if np.any(second[mass] <= 0):
         return float("inf")
@@ -129,10 +127,8 @@ def _pair(theta: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return two lists of as many finite numbers each."""
     first, second = numbers(theta, "theta"), numbers(other, "other")
     if first.ndim != 1 or first.shape != second.shape or not first.size:
-        raise ParameterError(
-            f"theta has shape {first.shape} and other {second.shape}: expected one list of weights "
-            f"each, as long as the other."
-        )
+        expected = "expected one list of weights each, as long as the other."
+        raise ParameterError(f"theta has shape {first.shape} and other {second.shape}: {expected}")
     for name, weights in (("theta", first), ("other", second)):
         if not np.all(np.isfinite(weights)):
             where = int(np.argmin(np.isfinite(weights)))
@@ -143,10 +139,8 @@ def _pair(theta: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
 def _normal(theta: ArrayLike, size: int) -> FloatArray:
     array = numbers(theta, "theta", f"{several(size, 'weight')}, one for each value")
     if array.shape != (size,):
-        raise ParameterError(
-            f"a distribution of shape {array.shape}: expected one weight for each of the "
-            f"alphabet's {several(size, 'value')}."
-        )
+        expected = f"expected one weight for each of the alphabet's {several(size, 'value')}."
+        raise ParameterError(f"a distribution of shape {array.shape}: {expected}")
     if not np.all(np.isfinite(array)) or np.any(array < 0) or array.max() <= 0:
         raise ParameterError(
             "a distribution with negative, infinite or no weights has no earth mover's distance. "

@@ -2,26 +2,30 @@
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from freewill.core.atomic import checked_path, whole_file
-from freewill.core.json_text import read_json
-from freewill.core.limits import SURVEY_FILE_BYTES, refuse_beyond
+from freewill.core.files import checked_path, whole_file
 from freewill.core.presented import Presented
-from freewill.core.types import Spec, is_number, is_whole_text
-from freewill.core.wording import LONGEST_ID, LONGEST_TEXT, LONGEST_TITLE, SHORTEST_ID, checked_text
+from freewill.core.texts import (
+    LONGEST_ID,
+    LONGEST_TEXT,
+    LONGEST_TITLE,
+    SHORTEST_ID,
+    checked_text,
+    read_json,
+)
+from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, is_whole_text, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
-from freewill.domain.mechanisms.registry import from_spec
-from freewill.domain.mechanisms.shokri import Shokri
-from freewill.domain.portable import portable_alphabet, portable_spec
-from freewill.errors import FreewillError, SurveyError, first_line, printable, several, shown, why
+from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
+from freewill.domain.mechanisms.shokri import RETIRED, Shokri
+from freewill.errors import SurveyError, first_line, printable, raised_as, several, shown, why
 
 SURVEY_VERSION = 1
 WORDED_VERSION = 2
@@ -65,17 +69,9 @@ class Survey(Presented):
     descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        try:
+        with raised_as(SurveyError):
             checked_kind(self.alphabet)
-        except FreewillError as error:
-            raise SurveyError(str(error)) from None
-        try:
-            offered = dict(self.mechanisms)
-        except (TypeError, ValueError):
-            raise SurveyError(
-                f"mechanisms={shown(self.mechanisms)}: expected mechanisms by their names, such as "
-                f"{{'careful': mechanism}}."
-            ) from None
+        offered = self._mapping("mechanisms", "mechanisms by their names", "{'careful': mechanism}")
         if not offered:
             raise SurveyError("mechanisms={}: a survey offers at least one mechanism.")
         refuse_vast(self.alphabet, SurveyError)
@@ -83,9 +79,8 @@ class Survey(Presented):
         for name, mechanism in offered.items():
             check_name(name)
             if not is_mechanism(mechanism):
-                raise SurveyError(
-                    f"mechanism {name!r} is {shown(mechanism)}: expected a mechanism, such as KRR."
-                )
+                expected = "expected a mechanism, such as KRR."
+                raise SurveyError(f"mechanism {name!r} is {shown(mechanism)}: {expected}")
             if mechanism.alphabet != self.alphabet:
                 raise SurveyError(
                     f"mechanism {name!r} is over {mechanism.alphabet} and the survey over "
@@ -105,6 +100,14 @@ class Survey(Presented):
         object.__setattr__(self, "mechanisms", MappingProxyType(offered))
         self._check_texts()
 
+    def _mapping(self, field: str, wanted: str, example: str) -> dict[str, Any]:
+        given = getattr(self, field)
+        try:
+            return dict(given)
+        except (TypeError, ValueError):
+            message = f"{field}={shown(given)}: expected {wanted}, such as {example}."
+            raise SurveyError(message) from None
+
     def _check_texts(self) -> None:
         for name, longest, shortest in (
             ("title", LONGEST_TITLE, 1),
@@ -113,13 +116,8 @@ class Survey(Presented):
         ):
             if getattr(self, name) is not None:
                 checked_text(getattr(self, name), name, longest, SurveyError, shortest)
-        try:
-            described = dict(self.descriptions)
-        except (TypeError, ValueError):
-            raise SurveyError(
-                f"descriptions={shown(self.descriptions)}: expected texts by the names of "
-                f"mechanisms, such as {{'careful': 'Within ten years.'}}."
-            ) from None
+        wanted = "texts by the names of mechanisms"
+        described = self._mapping("descriptions", wanted, "{'careful': 'Within ten years.'}")
         for name, text in described.items():
             if name not in self.mechanisms:
                 raise SurveyError(
@@ -139,10 +137,8 @@ class Survey(Presented):
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
         if not isinstance(name, str) or name not in self.names:
-            raise SurveyError(
-                f"mechanism {shown(name)} is not on offer: expected {listed(self.mechanisms)} "
-                f"(or an id)."
-            )
+            expected = f"expected {listed(self.mechanisms)} (or an id)."
+            raise SurveyError(f"mechanism {shown(name)} is not on offer: {expected}")
         return self.mechanisms[self.names[name]]
 
     @cached_property
@@ -167,11 +163,9 @@ class Survey(Presented):
         What could not be read again as it is, such as a mechanism of a class of one's own, is
         refused: a survey is described for files, devices and collectors alone.
         """
-        try:
+        with raised_as(SurveyError):
             alphabet = portable_alphabet(self.alphabet)
-            mechanisms = {name: portable_spec(one) for name, one in self.mechanisms.items()}
-        except FreewillError as error:
-            raise SurveyError(str(error)) from None
+            mechanisms = {name: portable_spec(each) for name, each in self.mechanisms.items()}
         for name, spec in mechanisms.items():
             del spec["alphabet"]
             if name in self.descriptions:
@@ -187,12 +181,12 @@ class Survey(Presented):
 
         >>> import freewill as fw
         >>> pair = fw.Categorical(["yes", "no"])
-        >>> survey = fw.Survey(pair, {"shy": fw.Shokri(pair, 0.25, selection="coin")})
+        >>> survey = fw.Survey(pair, {"shy": fw.Shokri(pair, 0.25)})
         >>> survey.for_devices()["tables"]
         {'shy': [[0.75, 0.25], [0.25, 0.75]]}
         """
-        offered = self.mechanisms.items()
-        tables = {name: one.matrix.tolist() for name, one in offered if isinstance(one, Shokri)}
+        solved = {n: m for n, m in self.mechanisms.items() if isinstance(m, Shokri)}
+        tables = {name: mechanism.matrix.tolist() for name, mechanism in solved.items()}
         spec = self.spec()
         return {**spec, _HEAD: WORDED_VERSION, _TABLES: tables} if tables else spec
 
@@ -208,26 +202,21 @@ class Survey(Presented):
         >>> Survey.from_spec(survey.spec()) == survey
         True
         """
-        _check_version(spec)
-        fault = _fault(spec)
+        fault = next(_faults(spec), "")
         if fault:
             raise SurveyError(
                 f'{fault}: expected {{"{_HEAD}": {SURVEY_VERSION}, "alphabet": ..., '
                 f'"mechanisms": ...}} and, in version {WORDED_VERSION}, if you like, '
                 f"{', '.join(_OPTIONAL)}. See docs/surveys.md."
             )
-        try:
+        with raised_as(SurveyError):
             alphabet = alphabet_from_spec(spec["alphabet"])
             # Before any mechanism is built on it.
             refuse_vast(alphabet, SurveyError)
             texts = {name: spec[name] for name in _TEXTS if name in spec}
             mechanisms, descriptions = _named(spec)
-            mechanisms |= _tabulated(mechanisms, spec.get(_TABLES, {}))
+            _with_laws(mechanisms, spec.get(_TABLES, {}))
             return cls(alphabet, mechanisms, **texts, descriptions=descriptions)
-        except SurveyError:
-            raise
-        except FreewillError as error:
-            raise SurveyError(str(error)) from None
 
     @classmethod
     def load(cls, path: str | Path) -> "Survey":
@@ -242,10 +231,8 @@ class Survey(Presented):
             raise SurveyError(f"{path}: there is no such survey file.") from None
         except OSError as error:
             raise SurveyError(f"{path} cannot be read: {why(error)}.") from None
-        try:
+        with raised_as(SurveyError, f"survey {path}: "):
             return cls.from_spec(parsed(content, path.suffix))
-        except FreewillError as error:
-            raise SurveyError(f"survey {path}: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Write the survey to a .json file, as devices and collectors read it."""
@@ -270,51 +257,37 @@ def check_name(name: Any) -> None:
     freewill.errors.SurveyError: mechanism name '\ud83d': expected a text that is not empty, ...
     """
     if not (is_whole_text(name) and name):
-        raise SurveyError(
-            f"mechanism name {shown(name)}: expected a text that is not empty, without halves of "
-            f"characters."
-        )
+        expected = "expected a text that is not empty, without halves of characters."
+        raise SurveyError(f"mechanism name {shown(name)}: {expected}")
 
 
-def _check_version(spec: Any) -> None:
-    """Refuse a survey of another version, before any field that it alone may have."""
-    version = spec.get(_HEAD) if isinstance(spec, dict) else None
+def _faults(spec: Any) -> Iterator[str]:
+    """Say what is wrong with the outer form of a survey; only the first is sure to be a fault."""
+    if not isinstance(spec, dict):
+        yield f"a survey of type {type(spec).__name__}"
+    version = spec.get(_HEAD)
+    # Before any field that another version alone may have.
     if is_number(version) and version not in (SURVEY_VERSION, WORDED_VERSION):
         raise SurveyError(
             f"survey version {shown(version)}: this release reads versions {SURVEY_VERSION} and "
             f"{WORDED_VERSION}. Update freewill, or write the survey again."
         )
-
-
-def _fault(spec: Any) -> str:
-    """Say what is wrong with the outer form of a survey, if anything is."""
-    if not isinstance(spec, dict):
-        return f"a survey of type {type(spec).__name__}"
-    for name in _NEEDED:
-        if name not in spec:
-            return f"no field {name!r}"
+    yield from (f"no field {name!r}" for name in _NEEDED if name not in spec)
     unknown = sorted(map(str, spec.keys() - {*_NEEDED, *_OPTIONAL}))
-    if unknown:
-        return f"unknown field {shown(unknown[0])}"
-    if not is_number(spec[_HEAD]) or not isinstance(spec["alphabet"], dict):
-        return f"version {spec[_HEAD]!r} or alphabet {spec['alphabet']!r}"
+    yield from (f"unknown field {shown(name)}" for name in unknown)
+    if not is_number(version) or not isinstance(spec["alphabet"], dict):
+        yield f"version {version!r} or alphabet {spec['alphabet']!r}"
     entries = spec["mechanisms"]
     if not isinstance(entries, dict | list):
-        return f"mechanisms of type {type(entries).__name__}"
-    listed = entries.values() if isinstance(entries, dict) else entries
-    wrong = [f"mechanism {entry!r}" for entry in listed if not isinstance(entry, dict)]
+        yield f"mechanisms of type {type(entries).__name__}"
+    entries = list(entries.values()) if isinstance(entries, dict) else entries
+    yield from (f"mechanism {entry!r}" for entry in entries if not isinstance(entry, dict))
     if not isinstance(spec.get(_TABLES, {}), dict):
-        wrong.append(f"tables {shown(spec[_TABLES])}")
-    return wrong[0] if wrong else _too_new(spec, listed)
-
-
-def _too_new(spec: Spec, entries: Iterable[Spec]) -> str:
-    """Say which field of version 2 stands in a file of version 1, if any does."""
+        yield f"tables {shown(spec[_TABLES])}"
     newer = [name for name in _OPTIONAL if name in spec]
     newer += ["description"] * any("description" in entry for entry in entries)
-    if not newer or spec[_HEAD] != SURVEY_VERSION:
-        return ""
-    return f'{newer[0]!r}, a field of "{_HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
+    if newer and version == SURVEY_VERSION:
+        yield f'{newer[0]!r}, a field of "{_HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
 
 
 def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
@@ -330,12 +303,10 @@ def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
         spec = {"version": SPEC_VERSION, "alphabet": survey["alphabet"], **entry}
         given = spec.pop("name", None) if key is None else key
         text = spec.pop("description", None)
-        try:
+        with raised_as(SurveyError, f"mechanism {given or len(named) + 1!r}: "):
             if spec["alphabet"] != survey["alphabet"]:
                 refuse_vast(alphabet_from_spec(spec["alphabet"]), SurveyError)
             mechanism = from_spec(spec)
-        except FreewillError as error:
-            raise SurveyError(f"mechanism {given or len(named) + 1!r}: {error}") from None
         name = mechanism.id if given is None or given == "" else given
         check_name(name)
         if name in named:
@@ -346,23 +317,21 @@ def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
     return named, described
 
 
-def _tabulated(
-    mechanisms: Mapping[str, Mechanism], tables: Mapping[str, Any]
-) -> dict[str, Mechanism]:
-    """Return the mechanisms that bring a solved law, with it."""
-    found: dict[str, Mechanism] = {}
-    for name, table in tables.items():
-        mechanism = mechanisms.get(name)
-        if not isinstance(mechanism, Shokri):
+def _with_laws(mechanisms: dict[str, Mechanism], tables: Mapping[str, Any]) -> None:
+    """Give mechanisms the solved laws that the survey carries for them."""
+    for name in tables:
+        if not isinstance(mechanisms.get(name), Shokri):
             raise SurveyError(
                 f"a table for {shown(name)}: expected the name of a Shokri mechanism of this "
                 f"survey, for all others have a formula or bring their law. Leave it out."
             )
-        try:
-            found[name] = mechanism.with_law(table)
-        except FreewillError as error:
-            raise SurveyError(f"mechanism {name!r}: {error}") from None
-    return found
+    for name, mechanism in mechanisms.items():
+        if isinstance(mechanism, Shokri):
+            with raised_as(SurveyError, f"mechanism {name!r}: "):
+                if name in tables:
+                    mechanisms[name] = mechanism.with_law(tables[name])
+                elif mechanism.selection in RETIRED:
+                    mechanism.law()  # which is refused where it would have to be solved for
 
 
 def parsed(content: bytes, suffix: str) -> Any:

@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 
 from freewill.core.types import BoolArray, IntArray, Reports
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.base import LONGEST_NUMBER, VALUE, Counter, Reason
-from freewill.domain.outputs.counts import people_in
-from freewill.domain.outputs.values import unmarked
+from freewill.domain.outputs.base import LONGEST_NUMBER, VALUE, Counter, Reason, people_in
+from freewill.domain.outputs.symbols import unmarked
 from freewill.domain.survey import Survey
 from freewill.errors import several
 from freewill.io.rows import (

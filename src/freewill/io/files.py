@@ -20,7 +20,7 @@ from urllib.request import url2pathname
 import numpy as np
 import pyarrow as pa
 
-from freewill.core.atomic import checked_path
+from freewill.core.files import checked_path
 from freewill.core.types import BoolArray
 from freewill.errors import ReportError, first_line, several, shown
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from freewill.core.limits import PAGE_BYTES, ROW_GROUP_BYTES, refuse_beyond
+from freewill.core.types import PAGE_BYTES, ROW_GROUP_BYTES, refuse_beyond
 from freewill.errors import EvidenceError, ReportError, several
 
 _TRUE, _FALSE, _BYTE, _INTEGERS, _DOUBLE, _BINARY = 1, 2, 3, (4, 5, 6), 7, 8

@@ -9,7 +9,7 @@ from operator import add
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from freewill.core.limits import checked_hold
+from freewill.core.types import checked_hold
 from freewill.domain.outputs.base import Reason
 from freewill.domain.survey import Survey
 from freewill.errors import ReportError, several, shown

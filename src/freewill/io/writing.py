@@ -11,14 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from freewill.core.atomic import checked_path, whole_file
-from freewill.core.slices import slices
-from freewill.core.types import Reports, is_whole_text
+from freewill.core.files import checked_path, whole_file
+from freewill.core.types import Reports, is_whole_text, slices
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.outputs.base import OutputSpace
 from freewill.domain.outputs.bits import Bits
-from freewill.domain.outputs.symbols import Symbols
-from freewill.domain.outputs.values import values
+from freewill.domain.outputs.symbols import Symbols, values
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ReportError, shown, why
 from freewill.io.files import format_of

@@ -13,10 +13,10 @@ from urllib.request import urlopen
 
 import numpy as np
 
-from freewill.core.atomic import whole_file
 from freewill.core.cache import folder
-from freewill.core.numerals import number, whole
+from freewill.core.files import whole_file
 from freewill.core.progress import progress
+from freewill.core.texts import number, whole
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.grid import Grid, kilometres_per_degree

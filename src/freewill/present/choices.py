@@ -8,7 +8,7 @@ import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.coarser import as_groups
+from freewill.domain.alphabets.groups import as_groups
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.present import canvas
 from freewill.present.canvas import Ground, plain, saved

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
-from freewill.domain.alphabets.coarser import as_groups
-from freewill.domain.alphabets.groups import Groups
+from freewill.domain.alphabets.groups import Groups, as_groups
 from freewill.errors import ParameterError, several, shown
 from freewill.present import canvas
 from freewill.present.canvas import Ground, Reach, Series, plain, saved

@@ -13,8 +13,9 @@ import numpy as np
 
 from freewill.core.presented import portable
 from freewill.domain.alphabets.groups import Groups, Values
+from freewill.domain.guarantees.audit import LossAudit
+from freewill.domain.guarantees.epsilon import Audit
 from freewill.domain.guarantees.exact import ExactAudit
-from freewill.domain.guarantees.promises import Audit, LossAudit
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, shown

@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.atomic import whole_file
+from freewill.core.files import whole_file
 from freewill.core.presented import portable
 from freewill.core.types import IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.coarser import as_groups
-from freewill.domain.alphabets.groups import Blocks, Groups, Sets, checked_plane, merged_weights
+from freewill.domain.alphabets.groups import (
+    Blocks,
+    Groups,
+    Sets,
+    as_groups,
+    checked_plane,
+    merged_weights,
+)
 from freewill.errors import AlphabetError, ParameterError, several
 from freewill.stats.intervals import Intervals, check_intervals
 

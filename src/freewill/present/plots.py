@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, numbers
 from freewill.domain.alphabets.base import Alphabet, checked_kind
-from freewill.domain.alphabets.coarser import as_groups
-from freewill.domain.alphabets.groups import Groups, merged_weights
+from freewill.domain.alphabets.groups import Groups, as_groups, merged_weights
 from freewill.errors import ParameterError, several, shown
 from freewill.present import canvas
 from freewill.present.canvas import Ground, Reach, Series, plain, save, saved

@@ -10,8 +10,7 @@ from scipy.special import ndtri
 from freewill.core.frames import frame
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.coarser import coarser
-from freewill.domain.alphabets.groups import Groups, Values, merged_weights
+from freewill.domain.alphabets.groups import Groups, Values, coarser, merged_weights
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.solution import OnStep
 from freewill.stats import functionals

@@ -14,7 +14,7 @@ from freewill.core.presented import Presented
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, brief
-from freewill.domain.outputs.counts import checked_people, people_in
+from freewill.domain.outputs.base import checked_people, people_in
 from freewill.errors import EvidenceError, closest, noun, printable, several, shown
 from freewill.numeric.operators.base import Operator, Structure
 from freewill.numeric.operators.stack import StackOperator

@@ -12,11 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from freewill.core.limits import refuse_beyond
-from freewill.core.types import BoolArray, FloatArray, numbers
+from freewill.core.types import BoolArray, FloatArray, numbers, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, is_line
-from freewill.domain.alphabets.coarser import checked_length, coarser, members_of, set_name
-from freewill.domain.alphabets.groups import Blocks, Groups, Values
+from freewill.domain.alphabets.groups import (
+    Blocks,
+    Groups,
+    Values,
+    checked_length,
+    coarser,
+    members_of,
+    set_name,
+)
 from freewill.errors import ParameterError, several, shown
 
 _LARGEST_WEIGHT = 1e60
@@ -92,7 +98,7 @@ def of_groups(groups: Groups) -> Functionals:
     """Ask for the shares of groups of values (`freewill.domain.alphabets.groups`).
 
     >>> import freewill as fw
-    >>> from freewill.domain.alphabets.coarser import coarser
+    >>> from freewill.domain.alphabets.groups import coarser
     >>> menu = fw.Categorical(["yes", "no", "maybe"])
     >>> of_groups(coarser(menu, {"clear": ["yes", "no"]})).on(menu).rows
     array([[1., 1., 0.],

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from freewill.core.limits import refuse_beyond
-from freewill.core.types import BoolArray, FloatArray
+from freewill.core.types import BoolArray, FloatArray, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown

@@ -9,7 +9,7 @@ import numpy as np
 
 from freewill.core.frames import frame
 from freewill.core.types import IntArray
-from freewill.domain.alphabets.texts import readable
+from freewill.domain.alphabets.base import readable
 from freewill.errors import EvidenceError, FreewillError, printable, several
 from freewill.numeric.solvers.solution import OnStep, Trace
 from freewill.numeric.solvers.threads import one_blas_thread

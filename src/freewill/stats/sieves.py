@@ -6,8 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from freewill.core.limits import refuse_beyond
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import FloatArray, IntArray, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import AlphabetError, EvidenceError, ParameterError, several
 from freewill.numeric.operators.dense import DenseOperator

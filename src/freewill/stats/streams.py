@@ -17,10 +17,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.slices import slices
-from freewill.core.types import FloatArray, IntArray, Reports
+from freewill.core.types import FloatArray, IntArray, Reports, slices
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.counts import people_in
+from freewill.domain.outputs.base import people_in
 from freewill.errors import EvidenceError, several
 from freewill.numeric.operators.base import Guess, Sums
 

@@ -51,10 +51,9 @@ class Categorical:
         try:
             "".join(labels).encode()
         except UnicodeEncodeError as error:
-            raise AlphabetError(
-                f"a label has {error.object[error.start]!a}, half of a character, which no file "
-                f"can hold. Write the whole one."
-            ) from None
+            half = f"{error.object[error.start]!a}, half of a character"
+            message = f"a label has {half}, which no file can hold. Write the whole one."
+            raise AlphabetError(message) from None
         object.__setattr__(self, "labels", labels)
 
     @property
@@ -76,10 +75,8 @@ class Categorical:
         if not kept.all():
             some = ", ".join(map(shown, self.labels[:5])) + (", ..." if self.size > 5 else "")
             wrong = values[int(np.argmin(kept))]
-            raise AlphabetError(
-                f"{shown(wrong)} is not in the alphabet: expected one of {some}."
-                f"{closest(wrong, self.labels[:1000])}"
-            )
+            expected = f"expected one of {some}.{closest(wrong, self.labels[:1000])}"
+            raise AlphabetError(f"{shown(wrong)} is not in the alphabet: {expected}")
         return indices
 
     def encode_inside(self, values: Iterable[Any]) -> Inside:
@@ -91,8 +88,8 @@ class Categorical:
         texts = (value if isinstance(value, str) else None for value in given)
         # No label is None.
         index: dict[Any, int] = self._index
-        found = np.fromiter((index.get(text, -1) for text in texts), dtype=np.int64)
-        return Inside(found[found >= 0], np.asarray(found >= 0))
+        indices = np.fromiter((index.get(text, -1) for text in texts), dtype=np.int64)
+        return Inside(indices[indices >= 0], np.asarray(indices >= 0))
 
     def decode(self, indices: ArrayLike) -> NDArray[Any]:
         """Turn indices back into labels."""

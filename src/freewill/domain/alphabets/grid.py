@@ -62,19 +62,15 @@ class Grid:
         object.__setattr__(self, "columns", checked_integer("columns", columns, least=1))
         object.__setattr__(self, "rows", checked_integer("rows", rows, least=1))
         if self.columns * self.rows > LARGEST:
-            raise AlphabetError(
-                f"columns={shown(self.columns)}, rows={shown(self.rows)}: must be at most 2^53 "
-                f"cells, which indices still count."
-            )
+            sides = f"columns={shown(self.columns)}, rows={shown(self.rows)}"
+            raise AlphabetError(f"{sides}: must be at most 2^53 cells, which indices still count.")
         object.__setattr__(self, "bounds", None if bounds is None else _checked_bounds(bounds))
         if cell is None and self.bounds is not None:
             cell = cell_in_box(self.bounds, self.columns, self.rows)
         object.__setattr__(self, "cell", _checked_cell(cell))
         if math.isinf(math.hypot(self.columns * self.cell[0], self.rows * self.cell[1])):
-            raise AlphabetError(
-                f"cell={shown(cell)}: {self.columns} x {self.rows} such cells are wider than any "
-                f"number."
-            )
+            cells = f"{self.columns} x {self.rows} such cells"
+            raise AlphabetError(f"cell={shown(cell)}: {cells} are wider than any number.")
         if self.bounds is not None:
             _check_cell_fits(self.cell, self.bounds, self.columns, self.rows)
 
@@ -221,13 +217,8 @@ class Grid:
     def spec(self) -> Spec:
         """Portable description."""
         bounds = None if self.bounds is None else list(self.bounds)
-        return {
-            "kind": "grid",
-            "columns": self.columns,
-            "rows": self.rows,
-            "cell": list(self.cell),
-            "bounds": bounds,
-        }
+        cells = {"columns": self.columns, "rows": self.rows, "cell": list(self.cell)}
+        return {"kind": "grid", **cells, "bounds": bounds}
 
     def __str__(self) -> str:
         width, height = self.cell
@@ -325,13 +316,9 @@ def _checked_bounds(bounds: Any) -> tuple[float, float, float, float]:
     if edges.shape != (4,):
         raise AlphabetError(f"bounds={shown(bounds)}: expected {wanted}.")
     south, north, west, east = edges.tolist()
-    if not (-90 <= south < north <= 90):
-        raise AlphabetError(
-            f"south={south}, north={north}: expected -90 <= south < north <= 90. Bounds are "
-            f"{wanted}."
-        )
-    if not (-180 <= west < east <= 180):
-        raise AlphabetError(
-            f"west={west}, east={east}: expected -180 <= west < east <= 180. Bounds are {wanted}."
-        )
+    named = (("south", south, "north", north, 90), ("west", west, "east", east, 180))
+    for first, low, second, high, most in named:
+        if not -most <= low < high <= most:
+            expected = f"expected -{most} <= {first} < {second} <= {most}. Bounds are {wanted}."
+            raise AlphabetError(f"{first}={low}, {second}={high}: {expected}")
     return south, north, west, east

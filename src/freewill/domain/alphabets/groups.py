@@ -1,56 +1,30 @@
-"""What shares are of: single values, bins of a line, districts of a grid, or named sets."""
+"""What shares are of: single values, bins of a line, districts of a grid, or named sets.
+
+Groups of the values of an alphabet are disjoint and have an order; each value is in one. `what` is
+what one is called, `count` how many there are, `which` the group of each value. `heads` are the
+columns of a table for programs that say what a share is of, with `cells` in them; `axes` are those
+for people, one an axis, with `texts`.
+
+>>> import freewill as fw
+>>> coarser(fw.Linear(0, 4), 2).names
+('0..1', '2..3', '4')
+>>> coarser(fw.Categorical(["yes", "no", "maybe"]), {"told": ["yes", "no"]}).names
+('told', 'the rest')
+"""
 
 import math
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.texts import readable
-from freewill.errors import AlphabetError, several
+from freewill.core.types import FloatArray, IntArray, is_whole_text
+from freewill.domain.alphabets.base import LARGEST, Alphabet, readable
+from freewill.errors import AlphabetError, ParameterError, printable, several, shown
 
 Cells: TypeAlias = list[tuple[Any, ...]]
-
-
-class Groups(Protocol):
-    """Disjoint groups of the values of an alphabet, in an order; each value is in one."""
-
-    @property
-    def what(self) -> str:
-        """What one is called."""
-
-    @property
-    def alphabet(self) -> Alphabet:
-        """Whose values these are."""
-
-    @property
-    def count(self) -> int:
-        """How many groups there are."""
-
-    @property
-    def which(self) -> IntArray:
-        """The group of each value."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What each group is called."""
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The names of the columns of a table for programs that say what a share is of."""
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """The same for people, with one column an axis."""
-
-    def cells(self, places: IntArray) -> Cells:
-        """Return what the columns `heads` hold for some groups."""
-
-    def texts(self, places: IntArray) -> list[list[str]]:
-        """Return what the columns `axes` hold for some groups."""
 
 
 @dataclass(frozen=True)
@@ -193,12 +167,9 @@ class Blocks:
 
     def texts(self, places: IntArray) -> list[list[str]]:
         """Return from..to on each axis."""
-        found = []
-        for cells in self.cells(places):
-            words = list(map(_word, cells))
-            pairs = zip(words[::2], words[1::2], strict=True)
-            found.append([low if low == high else f"{low}..{high}" for low, high in pairs])
-        return found
+        rows = [list(map(_word, cells)) for cells in self.cells(places)]
+        pairs = [zip(words[::2], words[1::2], strict=True) for words in rows]
+        return [[low if low == high else f"{low}..{high}" for low, high in row] for row in pairs]
 
     def __str__(self) -> str:
         if len(self.alphabet.axes) == 1:
@@ -234,6 +205,9 @@ class Sets:
         return several(self.count, "group")
 
 
+Groups: TypeAlias = Values | Blocks | Sets
+
+
 def merged_weights(groups: Groups, weights: ArrayLike) -> FloatArray:
     """Return the sum of the weights of each group, in O(k).
 
@@ -259,3 +233,124 @@ def checked_plane(alphabet: Alphabet) -> tuple[int, int]:
 
 def _word(cell: Any) -> str:
     return f"{cell:.10g}" if isinstance(cell, float) else str(cell)
+
+
+REST = "the rest"
+"""The name of the set of all values that are in no other."""
+
+
+def coarser(alphabet: Alphabet, by: Any, rows: int | None = None) -> Groups:
+    """Return groups: bins of so many values, districts of columns x rows, or sets of values.
+
+    `by` is a number, or sets that have no value in common: {"young": range(30), ...}, or a list of
+    them. Values that are in none are a last group, "the rest", so that every person is counted.
+
+    >>> import freewill as fw
+    >>> str(coarser(fw.Grid(24, 16, cell=0.5), 12, 8))
+    'districts of 12 x 8 cells'
+    """
+    if isinstance(by, int | np.integer) and not isinstance(by, bool):
+        return _blocks(alphabet, by, rows)
+    if rows is not None:
+        raise ParameterError(
+            f"rows={shown(rows)} beside {shown(by)}: expected coarser(columns, rows), two integers."
+        )
+    if not isinstance(by, Mapping | list | tuple) or not by:
+        raise ParameterError(
+            f"by={shown(by)}: expected how many neighbours to take together, or sets of values, as "
+            f'{{"young": range(30), "old": range(65, 100)}}.'
+        )
+    return _sets(alphabet, by)
+
+
+def _blocks(alphabet: Alphabet, columns: Any, rows: Any) -> Blocks:
+    line = len(alphabet.axes) == 1
+    plane = checked_plane(alphabet)
+    if line and rows is not None:
+        raise ParameterError(
+            f"rows={shown(rows)} on {alphabet}: values on a line have no rows; "
+            f"coarser({shown(columns)}) takes so many of them together."
+        )
+    columns = checked_length("width" if line else "columns", columns)
+    rows = columns if rows is None else checked_length("rows", rows)
+    return Blocks(alphabet, min(columns, plane[1]), min(rows, plane[0]))
+
+
+def _sets(alphabet: Alphabet, by: Any) -> Sets:
+    named = isinstance(by, Mapping)
+    which = np.full(alphabet.size, -1, dtype=np.int64)
+    names: list[str] = []
+    for name, members in by.items() if named else ((None, members) for members in by):
+        indices = members_of(alphabet, members)
+        names.append(_checked_name(name) if named else set_name(alphabet, indices))
+        if not indices.size:
+            raise ParameterError(f"the group {shown(names[-1])} has no values: give it some.")
+        taken = indices[which[indices] >= 0]
+        if taken.size:
+            (value,) = readable(alphabet, taken[:1])
+            raise ParameterError(
+                f"{shown(value)} is in two groups, {shown(names[which[taken[0]]])} and "
+                f"{shown(names[-1])}: no value may be, for each person counts once."
+            )
+        which[indices] = len(names) - 1
+    if (which < 0).any():
+        if REST in names:
+            raise ParameterError(
+                f"a group is called {shown(REST)}, and values are left that are in none: give it "
+                f"another name, or all of them."
+            )
+        which[which < 0] = len(names)
+        names.append(REST)
+    return Sets(alphabet, tuple(names), which)
+
+
+def members_of(alphabet: Alphabet, members: Any) -> IntArray:
+    """Return the indices of a set of values, each once, in the alphabet's order."""
+    listed = list(members) if isinstance(members, Set) else members
+    return np.unique(np.atleast_1d(alphabet.encode(listed)))
+
+
+def set_name(alphabet: Alphabet, indices: IntArray) -> str:
+    """Return a name for a set of values: from..to where they stand in a row, else a few of them.
+
+    >>> import freewill as fw
+    >>> set_name(fw.Linear(0, 99), np.arange(18, 25)), set_name(fw.Linear(0, 99), np.array([1, 3]))
+    ('18..24', '1 or 3')
+    """
+    many = len(indices)
+    words = [", ".join(text) for text in Values(alphabet).texts(indices[:3])]
+    together = len(alphabet.axes) == 1 and alphabet.plane is not None
+    if together and many > 1 and indices[-1] - indices[0] == many - 1:
+        return f"{words[0]}..{Values(alphabet).texts(indices[-1:])[0][0]}"
+    return " or ".join(words) if many <= 3 else f"{words[0]}, {words[1]} or {many - 2:,} more"
+
+
+def as_groups(alphabet: Alphabet, merged: Any) -> Groups:
+    """Return groups as they are, for 1 every value, and for another integer so many neighbours."""
+    if isinstance(merged, Groups):
+        if merged.alphabet != alphabet:
+            raise ParameterError(f"groups of {merged.alphabet}: expected some of {alphabet}.")
+        return merged
+    side = checked_length("merged", merged)
+    return Values(alphabet) if side == 1 else coarser(alphabet, side)
+
+
+def checked_length(name: str, value: Any) -> int:
+    """Return how many neighbours to take together after checking that it is a number of them.
+
+    More than any alphabet has are as many as it has.
+    """
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 1:
+        raise ParameterError(f"{name}={shown(value)}: expected an integer >= 1.")
+    return min(int(value), LARGEST)
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise ParameterError(f"a group is called {shown(name)}: expected a text.")
+    if not is_whole_text(name):
+        raise ParameterError(
+            f"the name {printable(name)!r} has half of a character, which no table can hold."
+        )
+    return name

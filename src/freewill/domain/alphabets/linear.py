@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from freewill.core.texts import checked_unit
 from freewill.core.types import FloatArray, IntArray, Spec
 from freewill.domain.alphabets.base import (
     LARGEST,
@@ -15,7 +16,6 @@ from freewill.domain.alphabets.base import (
     kind_of,
     refuse_vast,
 )
-from freewill.domain.alphabets.units import checked_unit
 from freewill.errors import AlphabetError, several, shown
 
 
@@ -104,10 +104,8 @@ class Linear:
         if not array.size:
             array = np.zeros(array.shape, dtype=np.int64)
         if array.dtype.kind not in "iuf":
-            raise AlphabetError(
-                f"got {shown(values)}, {kind_of(array)}; expected integers, from {self.first} to "
-                f"{self.last}."
-            )
+            expected = f"expected integers, from {self.first} to {self.last}."
+            raise AlphabetError(f"got {shown(values)}, {kind_of(array)}; {expected}")
         wide = array.astype(np.result_type(array, np.float64)) if array.dtype.kind == "f" else array
         kept = np.asarray((wide >= self.first) & (wide <= self.last))
         if wide.dtype.kind == "f":

@@ -3,13 +3,11 @@
 from typing import Any
 
 from freewill.core.types import check_fields
-from freewill.domain.alphabets.base import (
-    Alphabet,
-)
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.categorical import Categorical
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
-from freewill.errors import FreewillError, SpecError, closest, shown
+from freewill.errors import SpecError, none_of, raised_as
 
 _NOTES = {
     "labels": "a list of texts",
@@ -28,14 +26,9 @@ def alphabet_from_spec(spec: Any) -> Alphabet:
     """
     kind = spec.get("kind") if isinstance(spec, dict) else spec
     if not (isinstance(spec, dict) and isinstance(kind, str) and kind in _KINDS):
-        raise SpecError(
-            f"alphabet kind {shown(kind)}: expected one of {', '.join(_KINDS)}."
-            f"{closest(kind, _KINDS)}"
-        )
+        raise SpecError(none_of("alphabet kind", kind, _KINDS))
     fields = {name: value for name, value in spec.items() if name != "kind"}
     check_fields(fields, _KINDS[kind], f"a {kind} alphabet", _NOTES)
-    try:
+    with raised_as(SpecError, f"{kind} alphabet: "):
         alphabet: Alphabet = _KINDS[kind](**fields)
-    except FreewillError as error:
-        raise SpecError(f"{kind} alphabet: {error}") from None
     return alphabet

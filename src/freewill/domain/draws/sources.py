@@ -46,10 +46,8 @@ class GivenBytes:
     def byte(self) -> int:
         """Return the next one."""
         if self.used == len(self._bytes):
-            raise ParameterError(
-                "a draw wants more bytes than it was given: give more, or SystemBytes() for as "
-                "many as it takes."
-            )
+            advice = "give more, or SystemBytes() for as many as it takes."
+            raise ParameterError(f"a draw wants more bytes than it was given: {advice}")
         self.used += 1
         return self._bytes[self.used - 1]
 
@@ -111,3 +109,77 @@ def below(count: int, source: Source) -> int:
         drawn &= (1 << bits) - 1
         if drawn < count:
             return drawn
+
+
+_WORDS = (np.uint8, np.uint16, np.uint32, np.uint64)
+
+
+class SystemGenerator(np.random.Generator):
+    """Draws what mechanisms draw (`integers`), `permutation`, `random` and `standard_exponential`.
+
+    Each number comes from fresh bytes of the operating system. All other methods are NumPy's, on
+    a generator that is seeded by the system. Integers are exactly uniform, and `draws` makes every
+    report of integers alone; the two kinds of doubles are as accurate as NumPy's.
+
+    >>> rng = SystemGenerator()
+    >>> bool(np.all(rng.random(1000) < 1)), sorted(rng.permutation(3).tolist())
+    (True, [0, 1, 2])
+    """
+
+    def __init__(self) -> None:
+        super().__init__(np.random.PCG64())
+
+    def random(self, size: Any = None) -> Any:  # type: ignore[override]
+        """Return multiples of 2^-53 in [0, 1)."""
+        return (_drawn(np.uint64, size) >> np.uint64(11)) * 2.0**-53
+
+    def standard_exponential(self, size: Any = None) -> Any:  # type: ignore[override]
+        """Return -log(1 - U) for uniform U."""
+        return -np.log1p(-self.random(size))
+
+    def integers(  # type: ignore[override]
+        self, low: int, high: int, size: Any = None, dtype: Any = np.int64
+    ) -> Any:
+        """Return integers low <= z < high, each equally likely: those too large are drawn anew."""
+        largest = int(high) - int(low) - 1
+        word = next(word for word in _WORDS if largest <= np.iinfo(word).max)
+        mask = word((1 << largest.bit_length()) - 1)
+        drawn = np.asarray(_drawn(word, size) & mask)
+        every = drawn.reshape(-1)
+        again = np.flatnonzero(every > largest)
+        while again.size:
+            every[again] = _drawn(word, again.size) & mask
+            again = again[every[again] > largest]
+        return drawn.astype(dtype) + np.asarray(low, dtype=dtype)
+
+    def permutation(self, x: Any, axis: int = 0) -> Any:
+        """Return 0 .. x-1, or the elements of an array, in an order drawn from all orders."""
+        elements = np.arange(x) if np.ndim(x) == 0 else np.asarray(x)
+        count = elements.shape[axis]
+        order = keys = np.zeros(count, dtype=np.uint64)
+        # Equal keys would favour an order. They are drawn anew, once in 2^64 / count^2 times.
+        while np.any(keys[1:] == keys[:-1]) or order is keys:
+            drawn = _drawn(np.uint64, count)
+            order = np.argsort(drawn)
+            keys = drawn[order]
+        return np.take(elements, order, axis=axis)
+
+
+def generator(rng: np.random.Generator | None) -> np.random.Generator:
+    """Return the generator that was given, or the operating system's."""
+    # NumPy's older generators, and Python's own, draw other things by other names.
+    if isinstance(rng, np.random.RandomState) or not (rng is None or hasattr(rng, "integers")):
+        raise ParameterError(
+            f"rng={shown(rng)}: expected a generator, numpy.random.default_rng(seed), for "
+            f"simulations; or nothing, for the operating system's."
+        )
+    return SystemGenerator() if rng is None else rng
+
+
+def _drawn(word: Any, size: Any) -> Any:
+    """Return words of random bits."""
+    shape = () if size is None else size
+    count = int(np.prod(shape))
+    # A copy, because the bytes themselves cannot be written.
+    words = np.frombuffer(os.urandom(count * np.dtype(word).itemsize), dtype=word).copy()
+    return words.reshape(shape)

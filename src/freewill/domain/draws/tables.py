@@ -65,9 +65,9 @@ class Table:
             value = source.byte() & ((1 << first) - 1)
             left = bits - first
             while value << left < total:
-                found = bisect_right(cumulative, value << left)
-                if (value + 1) << left <= cumulative[found]:
-                    return found
+                index = bisect_right(cumulative, value << left)
+                if (value + 1) << left <= cumulative[index]:
+                    return index
                 value, left = value << 8 | source.byte(), left - 8
 
     def many(self, count: int, rng: np.random.Generator) -> IntArray:
@@ -78,11 +78,11 @@ class Table:
         on and compared exactly.
         """
         words = rng.integers(0, 2**_WORD, size=count, dtype=np.uint64)
-        found = np.searchsorted(self._thresholds, words, side="right")
-        tied = self._thresholds[np.maximum(found, 1) - 1] == words
-        for place in np.flatnonzero(tied & (found > 0)).tolist():
-            found[place] = self.refined(int(words[place]), GeneratorBytes(rng))
-        return found
+        indices = np.searchsorted(self._thresholds, words, side="right")
+        tied = self._thresholds[np.maximum(indices, 1) - 1] == words
+        for place in np.flatnonzero(tied & (indices > 0)).tolist():
+            indices[place] = self.refined(int(words[place]), GeneratorBytes(rng))
+        return indices
 
     @cached_property
     def _thresholds(self) -> NDArray[np.uint64]:
@@ -96,9 +96,9 @@ class Table:
         """Return the index that U leads to, whose first 64 bits are given, and the rest drawn."""
         total, bits = self.cumulative[-1], _WORD
         while True:
-            found = bisect_right(self.cumulative, word * total >> bits)
-            if (word + 1) * total <= self.cumulative[found] << bits:
-                return found
+            index = bisect_right(self.cumulative, word * total >> bits)
+            if (word + 1) * total <= self.cumulative[index] << bits:
+                return index
             word, bits = word << 8 | source.byte(), bits + 8
 
 

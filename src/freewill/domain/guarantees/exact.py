@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,22 +19,25 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.guarantees.lattices import BEYOND, Lattice
-from freewill.domain.guarantees.literal import float_up
-from freewill.domain.guarantees.logarithms import Logarithms, exact_distance, logarithms
-from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee, Promise, warned
+from freewill.domain.guarantees.logarithms import Logarithms, exact_distance, float_up, logarithms
+from freewill.domain.guarantees.promises import (
+    LOSS_ROUNDING,
+    AdversaryLoss,
+    Guarantee,
+    Outcome,
+    Promise,
+)
 from freewill.errors import LawError, ParameterError, several
 
 _AGREEMENT = 1e-12
 """How closely the law of the estimators must follow the sampler's, relative in logarithms."""
-_LOSS_ROUNDING = 1e-9
-"""By how much, relative, an adversary's loss may fall short of the claim, a rounded sum."""
 _ENTRIES = 1 << 18
 _COMPARISONS = 1 << 22
 """Numbers, and pairs of them, that are looked at within a minute."""
 
 
 @dataclass(frozen=True)
-class ExactAudit(Presented):
+class ExactAudit(Presented, Outcome):
     """What the sampler's own numbers prove.
 
     `realised` is the epsilon that they give, rounded up (for an adversary's loss: the loss, rounded
@@ -77,7 +81,7 @@ class ExactAudit(Presented):
     def kept(self) -> bool:
         """Whether the sampler keeps the promise."""
         if isinstance(self.claim, AdversaryLoss):
-            return self.realised >= self._claimed * (1 - Decimal(_LOSS_ROUNDING))
+            return self.realised >= self._claimed * (1 - Decimal(LOSS_ROUNDING))
         return self.realised <= self._claimed
 
     @property
@@ -85,24 +89,15 @@ class ExactAudit(Presented):
         """Whether the promise is kept and the estimators use the sampler's law."""
         return self.kept and self.same_support and self.difference <= _AGREEMENT
 
-    @property
-    def refuted(self) -> bool:
-        """Whether it does not hold; there is nothing in between."""
-        return not self.holds
-
     def __str__(self) -> str:
-        claimed = self.claim.short
+        claim, _, verdict, _ = self.row()
         reach = "every output can be drawn from every value" if self.full else self._reach
         argued = f" {self.argued}" if self.argued else ""
         return (
-            f"claimed {claimed}: {self._verdict}. The sampler's own numbers give "
+            f"claimed {claim}: {verdict}. The sampler's own numbers give "
             f"{self.epsilon:.9g}, {self._room}; {reach}; the estimators' law is theirs within "
-            f"{self.difference:.2g} ({self._looked_at}).{argued}{warned(self)}"
+            f"{self.difference:.2g} ({self._looked_at}).{argued}{self._warned}"
         )
-
-    @property
-    def _verdict(self) -> str:
-        return "PROVED" if self.holds else "REFUTED"
 
     @property
     def _reach(self) -> str:
@@ -127,24 +122,15 @@ class ExactAudit(Presented):
         """Return the claim, what the sampler gives, the verdict and what was looked at."""
         support = "full support" if self.full else self._reach
         given = f"{self.epsilon:.6g}, {self._room}"
-        return [self.claim.short, given, self._verdict, f"{support}; {self._looked_at}"]
+        verdict = "PROVED" if self.holds else "REFUTED"
+        return [self.claim.short, given, verdict, f"{support}; {self._looked_at}"]
 
     def describe(self) -> dict[str, Any]:
         """Describe the outcome for JSON; the margin is a text, for it is too small a number."""
-        return {
-            "claim": self.claim.describe(),
-            "holds": self.holds,
-            "exact": True,
-            "epsilon": self.epsilon,
-            "margin": f"{self.margin:.3e}",
-            "full_support": self.full,
-            "same_support": self.same_support,
-            "difference": self.difference,
-            "entries": self.entries,
-            "bits": self.bits,
-            "argued": self.argued,
-            "warnings": list(self.warnings),
-        }
+        names = ("epsilon", "same_support", "difference", "entries", "bits", "argued")
+        numbers = {name: getattr(self, name) for name in names}
+        margin = f"{self.margin:.3e}"
+        return self._described(exact=True, margin=margin, full_support=self.full, **numbers)
 
 
 class _Table(NamedTuple):
@@ -167,15 +153,15 @@ class _Table(NamedTuple):
 
     def apart(self, output: int, first: int, second: int) -> Decimal:
         """Return |log P(y | x) - log P(y | x')|, rounded up; 0 where they are equal."""
-        one, other = self.logs[first][output], self.logs[second][output]
-        if one is None or other is None:
-            return Decimal(0 if one is other else "Infinity")
-        spread = abs(one - other)
-        if spread <= self.rounding:
-            left = self.weights[first][output] * self.sums[second]
-            if left == self.weights[second][output] * self.sums[first]:
+        left, right = self.logs[first][output], self.logs[second][output]
+        if left is None or right is None:
+            return Decimal(0 if left is right else "Infinity")
+        difference = abs(left - right)
+        if difference <= self.rounding:
+            crossed = self.weights[first][output] * self.sums[second]
+            if crossed == self.weights[second][output] * self.sums[first]:
                 return Decimal(0)
-        return spread + self.rounding
+        return difference + self.rounding
 
 
 def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
@@ -206,17 +192,17 @@ def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
             f"nothing to enumerate. Audit its law, without exact=True."
         )
     with logarithms(epsilon, alphabet) as exact:
-        found = _Table.of(weights, exact)
+        table = _Table.of(weights, exact)
         possible = np.array(weights, dtype=object) > 0
         logs = mechanism.operator(outputs).log_dense().T
         return ExactAudit(
             claim,
-            _realised(mechanism, claim, found),
+            _realised(mechanism, claim, table),
             full=bool(possible.all()),
             same_support=bool(np.array_equal(possible, np.isfinite(logs))),
-            difference=_difference(found, logs),
+            difference=_difference(table, logs),
             entries=entries,
-            bits=max(found.sums).bit_length(),
+            bits=max(table.sums).bit_length(),
         )
 
 
@@ -237,14 +223,11 @@ def _realised(mechanism: Any, claim: Promise, table: _Table) -> Decimal:
     outputs, alphabet = range(len(table.weights[0])), mechanism.alphabet
     if claim.kind == "ldp" or alphabet.size == 1:
         return max(table.apart(*which) for which in _extremes(table))
-    pairs_of = _neighbours if is_line(alphabet) else _all_pairs
-    apart = list(pairs_of(alphabet.size))
-    _refuse(len(apart) * len(outputs), mechanism)
-    per_unit = (
-        max(table.apart(y, *pair) for y in outputs) / exact_distance(alphabet, *pair)
-        for pair in apart
-    )
-    return max(per_unit) * table.spare
+    values = range(alphabet.size)
+    pairs = list(pairwise(values) if is_line(alphabet) else combinations(values, 2))
+    _refuse(len(pairs) * len(outputs), mechanism)
+    largest = ((max(table.apart(y, *pair) for y in outputs), pair) for pair in pairs)
+    return max(off / exact_distance(alphabet, *pair) for off, pair in largest) * table.spare
 
 
 def _extremes(table: _Table) -> Iterator[tuple[int, int, int]]:
@@ -252,14 +235,6 @@ def _extremes(table: _Table) -> Iterator[tuple[int, int, int]]:
     for output, column in enumerate(zip(*table.logs, strict=True)):
         keys = [Decimal("-Infinity") if log is None else log for log in column]
         yield output, keys.index(max(keys)), keys.index(min(keys))
-
-
-def _neighbours(size: int) -> Iterator[tuple[int, int]]:
-    return ((value, value + 1) for value in range(size - 1))
-
-
-def _all_pairs(size: int) -> Iterator[tuple[int, int]]:
-    return ((one, other) for other in range(size) for one in range(other))
 
 
 def _difference(table: _Table, logs: FloatArray) -> float:
@@ -278,7 +253,7 @@ def _loss(problem: Any, table: _Table) -> Decimal:
     share = [prior / total for prior, total in zip(priors, table.sums, strict=True)]
     total = Fraction(0)
     for column in zip(*table.weights, strict=True):
-        joint = [one * weight for one, weight in zip(share, column, strict=True)]
+        joint = [part * weight for part, weight in zip(share, column, strict=True)]
         total += min(
             sum((joint[x] * guess[x][z] for x in range(size)), Fraction(0)) for z in range(size)
         )

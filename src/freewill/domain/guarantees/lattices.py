@@ -9,7 +9,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.draws.exponential import Dyadic
+from freewill.domain.draws.chance import Dyadic
 from freewill.domain.guarantees.logarithms import Logarithms, cell_distance
 from freewill.errors import several
 
@@ -65,8 +65,8 @@ class Lattice:
         distance = {(j, i): cell_distance(self.grid.cell, i, j) for j, i in cells}
         for place, (j, i) in enumerate(cells):
             for down, aside in cells[:place]:
-                spread = abs(self.logs[j][i] - self.logs[down][aside]) + self.rounding
-                worst = max(worst, spread / distance[abs(j - down), abs(i - aside)])
+                difference = abs(self.logs[j][i] - self.logs[down][aside]) + self.rounding
+                worst = max(worst, difference / distance[abs(j - down), abs(i - aside)])
         return worst * self.spare
 
     def difference(self, mechanism: Any) -> float:
@@ -80,10 +80,11 @@ class Lattice:
             np.arange(ours.shape[1]) * self.grid.cell[0],
             np.arange(ours.shape[0])[:, None] * self.grid.cell[1],
         )
-        found = [_off(ours, formula), self._inside(mechanism, ours)]
+        differences = [_off(ours, formula), self._inside(mechanism, ours)]
         if not self.unsummed(mechanism.epsilon):
-            found.append(float(np.abs(mechanism.law() - self._summed(mechanism.epsilon)).max()))
-        return max(found)
+            off = np.abs(mechanism.law() - self._summed(mechanism.epsilon))
+            differences.append(float(off.max()))
+        return max(differences)
 
     def _inside(self, mechanism: Any, ours: FloatArray) -> float:
         """Compare log P(z | x) - log P(z | z) with the weights, for z off the border."""
@@ -136,6 +137,6 @@ def _clipped(table: FloatArray, places: IntArray, count: int) -> FloatArray:
     return np.asarray(np.add.reduceat(table, starts, axis=1))
 
 
-def _off(one: FloatArray, other: FloatArray) -> float:
+def _off(ours: FloatArray, theirs: FloatArray) -> float:
     """Return the largest difference of logarithms, relative to those above 1."""
-    return float((np.abs(one - other) / np.maximum(1.0, np.abs(other))).max())
+    return float((np.abs(ours - theirs) / np.maximum(1.0, np.abs(theirs))).max())

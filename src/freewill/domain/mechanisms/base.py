@@ -2,40 +2,41 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
-from numbers import Real
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, Reports, Spec, distribution
-from freewill.domain.alphabets.base import Alphabet, checked_indices, distances, refuse_vast
-from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
-from freewill.domain.alphabets.texts import encode_values, readable
-from freewill.domain.draws.exponential import Dyadic
-from freewill.domain.draws.sources import Source
+from freewill.core.types import FloatArray, IntArray, Reports, Spec, distribution
+from freewill.domain.alphabets.base import (
+    Alphabet,
+    checked_indices,
+    distances,
+    encode_values,
+    readable,
+    refuse_vast,
+)
+from freewill.domain.draws.chance import Dyadic
+from freewill.domain.draws.sources import Source, checked_source, generator
+from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon, checked_index
 from freewill.domain.outputs.base import OutputSpace
 from freewill.domain.outputs.symbols import Symbols
-from freewill.errors import AlphabetError, IdentifiabilityError, LawError, ParameterError, shown
+from freewill.errors import AlphabetError, LawError, shown
 from freewill.numeric.operators.base import Operator, probabilities
+from freewill.numeric.operators.dense import DenseOperator
 from freewill.numeric.operators.moments import ListedMoments, Moments
 
 SPEC_VERSION = 1
-LARGEST_LDP_EPSILON = 700.0
-"""Where e^-epsilon is still a double."""
-LARGEST_EXPONENT = 1e290
-"""Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
-_BLIND = 1e-15
-"""An advantage of the truth that is lost in the rounding of probabilities."""
+_TINY = 2.0**-256
+"""Outputs whose probability is below that for every value are held with a factor of their own."""
 
 
 class Mechanism(Protocol):
@@ -58,13 +59,13 @@ class Mechanism(Protocol):
         """What a report may be: a value of the alphabet, unless the mechanism says otherwise."""
         return Symbols(self.alphabet)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> Reports:
+    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> Any:
         """Draw one report for each index in `values`, in their order.
 
         From the operating system's generator unless one is given, as simulations do: whoever
         knows its seed, or works out its state, takes the noise off again.
         """
-        ...
+        return self._reports(checked_indices(values, self.alphabet.size, "value"), generator(rng))
 
     def draw(self, index: int, source: Source | None = None) -> Any:
         """Draw the report of one index from random bytes, by the procedure of docs/devices.md.
@@ -72,7 +73,15 @@ class Mechanism(Protocol):
         The bytes are the operating system's unless a source is given. The law is that of
         `obfuscate`, in the same exact numbers; a report of bits is a row of bytes.
         """
-        ...
+        return self._report(checked_index(index, self.alphabet.size), checked_source(source))
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> Reports:
+        """Draw the reports of indices that are checked, unless `obfuscate` is written anew."""
+        raise LawError(f"{self.name} has no sampler: its class must have obfuscate or _reports.")
+
+    def _report(self, value: int, source: Source) -> Any:
+        """Draw the report of an index that is checked, unless `draw` is written anew."""
+        raise LawError(f"{self.name} has no exact sampler: its class must have draw or _report.")
 
     def weights(self) -> "list[list[int]] | None":
         """Return the sampler's own numbers, [value][output of `outputs()`], for the exact audit.
@@ -105,8 +114,8 @@ class Mechanism(Protocol):
         indices, alone = encode_values(self.alphabet, values)
         drawn = self.obfuscate(indices, rng)
         reported = self.output_space.alphabet
-        found = _digits(drawn) if reported is None else readable(reported, drawn)
-        return found[0] if alone else found
+        reports = _digits(drawn) if reported is None else readable(reported, drawn)
+        return reports[0] if alone else reports
 
     def received(self, reports: Any) -> Reports:
         """Turn readable reports, as `report` gives them, into what `collect` takes.
@@ -184,10 +193,8 @@ class Mechanism(Protocol):
         outputs = self.outputs()
         entries = len(outputs) * self.alphabet.size
         if entries > _LAW_LIMIT:
-            raise LawError(
-                f"the law of {self} has {entries:.2g} entries. "
-                f"Use operator(outputs), which never lists them."
-            )
+            advice = "Use operator(outputs), which never lists them."
+            raise LawError(f"the law of {self} has {entries:.2g} entries. {advice}")
         return probabilities(self.operator(outputs)).T
 
     def losses(self) -> FloatArray:
@@ -233,6 +240,75 @@ class Mechanism(Protocol):
         return f"{self.name}({self.alphabet}{''.join(shown)})"
 
 
+class Noisy(Mechanism, Protocol):
+    """A mechanism that an epsilon makes, which it also promises."""
+
+    on: ClassVar[Any] = Alphabet
+    """The kind of alphabet that it works on."""
+    promise: ClassVar[Literal["ldp", "geo"]] = "ldp"
+    """Of which kind the promise is."""
+    alphabet: Any
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        checked_alphabet(self.alphabet, self.on, self.name)
+        epsilon = checked_epsilon(self.epsilon, self.name, self._largest_epsilon())
+        object.__setattr__(self, "epsilon", epsilon)
+
+    def _largest_epsilon(self) -> float:
+        """Return where e^-epsilon is still a double."""
+        return 700.0
+
+    def guarantee(self) -> Guarantee:
+        """Return epsilon-LDP, or epsilon-geo-indistinguishability per unit of distance."""
+        unit = self.alphabet.unit if self.promise == "geo" else ""
+        return Guarantee(self.promise, self.epsilon, unit)
+
+
+class Tabulated(Mechanism, Protocol):
+    """A mechanism whose law is a table of numbers, `matrix`, each taken to the last digit."""
+
+    tabulated: ClassVar[bool] = True
+    matrix: FloatArray
+    """The law, rows: alphabet, columns: outputs; read-only."""
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
+        """Draw from the table of each value, value by value."""
+        drawn = np.empty(truth.size, dtype=np.int64)
+        order = np.argsort(truth, axis=None, kind="stable")
+        present, starts = np.unique(truth.ravel()[order], return_index=True)
+        for value, people in zip(present.tolist(), np.split(order, starts)[1:], strict=True):
+            drawn[people] = self._table(value).many(people.size, rng)
+        return drawn.reshape(truth.shape)
+
+    def _report(self, value: int, source: Source) -> int:
+        """Draw from the table of the value."""
+        return self._table(value).draw(source)
+
+    def weights(self) -> list[list[int]]:
+        """Return the rows, in whole numbers."""
+        return [whole_weights(row) for row in self.matrix]
+
+    def _table(self, value: int) -> Table:
+        """Return the row of a value, made when first drawn from."""
+        if value not in self._tables:
+            self._tables[value] = Table.of(whole_weights(self.matrix[value]))
+        return self._tables[value]
+
+    @cached_property
+    def _tables(self) -> dict[int, Table]:
+        return {}
+
+    def operator(self, outputs: Reports) -> DenseOperator:
+        """Return the law of these outputs, as an array."""
+        symbols = self.output_space.checked(outputs, self.name)
+        return _scaled(np.ascontiguousarray(self.matrix.T[symbols]))
+
+    def law(self) -> FloatArray:
+        """Return the matrix, to the last digit."""
+        return self.matrix
+
+
 def is_mechanism(given: Any) -> bool:
     """Say whether something is a mechanism, of ours or of someone else's, and not its class."""
     return hasattr(given, "output_space") and not isinstance(given, type)
@@ -261,110 +337,18 @@ def _packed(reports: Any, mechanism: Mechanism) -> FloatArray | Reports:
         rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in given]
         return np.array(rows) if rows else mechanism.output_space.empty()
     except (TypeError, ValueError):
-        raise AlphabetError(
-            f"reports {shown(reports)} of {mechanism.name}: expected hexadecimal digits, as many "
-            f"in each text, as report gives them."
-        ) from None
+        expected = "expected hexadecimal digits, as many in each text, as report gives them."
+        raise AlphabetError(f"reports {shown(reports)} of {mechanism.name}: {expected}") from None
 
 
-def checked_index(index: Any, size: int) -> int:
-    """Return one index of the alphabet."""
-    found = checked_indices(index, size, "value")
-    if found.ndim:
-        raise AlphabetError(
-            f"index {shown(index)}: expected one index, 0 to {size - 1}. For many, use obfuscate."
-        )
-    return int(found)
+def _scaled(rows: FloatArray) -> DenseOperator:
+    """Return the law of some outputs; one that is next to impossible for all values is scaled.
 
-
-def checked_epsilon(epsilon: Any, name: str, largest: float = math.inf) -> float:
-    """Return epsilon as a float after checking that it is positive, finite and not too large."""
-    value, given = _number(epsilon), f"epsilon={shown(epsilon)} for {name}"
-    if value == 0:
-        raise ParameterError(
-            f"{given}: must be > 0. At 0 a report would be full privacy and "
-            f"tell the collector nothing: choose a small positive epsilon, or send no report."
-        )
-    if not 0 < value < math.inf:
-        # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
-        advice = (
-            "For no privacy at all, use Identity."
-            if value > 0
-            else "For full privacy, send no report."
-        )
-        raise ParameterError(
-            f"{given}: must be a number > 0 and finite (the larger, the less private). {advice}"
-        )
-    if value > largest:
-        raise ParameterError(
-            f"{given}: must be <= {largest:g}, beyond which no number holds "
-            f"what the noise would need and the promise is empty. For no privacy, use Identity."
-        )
-    return value
-
-
-def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
-    """Return an expected loss as a float after checking that it is positive and finite."""
-    value, given = _number(quality_loss), f"quality_loss={shown(quality_loss)}"
-    if 0 <= value <= least:
-        raise ParameterError(
-            f"{given}: must be > {least:g} and finite. At 0, and so close to it, every report "
-            f"would be the truth: for no privacy at all, use Identity."
-        )
-    if not 0 < value < math.inf:
-        raise ParameterError(
-            f"{given}: must be a number > 0 and finite, in units of distance "
-            f"(the larger, the more private)."
-        )
-    return value
-
-
-def _number(value: Any) -> float:
-    """Return a real number as a float, anything else (texts and truth values too) as NaN."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except (OverflowError, ValueError):
-        return math.nan
-
-
-def checked_advantage(advantage: float, mechanism: Mechanism) -> float:
-    """Return how much likelier the truth is, e^epsilon - 1, unless doubles show no trace of it."""
-    if advantage < _BLIND:
-        raise IdentifiabilityError(
-            f"{mechanism} cannot be inverted: the truth is likelier than the rest by a factor of "
-            f"1 + {advantage:.3g} only, less than the rounding of shares. Use gibu, or a larger "
-            f"epsilon."
-        )
-    return advantage
-
-
-def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
-    """Check that an alphabet is of the kind a mechanism works on and has enough values."""
-    # A class has what a protocol asks for, too.
-    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
-        wanted = {Linear: "a Linear alphabet", Grid: "a Grid"}.get(kind, "an alphabet")
-        raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
-    if alphabet.size < least:
-        raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
-
-
-def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> float:
-    """Return epsilon[n] with 1/(k-1+e^epsilon[n]) = the mean of 1/(k-1+e^epsilon_i) (eq. 8).
-
-    With size 2 and halved epsilons it is eq. 13. Written with the mean m of 1/(k-1+e^epsilon)
-    and the mean t of (e^epsilon - 1)/(k-1+e^epsilon), e^epsilon[n] - 1 = t / m: nothing cancels
-    for small epsilons and nothing overflows for large ones.
-
-    >>> average_epsilon(np.array([2.0, 2.0]), np.array([0.5, 0.5]), 10)
-    2.0
+    Products and squares of such rows would underflow. A power of two changes no digit, not even of
+    a denormal entry: the ratios between values, which are all that an estimate uses, stay exact.
     """
-    rare = np.exp(-epsilons)
-    other = rare / (1 + (size - 1) * rare)
-    # In units of the largest, so that epsilons near the least of all doubles keep their digits.
-    unit = float(epsilons.max()) or 1.0
-    advantage = -np.expm1(-epsilons) / unit / (1 + (size - 1) * rare)
-    mean = np.log1p(unit * ((weights @ advantage) / (weights @ other)))
-    # Rounding may lead past the least and the largest, which no mean does.
-    return float(np.clip(mean, epsilons.min(), epsilons.max()))
+    largest = rows.max(axis=1, initial=0.0)
+    if np.all((largest >= _TINY) | (largest == 0)):
+        return DenseOperator(rows)
+    exponents = np.where(largest < _TINY, np.frexp(largest)[1], 0)
+    return DenseOperator(np.ldexp(rows, -exponents[:, None]), exponents * np.log(2))

@@ -2,26 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.alphabets.base import checked_indices
 from freewill.domain.alphabets.linear import Linear
-from freewill.domain.draws.entropy import generator
-from freewill.domain.draws.exponential import Dyadic, precision
-from freewill.domain.draws.geometric import TwoSided, shortened
-from freewill.domain.draws.sources import Source, checked_source
-from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import (
-    LARGEST_EXPONENT,
-    Mechanism,
-    checked_alphabet,
-    checked_epsilon,
-    checked_index,
-)
+from freewill.domain.draws.chance import Dyadic, precision
+from freewill.domain.draws.noise import TwoSided, shortened
+from freewill.domain.draws.sources import Source
+from freewill.domain.mechanisms.base import Noisy
+from freewill.domain.mechanisms.parameters import LARGEST_EXPONENT
 from freewill.numeric.operators.geometric import GeometricOperator
 
 _FLAT = 1e-200
@@ -29,7 +20,7 @@ _FLAT = 1e-200
 
 
 @dataclass(frozen=True)
-class Geometric(Mechanism):
+class Geometric(Noisy):
     """Add two-sided geometric noise and clip to the ends of the line (eqs. 2 and 3).
 
     P(z | x) = c_z e^(-epsilon |z - x|), c_z = 1 / (1 + a) at the two ends and (1 - a) / (1 + a)
@@ -47,11 +38,11 @@ class Geometric(Mechanism):
     epsilon: float
     name: ClassVar[str] = "geometric"
     full_rank: ClassVar[bool] = True
+    on: ClassVar[Any] = Linear
+    promise: ClassVar[Literal["geo"]] = "geo"
 
-    def __post_init__(self) -> None:
-        checked_alphabet(self.alphabet, Linear, self.name)
-        largest = LARGEST_EXPONENT / (self.alphabet.step * (self.alphabet.size - 1))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon, self.name, largest))
+    def _largest_epsilon(self) -> float:
+        return LARGEST_EXPONENT / (self.alphabet.step * (self.alphabet.size - 1))
 
     @property
     def _decay(self) -> float:
@@ -64,17 +55,14 @@ class Geometric(Mechanism):
         bits = precision(Dyadic.of(self.epsilon).times(step))
         return TwoSided.clipped(shortened(self.epsilon).times(step), bits, self.alphabet.size)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Add a step to each value, digit by digit, and clip."""
-        rng, last = generator(rng), self.alphabet.size - 1
-        truth = checked_indices(values, last + 1, "value")
         steps = self.steps.many(truth.size, rng).signed.reshape(truth.shape)
-        return np.asarray(np.clip(truth + steps, 0, last))
+        return np.asarray(np.clip(truth + steps, 0, self.alphabet.size - 1))
 
-    def draw(self, index: int, source: Source | None = None) -> int:
+    def _report(self, value: int, source: Source) -> int:
         """Add one step, and clip."""
-        value, last = checked_index(index, self.alphabet.size), self.alphabet.size - 1
-        return min(max(value + self.steps.step(checked_source(source)), 0), last)
+        return min(max(value + self.steps.step(source), 0), self.alphabet.size - 1)
 
     def weights(self) -> list[list[int]]:
         """Clip each step of the table of all steps."""
@@ -104,10 +92,6 @@ class Geometric(Mechanism):
         """Return -epsilon |z - x|."""
         gaps = np.abs(np.subtract.outer(outputs, np.arange(self.alphabet.size)))
         return np.asarray(-self._decay * gaps)
-
-    def guarantee(self) -> Guarantee:
-        """epsilon-geo-indistinguishability."""
-        return Guarantee("geo", self.epsilon, self.alphabet.unit)
 
     def truths(self) -> FloatArray:
         """Return the constants c_x."""

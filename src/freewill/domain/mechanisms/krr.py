@@ -6,30 +6,24 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.alphabets.base import Alphabet, checked_indices
-from freewill.domain.draws.chance import Chance, share
-from freewill.domain.draws.entropy import generator
-from freewill.domain.draws.exponential import Dyadic, exponential, precision
-from freewill.domain.draws.geometric import drawn
-from freewill.domain.draws.sources import Source, below, checked_source
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.noise import drawn
+from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import (
-    LARGEST_LDP_EPSILON,
-    Mechanism,
+from freewill.domain.mechanisms.base import Mechanism, Noisy
+from freewill.domain.mechanisms.parameters import (
     average_epsilon,
     checked_advantage,
     checked_alphabet,
-    checked_epsilon,
-    checked_index,
 )
 from freewill.numeric.operators.support import SymbolOperator
 
 
 @dataclass(frozen=True)
-class KRR(Mechanism):
+class KRR(Noisy):
     """Report the true value most of the time, any other value otherwise (k-RR, eq. 1).
 
     P(z | x) = (e^epsilon if z = x else 1) / (k - 1 + e^epsilon).
@@ -47,11 +41,6 @@ class KRR(Mechanism):
     name: ClassVar[str] = "k-rr"
     full_rank: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        checked_alphabet(self.alphabet, Alphabet, self.name)
-        epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_LDP_EPSILON)
-        object.__setattr__(self, "epsilon", epsilon)
-
     @cached_property
     def replaced(self) -> Chance:
         """The chance r = k / (k - 1 + e^epsilon) of a blind answer, rounded up, to privacy."""
@@ -59,24 +48,21 @@ class KRR(Mechanism):
         bits = precision(exponent, size.bit_length())
         return Chance.up(*share(exponential(exponent, bits), size, size - 1), bits)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Keep each value, or replace it by one drawn from the whole alphabet."""
-        rng, size = generator(rng), self.alphabet.size
-        truth = checked_indices(values, size, "value")
-        blind = rng.integers(0, size, size=truth.shape)
+        blind = rng.integers(0, self.alphabet.size, size=truth.shape)
         replaced = drawn(self.replaced, truth.size, rng).reshape(truth.shape)
         return np.where(replaced, blind, truth)
 
-    def draw(self, index: int, source: Source | None = None) -> int:
+    def _report(self, value: int, source: Source) -> int:
         """Toss the coin; replaced, the report is any value."""
-        value, source = checked_index(index, self.alphabet.size), checked_source(source)
         return below(self.alphabet.size, source) if self.replaced.coin(source) else value
 
     def weights(self) -> list[list[int]]:
         """Return r / k where z is not x, 1 - r + r / k where it is, over k 2^shift."""
-        blind, kept = self.replaced.weights
+        blind, truthful = self.replaced.weights
         places = range(self.alphabet.size)
-        return [[blind + len(places) * kept * (z == x) for z in places] for x in places]
+        return [[blind + len(places) * truthful * (z == x) for z in places] for x in places]
 
     def operator(self, outputs: Reports) -> SymbolOperator:
         """Return the law of these outputs, scaled so that P(x | x) is 1."""
@@ -110,10 +96,6 @@ class KRR(Mechanism):
         advantage = checked_advantage(float(np.expm1(self.epsilon)), self)
         return np.asarray(((advantage + shares.size) * shares - 1) / advantage)
 
-    def guarantee(self) -> Guarantee:
-        """epsilon-LDP."""
-        return Guarantee("ldp", self.epsilon)
-
     def truths(self) -> FloatArray:
         """1 / (1 + (k - 1) e^-epsilon)."""
         size = self.alphabet.size
@@ -124,3 +106,54 @@ class KRR(Mechanism):
         rare = np.exp(-self.epsilon)
         other = rare / (1 + (self.alphabet.size - 1) * rare)
         return np.asarray(other * self.alphabet.total_distance())
+
+
+@dataclass(frozen=True)
+class Identity(Mechanism):
+    """Report the true value. Promises nothing: epsilon is infinite.
+
+    >>> import freewill as fw
+    >>> fw.Identity(fw.Linear(0, 9)).obfuscate([3, 1])
+    array([3, 1])
+    """
+
+    alphabet: Alphabet
+    name: ClassVar[str] = "identity"
+    full_rank: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked_alphabet(self.alphabet, Alphabet, self.name, least=1)
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
+        """Return the values."""
+        return truth.copy()
+
+    def _report(self, value: int, source: Source) -> int:
+        """Return the index; nothing is read."""
+        return value
+
+    def weights(self) -> list[list[int]]:
+        """1 where z = x."""
+        places = range(self.alphabet.size)
+        return [[int(z == x) for z in places] for x in places]
+
+    def operator(self, outputs: Reports) -> SymbolOperator:
+        """Return the law of these outputs: 1 where z = x."""
+        symbols = self.output_space.checked(outputs, self.name)
+        return SymbolOperator(symbols, self.alphabet.size, 0.0, 1.0, np.zeros(symbols.size))
+
+    def witnesses(self) -> IntArray:
+        """One output: renaming the values carries it into any other."""
+        return np.zeros(1, dtype=np.int64)
+
+    def guarantee(self) -> Guarantee:
+        """No guarantee."""
+        return Guarantee("ldp", np.inf)
+
+    def truths(self) -> FloatArray:
+        """One."""
+        return np.ones(self.alphabet.size)
+
+    def losses(self) -> FloatArray:
+        """Zero."""
+        return np.zeros(self.alphabet.size)

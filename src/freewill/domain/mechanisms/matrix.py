@@ -1,35 +1,31 @@
 """Any law at all, given as a matrix."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, IntArray, Reports, Spec, numbers
-from freewill.domain.alphabets.base import Alphabet, checked_indices
+from freewill.core.types import FloatArray, Spec, numbers
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.alphabets.registry import alphabet_from_spec
-from freewill.domain.draws.entropy import generator
-from freewill.domain.draws.sources import Source, checked_source
-from freewill.domain.draws.tables import Table, whole_weights
-from freewill.domain.guarantees.literal import literal_epsilon
-from freewill.domain.guarantees.promises import Guarantee, audit_epsilon
-from freewill.domain.mechanisms.base import Mechanism, checked_alphabet, checked_index
+from freewill.domain.guarantees.epsilon import audit_epsilon
+from freewill.domain.guarantees.logarithms import literal_epsilon
+from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.base import Mechanism, Tabulated
+from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs.symbols import Symbols
-from freewill.errors import LawError, several
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.errors import LawError, ParameterError, several, shown
 
 _ROW_TOLERANCE = 1e-9
 _ROW_ROUNDING = 2.0**-48
 """How far from 1 the sum of a row may be that is left as it is: what dividing it would leave."""
-_TINY = 2.0**-256
-"""Outputs whose probability is below that for every value are held with a factor of their own."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Matrix(Mechanism):
+class Matrix(Tabulated):
     """The law that a row-stochastic matrix gives: P(z | x) = law[x, z].
 
     Rows that sum to 1 within 1e-9 are divided by their sums: sampler, operator and guarantee all
@@ -49,7 +45,6 @@ class Matrix(Mechanism):
     matrix: FloatArray
     output_alphabet: Alphabet
     name: ClassVar[str] = "matrix"
-    tabulated: ClassVar[bool] = True
 
     def __init__(self, alphabet: Alphabet, law: ArrayLike, outputs: Alphabet | None = None) -> None:
         checked_alphabet(alphabet, Alphabet, self.name, least=1)
@@ -83,45 +78,6 @@ class Matrix(Mechanism):
         """A column of the law."""
         return Symbols(self.output_alphabet)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
-        """Draw from the table of each value, value by value."""
-        rng = generator(rng)
-        truth = checked_indices(values, self.alphabet.size, "value")
-        drawn = np.empty(truth.size, dtype=np.int64)
-        order = np.argsort(truth, axis=None, kind="stable")
-        present, starts = np.unique(truth.ravel()[order], return_index=True)
-        for value, people in zip(present.tolist(), np.split(order, starts)[1:], strict=True):
-            drawn[people] = self._table(value).many(people.size, rng)
-        return drawn.reshape(truth.shape)
-
-    def draw(self, index: int, source: Source | None = None) -> int:
-        """Draw from the table of the value."""
-        value = checked_index(index, self.alphabet.size)
-        return self._table(value).draw(checked_source(source))
-
-    def weights(self) -> list[list[int]]:
-        """Return the rows, in whole numbers."""
-        return [whole_weights(row) for row in self.matrix]
-
-    def _table(self, value: int) -> Table:
-        """Return the row of a value, made when first drawn from."""
-        if value not in self._tables:
-            self._tables[value] = Table.of(whole_weights(self.matrix[value]))
-        return self._tables[value]
-
-    @cached_property
-    def _tables(self) -> dict[int, Table]:
-        return {}
-
-    def operator(self, outputs: Reports) -> DenseOperator:
-        """Return the law of these outputs, as an array."""
-        symbols = self.output_space.checked(outputs, self.name)
-        return _scaled(np.ascontiguousarray(self.matrix.T[symbols]))
-
-    def law(self) -> FloatArray:
-        """Return the matrix, to the last digit."""
-        return self.matrix
-
     def guarantee(self) -> Guarantee:
         """Return the epsilon-LDP that the law itself gives, exactly, rounded up.
 
@@ -129,8 +85,8 @@ class Matrix(Mechanism):
         not divided again: its epsilon may be larger by as much as the sums are off 1, and is kept
         as well.
         """
-        found = audit_epsilon(self, Guarantee("ldp", np.inf))
-        return Guarantee("ldp", max(literal_epsilon(self.matrix), found.epsilon))
+        audit = audit_epsilon(self, Guarantee("ldp", np.inf))
+        return Guarantee("ldp", max(literal_epsilon(self.matrix), audit.epsilon))
 
     def parameters(self) -> Spec:
         """Return the law and, where it is not the alphabet, the output alphabet."""
@@ -148,19 +104,6 @@ class Matrix(Mechanism):
 
     def __str__(self) -> str:
         return f"{self.name}({self.alphabet}, {several(self.matrix.shape[1], 'output')})"
-
-
-def _scaled(rows: FloatArray) -> DenseOperator:
-    """Return the law of some outputs; one that is next to impossible for all values is scaled.
-
-    Products and squares of such rows would underflow. A power of two changes no digit, not even of
-    a denormal entry: the ratios between values, which are all that an estimate uses, stay exact.
-    """
-    largest = rows.max(axis=1, initial=0.0)
-    if np.all((largest >= _TINY) | (largest == 0)):
-        return DenseOperator(rows)
-    exponents = np.where(largest < _TINY, np.frexp(largest)[1], 0)
-    return DenseOperator(np.ldexp(rows, -exponents[:, None]), exponents * np.log(2))
 
 
 def _checked_law(law: ArrayLike, size: int) -> FloatArray:
@@ -187,3 +130,45 @@ def _checked_law(law: ArrayLike, size: int) -> FloatArray:
     matrix[off] /= 1 + excess[off, None]
     matrix.flags.writeable = False
     return matrix
+
+
+def average(mechanisms: Sequence[Mechanism], people: ArrayLike) -> Mechanism:
+    """Return the mechanism whose law is the people's average, sum of (n^A / n) A (eq. 7).
+
+    The average of k-RRs is the k-RR of eq. 8. For RAPPORs it is the RAPPOR of eq. 13, which
+    averages each bit's law, as [RAP]M asks, and not the law of whole reports. Anything else
+    becomes a `Matrix`; all mechanisms must then have the same outputs.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 4)
+    >>> one, two = fw.KRR(line, 1.0), fw.KRR(line, 3.0)
+    >>> mean = average([one, two], [30, 10])
+    >>> bool(np.allclose(mean.law(), 0.75 * one.law() + 0.25 * two.law()))
+    True
+    """
+    weights = numbers(people, "people", "how many chose each mechanism")
+    fine = np.isfinite(weights) & (weights >= 0)
+    if weights.shape != (len(mechanisms),) or not np.all(fine) or weights.sum() <= 0:
+        raise ParameterError(
+            f"people={shown(people)}: expected one count >= 0 for each of "
+            f"{several(len(mechanisms), 'mechanism')}, not all 0."
+        )
+    weights = weights / weights.sum()
+    first = mechanisms[0]
+    if len(mechanisms) == 1:
+        return first
+    if len({type(mechanism) for mechanism in mechanisms}) == 1:
+        mean = first.average(mechanisms, weights)
+        if mean is not None:
+            return mean
+    spaces = {mechanism.output_space for mechanism in mechanisms}
+    reported = first.output_space.alphabet
+    if len(spaces) > 1 or reported is None:
+        raise LawError(
+            f"reports of {' and of '.join(sorted(map(str, spaces)))}: mechanisms have an average "
+            f"only if all report values of one alphabet. Use gibu, which takes any mixture."
+        )
+    law = sum(
+        weight * mechanism.law() for weight, mechanism in zip(weights, mechanisms, strict=True)
+    )
+    return Matrix(first.alphabet, np.asarray(law), reported)

@@ -2,27 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.alphabets.base import checked_indices
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.draws.entropy import generator
-from freewill.domain.draws.exponential import Dyadic
-from freewill.domain.draws.planar import LatticeNoise
-from freewill.domain.draws.sources import Source, checked_source
-from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import (
-    LARGEST_EXPONENT,
-    Mechanism,
-    checked_alphabet,
-    checked_epsilon,
-    checked_index,
-)
-from freewill.domain.mechanisms.lattice import tail_rule
+from freewill.domain.draws.chance import Dyadic
+from freewill.domain.draws.noise import LatticeNoise
+from freewill.domain.draws.sources import Source
+from freewill.domain.mechanisms.base import Noisy
+from freewill.domain.mechanisms.parameters import LARGEST_EXPONENT
 from freewill.errors import AlphabetError, ParameterError
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
@@ -36,7 +26,7 @@ _LEAST_DECAY = 1e-290
 
 
 @dataclass(frozen=True)
-class PlanarGeometric(Mechanism):
+class PlanarGeometric(Noisy):
     """Add noise over the infinite grid, then report the nearest cell (section II-C).
 
     P(z | x) = lambda e^(-epsilon d(x, z)) over all of Z x Z, each z outside the alphabet
@@ -54,9 +44,11 @@ class PlanarGeometric(Mechanism):
     epsilon: float
     name: ClassVar[str] = "planar-geometric"
     full_rank: ClassVar[bool] = True
+    on: ClassVar[Any] = Grid
+    promise: ClassVar[Literal["geo"]] = "geo"
 
-    def __post_init__(self) -> None:
-        checked_alphabet(self.alphabet, Grid, self.name)
+    def _largest_epsilon(self) -> float:
+        """Return what the widest distance allows, on a grid that is a plane."""
         if min(self.alphabet.columns, self.alphabet.rows) < 2:
             raise AlphabetError(
                 f"{self.name} on {self.alphabet}: it needs at least 2 columns and 2 rows. "
@@ -64,14 +56,17 @@ class PlanarGeometric(Mechanism):
             )
         grid = self.alphabet
         widest = max(grid.columns * grid.cell[0], grid.rows * grid.cell[1])
-        epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_EXPONENT / widest)
-        if epsilon * min(grid.cell) < _LEAST_DECAY:
+        return LARGEST_EXPONENT / widest
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        grid = self.alphabet
+        if self.epsilon * min(grid.cell) < _LEAST_DECAY:
             raise ParameterError(
                 f"epsilon={self.epsilon!r} for {self.name} on {grid}: epsilon times a cell's side "
                 f"must be >= {_LEAST_DECAY:g}, below which the noise reaches further than numbers "
                 f"count. Is the cell in kilometres, and epsilon per kilometre?"
             )
-        object.__setattr__(self, "epsilon", epsilon)
 
     @cached_property
     def kernel(self) -> FoldedKernel:
@@ -83,21 +78,20 @@ class PlanarGeometric(Mechanism):
         """The chances of which all reports are made."""
         return LatticeNoise.of(self.epsilon, self.alphabet.cell)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Draw a displacement on the infinite grid, and clip."""
-        rng, columns, rows = generator(rng), self.alphabet.columns, self.alphabet.rows
-        truth = checked_indices(values, self.alphabet.size, "value")
+        columns, rows = self.alphabet.columns, self.alphabet.rows
         aside, up = self.noise.many(truth.size, (columns - 1, rows - 1), rng)
         row, column = np.divmod(truth, columns)
         row = np.clip(row + up.reshape(truth.shape), 0, rows - 1)
         column = np.clip(column + aside.reshape(truth.shape), 0, columns - 1)
         return np.asarray(row * columns + column)
 
-    def draw(self, index: int, source: Source | None = None) -> int:
+    def _report(self, value: int, source: Source) -> int:
         """Draw one displacement, and clip."""
         columns, rows = self.alphabet.columns, self.alphabet.rows
-        row, column = divmod(checked_index(index, self.alphabet.size), columns)
-        aside, up = self.noise.draw(checked_source(source))
+        row, column = divmod(value, columns)
+        aside, up = self.noise.draw(source)
         row, column = min(max(row + up, 0), rows - 1), min(max(column + aside, 0), columns - 1)
         return row * columns + column
 
@@ -126,10 +120,6 @@ class PlanarGeometric(Mechanism):
         falls = _log_falls(self.alphabet, self.epsilon, self.kernel)
         return ConvolutionOperator(symbols, falls).log_dense()
 
-    def guarantee(self) -> Guarantee:
-        """epsilon-geo-indistinguishability."""
-        return Guarantee("geo", self.epsilon, self.alphabet.unit)
-
     def truths(self) -> FloatArray:
         """Return the noise that stays in a cell: on an edge, with all that is clipped to it."""
         inner, side, end, corner = np.exp(self.kernel.tops)
@@ -157,40 +147,28 @@ def _before(table: FloatArray, axis: int) -> FloatArray:
     return np.asarray(np.cumsum(table, axis=axis) - table)
 
 
-class _Lattice(NamedTuple):
-    """Lengths in units of 1 / epsilon, in which none is too large or too small a number."""
+def _axes(grid: Grid, epsilon: float) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Lay out the columns and the rows, and the nodes that sum over all that is beyond them.
 
-    east: FloatArray
-    north: FloatArray
-    far_east: FloatArray
-    far_north: FloatArray
-    log_east: FloatArray
-    """Logarithms of how many columns each of `far_east` stands for; likewise north."""
-    log_north: FloatArray
-
-    @classmethod
-    def of(cls, grid: Grid, epsilon: float) -> "_Lattice":
-        """Lay out the grid, and the nodes that sum over all that is beyond."""
-        sides = epsilon * grid.cell[0], epsilon * grid.cell[1]
-        counts = grid.columns, grid.rows
-        lengths = [side * count for side, count in zip(sides, counts, strict=True)]
-        # At an offset y to the side, exp(-hypot(t, y)) falls by exp(-50) within this reach.
-        reach = np.sqrt(_NEGLIGIBLE**2 + 2 * _NEGLIGIBLE * max(lengths))
-        rules = [tail_rule(reach / side, _FLAT / side) for side in sides]
-        (nodes, weights), (north_nodes, north_weights) = rules
-        return cls(
-            east=sides[0] * np.arange(counts[0], dtype=np.float64),
-            north=sides[1] * np.arange(counts[1], dtype=np.float64),
-            far_east=lengths[0] + sides[0] * nodes,
-            far_north=lengths[1] + sides[1] * north_nodes,
-            log_east=np.log(weights),
-            log_north=np.log(north_weights),
-        )
+    Of each axis the offsets within the grid, the nodes, and logarithms of how many offsets a node
+    stands for. Lengths are in units of 1 / epsilon, in which none is too large or too small.
+    """
+    sides = [epsilon * side for side in grid.cell]
+    counts = grid.columns, grid.rows
+    longest = max(side * count for side, count in zip(sides, counts, strict=True))
+    # At an offset y to the side, exp(-hypot(t, y)) falls by exp(-50) within this reach.
+    reach = np.sqrt(_NEGLIGIBLE**2 + 2 * _NEGLIGIBLE * longest)
+    axes = []
+    for side, count in zip(sides, counts, strict=True):
+        nodes, weights = tail_rule(reach / side, _FLAT / side)
+        within = side * np.arange(count, dtype=np.float64)
+        axes.append((within, side * count + side * nodes, np.log(weights)))
+    return axes
 
 
 def _folded_noise(grid: Grid, epsilon: float) -> FoldedKernel:
     """Tabulate log lambda e^(-epsilon d) and its sums over half-lines and quarter-planes."""
-    east, north, far_east, far_north, log_east, log_north = _Lattice.of(grid, epsilon)
+    (east, far_east, log_east), (north, far_north, log_north) = _axes(grid, epsilon)
     up, far_up, log_up = north[:, None], far_north[:, None], log_north[:, None]
     inner = -np.hypot(east, up)
     beyond_east = _log_sum(log_east - np.hypot(far_east, up), axis=1)
@@ -212,7 +190,7 @@ def _log_falls(grid: Grid, epsilon: float, tables: FoldedKernel) -> FoldedKernel
     small. What they fall by is itself a sum of positive terms: those left behind and, at a row
     further off, exp(-t) - exp(-hypot(t, y)) = exp(-t) (1 - exp(-y^2 / (hypot(t, y) + t))).
     """
-    east, north, far_east, far_north, log_east, log_north = _Lattice.of(grid, epsilon)
+    (east, far_east, log_east), (north, far_north, log_north) = _axes(grid, epsilon)
     inner, side, end, corner = tables.stacked
     of_side = _fall_aside(north, east, far_east, log_east)[:, None]
     of_end = _fall_aside(east, north, far_north, log_north)
@@ -260,3 +238,50 @@ def _from_here_on(log_terms: FloatArray, log_tail: FloatArray, axis: int) -> Flo
     terms = np.concatenate([tail, np.flip(log_terms, axis)], axis)
     sums = np.logaddexp.accumulate(terms, axis=axis)
     return np.flip(np.delete(sums, 0, axis), axis)
+
+
+_SINGLE = 64
+_NODES = 20
+
+
+def tail_rule(reach: float, flat: float = 0.0) -> tuple[FloatArray, FloatArray]:
+    """Return nodes t and weights w with sum(w f(t)) = f(0) + f(1) + f(2) + ...
+
+    Made for functions like exp(-rate * hypot(start + t, y)) that are negligible from `reach` on:
+    the first 64 integers are nodes of weight 1; then come blocks of doubling length, each summed
+    by the Gauss rule of its own counting measure (discrete Chebyshev polynomials, 20 nodes: exact
+    up to degree 39). All weights are positive, so nothing cancels and small sums keep their
+    relative accuracy. Where the function is constant to rounding up to `flat`, one node stands for
+    all integers from 64 to there.
+
+    >>> nodes, weights = tail_rule(50 / 1e-4)
+    >>> exact = 1 / -np.expm1(-1e-4)
+    >>> nodes.size, bool(abs(weights @ np.exp(-1e-4 * nodes) / exact - 1) < 1e-14)
+    (324, True)
+    """
+    nodes = [np.arange(_SINGLE, dtype=np.float64)]
+    weights = [np.ones(_SINGLE)]
+    block = float(_SINGLE)
+    if flat > 2 * block:
+        length = float(np.floor(flat)) - block
+        nodes.append(np.array([block + length / 2]))
+        weights.append(np.array([length]))
+        block += length
+    while block < reach:
+        offsets, masses = _counting_gauss(block)
+        nodes.append(block + offsets)
+        weights.append(masses)
+        block *= 2
+    return np.concatenate(nodes), np.concatenate(weights)
+
+
+def _counting_gauss(length: float) -> tuple[FloatArray, FloatArray]:
+    """Gauss rule for the sum over 0, 1, ..., length-1 (Golub and Welsch 1969)."""
+    order = np.arange(1, _NODES, dtype=np.float64)
+    # In units of the length, whose square may be too large a number.
+    beta = order**2 * (1 - (order / length) ** 2) / (4 * (4 * order**2 - 1))
+    jacobi = np.diag(np.sqrt(beta), -1)
+    # Of the symmetric matrix only the lower triangle is read. Its diagonal, the centre of the
+    # block, is added afterwards: nodes keep their digits relative to the block.
+    nodes, vectors = np.linalg.eigh(jacobi)
+    return nodes * length + (length - 1) / 2, np.asarray(length * vectors[0] ** 2)

@@ -6,24 +6,13 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, PackedBits, Reports
-from freewill.domain.alphabets.base import Alphabet, checked_indices
-from freewill.domain.draws.chance import Chance, share
-from freewill.domain.draws.entropy import generator
-from freewill.domain.draws.exponential import Dyadic, exponential, precision
-from freewill.domain.draws.sources import Source, checked_source
-from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import (
-    LARGEST_LDP_EPSILON,
-    Mechanism,
-    average_epsilon,
-    checked_advantage,
-    checked_alphabet,
-    checked_epsilon,
-    checked_index,
-)
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.sources import Source
+from freewill.domain.mechanisms.base import Noisy
+from freewill.domain.mechanisms.parameters import average_epsilon, checked_advantage
 from freewill.domain.outputs.bits import Bits
 from freewill.numeric.operators.moments import BitMoments
 from freewill.numeric.operators.support import BitOperator
@@ -33,7 +22,7 @@ _TELLS_ALL = 150.0
 
 
 @dataclass(frozen=True)
-class RAPPOR(Mechanism):
+class RAPPOR(Noisy):
     """Send one bit a value, the own bit set, each flipped with probability 1/(1 + e^(epsilon/2)).
 
     The symmetric, one-time form of eq. 12. For a report v, P(v | x) = c_v (1 + (e^epsilon - 1)
@@ -50,11 +39,6 @@ class RAPPOR(Mechanism):
     epsilon: float
     name: ClassVar[str] = "rappor"
     full_rank: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        checked_alphabet(self.alphabet, Alphabet, self.name)
-        epsilon = checked_epsilon(self.epsilon, self.name, LARGEST_LDP_EPSILON)
-        object.__setattr__(self, "epsilon", epsilon)
 
     @property
     def flip(self) -> float:
@@ -73,19 +57,17 @@ class RAPPOR(Mechanism):
         bits = precision(exponent)
         return Chance.up(*share(exponential(exponent, bits)), bits)
 
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> PackedBits:
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
         """Draw the flips, then flip the own bit once more."""
-        truth = checked_indices(values, self.alphabet.size, "value").ravel()
-        space = self.output_space
-        packed = self.flipped.bits(truth.size * space.width, generator(rng))
+        truth, space = truth.ravel(), self.output_space
+        packed = self.flipped.bits(truth.size * space.width, rng)
         packed = packed.reshape(truth.size, space.width)
         packed[:, -1] &= space.last_byte
         packed[np.arange(truth.size), truth // 8] ^= np.left_shift(1, truth % 8).astype(np.uint8)
         return packed
 
-    def draw(self, index: int, source: Source | None = None) -> PackedBits:
+    def _report(self, value: int, source: Source) -> PackedBits:
         """Toss a coin for each bit."""
-        value, source = checked_index(index, self.alphabet.size), checked_source(source)
         bits = [(v == value) ^ self.flipped.coin(source) for v in range(self.alphabet.size)]
         return np.packbits(bits, bitorder="little")
 
@@ -100,13 +82,13 @@ class RAPPOR(Mechanism):
         """Return the law of these reports, scaled so that P(v | x) is 1 where v_x is set."""
         packed = self.output_space.checked(outputs, self.name)
         ones = np.einsum("yb->y", np.bitwise_count(packed), dtype=np.int64)  # sooner than sum(1)
-        kept = -np.log1p(np.exp(-self.epsilon / 2))
+        log_honest = -np.log1p(np.exp(-self.epsilon / 2))
         return BitOperator(
             packed,
             self.alphabet.size,
             log_base=-self.epsilon,
             gain=float(-np.expm1(-self.epsilon)),
-            log_factor=self.alphabet.size * kept - self.epsilon / 2 * (ones - 1),
+            log_factor=self.alphabet.size * log_honest - self.epsilon / 2 * (ones - 1),
         )
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
@@ -140,10 +122,6 @@ class RAPPOR(Mechanism):
         return np.asarray(((advantage + 2) * shares - 1) / advantage)
 
     def truths(self) -> FloatArray:
-        """Return the chance that no bit is flipped, so that the true value alone is told."""
+        """Return the chance that no bit is flipped, so that only the true value shows."""
         size = self.alphabet.size
         return np.full(size, np.exp(-size * np.log1p(np.exp(-self.epsilon / 2))))
-
-    def guarantee(self) -> Guarantee:
-        """epsilon-LDP."""
-        return Guarantee("ldp", self.epsilon)

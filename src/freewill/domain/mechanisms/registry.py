@@ -1,35 +1,28 @@
 """The kinds of mechanisms by name, and how one is read from its description."""
 
+from collections.abc import Callable
 from typing import Any
 
-from freewill.core.types import check_fields, is_number
+from freewill.core.types import Spec, check_fields, is_number
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.identity import Identity
-from freewill.domain.mechanisms.krr import KRR
+from freewill.domain.mechanisms.krr import KRR, Identity
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.rappor import RAPPOR
 from freewill.domain.mechanisms.shokri import Shokri
-from freewill.errors import FreewillError, SpecError, closest, shown
+from freewill.errors import FreewillError, SpecError, none_of, shown
 
-_KINDS: tuple[type[Mechanism], ...] = (
-    KRR,
-    Geometric,
-    PlanarGeometric,
-    RAPPOR,
-    Shokri,
-    Matrix,
-    Identity,
-)
+_KINDS = (KRR, Geometric, PlanarGeometric, RAPPOR, Shokri, Matrix, Identity)
 _NOTES = {
     "epsilon": "a number > 0",
     "quality_loss": "a number > 0, in units of distance",
     "law": "a matrix, one row a value",
     "outputs": "an alphabet",
 }
-REGISTRY = {kind.name: kind for kind in _KINDS}
+REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
 
 
 def from_spec(spec: Any) -> Mechanism:
@@ -45,10 +38,7 @@ def from_spec(spec: Any) -> Mechanism:
     fields = dict(spec)
     name, version = fields.pop("mechanism", None), fields.pop("version", None)
     if not isinstance(name, str) or name not in REGISTRY:
-        raise SpecError(
-            f"mechanism {shown(name)}: expected one of {', '.join(sorted(REGISTRY))}."
-            f"{closest(name, REGISTRY)}"
-        )
+        raise SpecError(none_of("mechanism", name, sorted(REGISTRY)))
     if not is_number(version) or version != SPEC_VERSION:
         raise SpecError(
             f"spec version {shown(version)} of {name}: this release reads version {SPEC_VERSION}. "
@@ -61,5 +51,56 @@ def from_spec(spec: Any) -> Mechanism:
     try:
         return kind.from_parameters(alphabet, fields)
     except FreewillError as error:
-        told = str(error)
-        raise SpecError(told if name in told else f"{name}: {told}") from None
+        message = str(error)
+        raise SpecError(message if name in message else f"{name}: {message}") from None
+
+
+def portable_alphabet(alphabet: Alphabet) -> Spec:
+    """Return the description of an alphabet, from which it is read again as it is."""
+    spec = alphabet.spec()
+    fault = _fault(alphabet, spec, alphabet_from_spec)
+    if fault:
+        raise SpecError(
+            f"the alphabet {alphabet} cannot be saved: {fault} Nothing was written. Use "
+            f"Categorical, Linear or Grid, the kinds that files hold."
+        )
+    return spec
+
+
+def portable_spec(mechanism: Mechanism) -> Spec:
+    """Return the description of a mechanism, from which it is read again as it is.
+
+    A mechanism of another class than ours has a description too, but nothing that reads it; and one
+    that is derived from ours would come back as what it was derived from, with another law.
+
+    >>> import freewill as fw
+    >>> class Loud(fw.KRR):
+    ...     pass
+    >>> portable_spec(Loud(fw.Linear(0, 9), epsilon=1.0))
+    Traceback (most recent call last):
+    freewill.errors.SpecError: k-rr(0..9, epsilon=1), of the class Loud, cannot be saved: read again
+    it would be of the class KRR. ...
+    """
+    portable_alphabet(mechanism.alphabet)
+    spec = mechanism.spec()
+    fault = _fault(mechanism, spec, from_spec)
+    if fault:
+        listed = getattr(mechanism.output_space, "listable", False)
+        instead = "; save its law, as fw.Matrix(m.alphabet, m.law())" if listed else ""
+        raise SpecError(
+            f"{mechanism}, of the class {type(mechanism).__name__}, cannot be saved: {fault} "
+            f"Nothing was written. Files hold the kinds {', '.join(sorted(REGISTRY))}{instead}. "
+            f"docs/new-mechanism.md says how a kind is added."
+        )
+    return spec
+
+
+def _fault(given: Any, spec: Spec, read: Callable[[Any], Any]) -> str:
+    """Say what keeps a description from giving back what it describes, if anything does."""
+    try:
+        again = read(spec)
+    except FreewillError as error:
+        return f"{error}"
+    if type(again) is not type(given):
+        return f"read again it would be of the class {type(again).__name__}."
+    return "" if again == given else f"read again it would be {shown(str(again))}, not the same."

@@ -2,24 +2,27 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core import cache
 from freewill.core.progress import progress, towards
-from freewill.core.types import FloatArray, IntArray, Reports, Spec, distribution, numbers
+from freewill.core.types import FloatArray, Spec, distribution, numbers
 from freewill.domain.alphabets.base import Alphabet, distances, is_line
-from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import AdversaryLoss
-from freewill.domain.mechanisms.base import Mechanism, checked_alphabet, checked_quality_loss
-from freewill.domain.mechanisms.matrix import Matrix
+from freewill.domain.mechanisms.base import Tabulated
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_quality_loss
 from freewill.domain.shokri.problem import Problem, fill_free_rows, symmetries
 from freewill.errors import LawError, ParameterError, SpecError, closest, several, shown
-from freewill.numeric.operators.dense import DenseOperator
 
-Selection = Literal["max-entropy", "centre", "vertex", "coin"]
+if TYPE_CHECKING:
+    from freewill.domain.mechanisms.matrix import Matrix
+
+Selection = Literal["max-entropy", "vertex"]
+RETIRED = ("centre", "coin")
+"""Selections of release 0.1; a survey that names one must carry its solved law."""
 
 _LARGEST_ALPHABET = 2048
 """Values whose law, 32 MiB, can still be solved for and sent."""
@@ -34,7 +37,7 @@ _LEAST_LOSS = 1e-290
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Shokri(Mechanism):
+class Shokri(Tabulated):
     """Maximise the adversary's expected loss while the user's stays within `quality_loss` = Q.
 
     The program of section VIII-B4 (Shokri et al. 2012):
@@ -47,11 +50,8 @@ class Shokri(Mechanism):
 
     - "max-entropy" (default): the law with the least mutual information. Smooth, symmetric, a
       sensible mechanism. Take this one.
-    - "centre": the analytic centre of all optimal laws: every output possible from every value.
     - "vertex": a vertex, as a linear programming solver returns it. Few outputs, a singular law:
       the collector cannot recover the distribution from it. For comparison with the literature.
-    - "coin": the truth, or the same blind answer for all. Optimal by this criterion, and a poor
-      mechanism: it shows why the criterion alone is not enough.
 
     Different losses (k x k matrices, [value, other value]: `report_loss` is what the user loses by
     a report, l_q, and `guess_loss` what the adversary loses by a guess, l_p) have no closed form:
@@ -73,7 +73,6 @@ class Shokri(Mechanism):
     report_loss: FloatArray | None
     guess_loss: FloatArray | None
     name: ClassVar[str] = "shokri"
-    tabulated: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -91,10 +90,9 @@ class Shokri(Mechanism):
                 f"structure, for at most {_LARGEST_ALPHABET} values. Use a coarser alphabet."
             )
         if not isinstance(selection, str) or selection not in get_args(Selection):
-            raise ParameterError(
-                f"selection={shown(selection)}: expected one of {', '.join(get_args(Selection))}."
-                f"{closest(selection, get_args(Selection))}"
-            )
+            expected = f"expected one of {', '.join(get_args(Selection))}."
+            advice = _retired(selection) or closest(selection, get_args(Selection))
+            raise ParameterError(f"selection={shown(selection)}: {expected}{advice}")
         weights = None if prior is None else distribution(prior, alphabet.size, "prior")
         fields = {
             "alphabet": alphabet,
@@ -146,15 +144,17 @@ class Shokri(Mechanism):
             law = np.zeros((size, size))
             law[:, self.problem.best_blind_guess] = 1.0
             return {"law": law}
+        if self.problem.one_loss and self.selection in RETIRED:
+            raise LawError(f"selection={shown(self.selection)}.{_retired(self.selection)}")
         shapes: dict[str, tuple[int, ...]] = {"law": (size, size)}
         if not self.problem.one_loss:
             shapes |= {"replies": (size, size), "price": ()}
         return cache.remembered(f"{self.id}-{_SOLUTION}", shapes, self._solve, self._valid)
 
     @cached_property
-    def matrix(self) -> FloatArray:
+    def matrix(self) -> FloatArray:  # type: ignore[override]
         """The law, read-only."""
-        return self._as_matrix.matrix
+        return _matrix(self.alphabet, self._solved["law"]).matrix
 
     @cached_property
     def optimum(self) -> float:
@@ -178,22 +178,21 @@ class Shokri(Mechanism):
 
     def _solve(self) -> cache.Arrays:
         # A device that is sent the solved law needs none of this, nor SciPy.
-        from freewill.domain.shokri import centre, coin, max_entropy, program, vertex  # noqa: PLC0415
+        from freewill.domain.shokri.max_entropy import max_entropy  # noqa: PLC0415
+        from freewill.domain.shokri.programs import two_losses, vertex  # noqa: PLC0415
 
         problem, limit = self.problem, self.quality_loss_limit
         proof: cache.Arrays = {}
         with progress(f"solving {self}") as show:
-            if not problem.one_loss:
-                near = towards(1e-8)
-                found = program.solve(problem, limit, on_step=lambda gap: show(near(gap)))
-                law, replies, price = found
-                proof = {"replies": replies, "price": np.array(price)}
-            elif self.selection == "centre":
-                close = towards(1e-16)
-                law = centre.solve(problem, limit, lambda length: show(close(length)))
+            if problem.one_loss:
+                solve = vertex if self.selection == "vertex" else max_entropy
+                law = solve(problem, limit)
             else:
-                solve = {"max-entropy": max_entropy, "vertex": vertex, "coin": coin}
-                law = solve[self.selection].solve(problem, limit)
+                near = towards(1e-8)
+                law, replies, price = two_losses(
+                    problem, limit, on_step=lambda gap: show(near(gap))
+                )
+                proof = {"replies": replies, "price": np.array(price)}
         law = self._within_limit(law)
         if problem.one_loss and not self._valid({"law": law}):
             law = self._reaching(law)
@@ -229,39 +228,27 @@ class Shokri(Mechanism):
         cheapest[np.arange(len(law)), self.problem.report_loss.argmin(axis=1)] = 1.0
         saved = self.problem.user_loss(law) - self.problem.user_loss(cheapest)
         if self.problem.user_loss(cheapest) >= self.quality_loss_limit:
-            raise ParameterError(
-                f"quality_loss={self.quality_loss_limit:g}: even the cheapest law costs "
-                f"{self.problem.user_loss(cheapest):g}."
-            )
+            advice = f"even the cheapest law costs {self.problem.user_loss(cheapest):g}."
+            raise ParameterError(f"quality_loss={self.quality_loss_limit:g}: {advice}")
         share = excess / saved
         return np.asarray((1 - share) * law + share * cheapest)
 
-    def _valid(self, kept: cache.Arrays) -> bool:
+    def _valid(self, solved: cache.Arrays) -> bool:
         """Tell whether a law from the disk is one, costs no more than Q and reaches the optimum."""
-        law, problem = kept["law"], self.problem
+        law = solved["law"]
         if np.any(law < 0) or np.any(np.abs(law.sum(axis=1) - 1) > _STOCHASTIC):
             return False
-        bound = self._bound(kept)
-        return problem.user_loss(law) <= self.quality_loss_limit * (
-            1 + _STOCHASTIC
-        ) and problem.adversary_loss(law) >= bound - _REACHED * abs(bound)
+        return self._keeps(law, self._bound(solved))
 
-    def _as_good(self, law: FloatArray) -> bool:
-        """Tell whether a law of two losses is no worse than the one that is solved for here."""
-        problem, limit = self.problem, self.quality_loss_limit
-        reached = problem.adversary_loss(self.matrix)
-        return bool(
-            problem.user_loss(law) <= limit * (1 + _STOCHASTIC)
-            and problem.adversary_loss(law) >= reached - _REACHED * reached
-        )
+    def _keeps(self, law: FloatArray, value: float) -> bool:
+        """Tell whether a law costs the user no more than Q and the adversary no less than that."""
+        cost, loss = self.problem.user_loss(law), self.problem.adversary_loss(law)
+        limit = self.quality_loss_limit * (1 + _STOCHASTIC)
+        return cost <= limit and loss >= value - _REACHED * abs(value)
 
-    def law(self) -> FloatArray:
-        """Return the law, rows: alphabet, columns: outputs."""
-        return self.matrix
-
-    def as_matrix(self) -> Matrix:
+    def as_matrix(self) -> "Matrix":
         """Return the solved law as a `Matrix`, to be sent to clients that do not solve."""
-        return self._as_matrix
+        return _matrix(self.alphabet, self._solved["law"])
 
     def with_law(self, law: ArrayLike) -> "Shokri":
         """Return this mechanism with a law that was solved for elsewhere, as a survey carries it.
@@ -277,40 +264,21 @@ class Shokri(Mechanism):
         Traceback (most recent call last):
         freewill.errors.LawError: the table of shokri(0..9, Q=1.5, max-entropy) is no such law: ...
         """
-        own = Matrix(self.alphabet, law, self.alphabet).matrix
-        solved = {"law": own} if self.problem.one_loss else {**self._solved, "law": own}
-        if not self._valid(solved) and (self.problem.one_loss or not self._as_good(own)):
+        own, problem = _matrix(self.alphabet, law).matrix, self.problem
+        solved = {"law": own} if problem.one_loss else {**self._solved, "law": own}
+        as_good = not problem.one_loss and self._keeps(own, problem.adversary_loss(self.matrix))
+        if not (as_good or self._valid(solved)):
             raise LawError(
                 f"the table of {self} is no such law: the user loses "
-                f"{self.problem.user_loss(own):.6g} by it and the adversary "
-                f"{self.problem.adversary_loss(own):.6g}; expected at most "
+                f"{problem.user_loss(own):.6g} by it and the adversary "
+                f"{problem.adversary_loss(own):.6g}; expected at most "
                 f"{self.quality_loss_limit:.6g} and {self._bound(solved):.6g}. Is it the table of "
                 f"another survey? Leave it out and save the survey again (Survey.save), or take "
                 f"another quality_loss or selection."
             )
-        found = type(self).from_parameters(self.alphabet, self.parameters())
-        object.__setattr__(found, "_solved", solved)
-        return found
-
-    @cached_property
-    def _as_matrix(self) -> Matrix:
-        return Matrix(self.alphabet, self._solved["law"], self.alphabet)
-
-    def obfuscate(self, values: ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
-        """Draw from the row of each value."""
-        return self.as_matrix().obfuscate(values, rng)
-
-    def draw(self, index: int, source: Source | None = None) -> int:
-        """Draw from the row of the value."""
-        return self.as_matrix().draw(index, source)
-
-    def weights(self) -> list[list[int]]:
-        """Return the rows of the solved law, in whole numbers."""
-        return self.as_matrix().weights()
-
-    def operator(self, outputs: Reports) -> DenseOperator:
-        """Return the law of these outputs, as an array."""
-        return self.as_matrix().operator(outputs)
+        same = type(self).from_parameters(self.alphabet, self.parameters())
+        object.__setattr__(same, "_solved", solved)
+        return same
 
     def guarantee(self) -> AdversaryLoss:
         """Return what the adversary is sure to lose on average, whatever the guesses."""
@@ -327,6 +295,15 @@ class Shokri(Mechanism):
         return {"quality_loss": self.quality_loss_limit, "selection": self.selection, **given}
 
     @classmethod
+    def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:
+        """Rebuild a mechanism; one of a retired selection has no law until `with_law` gives it."""
+        retired = {"selection"} if parameters.get("selection") in RETIRED else set()
+        same = cls(alphabet, **{key: parameters[key] for key in parameters.keys() - retired})
+        for name in retired:
+            object.__setattr__(same, name, parameters[name])
+        return same
+
+    @classmethod
     def current_names(cls, parameters: Spec) -> Spec:
         """Rename the losses, which release 0.1 called otherwise."""
         renamed = {"quality": "report_loss", "privacy": "guess_loss"}
@@ -341,15 +318,29 @@ class Shokri(Mechanism):
         return f"{self.name}({self.alphabet}, Q={self.quality_loss_limit:g}, {chosen}{constant})"
 
 
+def _matrix(alphabet: Alphabet, law: ArrayLike) -> "Matrix":
+    from freewill.domain.mechanisms.matrix import Matrix  # noqa: PLC0415
+
+    return Matrix(alphabet, law, alphabet)
+
+
+def _retired(selection: Any) -> str:
+    """Say what to do about a selection that is no longer solved for."""
+    if not isinstance(selection, str) or selection not in RETIRED:
+        return ""
+    return (
+        " That is a selection of release 0.1, which is not solved for any more. Use max-entropy; a "
+        "survey that was saved with its solved law, under tables, is read as it is."
+    )
+
+
 def _checked_loss(loss: ArrayLike | None, size: int, name: str) -> FloatArray | None:
     if loss is None:
         return None
     matrix = numbers(loss, name, f"a {size} x {size} matrix of losses")
     if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
-        raise ParameterError(
-            f"{name} of shape {matrix.shape}: expected a {size} x {size} matrix of finite losses "
-            f">= 0, [value, other value]."
-        )
+        expected = f"expected a {size} x {size} matrix of finite losses >= 0, [value, other value]."
+        raise ParameterError(f"{name} of shape {matrix.shape}: {expected}")
     return _frozen(matrix)
 
 

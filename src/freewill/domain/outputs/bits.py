@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from freewill.core.types import BoolArray, IntArray, PackedBits, Reports
-from freewill.domain.outputs.base import Decoded, Reason
-from freewill.domain.outputs.symbols import SymbolCounter
+from freewill.domain.outputs.base import Counter, Decoded, Reason
 from freewill.errors import AlphabetError, LawError, several
 
 _LISTED_BITS = 16
@@ -100,9 +99,9 @@ class Bits:
             )
         return packed
 
-    def counter(self) -> "PatternCounter":
+    def counter(self) -> Counter:
         """Return an empty table of counts, for narrow patterns."""
-        return PatternCounter(self)
+        return Counter(1 << self.size, self.numbers, self._from_numbers)
 
     def decode(self, column: Any) -> Decoded:
         """Read bytes, or texts of hexadecimal digits."""
@@ -118,12 +117,12 @@ class Bits:
         column = column.cast(pa.large_binary())
         fits: BoolArray = np.asarray(pc.binary_length(column)) == width
         packed = _byte_rows(column if fits.all() else column.filter(pa.array(fits)), width)
-        found = Decoded(packed, fits, {})
-        found.note(Reason.WRONG_LENGTH, ~fits)
+        decoded = Decoded(packed, fits, {})
+        decoded.note(Reason.WRONG_LENGTH, ~fits)
         if text:
             packed, hexadecimal = _from_hexadecimal(packed)
-            found = _narrowed(found._replace(outputs=packed), hexadecimal, Reason.NO_BITS)
-        return _narrowed(found, found.outputs[:, -1] <= self.last_byte, Reason.STRAY_BITS)
+            decoded = _narrowed(decoded._replace(outputs=packed), hexadecimal, Reason.NO_BITS)
+        return _narrowed(decoded, decoded.outputs[:, -1] <= self.last_byte, Reason.STRAY_BITS)
 
     def encode(self, reports: Reports) -> Any:
         """Return the bytes, which share the rows' memory."""
@@ -149,23 +148,6 @@ class Bits:
         return several(self.size, "bit")
 
 
-class PatternCounter:
-    """Counts in a table with a place for every pattern of a few bits."""
-
-    def __init__(self, space: Bits) -> None:
-        self._space = space
-        self._counts = SymbolCounter(1 << space.size)
-
-    def add(self, outputs: Reports, counts: IntArray | None) -> None:
-        """Count patterns, once each unless told otherwise."""
-        self._counts.add(self._space.numbers(outputs), counts)
-
-    def result(self) -> tuple[PackedBits, IntArray]:
-        """Return the patterns seen, packed, and their counts."""
-        numbers, counts = self._counts.result()
-        return self._space._from_numbers(numbers), counts
-
-
 def _byte_rows(column: Any, width: int) -> PackedBits:
     """Return a large_binary column of equal lengths as an array that shares its memory."""
     rows = len(column)
@@ -183,14 +165,14 @@ def _from_hexadecimal(digits: Reports) -> tuple[PackedBits, BoolArray]:
     return np.asarray((nibbles[:, ::2] << 4) | (nibbles[:, 1::2] & 15), dtype=np.uint8), valid
 
 
-def _narrowed(found: Decoded, kept: BoolArray, reason: Reason) -> Decoded:
+def _narrowed(decoded: Decoded, valid: BoolArray, reason: Reason) -> Decoded:
     """Take rows off the good ones; `kept` speaks of the good rows only."""
-    if kept.all():
-        return found
-    good = found.good.copy()
-    good[np.flatnonzero(found.good)[~kept]] = False
-    found.note(reason, found.good & ~good)
-    return Decoded(found.outputs[kept], good, found.bad)
+    if valid.all():
+        return decoded
+    good = decoded.good.copy()
+    good[np.flatnonzero(decoded.good)[~valid]] = False
+    decoded.note(reason, decoded.good & ~good)
+    return Decoded(decoded.outputs[valid], good, decoded.bad)
 
 
 _NIBBLES = np.full(256, _NO_DIGIT, dtype=np.uint8)

@@ -6,13 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.limits import VECTOR_BYTES, refuse_beyond
 from freewill.core.types import BoolArray, IntArray, Reports
-from freewill.domain.alphabets.base import Alphabet, checked_indices
-from freewill.domain.alphabets.texts import encode_texts
-from freewill.domain.outputs.base import LONGEST_NUMBER, VALUE, Decoded, Reason
-from freewill.domain.outputs.counts import checked_people, people_in
-from freewill.errors import AlphabetError, EvidenceError, several
+from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_texts, texts
+from freewill.domain.outputs.base import (
+    LONGEST_NUMBER,
+    VALUE,
+    Counter,
+    Decoded,
+    OutputSpace,
+    Reason,
+)
+from freewill.errors import AlphabetError
 
 _INDEX = r"^(0|[1-9][0-9]{0,17})(\.0{1,20})?$"
 """Decimal digits that fit 64 bits, also as a table of floats writes them."""
@@ -58,9 +62,9 @@ class Symbols:
             raise AlphabetError(f"outputs of {name} have shape {symbols.shape}; expected one axis.")
         return symbols
 
-    def counter(self) -> "SymbolCounter":
+    def counter(self) -> Counter:
         """Return an empty table of counts."""
-        return SymbolCounter(self.size)
+        return Counter(self.size)
 
     def decode(self, column: Any) -> Decoded:
         """Read integers, or texts (also as bytes) that are indices, labels or values."""
@@ -68,13 +72,13 @@ class Symbols:
 
         if types.is_integer(column.type):
             numbers = np.asarray(column, np.int64)
-            found = Decoded(numbers, np.ones(len(numbers), dtype=np.bool_), {})
+            decoded = Decoded(numbers, np.ones(len(numbers), dtype=np.bool_), {})
         else:
-            found = self._read_texts(column)
-        outside = found.good & ((found.outputs < 0) | (found.outputs >= self.size))
-        found.note(Reason.OUT_OF_RANGE, outside)
-        good = found.good & ~outside
-        return Decoded(found.outputs if good.all() else found.outputs[good], good, found.bad)
+            decoded = self._read_texts(column)
+        outside = decoded.good & ((decoded.outputs < 0) | (decoded.outputs >= self.size))
+        decoded.note(Reason.OUT_OF_RANGE, outside)
+        good = decoded.good & ~outside
+        return Decoded(decoded.outputs if good.all() else decoded.outputs[good], good, decoded.bad)
 
     @cached_property
     def _labels(self) -> Any:
@@ -103,11 +107,11 @@ class Symbols:
             numbers[valued] = self._read_values(given.filter(pa.array(valued)).to_pylist())
             ambiguous &= ~valued
         nothing = numbers < 0
-        found = Decoded(numbers, ~(ambiguous | nothing), {})
-        found.note(Reason.AMBIGUOUS, ambiguous)
-        found.note(Reason.NO_SYMBOL, nothing & ~valued)
-        found.note(Reason.NO_VALUE, nothing & valued)
-        return found
+        decoded = Decoded(numbers, ~(ambiguous | nothing), {})
+        decoded.note(Reason.AMBIGUOUS, ambiguous)
+        decoded.note(Reason.NO_SYMBOL, nothing & ~valued)
+        decoded.note(Reason.NO_VALUE, nothing & valued)
+        return decoded
 
     def _read_values(self, given: list[bytes]) -> IntArray:
         """Return the indices of the values behind `value:`, -1 where there is no such value."""
@@ -117,9 +121,9 @@ class Symbols:
             # An engine may cut off what is longer, and must not make another number of it.
             written = [text if len(text) <= LONGEST_NUMBER else "" for text in written]
         inside = encode_texts(self.alphabet, written)
-        found = np.full(len(given), -1, dtype=np.int64)
-        found[inside.kept] = inside.indices
-        return found
+        indices = np.full(len(given), -1, dtype=np.int64)
+        indices[inside.kept] = inside.indices
+        return indices
 
     def encode(self, reports: Reports) -> Any:
         """Return 64-bit integers."""
@@ -137,23 +141,29 @@ class Symbols:
         return f"values of {self.alphabet}"
 
 
-class SymbolCounter:
-    """Counts in a table with a place for every symbol."""
+def values(space: OutputSpace, reports: Reports) -> Any:
+    """Return an Arrow column of texts for people, which are read back behind `value:`.
 
-    def __init__(self, size: int) -> None:
-        what = f"a count for each of {several(size, 'output')}"
-        refuse_beyond(VECTOR_BYTES, size * 8, what, "Take fewer values.", EvidenceError)
-        self._table = np.zeros(size, dtype=np.int64)
-        self._people = 0
+    Outputs that are values are written as such, all others as the texts in which they travel.
 
-    def add(self, outputs: Reports, counts: IntArray | None) -> None:
-        """Count outputs, once each unless told otherwise."""
-        # Checked before it is added: as long as all together fit, so does each place of the table.
-        more = len(outputs) if counts is None else people_in(counts)
-        self._people = checked_people(self._people + more, "the counts of one mechanism")
-        np.add.at(self._table, outputs, 1 if counts is None else counts)
+    >>> import freewill as fw
+    >>> values(fw.KRR(fw.Linear(1, 100), 1.0).output_space, np.array([40])).to_pylist()
+    ['41']
+    """
+    import pyarrow as pa  # noqa: PLC0415
 
-    def result(self) -> tuple[IntArray, IntArray]:
-        """Return the symbols seen and their counts."""
-        seen = np.flatnonzero(self._table)
-        return seen, self._table[seen]
+    if space.alphabet is None:
+        return space.texts(reports)
+    distinct, where = np.unique(reports, return_inverse=True)
+    return pa.array(texts(space.alphabet, distinct), pa.string()).take(pa.array(where))
+
+
+def unmarked(space: OutputSpace, column: Any) -> Any:
+    """Take `value:` off the texts of a space that has no values, where it says nothing."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if space.alphabet is None and is_text and pc.any(pc.starts_with(column, VALUE)).as_py():
+        return pc.replace_substring_regex(column, f"^{VALUE}", "")
+    return column

@@ -1,1 +1,1 @@
-"""The optimal laws of Shokri et al.: one way of choosing among them a file."""
+"""The optimal laws of Shokri et al.: the problem, and what selects one of its many solutions."""

@@ -17,7 +17,7 @@ _UNUSED = 1e-11
 """Weight below which an output only holds what the interior point left there."""
 
 
-def solve(problem: Problem, quality_loss: float) -> FloatArray:
+def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:
     """Return A_xy = q_y e^(-beta l(x,y)) / normaliser, with beta such that E l = Q.
 
     Among all laws with E l <= Q it has the least mutual information, that is the largest
@@ -36,10 +36,10 @@ def solve(problem: Problem, quality_loss: float) -> FloatArray:
     def output(beta: float) -> FloatArray:
         rows = (np.exp(-beta * loss) @ problem.averaging)[seen]
         likelihood = Likelihood(DenseOperator(rows), weights[seen])
-        found = interior.solve(likelihood, DenseSystem(rows), _TOLERANCE, 100).theta
+        theta = interior.solve(likelihood, DenseSystem(rows), _TOLERANCE, 100).theta
         # What the interior point leaves on outputs that the optimum does not use.
-        found = np.where(found < _UNUSED, 0.0, found)
-        return np.asarray(found[problem.orbits] / problem.multiplicity[problem.orbits])
+        theta = np.where(theta < _UNUSED, 0.0, theta)
+        return np.asarray(theta[problem.orbits] / problem.multiplicity[problem.orbits])
 
     def excess(log_beta: float) -> float:
         beta = float(np.exp(log_beta))

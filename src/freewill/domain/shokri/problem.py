@@ -68,10 +68,6 @@ class Problem:
         """The representatives that someone has: an output y must be a best guess for some x."""
         return self.representatives[self.prior[self.representatives] > 0]
 
-    def times(self, outputs: IntArray) -> FloatArray:
-        """Return how many values the orbit of each of these has."""
-        return np.asarray(self.multiplicity[self.orbits[outputs]])
-
     def unfold(self, columns: FloatArray, outputs: IntArray) -> FloatArray:
         """Return the whole law from its columns [output, value] at some representatives."""
         law = np.zeros((self.size, self.size))
@@ -142,13 +138,13 @@ def symmetries(alphabet: Alphabet, prior: FloatArray, *losses: FloatArray) -> In
     if alphabet.plane is not None:
         cells = indices.reshape(alphabet.plane)
         candidates += [cells[::-1].ravel(), cells[:, ::-1].ravel(), cells[::-1, ::-1].ravel()]
-    kept = [
+    images = [
         image
         for image in candidates
         if np.array_equal(prior, prior[image])
         and all(np.array_equal(loss, loss[np.ix_(image, image)]) for loss in losses)
     ]
-    return np.unique(kept, axis=0)
+    return np.unique(images, axis=0)
 
 
 def fill_free_rows(law: FloatArray, free: BoolArray, distance: FloatArray) -> FloatArray:

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from freewill.core.slices import slices
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, slices
 from freewill.io.decoding import DecodedBlocks, Decoder
 from freewill.io.engines.spark_session import explained_on_spark, partition_number
 from freewill.stats.streams import Block, Work

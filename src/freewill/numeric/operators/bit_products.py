@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.slices import slices
-from freewill.core.types import FloatArray, IntArray, PackedBits
+from freewill.core.types import FloatArray, IntArray, PackedBits, slices
 
 _PACKED_BYTES, _LEAST_ROWS = 1 << 17, 1 << 12
 """Bytes of a block of reports, which stay in the cache, and its rows at least: tables then pay."""

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.slices import slices
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import FloatArray, IntArray, slices
 from freewill.numeric.operators.base import Map, Operator, Structure, Sums
 from freewill.numeric.operators.folded_kernel import FoldedKernel
 

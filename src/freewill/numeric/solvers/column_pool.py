@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.slices import slices
-from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.core.types import BoolArray, FloatArray, IntArray, slices
 
 if TYPE_CHECKING:
     from freewill.numeric.solvers.likelihood import Likelihood

@@ -8,8 +8,7 @@ from scipy.special import chdtrc
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.texts import readable
+from freewill.domain.alphabets.base import Alphabet, readable
 from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.difference import displacements, single_differences, smooth_differences

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, helmert
 from scipy.special import softmax
 
-from freewill.core.limits import refuse_beyond
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, refuse_beyond
 from freewill.errors import EvidenceError, ParameterError, several
 from freewill.numeric.operators.base import Map, Operator
 from freewill.numeric.operators.dense import DenseOperator

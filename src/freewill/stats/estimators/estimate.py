@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, distribution
-from freewill.domain.alphabets.base import Alphabet, is_line
-from freewill.domain.alphabets.texts import texts
+from freewill.domain.alphabets.base import Alphabet, is_line, texts
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.numeric.simplex import normalise

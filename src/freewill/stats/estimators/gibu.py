@@ -6,8 +6,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from freewill.core.limits import refuse_beyond
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, refuse_beyond
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import Structure
 from freewill.numeric.operators.dense import DenseOperator

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.domain.mechanisms.average import average
+from freewill.domain.mechanisms.matrix import average
 from freewill.errors import ParameterError, shown
 from freewill.numeric.solvers.solution import OnStep, Status
 from freewill.stats.collect import collect

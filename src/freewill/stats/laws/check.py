@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.domain.alphabets.texts import readable
+from freewill.domain.alphabets.base import readable
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware

@@ -8,16 +8,15 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from freewill.core.texts import per
 from freewill.core.types import FloatArray, numbers
 from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
-from freewill.domain.alphabets.units import per
 from freewill.domain.calibration import calibrate
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.identity import Identity
-from freewill.domain.mechanisms.krr import KRR
+from freewill.domain.mechanisms.krr import KRR, Identity
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.rappor import RAPPOR
 from freewill.domain.survey import Survey

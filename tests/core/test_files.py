@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 
 from cli_cases import run
-from freewill.core import leftovers
-from freewill.core.atomic import whole_file
-from freewill.core.leftovers import held, sweep
+from freewill.core import files
+from freewill.core.files import held, sweep, whole_file
 
-pytestmark = pytest.mark.skipif(not leftovers.LOCKS, reason="no locks that end with a process")
+pytestmark = pytest.mark.skipif(not files.LOCKS, reason="no locks that end with a process")
 WRITING = """
 import sys, time
-from freewill.core.atomic import whole_file
+from freewill.core.files import whole_file
 with whole_file(sys.argv[1]) as part:
     part.write_text("half of it")
     print(part, flush=True)
@@ -110,7 +109,7 @@ def test_only_names_of_this_output_are_looked_at(tmp_path):
 def test_without_locks_nothing_is_swept_and_all_is_written(tmp_path, monkeypatch):
     left = tmp_path / ".out.csv.00000000000000ab.part"
     left.touch()
-    monkeypatch.setattr(leftovers, "LOCKS", False)
+    monkeypatch.setattr(files, "LOCKS", False)
     assert write(tmp_path / "out.csv") == "all of it"
     assert left.exists()
 
@@ -136,7 +135,7 @@ def test_true_values_of_a_killed_pipe_are_removed_by_the_next(tmp_path, monkeypa
         while not list(tmp_path.glob("*/standard-input.csv")) and time.monotonic() < until:
             time.sleep(0.05)
         assert len(list(tmp_path.glob("*/standard-input.csv"))) == 1
-        leftovers.sweep(tmp_path, re.escape(next(tmp_path.glob("freewill-*")).name))
+        files.sweep(tmp_path, re.escape(next(tmp_path.glob("freewill-*")).name))
         assert len(list(tmp_path.glob("*/standard-input.csv"))) == 1  # it lives
     finally:
         waiting.kill()

@@ -12,8 +12,8 @@ import freewill as fw
 from cli_cases import AGES, OFFERED, refused, run
 from freewill.cli.obfuscate import parse_shares
 from freewill.cli.options import parse_alphabet
-from freewill.core.numerals import number, whole
-from freewill.domain.alphabets.texts import encode_texts
+from freewill.core.texts import number, whole
+from freewill.domain.alphabets.base import encode_texts
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError
 

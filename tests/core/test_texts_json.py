@@ -9,8 +9,8 @@ from pyarrow import parquet
 
 import freewill as fw
 from cli_cases import refused, run_json
-from freewill.core.json_text import read_json
-from freewill.device import seal
+from freewill.core.texts import read_json
+from freewill.device import memory
 
 PAIR = fw.Categorical(["yes", "no"])
 SURVEY = fw.Survey(PAIR, {"shy": fw.KRR(PAIR, 1.0)})
@@ -72,7 +72,7 @@ def test_every_file_of_json_is_read_so(name, tmp_path):
     body = text.encode()
     digest = hashlib.sha256(b"freewill memory 1\n" + body).hexdigest()
     with pytest.raises(fw.DeviceError, match="none that freewill writes"):
-        seal.unsealed(f"freewill memory 1 {digest}\n".encode() + body, "here")
+        memory.unsealed(f"freewill memory 1 {digest}\n".encode() + body, "here")
 
 
 def test_numbers_beyond_doubles_are_refused_where_they_are_used(tmp_path):

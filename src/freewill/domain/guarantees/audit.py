@@ -1,0 +1,203 @@
+"""The audit: hold a mechanism to its promise, and say where the promise is empty in human terms.
+
+A law may keep its promise to the last digit and hide nothing: epsilon per metre where per kilometre
+was meant, or an epsilon of 45. Two things tell, under a uniform prior:
+
+- the chance that a report is the true value, averaged over the values, is above 90 %;
+- two typical values are told apart by odds of more than e^5, 148 to 1. An epsilon of LDP is about
+  any two values. One per unit of distance is taken over the *typical distance*, the mean of
+  d(x, x') over all pairs: what lies between two people of whom nothing is known.
+
+The chance is an average: a law that sends "no" whatever the truth has a chance of 1 at one value,
+and hides everything.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from freewill.core.presented import Presented
+from freewill.core.texts import behind, per
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.guarantees.epsilon import Audit, audit_epsilon
+from freewill.domain.guarantees.exact import ExactAudit, exact_audit
+from freewill.domain.guarantees.promises import (
+    LOSS_ROUNDING,
+    AdversaryLoss,
+    Guarantee,
+    Outcome,
+    Promise,
+)
+from freewill.errors import ParameterError, shown
+
+MOST_TRUTH = 0.9
+"""Chance of sending the true value above which a promise is empty."""
+MOST_EXPONENT = 5.0
+"""Logarithm of the odds between two typical values above which it is."""
+_LARGEST = 700.0
+"""Where the odds are still a number."""
+_FITTING = 1e-12
+"""By how much, relative, a user's loss may pass its limit: the rounding of its own sum."""
+
+
+@dataclass(frozen=True)
+class LossAudit(Presented, Outcome):
+    """The outcome of an audit of an adversary's loss.
+
+    `adversary_loss` and `user_loss` come from the law, `optimum` is the most that any law within
+    the user's `quality_loss` = Q could give.
+    """
+
+    claim: AdversaryLoss
+    adversary_loss: float
+    user_loss: float
+    quality_loss: float
+    optimum: float
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the adversary loses as much as claimed and the user no more than allowed."""
+        rounding = LOSS_ROUNDING * abs(self.optimum)
+        return (
+            self.adversary_loss >= self.claim.adversary_loss - rounding
+            and self.user_loss <= self.quality_loss * (1 + _FITTING)
+        )
+
+    @property
+    def tight(self) -> bool:
+        """Whether no law could make the adversary lose more (to a relative 1e-8)."""
+        return self.holds and self.optimum - self.adversary_loss <= 1e-8 * abs(self.optimum)
+
+    def __str__(self) -> str:
+        unit = self.claim.of_unit
+        tight = ", and it is the optimum" if self.tight else f", of an optimum {self.optimum:.9g}"
+        return (
+            f"claimed adversary's loss {self.claim.adversary_loss:.9g}{unit}: "
+            f"{self._verdict('')}. The law gives {self.adversary_loss:.9g}{unit}{tight}; "
+            f"the user loses {self.user_loss:.9g} of at most {self.quality_loss:.9g}{unit}."
+            f"{self._warned}"
+        )
+
+    def row(self) -> list[str]:
+        """Return the claim, what the law gives, the verdict and what the user loses."""
+        unit = self.claim.of_unit
+        user = f"user loses {self.user_loss:.6g} of {self.quality_loss:.6g}{unit}"
+        return [self.claim.short, f"loses {self.adversary_loss:.6g}{unit}", self._verdict(), user]
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the outcome for JSON."""
+        names = ("tight", "adversary_loss", "user_loss", "quality_loss", "optimum")
+        return self._described(**{name: getattr(self, name) for name in names})
+
+
+@overload
+def audit(
+    mechanism: Any, claim: Promise | None = None, *, exact: Literal[False] = False
+) -> Audit | LossAudit: ...
+
+
+@overload
+def audit(
+    mechanism: Any, claim: Promise | None = None, *, exact: bool
+) -> Audit | LossAudit | ExactAudit: ...
+
+
+def audit(
+    mechanism: Any, claim: Promise | None = None, *, exact: bool = False
+) -> Audit | LossAudit | ExactAudit:
+    """Recompute from the law what a mechanism really gives, and compare it with the claim.
+
+    The claim is the mechanism's own unless another is given. For an epsilon the tightest one is
+    computed, in O(outputs * k) for LDP and on a line, O(outputs * k^2) for
+    geo-indistinguishability elsewhere. For an adversary's loss the best guess on each output is
+    found and the value compared with the optimum. `warnings` say where the promise, kept or not,
+    is empty in human terms; they change no verdict.
+
+    With `exact` the sampler's own whole numbers are written out instead, for alphabets that are
+    small enough, and the claim is proved or refuted from them: which outputs can be drawn, what
+    epsilon they realise, and that the law of the estimators is theirs (docs/devices.md).
+
+    >>> import freewill as fw
+    >>> report = fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0))
+    >>> report.holds, report.tight
+    (True, True)
+    >>> fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0), fw.Guarantee("ldp", 0.5)).holds
+    False
+    >>> print(fw.audit(fw.Geometric(fw.Linear(0, 9), epsilon=1.0), exact=True))
+    claimed 1-geo per unit: PROVED. The sampler's own numbers give 1, within the claim ...
+    """
+    if isinstance(mechanism, type) or not hasattr(mechanism, "guarantee"):
+        raise ParameterError(f"{shown(mechanism)} is no mechanism: there is nothing to audit.")
+    if not isinstance(exact, bool):
+        raise ParameterError(f"exact={shown(exact)}: expected True or False.")
+    held: Any = mechanism.guarantee() if claim is None else claim
+    if not isinstance(held, Guarantee | AdversaryLoss):
+        raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
+    if isinstance(held, Guarantee):
+        held = held.within(mechanism.alphabet)
+        recompute: Any = audit_epsilon
+        odds = _odds_warnings(held, mechanism.alphabet)
+    else:
+        recompute, odds = _audit_loss, []
+    outcome: Any = exact_audit(mechanism, held) if exact else recompute(mechanism, held)
+    warnings = (*_truth_warnings(mechanism), *odds)
+    return replace(outcome, warnings=warnings)  # type: ignore[no-any-return]
+
+
+def _audit_loss(mechanism: Any, claim: AdversaryLoss) -> LossAudit:
+    """Find the adversary's best guess on each output, by its definition."""
+    law, problem = mechanism.law(), mechanism.problem
+    joint = law * problem.prior[:, None]
+    best = sum(float((joint[:, y] @ problem.guess_loss).min()) for y in range(law.shape[1]))
+    cost = float((joint * problem.report_loss).sum())
+    return LossAudit(claim, best, cost, mechanism.quality_loss_limit, mechanism.optimum)
+
+
+def typical_distance(alphabet: Alphabet) -> float:
+    """Return the mean distance of two values drawn independently and uniformly, in O(k).
+
+    >>> import freewill as fw
+    >>> typical_distance(fw.Linear(0, 2))
+    0.8888888888888888
+    """
+    with np.errstate(over="ignore"):
+        return float(alphabet.total_distance().mean()) / alphabet.size
+
+
+def chance_of_truth(mechanism: Any) -> float | None:
+    """Return the chance that a report is the true value under a uniform prior, if it can be one."""
+    chances = getattr(mechanism, "truths", lambda: None)()
+    return None if chances is None else float(np.mean(chances))
+
+
+def _truth_warnings(mechanism: Any) -> list[str]:
+    """Say if reports are next to always true."""
+    chance = chance_of_truth(mechanism) if mechanism.alphabet.size > 1 else None
+    if chance is None or not chance > MOST_TRUTH:
+        return []
+    percentage = f"{chance:.1%}" if chance < 0.999 else "more than 99.9%"
+    often = "always" if chance == 1 else f"with a chance of {percentage}"
+    return [f"the report is the true value {often}: next to nothing is hidden."]
+
+
+def _odds_warnings(claim: Guarantee, alphabet: Alphabet) -> list[str]:
+    """Say if two typical values may be told apart with next to certainty."""
+    apart = typical_distance(alphabet) if claim.kind == "geo" else 1.0
+    exponent = claim.epsilon * apart
+    if alphabet.size < 2 or not exponent > MOST_EXPONENT:
+        return []
+    if math.isinf(claim.epsilon):
+        return ["nothing is promised: a report may tell the true value for sure."]
+    largest = f"{math.exp(exponent):.3g}" if exponent < _LARGEST else f"e^{exponent:.3g}"
+    odds = f"odds of up to {largest} to 1 where e^5, 148 to 1, is much"
+    if claim.kind == "ldp":
+        return [f"epsilon {claim.epsilon:.4g} lets a report tell two values apart by {odds}."]
+    unit = alphabet.unit
+    return [
+        f"epsilon {claim.epsilon:.4g} {per(unit)} is {exponent:.3g} over "
+        f"{apart:.3g}{behind(unit)}, the mean distance of two values: {odds}. "
+        f"Is epsilon meant {per(unit)}?"
+    ]

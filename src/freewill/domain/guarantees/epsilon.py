@@ -1,0 +1,261 @@
+"""The tightest epsilon of a law: the pair of values that some output tells apart best.
+
+Each pair is judged at its own distance: log P(y | x) - log P(y | x') is known up to the rounding of
+its two terms, which is little beside a large distance and may be all there is at a small one.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from freewill.core.presented import Presented
+from freewill.core.texts import per
+from freewill.core.types import FloatArray, IntArray, Reports, slices
+from freewill.domain.alphabets.base import Alphabet, is_line
+from freewill.domain.guarantees.promises import Guarantee, Outcome
+from freewill.errors import LawError, ParameterError, several, shown
+
+_HIDDEN = 5e-4
+"""By how much, relative, the epsilon may pass the claim for all that rounding lets us know."""
+_AUDIT_ENTRIES = 1 << 22
+"""Entries of the law looked at in one go: 32 MiB."""
+_AUDIT_LIMIT = 2e10
+"""Comparisons that take about a minute."""
+_ROUNDINGS = 8
+"""Units in the last place by which a logarithm of a law may be off."""
+_FORMULA = 1e-12
+"""Relative error of a mechanism's own log_ratios, and how closely the law must agree with them."""
+_NEAR = 0.5
+"""Differences of logarithms below which the quotient of the numbers themselves tells more."""
+_QUOTIENT = 1e-15
+"""Relative error of log(1 + (p - q) / q)."""
+
+
+@dataclass(frozen=True)
+class Audit(Presented, Outcome):
+    """The outcome of an audit: what was claimed, what the law gives, and the worst case.
+
+    `epsilon` is the tightest that the law allows; `resolution` is how far rounding may have
+    moved it. `first` and `second` are the values that `output` tells apart best. `most` is the
+    largest epsilon that the law may have for all that the rounding of its numbers lets us know,
+    at any pair of values: epsilon + resolution unless given. `warnings` say where the promise is
+    empty in human terms.
+    """
+
+    claim: Guarantee
+    epsilon: float
+    resolution: float
+    first: Any
+    second: Any
+    output: Any
+    most: float | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is true: not refuted, nor in doubt by more than half a thousandth."""
+        return not self.refuted and self._most <= self.claim.epsilon * (1 + _HIDDEN)
+
+    @property
+    def _most(self) -> float:
+        return self.epsilon + self.resolution if self.most is None else self.most
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is false, beyond what rounding could feign."""
+        return not self.epsilon - self.resolution <= self.claim.epsilon
+
+    @property
+    def tight(self) -> bool:
+        """Whether no smaller epsilon could have been claimed (to a relative 1e-9)."""
+        if math.isinf(self.epsilon) or math.isinf(self.claim.epsilon):
+            return self.epsilon == self.claim.epsilon
+        # A table's own rounding is that of numbers up to 1; distances have other scales.
+        rounding = 1e-12 if self.claim.kind == "ldp" else 0.0
+        return self.holds and self.claim.epsilon * (1 - 1e-9) - rounding <= self.epsilon
+
+    def __str__(self) -> str:
+        unit = f" {per(self.claim.unit)}" if self.claim.kind == "geo" else ""
+        doubt = f" (up to {self._most:.3g}, by the rounding of its numbers)"
+        return (
+            f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}{unit}: "
+            f"{self._verdict(', and it is tight')}"
+            f"{'' if self.holds or self.refuted else doubt}. "
+            f"The law gives {self.epsilon:.9g}{unit}, at output {self.output} "
+            f"between {self.first} and {self.second}.{self._warned}"
+        )
+
+    def row(self) -> list[str]:
+        """Return the claim, what the law gives, the verdict and the worst case."""
+        # An output of many bits would fill the table.
+        by = "" if isinstance(self.output, list) else f", output {self.output}"
+        # Printed digits are rounded up: rounding alone would lift them above a claim that holds.
+        least = min(self.epsilon, self.claim.epsilon) if self.holds else self.epsilon
+        given = replace(self.claim, epsilon=least).short
+        return [self.claim.short, given, self._verdict(), f"{self.first} or {self.second}{by}"]
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the outcome for JSON; an infinite epsilon has no number there."""
+        worst = {"output": self.output, "first": self.first, "second": self.second}
+        return self._described(tight=self.tight, epsilon=self.epsilon, worst=worst)
+
+
+def audit_epsilon(mechanism: Any, claim: Guarantee) -> Audit:
+    """Find the pair of values that some output tells apart best."""
+    if claim.kind not in ("ldp", "geo"):
+        raise ParameterError(f"guarantee of kind {shown(claim.kind)}: the audit knows ldp and geo.")
+    alphabet: Alphabet = mechanism.alphabet
+    outputs = mechanism.witnesses()
+    geo = claim.kind == "geo" and alphabet.size > 1
+    pairs = geo and not is_line(alphabet)
+    work = float(len(outputs)) * alphabet.size ** (2 if pairs else 1)
+    if work > _AUDIT_LIMIT:
+        raise LawError(
+            f"an audit of {several(len(outputs), 'output')} over "
+            f"{several(alphabet.size, 'value')} compares "
+            f"{work:.1g} numbers, more than {_AUDIT_LIMIT:.0g}. "
+            f"Audit the same mechanism on a smaller alphabet."
+        )
+    worst = NOTHING
+    for part in slices(len(outputs), _AUDIT_ENTRIES // alphabet.size):
+        rows = Rows.of(mechanism, outputs[part])
+        search = rows.worst_pair if pairs else rows.worst_neighbours if geo else rows.worst_output
+        worst = worse(worst, search(alphabet), part.start)
+    # In the words of the alphabet.
+    first, second = (value.tolist() for value in alphabet.decode([worst.first, worst.second]))
+    output = outputs[worst.output].tolist()
+    return Audit(claim, worst.epsilon, worst.resolution, first, second, output, worst.most)
+
+
+class Worst(NamedTuple):
+    """The tightest epsilon, how far rounding may have moved it, and who shows it.
+
+    `most` is what the epsilon is at most: another pair may be known less well.
+    """
+
+    epsilon: float
+    resolution: float
+    most: float
+    output: int
+    first: int
+    second: int
+
+    @property
+    def least(self) -> float:
+        """What the epsilon is at least."""
+        return self.epsilon - self.resolution
+
+
+NOTHING = Worst(-math.inf, 0.0, -math.inf, 0, 0, 0)
+"""Before any pair was looked at."""
+
+
+def worse(worst: Worst, other: Worst, shift: int = 0) -> Worst:
+    """Return the worse of two, the second's outputs counted from `shift` on."""
+    most = max(worst.most, other.most)
+    if other.least > worst.least:
+        return other._replace(most=most, output=other.output + shift)
+    return worst._replace(most=most)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Logarithms of a law, [output, value]; its numbers where they are exact; their rounding."""
+
+    logs: FloatArray
+    numbers: FloatArray | None
+    rounding: FloatArray
+
+    @classmethod
+    def of(cls, mechanism: Any, outputs: Reports) -> "Rows":
+        """Tabulate the law of these outputs."""
+        operator = mechanism.operator(outputs)
+        logs = operator.log_dense()
+        size = np.where(np.isfinite(logs), np.abs(logs), 0.0).max(axis=1, keepdims=True)
+        numbers = operator.dense() if mechanism.tabulated else None
+        rounding = _ROUNDINGS * np.spacing(1 + size)
+        ratios = mechanism.log_ratios(outputs)
+        if ratios is not None and _agree(ratios, logs, _FORMULA * (1 + size)):
+            # The formula's own digits, where they are those of the law as far as it has any.
+            size = np.abs(ratios).max(axis=1, keepdims=True)
+            return cls(ratios, numbers, _FORMULA * size + np.spacing(size))
+        return cls(logs, numbers, rounding)
+
+    @cached_property
+    def impossible(self) -> bool:
+        """Whether some value excludes some output."""
+        return bool(np.any(np.isneginf(self.logs)))
+
+    def worst_output(self, alphabet: Alphabet) -> Worst:
+        """Find max over y, x, x' of log P(y|x) - log P(y|x')."""
+        table = self.logs if self.numbers is None else self.numbers
+        first, second = table.argmax(axis=1), table.argmin(axis=1)
+        difference, rounding = self._apart(first[:, None], second[:, None], paired=True)
+        worst = _worst(difference, rounding, np.ones(1))
+        return worst._replace(first=int(first[worst.output]), second=int(second[worst.output]))
+
+    def worst_neighbours(self, alphabet: Alphabet) -> Worst:
+        """Compare neighbours only: on a line, distances add up along the way between two values."""
+        left = np.arange(alphabet.size - 1)
+        worst = _worst(*self._apart(left + 1, left), alphabet.distance(left, left + 1))
+        return worst._replace(second=worst.first + 1)
+
+    def worst_pair(self, alphabet: Alphabet) -> Worst:
+        """Compare all pairs of values."""
+        worst = NOTHING
+        for value in range(alphabet.size - 1):
+            others = np.arange(value + 1, alphabet.size)
+            apart = self._apart(others, np.array([value]))
+            pair = _worst(*apart, alphabet.distance(value, others))
+            worst = worse(worst, pair._replace(first=value, second=int(others[pair.first])))
+        return worst
+
+    def _apart(
+        self, first: IntArray, second: IntArray, *, paired: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return |log P(y|x) - log P(y|x')| and its rounding; two impossible outputs are equal."""
+        left, right = (_columns(self.logs, which, paired) for which in (first, second))
+        with np.errstate(invalid="ignore"):
+            difference = left - right
+        np.abs(difference, out=difference)
+        if self.impossible:
+            difference[np.isneginf(left) & np.isneginf(right)] = 0.0
+        rounding = np.broadcast_to(self.rounding, difference.shape)
+        if self.numbers is None:
+            return difference, rounding
+        left, right = (_columns(self.numbers, which, paired) for which in (first, second))
+        low = np.minimum(left, right)
+        near = (difference < _NEAR) & (low > 0)
+        excess = np.zeros(difference.shape)
+        np.divide(np.abs(left - right), low, out=excess, where=near)
+        difference = np.where(near, np.log1p(excess), difference)
+        exact = (difference < _NEAR) | np.isinf(difference)
+        return difference, np.where(exact, _QUOTIENT * np.where(near, difference, 0.0), rounding)
+
+
+def _agree(ratios: FloatArray, logs: FloatArray, closely: FloatArray) -> bool:
+    """Tell whether the rows of two tables differ by constants, that closely."""
+    likeliest = logs.argmax(axis=1)[:, None]
+    ours, theirs = (t - np.take_along_axis(t, likeliest, axis=1) for t in (ratios, logs))
+    # Not so where anything is infinite or no number.
+    return bool(np.all(np.abs(ours - theirs) <= closely))
+
+
+def _columns(table: FloatArray, which: IntArray, paired: bool) -> FloatArray:
+    """Return columns of all rows or, paired, one entry a row."""
+    return np.take_along_axis(table, which, axis=1) if paired else table[:, which]
+
+
+def _worst(difference: FloatArray, rounding: FloatArray, distance: FloatArray) -> Worst:
+    """Return the pair whose epsilon is surely largest; `first` is the number of its column."""
+    least, most = (difference - rounding).max(axis=0), (difference + rounding).max(axis=0)
+    # Beyond the largest double an epsilon is infinite.
+    with np.errstate(over="ignore"):
+        column = int(np.argmax(least / distance))
+        row = int(np.argmax(difference[:, column] - rounding[:, column]))
+        epsilon, blur = (float(t[row, column] / distance[column]) for t in (difference, rounding))
+        highest = float((most / distance).max())
+    return Worst(epsilon, 0.0 if math.isinf(epsilon) else blur, highest, row, column, 0)

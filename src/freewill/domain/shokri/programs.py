@@ -1,0 +1,175 @@
+"""Laws by linear programming (HiGHS): a vertex of the optimal ones, and the program of two losses.
+
+The unknowns are columns of a law, one after the other. Most guesses never matter, so that each
+program starts with the nearest ones and adds others as they turn out better than the report.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freewill.core.types import FloatArray, IntArray
+from freewill.domain.shokri.problem import Problem
+from freewill.errors import LawError
+
+_GOLDEN = 0.6180339887498949
+"""Multiples of it, modulo 1, spread evenly and never repeat: weights without a pattern."""
+_VIOLATION = 1e-11
+"""How much better, relative, a guess must be to count: less is the rounding of its own sum."""
+_VERTEX_ROUNDS = 30
+"""Times that guesses are added; each adds all that beat the report, so that few are needed."""
+_ROUNDS = 200
+"""The same for two losses; what is left then is in the gap."""
+_ALL_AT_ONCE = 20_000
+"""Pairs of output and guess up to which none is left out."""
+_PRECISE = {"primal_feasibility_tolerance": 1e-10}
+
+
+def vertex(problem: Problem, quality_loss: float) -> FloatArray:
+    """Return a basic solution of the optimal face, by the dual simplex method.
+
+    The face is E l = Q, rows that sum to 1 and, on every output y, no guess z better than y:
+    sum_x pi_x A_xy (l(x,z) - l(x,y)) >= 0. Most entries are 0, some outputs are never used, and
+    the law is singular: equally private by the criterion, and much less useful to the collector.
+    """
+    from scipy.sparse import csr_array  # noqa: PLC0415
+
+    outputs, loss = problem.possible, problem.guess_loss
+    rows, cost = _equalities(problem, outputs)
+    nearest = np.argsort(loss[outputs], axis=1, kind="stable")
+    others = nearest[nearest != outputs[:, None]].reshape(outputs.size, -1)
+    pairs = _pairs(others[:, : problem.near])
+    for _ in range(_VERTEX_ROUNDS):
+        which, guesses = pairs.T
+        forms = (loss[:, outputs[which]] - loss[:, guesses]).T * problem.prior
+        answer = _solved(
+            # All vertices are optimal. Weights without pattern single one out, for every solver.
+            np.arange(cost.size) * _GOLDEN % 1,
+            quality_loss,
+            A_ub=_on_columns(forms, which, outputs.size),
+            b_ub=np.zeros(which.size),
+            A_eq=csr_array(np.vstack([rows, cost])),
+            b_eq=np.append(np.ones(len(rows)), quality_loss),
+            method="highs-ds",
+            options=_PRECISE,
+        )
+        columns = np.maximum(answer.x, 0).reshape(outputs.size, problem.size)
+        expected = (columns * problem.prior) @ loss
+        own = expected[np.arange(outputs.size), outputs]
+        better = np.flatnonzero(expected.min(axis=1) < own - _VIOLATION * expected.sum())
+        if not better.size:
+            return problem.unfold(columns, outputs)
+        added = np.column_stack([better, expected[better].argmin(axis=1)])
+        pairs = np.vstack([pairs, added])
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    raise LawError(
+        "guesses kept turning out better than the reports. Use the max-entropy selection."
+    )
+
+
+def two_losses(
+    problem: Problem,
+    quality_loss: float,
+    tolerance: float = 1e-8,
+    on_step: Callable[[float], None] | None = None,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Maximise sum_y v_y with v_y <= sum_x pi_x A_xy l_p(x, z), guesses z added as they matter.
+
+    With some of the guesses left out the program's optimum is an upper bound, which its dual proves
+    (`Problem.upper_bound`); the adversary's best reply to the law that it returns is a lower bound.
+    Guesses are added until the two meet (or for 200 rounds). Returns the best law, and the replies
+    and the price of the least upper bound.
+    """
+    nearest = np.argsort(problem.report_loss[problem.representatives], axis=1, kind="stable")
+    few = nearest.size <= _ALL_AT_ONCE
+    pairs = _pairs(nearest if few else nearest[:, : problem.near + 1])
+    best, reached = np.eye(problem.size), -np.inf
+    proof, bound = (np.eye(problem.size), 0.0), np.inf
+    for _ in range(_ROUNDS):
+        columns, mixed, price = _relaxed(problem, quality_loss, pairs)
+        replies = (columns * problem.prior) @ problem.guess_loss
+        law = problem.unfold(columns, problem.representatives)
+        value = problem.adversary_loss(law)
+        if value > reached:
+            best, reached = law, value
+        upper = problem.upper_bound(mixed, price, quality_loss)
+        if upper < bound:
+            proof, bound = (mixed, price), upper
+        if on_step is not None:
+            on_step(bound - reached)
+        if bound - reached <= tolerance * abs(bound):
+            break
+        best_replies = np.argsort(replies, axis=1, kind="stable")[:, : problem.near]
+        pairs = np.unique(np.vstack([pairs, _pairs(best_replies)]), axis=0)
+    return best, *proof
+
+
+def _relaxed(
+    problem: Problem, quality_loss: float, pairs: IntArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Solve with these (output, guess) pairs only.
+
+    Returns the columns at the representatives, the adversary's mixed reply to every output and the
+    price of the user's loss.
+    """
+    from scipy.sparse import csr_array, hstack, vstack  # noqa: PLC0415
+
+    size, reps, many = problem.size, problem.representatives, problem.multiplicity
+    outputs, guesses = pairs.T
+    # v_y - sum_x pi_x A_xy l_p(x, z) <= 0; unknowns: the columns, one after the other, then v.
+    losses = _on_columns(problem.guess_loss[:, guesses].T * problem.prior, outputs, reps.size)
+    replies = hstack([-losses, _on_columns(np.ones((len(pairs), 1)), outputs, reps.size)])
+    rows, cost = _equalities(problem, reps)
+    answer = _solved(
+        np.concatenate([np.zeros(cost.size), -many]),
+        quality_loss,
+        A_ub=vstack([replies, csr_array(np.append(cost, np.zeros(reps.size))[None, :])]),
+        b_ub=np.append(np.zeros(len(pairs)), quality_loss),
+        A_eq=csr_array(np.hstack([rows, np.zeros((reps.size, reps.size))])),
+        b_eq=np.ones(reps.size),
+        bounds=[(0, None)] * cost.size + [(None, None)] * reps.size,
+        method="highs",
+        options={**_PRECISE, "dual_feasibility_tolerance": 1e-10},
+    )
+    columns = np.maximum(answer.x[: cost.size], 0).reshape(reps.size, size)
+    prices = -answer.ineqlin.marginals
+    replies = np.zeros((size, size))
+    for image in problem.images:
+        # An output that some images leave in place gets the average of what they make of it.
+        np.add.at(replies, (image[reps[outputs]], image[guesses]), prices[:-1])
+    return columns, replies, float(prices[-1])
+
+
+def _pairs(guesses: IntArray) -> IntArray:
+    """Return (output, guess) for a table of guesses, a row an output."""
+    outputs = np.repeat(np.arange(len(guesses)), guesses.shape[1])
+    return np.column_stack([outputs, guesses.ravel()])
+
+
+def _equalities(problem: Problem, outputs: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the row sums and the user's loss as forms on the columns of these outputs."""
+    many = problem.multiplicity[problem.orbits[outputs]]
+    rows = np.hstack([times * problem.averaging.T for times in many])
+    return rows, (problem.report_loss[:, outputs].T * problem.prior * many[:, None]).ravel()
+
+
+def _on_columns(forms: FloatArray, which: IntArray, count: int) -> Any:
+    """Return the sparse matrix that applies forms[i] to column which[i] of `count` columns."""
+    from scipy.sparse import csr_array  # noqa: PLC0415
+
+    size = forms.shape[1]
+    entries = which[:, None] * size + np.arange(size)
+    starts = np.arange(0, forms.size + 1, size)
+    return csr_array((forms.ravel(), entries.ravel(), starts), (which.size, count * size))
+
+
+def _solved(objective: NDArray[np.floating[Any]], quality_loss: float, **program: Any) -> Any:
+    """Return what HiGHS finds, or say why it found nothing."""
+    from scipy.optimize import linprog  # noqa: PLC0415
+
+    answer = linprog(objective, **program)
+    if answer.status != 0:
+        raise LawError(f"the linear program at quality_loss={quality_loss:g}: {answer.message}")
+    return answer
