@@ -51,7 +51,7 @@ def test_the_mixed_tables_are_halves_of_the_others() -> None:
 
 
 def test_every_mixture_has_ten_mechanisms_and_every_panel_has_gibu() -> None:
-    assert [len(setting.mechanisms) for setting in settings([*MIXTURES.values()])] == [10] * 18
+    assert [len(setting.mechanisms) for setting in settings([*MIXTURES.values()])] == [10] * 14
     assert [figure.number for figure in FIGURES] == list(range(2, 15))
     assert len(PANELS) == 22
     assert all(GIBU in panel.methods for panel in PANELS)

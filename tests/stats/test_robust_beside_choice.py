@@ -37,7 +37,7 @@ def test_honest_people_are_not_called_forgers(hides, mechanisms):
     assert told[0].filename == __file__
     assert found.set_aside
     for text in (found.advice, str(found), found.aside, found._repr_html_()):
-        assert "take fw.choice_aware" in text
+        assert "take the choice-aware one" in text
         assert "Do not call them forged" in text
         assert "Set aside as forged" not in text
     assert f"{found.forged / evidence.people:.1%} of all reports" in found.advice
@@ -72,10 +72,10 @@ def test_the_command_line_says_so_once_and_in_json(tmp_path):
     path = tmp_path / "reports.parquet"
     save_evidence(by_value(HIDES["a step"]), path)
     said = " ".join(run("estimate", path, "-m", "robust").stderr.split())
-    assert "take --method choice-aware" in said
+    assert "take the choice-aware one" in said
     assert said.count("choice depends on the value") == 1
     told = run_json("estimate", path, "-m", "robust")
-    assert "take --method choice-aware" in told["doubt"]
+    assert "take the choice-aware one" in told["doubt"]
     assert told["doubt"] in told["advice"]
     assert told["forged"] == pytest.approx(sum(one["set_aside"] for one in told["set_aside"]))
     plain = run_json("estimate", path)

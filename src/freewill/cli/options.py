@@ -143,7 +143,7 @@ def parse_pair(text: str) -> tuple[str, float | None]:
     (('a=b', 0.5), ('careful', None), ('careful', None))
     """
     name, mark, written = text.rpartition("=")
-    return (name, number(written.strip())) if mark else (text, None)
+    return (name, number(written)) if mark else (text, None)
 
 
 def _grid(columns: int, rows: int, numbers: list[str], text: str) -> Alphabet:

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Meta
 
 from freewill import __version__
+from freewill.core.presented import schema
 from freewill.domain.outputs.base import VALUE
-from freewill.present.document import schema
 
 SURVEY = "/v1/surveys/{survey}"
 """The address of a survey."""

@@ -1,9 +1,11 @@
 """Results present themselves: in notebooks, as pictures and as JSON, by the room `present`."""
 
+import json
 import math
 from collections.abc import Mapping
 from enum import Enum
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 
@@ -53,4 +55,11 @@ def portable(content: Any) -> Any:
         return content.value
     if isinstance(content, float) and not math.isfinite(content):
         return None
+    return content
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of all results."""
+    text = files("freewill.present").joinpath("results.schema.json").read_text("utf-8")
+    content: dict[str, Any] = json.loads(text)
     return content

@@ -12,7 +12,6 @@ from collections import Counter
 from decimal import Decimal, DecimalException
 from typing import Any, NoReturn
 
-from freewill.core.types import is_whole_text
 from freewill.errors import FreewillError, ParameterError, first_line, several, shown
 
 LONGEST_TITLE = 200
@@ -31,6 +30,18 @@ _LONGEST_UNIT = 30
 _NUMERAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMERAL = 1000
 _LARGEST = 2**63
+
+
+def is_whole_text(given: Any) -> bool:
+    r"""Say whether something is a text that files can hold: one without halves of characters.
+
+    >>> is_whole_text("ü"), is_whole_text("\ud83d"), is_whole_text(7)
+    (True, False, False)
+    """
+    try:
+        return isinstance(given, str) and given.encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def checked_text(

@@ -77,18 +77,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def is_whole_text(given: Any) -> bool:
-    r"""Say whether something is a text that files can hold: one without halves of characters.
-
-    >>> is_whole_text("ü"), is_whole_text("\ud83d"), is_whole_text(7)
-    (True, False, False)
-    """
-    try:
-        return isinstance(given, str) and given.encode() is not None
-    except UnicodeEncodeError:
-        return False
-
-
 def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray:
     """Return `theta` as a float array after checking that it is a distribution on `size` values.
 

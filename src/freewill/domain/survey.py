@@ -17,9 +17,10 @@ from freewill.core.texts import (
     LONGEST_TITLE,
     SHORTEST_ID,
     checked_text,
+    is_whole_text,
     read_json,
 )
-from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, is_whole_text, refuse_beyond
+from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism

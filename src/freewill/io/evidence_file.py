@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from freewill.core.files import checked_path, whole_file
-from freewill.core.texts import read_json
-from freewill.core.types import SURVEY_FILE_BYTES, checked_hold, is_whole_text, refuse_beyond
+from freewill.core.texts import is_whole_text, read_json
+from freewill.core.types import SURVEY_FILE_BYTES, checked_hold, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import Mechanism

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from freewill.core.files import checked_path, whole_file
-from freewill.core.types import Reports, is_whole_text, slices
+from freewill.core.texts import is_whole_text
+from freewill.core.types import Reports, slices
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.outputs.base import OutputSpace
 from freewill.domain.outputs.bits import Bits

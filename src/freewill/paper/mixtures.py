@@ -12,7 +12,7 @@ from freewill.domain.mechanisms.shokri import Shokri
 
 Place = Literal["line", "short line", "city"]
 Kind = Literal["k-rr", "geometric", "rappor", "shokri"]
-SELECTIONS = ("max-entropy", "centre", "vertex", "coin")
+SELECTIONS = ("max-entropy", "vertex")
 
 RAPPOR_HIGH_PRIVACY = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 RAPPOR_LOW_PRIVACY = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)

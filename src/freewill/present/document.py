@@ -3,10 +3,8 @@
 `results.schema.json` beside this file is the JSON Schema of all of them.
 """
 
-import json
 from collections.abc import Mapping
 from functools import singledispatch
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -36,13 +34,6 @@ from freewill.stats.smooth import SmoothEstimate
 
 VERSION = 1
 """Of all shapes: a field that goes, or changes its meaning, makes a new one."""
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of all results."""
-    text = files("freewill.present").joinpath("results.schema.json").read_text("utf-8")
-    content: dict[str, Any] = json.loads(text)
-    return content
 
 
 def to_dict(result: Any, **options: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,9 +16,11 @@ from freewill.numeric.solvers.solution import OnStep
 from freewill.stats import functionals
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
 from freewill.stats.evidence import checked_evidence
-from freewill.stats.fit import Fit
 from freewill.stats.information import FEW
 from freewill.stats.intervals import Intervals, intervals
+
+if TYPE_CHECKING:
+    from freewill.stats.fit import Fit
 
 ROWS = 20
 """Shares, the largest, of a text or a page."""
@@ -52,7 +54,7 @@ class Shares(Presented):
 
     estimate: Estimate
     groups: Groups
-    fit: Fit | None = None
+    fit: "Fit | None" = None
     """What answers for intervals; the estimate itself where there is none."""
 
     @cached_property

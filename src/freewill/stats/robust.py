@@ -359,12 +359,14 @@ def doubt_of(evidence: Evidence, free: Estimate, share: float, gained: float) ->
             return (
                 f"But honest people may have sent them: {printable(check.verdict, _LONGEST)}. That "
                 f"looks the same and explains the reports better than forgeries do. Do not call "
-                f"them forged, and do not take this estimate: take fw.choice_aware."
+                f"them forged, and do not take this estimate: take the choice-aware one "
+                f"(fw.choice_aware, --method choice-aware)."
             )
     if share > MOST_PLAUSIBLE:
         return (
             f"But {share:.0%} of all reports are more than forgers plausibly send: see by "
-            f"fw.check_fit whether a client breaks its law before calling them forged."
+            f"fw.check_fit or `freewill check` whether a client breaks its law before calling them "
+            f"forged."
         )
     return ""
 

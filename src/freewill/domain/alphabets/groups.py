@@ -20,7 +20,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, IntArray, is_whole_text
+from freewill.core.texts import is_whole_text
+from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import LARGEST, Alphabet, readable
 from freewill.errors import AlphabetError, ParameterError, printable, several, shown
 
