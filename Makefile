@@ -49,17 +49,20 @@ test test-all tests coverage mutants: export OMP_NUM_THREADS := 1
 test test-all tests coverage mutants: export OPENBLAS_NUM_THREADS := 1
 test test-all tests coverage mutants: export PYTHONDONTWRITEBYTECODE :=
 
-# Which tests, and how: `make test` and `make test-all` say so. Types are checked beside them.
+# Which tests, and how many examples of a property: `make test` and `make test-all` say so. Types are
+# checked beside them.
 TESTS ?= -m "not slow"
+PROFILE ?= everyday
+tests: export HYPOTHESIS_PROFILE := $(PROFILE)
 test: style
 	@$(MAKE) --no-print-directory -j 2 types tests
 
 test-all:
-	@$(MAKE) --no-print-directory test TESTS=
+	@$(MAKE) --no-print-directory test TESTS= PROFILE=freewill
 
 # Counting branches takes half as long again.
 coverage:
-	@$(MAKE) --no-print-directory test TESTS=--cov
+	@$(MAKE) --no-print-directory test TESTS=--cov PROFILE=freewill
 
 tests: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal $(TESTS)

@@ -49,6 +49,7 @@ def test_help_loads_nothing_heavy():
     assert done.stdout.endswith("[]\n"), done.stdout
 
 
+@pytest.mark.slow
 def test_an_estimate_on_a_line_leaves_large_parts_of_scipy_alone(tmp_path):
     """Each of them takes a fraction of a second to import, which is all that a small file needs."""
     line = fw.Linear(0, 9)
@@ -122,6 +123,7 @@ def test_help_says_what_options_take_in_words():
         assert "bool" not in shown
 
 
+@pytest.mark.slow
 def test_standard_input_is_a_source(folder, monkeypatch):
     def given(path, *arguments, **options):
         content = Path(path).read_bytes()
@@ -345,6 +347,7 @@ def test_a_reader_that_stops_early_is_no_error(folder):
 HOSTILE = ("\x1b[2J\x1b[31mred", "a\nerror: forged", "\u202eevil", "\x9b31m", "x" * 100_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE, ids=["escape", "line", "turned", "c1", "long"])
 def test_names_and_labels_do_not_steer_the_terminal(name, tmp_path):
     menu = fw.Categorical([name, "no"])

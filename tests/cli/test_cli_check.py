@@ -58,6 +58,7 @@ def test_all_is_well_where_the_choice_is_free(bodies):
     assert "4,000 people" in found["people"][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["free", "step"])
 @pytest.mark.parametrize("level", [0.95, 0.5])
 def test_json_has_what_the_library_says(bodies, name, level):
@@ -74,6 +75,7 @@ def test_json_has_what_the_library_says(bodies, name, level):
         assert one["share"] == pytest.approx(told.share(group.mechanism), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_choice_by_the_value_fails_and_is_told(bodies):
     result = run("check", bodies["step"], code=1)
     found = lines(result)

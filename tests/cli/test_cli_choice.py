@@ -59,6 +59,7 @@ def bodies(tmp_path_factory):
 # A note where the choice is not free
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["gibu", "em", "smooth", "one-step", "inversion-m", "ibu-m"])
 def test_methods_that_take_the_choice_to_be_free_are_doubted(bodies, method):
     told = run("estimate", bodies["step"], "-m", method).stderr
@@ -163,6 +164,7 @@ def test_where_intervals_would_take_long_the_warning_does_without(bodies, monkey
 # The picture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["step", "city", "menu", "free"])
 def test_the_picture_is_of_the_estimate(bodies, name, tmp_path, monkeypatch):
     drawn = []
@@ -202,6 +204,7 @@ def test_labels_that_find_no_room_are_refused_before_the_work(tmp_path, monkeypa
     assert "201 labels are too many" in refused("estimate", path, *options)
 
 
+@pytest.mark.slow
 def test_names_do_not_break_the_lines(bodies, tmp_path):
     evidence = load_evidence(bodies["step"])
     groups = tuple(replace(one, name=f"a\nb\x1b[2J{one.mechanism.name}") for one in evidence.groups)

@@ -267,6 +267,7 @@ def test_reports_in_two_formats_may_be_compared(days, tmp_path):
 # Refusals
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared(days, tmp_path):
     monday, tuesday = pair(days)
     message = refused("compare", monday, days / "monday-menu.parquet")
@@ -293,6 +294,7 @@ def test_what_cannot_be_compared(days, tmp_path):
         refused("compare", monday, tuesday, "--plot", plot)
 
 
+@pytest.mark.slow
 def test_vast_alphabets_are_refused_before_the_work(tmp_path):
     grid = fw.Grid(240, 160, cell=0.1)
     for name, seed in (("a", 1), ("b", 2)):
@@ -309,6 +311,7 @@ def test_vast_alphabets_are_refused_before_the_work(tmp_path):
 # Pictures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "options"),
     [

@@ -341,6 +341,7 @@ def test_what_nobody_can_tell_is_null_in_json(tmp_path):
 # Pictures
 
 
+@pytest.mark.slow
 def test_pictures_are_written(monday, city, menu, tmp_path):
     for number, (path, options) in enumerate(
         [(monday[0], ()), (monday[0], ("--bins", 5)), (city[0], ("--bins", 2)), (menu[0], ())]

@@ -93,6 +93,7 @@ FAULTY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", FAULTY.values(), ids=FAULTY)
 @pytest.mark.parametrize(
     "command",

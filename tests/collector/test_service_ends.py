@@ -48,6 +48,7 @@ def ended(process):
     return process.returncode, out, " ".join(err.split())
 
 
+@pytest.mark.slow
 @needs_serve
 def test_on_a_full_disk_nothing_that_is_said_is_untrue_and_the_next_end_is_in_order(
     tmp_path, survey

@@ -120,6 +120,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_what_has_no_end_is_refused_and_hung_up_on(kept, kind):
     (sent, status), (address, _, server) = ENDLESS[kind], kept
@@ -194,6 +195,7 @@ def test_requests_sent_ahead_are_answered_in_order_one_at_a_time(http):
                 assert statuses(received(one)) == [200] * 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("http", CASES)
 def test_what_is_sent_ahead_waits_in_bounded_memory(http):
     with served(http) as (address, app, server):

@@ -20,6 +20,7 @@ KILLS = 2 * int(os.environ.get("FREEWILL_FUZZ", "1"))
 """How often the server is killed on each way of writing: `FREEWILL_FUZZ=50` makes it 100."""
 
 
+@pytest.mark.slow
 @needs_serve
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="servers are forked")
 @pytest.mark.parametrize("way", ["rows", "runs", "buckets"])

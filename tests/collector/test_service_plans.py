@@ -40,6 +40,7 @@ async def tabled(client, **more):
     return await client.get(f"/v1/surveys/{client.survey}/table", **{"admin": True, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("survey", [SURVEY, LABELS, MAP])
 @pytest.mark.parametrize("of", ["shares", "mean"])
 def test_a_plan_is_the_librarys_at_the_estimate_and_the_shares_of_now(path, survey, of):

@@ -151,6 +151,7 @@ POISON = {
 }
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("poison", POISON)
 def test_a_sealed_law_that_breaks_the_promise_is_not_believed(folder, build, poison):

@@ -49,6 +49,7 @@ def test_reports_follow_the_law():
     assert statistic < 36.0  # chi-square with 5 degrees of freedom, 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", EVERY, ids=str)
 def test_rows_are_read_as_the_reports_they_are(mechanism, tmp_path):
     survey = fw.Survey(mechanism.alphabet, {"mine": mechanism}, **WORDS)

@@ -33,6 +33,7 @@ def trial(name, given=None):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["repeats", "together", "damage", "foreign", "stores", "budget", "wrong"]
 )

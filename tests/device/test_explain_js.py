@@ -161,6 +161,7 @@ def test_numbers_that_are_too_good_to_be_true_are_left_out():
         )
 
 
+@pytest.mark.slow
 @needs_node
 def test_no_true_number_is_left_out():
     """The bounds hold whatever the noise, the cells and the map."""

@@ -60,6 +60,7 @@ def test_offsets_are_accepted_alike(cell):
     assert told == [[case["report"], case["used"]] for case in cases]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [2, 7, 8, 9, 127, 128, 129, 300])
 def test_rows_that_sum_to_one_nearly_are_divided_alike(width):
     rng = np.random.default_rng(width)

@@ -63,6 +63,7 @@ def ours(alphabet, value):
     return int(indices.reshape(-1)[0]) if alone else {"error": "expected one"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alphabet", "values"), ALPHABETS, ids=lambda one: str(one)[:30])
 def test_values_are_encoded_and_decoded_alike(alphabet, values):
     indices = list(range(alphabet.size)) if alphabet.size < 1000 else [0, alphabet.size - 1]

@@ -20,6 +20,7 @@ OWN = fw.Shokri(fw.Linear(0, 9), 1.5, guess_loss=SQUARES[:10, :10])
 TAKEN, REFUSED, UNSOLVED, TWO_LOSSES = AGREED
 
 
+@pytest.mark.slow
 def test_hostile_surveys_are_judged_alike():
     found = verdicts(480, seed=3)
     assert [one for one in found if not one.agreed] == []

@@ -200,6 +200,7 @@ def test_doubles_decide_as_whole_numbers_do(epsilon, monkeypatch):
     assert np.abs(quick).max(axis=1).tolist() <= [9, 7]
 
 
+@pytest.mark.slow
 def test_digits_left_open_are_drawn_where_they_matter(monkeypatch):
     """With two digits drawn in bulk and the rest left open, all is decided exactly: same law."""
     monkeypatch.setattr(planar_draws, "_KEPT_DIGITS", 2)
@@ -209,6 +210,7 @@ def test_digits_left_open_are_drawn_where_they_matter(monkeypatch):
     assert g_test(np.bincount(reports, minlength=12), mechanism.law()[5]) > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-15, 1e-20, 1e-100, 1e-280])
 def test_noise_that_reaches_beyond_all_integers(epsilon):
     """Only the corners remain, in equal shares: in bulk, and one at a time."""

@@ -15,6 +15,7 @@ from freewill.domain.draws.tables import Table, whole_weights
 some_weights = st.lists(st.integers(0, 400), min_size=1, max_size=6).filter(any)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "weights",
     [

@@ -53,6 +53,7 @@ def built(kind, epsilon):
     return None
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_sampler_follows_the_law(kind, epsilon):

@@ -137,6 +137,7 @@ def test_sampler_treats_each_value_by_itself(entry: Entry):
         assert g_test(counts, law[value]) > 1e-4 / len(law)
 
 
+@pytest.mark.slow
 @every_entry
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_draws_follow_the_oracles_law(entry: Entry, epsilon):

@@ -222,6 +222,7 @@ def test_new_kinds_are_estimated_and_certified(names):
     assert few.log_likelihood == pytest.approx(naive_log_likelihood(few.theta, some), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hold", [0, 1 << 30], ids=["left in the file", "held"])
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "ndjson"])
 @pytest.mark.parametrize("names", [["hashed"], ["unary", "hashed", "plain"]], ids=["one", "all"])

@@ -40,6 +40,7 @@ def written(path, ids=()):
         path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".ndjson", ".arrow"])
 def test_copies_are_refused_unless_said_to_be_none(own, suffix):
     (own / "in").mkdir()

@@ -33,6 +33,7 @@ HEAD = b"mechanism,report\n"
 ROW = b"careful,1\n"
 
 
+@pytest.mark.slow
 def test_random_cuts_and_tails_lose_no_row(tmp_path):
     found = judge_all(tmp_path, rows=200, times=4, seed=0)
     verdicts = Counter(verdict for _, verdict in found.elements())
@@ -50,6 +51,7 @@ def test_many_random_cuts_and_tails_lose_no_row(tmp_path, rows, times):
     assert sum(verdicts.values()) == 29 * times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [gz, gz_members, zst, zst_frames, zst_blocks])
 @pytest.mark.parametrize("write", [as_csv, as_ndjson])
 def test_every_cut_of_a_compressed_file_is_refused(tmp_path, write, pack):

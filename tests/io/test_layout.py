@@ -165,6 +165,7 @@ GOOD = [
 ]
 
 
+@pytest.mark.slow
 @engines
 @pytest.mark.parametrize("layout", GOOD, ids=lambda layout: layout.__name__)
 def test_every_engine_reads_the_same(layout, engine, started, tmp_path):

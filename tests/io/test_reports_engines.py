@@ -34,6 +34,7 @@ SOURCES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "kind"), SOURCES)
 def test_faults_are_counted_and_duplicates_once(engine, kind, started, tmp_path):
     source = stored(faulty_table(), kind, tmp_path)
@@ -47,6 +48,7 @@ def test_faults_are_counted_and_duplicates_once(engine, kind, started, tmp_path)
     assert reading.invalid == read(faulty_table(), menu_survey()).invalid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "kind"), SOURCES)
 def test_every_engine_gives_the_evidence_of_collect(engine, kind, started, tmp_path):
     for survey in (menu_survey(), wide_survey()):

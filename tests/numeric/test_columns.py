@@ -64,6 +64,7 @@ MIXTURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MIXTURES)
 @pytest.mark.parametrize("geometry", [True, False])
 def test_agrees_with_a_reference_optimum(name, geometry):

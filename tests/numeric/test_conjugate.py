@@ -117,6 +117,7 @@ def test_merged_mechanisms_give_the_same_optimum(monkeypatch):
     assert abs(whole.log_likelihood - merged.log_likelihood) <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 5.0])
 def test_sharp_noise_on_many_cells_is_certified(epsilon):
     """The optimum has thousands of cells: there is no room for its columns, nor for a matrix."""
@@ -137,6 +138,7 @@ def test_large_alphabets_with_a_few_reports_of_bits_are_certified():
     assert (estimate.solver, estimate.status) == ("linear", fw.Status.CERTIFIED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("people", "epsilon"), [(300, 1.0), (3000, 1.0), (300, 5.0)])
 def test_bit_reports_beside_a_grid_are_read_a_few_times(monkeypatch, people, epsilon):
     """Each product with them reads all reports; that of independent bits reads none."""

@@ -91,6 +91,7 @@ def test_columns_with_factors_are_columns_times_factors(name):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("height", [1.0, 0.6])
 @pytest.mark.parametrize("name", LARGE)
 def test_atoms_are_columns_with_one_entry(name, height):

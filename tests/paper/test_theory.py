@@ -100,6 +100,7 @@ def test_the_error_falls_to_zero_as_people_join(epsilons: list[float]) -> None:
     assert 5 < means[1] / means[2] < 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixture", [fw.Geometric, fw.KRR])
 def test_maximum_likelihood_is_consistent_too(mixture) -> None:
     rng = np.random.default_rng(3)

@@ -81,6 +81,7 @@ def test_what_has_no_number_is_null(valid):
     assert lost["gap"] is None
 
 
+@pytest.mark.slow
 def test_all_other_results_have_one_too(mixed, valid):
     other = uniform_evidence(fw.KRR(LINE, 3.0), 700)
     fit = fw.fit(mixed)
@@ -102,6 +103,7 @@ def test_all_other_results_have_one_too(mixed, valid):
         to_dict("text")
 
 
+@pytest.mark.slow
 def test_commands_write_it(mixed, valid, tmp_path):
     path, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
     save_evidence(mixed, path)

@@ -64,6 +64,7 @@ def test_two_mechanisms_are_one_curve_with_its_band(tmp_path, drawn):
     assert found.basis in axes.get_title(loc="left")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [3, 4, 5, 10])
 def test_a_few_share_a_panel_and_more_have_one_each(tmp_path, drawn, many):
     found = sloping(LINE, many)
@@ -94,6 +95,7 @@ def test_where_nobody_is_bands_do_not_stretch_the_axis(tmp_path, drawn):
     assert drawn[0].axes[0].get_ylim()[1] == pytest.approx(1.08 * most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grid", [CITY, BOX], ids=str)
 @pytest.mark.parametrize("many", [2, 3])
 def test_maps_are_pale_where_nobody_can_tell(tmp_path, drawn, grid, many):

@@ -72,6 +72,7 @@ def test_a_cdf_lies_on_its_values(tmp_path, drawn):
     assert any("all together" in text.get_text() for text in below.get_legend().get_texts())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grid", [CITY, BOX], ids=str)
 @pytest.mark.parametrize("side", [1, 2])
 def test_a_map_is_pale_where_nothing_is_sure(tmp_path, drawn, grid, side):

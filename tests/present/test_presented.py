@@ -46,6 +46,7 @@ class Printer:
         self.lines += text.splitlines()
 
 
+@pytest.mark.slow
 def test_every_result_has_a_page_and_a_few_lines(results):
     pytest.importorskip("matplotlib")
     for name, result in results.items():

@@ -59,6 +59,7 @@ CORNERS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORNERS)
 def test_a_corner_has_a_law_and_intervals(name: str) -> None:
     evidence = CORNERS[name]()
@@ -73,6 +74,7 @@ def test_a_corner_has_a_law_and_intervals(name: str) -> None:
     assert np.all((told.low >= 0) & (told.low <= told.high) & (told.high <= 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [one for one in CORNERS if one != "200 labels and bits"])
 # Half of the reports on one output look forged and may be honest, which is told.
 @pytest.mark.filterwarnings("ignore::freewill.HonestReports")

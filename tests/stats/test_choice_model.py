@@ -23,6 +23,7 @@ from freewill.stats.choice.bases import basis_of, ladder
 from freewill.stats.choice.model import ChoiceModel
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanisms", [MIXED, BITS], ids=["symbols", "bits"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_maximum_given_a_choice_is_certified_and_the_naive_one(

@@ -32,6 +32,7 @@ def test_what_does_not_hold_the_truth_is_told(name):
     assert f"of {evidence.people:,} people" in found.advice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORDINARY)
 @pytest.mark.parametrize("people", [300, 1000, 10_000])
 def test_ordinary_surveys_are_not_warned_of(name, people):

@@ -98,6 +98,7 @@ def test_estimates_are_those_of_the_functions(mechanisms):
     np.testing.assert_allclose(fit.information.covariance, covariance, rtol=1e-9, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_value", [0.0, 0.9])
 def test_verdicts_are_those_of_the_functions_at_any_level(mechanisms, by_value):
     evidence = drawn(mechanisms, 3000, 4, by_value)
@@ -126,6 +127,7 @@ def test_comparisons_take_fits_and_evidence(mechanisms):
         first.compare(second.estimate)
 
 
+@pytest.mark.slow
 def test_plans_are_of_the_same_people_and_choices():
     evidence = drawn(MIXTURES["line"])
     fit = fw.fit(evidence)

@@ -96,6 +96,7 @@ def test_laws_that_are_right_are_rejected_as_often_as_they_should(mechanisms):
     assert np.mean(found) <= 0.13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_choice_by_the_value_blames_no_client(shape):
     for seed in range(3):
@@ -151,6 +152,7 @@ def test_what_is_named_may_explain_nothing():
     assert right.amended.people == evidence.people
 
 
+@pytest.mark.slow
 def test_a_group_whose_reports_are_all_to_blame_is_left_out():
     """Where two outputs are all that a group sent, nobody is left without them."""
     sharp, wide, few = FOUR[2], fw.Geometric(AGES, 0.5), fw.KRR(AGES, 1.5)

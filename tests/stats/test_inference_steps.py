@@ -67,6 +67,7 @@ def check_steps(heard):
     assert math.isfinite(heard[-1].log_likelihood)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alphabet", MIXTURES, ids=str)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.usefixtures("covariance")

@@ -115,6 +115,7 @@ def test_plans_come_true(name, people):
     assert abs(np.mean(missed) - expected.mean) < 3.5 * error + 0.05 * expected.mean
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.002, 0.02])
 def test_no_number_of_people_makes_a_plan_jump(share):
     """To first order, few open people among many private ones are off by a quarter and more."""
@@ -140,6 +141,7 @@ def test_simulated_reports_have_their_law():
         assert chi2.sf(2 * counts[seen] @ np.log(ratio), 19) > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("theta", [BINOMIAL, np.full(20, 0.05)], ids=["binomial", "uniform"])
 def test_errors_of_values_are_those_of_theory(epsilon, theta):
@@ -151,6 +153,7 @@ def test_errors_of_values_are_those_of_theory(epsilon, theta):
     assert plan.cost["all"] == pytest.approx(squared / without, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_worth_is_what_one_more_person_takes_off():
     shares = {"careful": 0.6, "relaxed": 0.4}
     plan = fw.plan(SURVEY, shares, theta=BINOMIAL, people=100_000, of="mean")
@@ -172,6 +175,7 @@ def test_telling_the_truth_costs_nothing_and_a_mechanism_that_nobody_chose_has_i
     assert plan.worth["open"] > 10 > plan.worth["k"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.floats(-4, 1).map(np.exp))
 def test_needed_for_an_interval_is_the_least_number(target):
@@ -190,6 +194,7 @@ def test_needed_for_a_distance_is_where_the_distance_is_the_target(target):
     assert again.emd[0] == pytest.approx(target, rel=0.03)
 
 
+@pytest.mark.slow
 def test_targets_at_the_ends():
     assert fw.plan(SURVEY, theta=BINOMIAL, people=100_000, target=50.0).needed == 2
     for of, target in ((None, 1e-8), ("mean", 1e-8)):
@@ -288,6 +293,7 @@ def test_progress_is_told():
     assert 0 < told[0] < told[-1] <= 1
 
 
+@pytest.mark.slow
 def test_a_plan_reads_well():
     text = str(fw.plan(SURVEY, theta=BINOMIAL, people=[100_000, 1_000_000], target=0.1))
     assert "careful 50 %, relaxed 50 %" in text

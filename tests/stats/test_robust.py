@@ -149,6 +149,7 @@ def test_the_likelihood_told_is_that_of_the_model_as_written() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(4))
 @pytest.mark.parametrize("symbol", [0, 11, 27])
 def test_forged_reports_are_set_aside_and_no_others(which, symbol) -> None:

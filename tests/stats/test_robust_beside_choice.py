@@ -28,6 +28,7 @@ def by_value(hides, mechanisms=TWO, seed: int = 0, people: int = 20_000) -> fw.E
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanisms", [TWO, FOUR], ids=["two", "four"])
 @pytest.mark.parametrize("hides", HIDES.values(), ids=list(HIDES))
 def test_honest_people_are_not_called_forgers(hides, mechanisms):
@@ -45,6 +46,7 @@ def test_honest_people_are_not_called_forgers(hides, mechanisms):
     assert found.status == fw.Status.CERTIFIED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", range(4))
 @pytest.mark.parametrize("many", [200, 1500])
 def test_forgers_are_still_called_so(mechanism, many):

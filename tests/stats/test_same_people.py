@@ -193,6 +193,7 @@ def weeks(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", ["merged", "both"])
 def test_a_week_is_not_compared_or_merged_with_what_holds_it(weeks, whole, tmp_path):
     for part in ("one", "two"):

@@ -44,6 +44,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "seed"), [*((name, 0) for name in CASES), ("by the value", 1)])
 def test_the_dashboard_says_what_the_command_line_says(name, seed, tmp_path):
     mechanisms, people, strength, used = CASES[name]

@@ -57,6 +57,7 @@ def same_chance(found, expected):
     assert found == pytest.approx(expected, abs=5 * error)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(st.sampled_from(MIXTURES), st.integers(0, 10**6), st.integers(400, 3000))
 def test_nothing_depends_on_the_start(mechanisms, seed, people):
@@ -74,6 +75,7 @@ def test_nothing_depends_on_the_start(mechanisms, seed, people):
         same_chance(fw.check_fit(evidence, start=start).p_value, laws.p_value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanisms", MIXTURES[:2])
 def test_a_stale_start_flips_no_verdict(mechanisms):
     """A choice that is not free, with the estimate of people of whom nobody is alike."""

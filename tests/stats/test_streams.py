@@ -59,6 +59,7 @@ def test_passes_over_files_give_the_sums_of_memory(kind, tmp_path):
             np.testing.assert_allclose(theirs.hessian, mine.hessian, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_estimates_of_reports_that_stay_are_those_of_memory(kind, tmp_path):
     there = left_in(kind, tmp_path)

@@ -71,6 +71,7 @@ def collected(blocked, *options):
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each run is a fork")
 
 
+@pytest.mark.slow
 def test_all_tests_and_doctests_are_collected_without_any_optional_package():
     assert not collected([" ".join(OPTIONAL)])
 

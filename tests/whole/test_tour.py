@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import freewill as fw
 from cli_cases import run
 from freewill.io.evidence_file import load_evidence
@@ -12,6 +14,7 @@ from service_cases import needs_serve
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.slow
 @needs_serve
 def test_people_answer_over_http_and_are_all_in_the_store(tmp_path):
     script = (
