@@ -140,7 +140,6 @@ class _Table(NamedTuple):
     sums: list[int]
     logs: list[list[Decimal | None]]
     rounding: Decimal
-    spare: Decimal
 
     @classmethod
     def of(cls, weights: list[list[int]], exact: Logarithms) -> "_Table":
@@ -149,7 +148,7 @@ class _Table(NamedTuple):
             [exact.of(weight) - exact.of(total) if weight else None for weight in row]
             for row, total in zip(weights, sums, strict=True)
         ]
-        return cls(weights, sums, logs, exact.rounding(exact.of(max(sums))), exact.spare)
+        return cls(weights, sums, logs, exact.rounding(exact.of(max(sums))))
 
     def apart(self, output: int, first: int, second: int) -> Decimal:
         """Return |log P(y | x) - log P(y | x')|, rounded up; 0 where they are equal."""
@@ -227,7 +226,7 @@ def _realised(mechanism: Any, claim: Promise, table: _Table) -> Decimal:
     pairs = list(pairwise(values) if is_line(alphabet) else combinations(values, 2))
     _refuse(len(pairs) * len(outputs), mechanism)
     largest = ((max(table.apart(y, *pair) for y in outputs), pair) for pair in pairs)
-    return max(off / exact_distance(alphabet, *pair) for off, pair in largest) * table.spare
+    return max(off / exact_distance(alphabet, *pair) for off, pair in largest)
 
 
 def _extremes(table: _Table) -> Iterator[tuple[int, int, int]]:

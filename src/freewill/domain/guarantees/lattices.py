@@ -31,7 +31,6 @@ class Lattice:
     grid: Grid
     logs: list[list[Decimal]]
     rounding: Decimal
-    spare: Decimal
     bits: int
 
     @classmethod
@@ -40,7 +39,7 @@ class Lattice:
         logs = [[exact.of_dyadic(weight) for weight in row] for row in table]
         largest = max(weight.shift for row in table for weight in row)
         bits = max(weight.numerator.bit_length() for row in table for weight in row)
-        return cls(grid, logs, exact.rounding(Decimal(largest)), exact.spare, bits)
+        return cls(grid, logs, exact.rounding(Decimal(largest)), bits)
 
     @property
     def entries(self) -> int:
@@ -67,7 +66,7 @@ class Lattice:
             for down, aside in cells[:place]:
                 difference = abs(self.logs[j][i] - self.logs[down][aside]) + self.rounding
                 worst = max(worst, difference / distance[abs(j - down), abs(i - aside)])
-        return worst * self.spare
+        return worst
 
     def difference(self, mechanism: Any) -> float:
         """Return how far the estimators' law is from the sampler's numbers.

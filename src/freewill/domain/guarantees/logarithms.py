@@ -37,13 +37,12 @@ class Logarithms:
         """Return ln of a dyadic > 0."""
         return self.of(number.numerator) - number.shift * self.of(2)
 
-    @property
-    def spare(self) -> Decimal:
-        """A factor just above 1, for the rounding of a quotient and of a distance."""
-        return 1 + Decimal(10) ** (_GUARD - self.digits)
-
     def rounding(self, largest: Decimal) -> Decimal:
-        """Bound the error of a difference of logarithms up to `largest`."""
+        """Bound the error of a difference of logarithms up to `largest`, and of its quotient.
+
+        Logarithms, differences, roots and quotients are each rounded in the last of all digits: a
+        few units of 10^-digits times 2 largest, far below ten digits more.
+        """
         return (1 + abs(largest)).scaleb(_GUARD - self.digits)
 
 
