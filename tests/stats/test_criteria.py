@@ -1,4 +1,4 @@
-"""What decides between explanations: the cost of a basis, both stages of equality, dropped atoms."""
+"""What decides between explanations: a basis's cost, both stages of equality, dropped atoms."""
 
 import math
 
