@@ -151,7 +151,7 @@ def test_plans_tell_below_how_many_people_errors_rest_on_few(tmp_path):
     command = ["plan", path, "--share", "private=0.999", "--share", "open=0.001"]
     command += ["--people", 50_000, "--of", "mean"]
     assert WARNED in run_json(*command)["advice"]
-    assert WARNED in " ".join(run(*command).stderr.split())
+    assert WARNED in " ".join(run(*command).stdout.split())
 
 
 def test_the_collectors_plan_tells_it(tmp_path):
