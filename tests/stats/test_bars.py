@@ -64,7 +64,7 @@ def on_terminal(*arguments):
 
 
 SLOW = {
-    "intervals": ("computing intervals", "estimate", "city0", "--intervals", "--bins", "10", "--csv"),
+    "intervals": ("intervals", "estimate", "city0", "--intervals", "--bins", "10", "--csv"),
     "gibu": ("estimating by gibu", "estimate", "city0", "--csv"),
     "smooth": ("estimating by smooth", "estimate", "line0", "-m", "smooth", "--csv"),
     "one-step": ("estimating by one-step", "estimate", "city0", "-m", "one-step", "--csv"),
