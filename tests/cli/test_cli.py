@@ -243,6 +243,7 @@ def test_audit_of_one_mechanism_by_its_spec(tmp_path):
 # What goes wrong
 
 
+@pytest.mark.slow
 def test_bad_files_are_one_message(folder, tmp_path):
     survey, ages = folder / "survey.json", folder / "ages.csv"
     into = ("-s", survey, "-o", tmp_path / "r.parquet")

@@ -150,11 +150,13 @@ def test_one_mechanism_has_no_choice(bodies):
     assert "delta says nothing to choice-aware" in message
 
 
+@pytest.mark.slow
 def test_few_people_are_warned_by_the_methods_own_intervals(bodies):
     told = run("estimate", bodies["few"], "-m", "choice-aware", "--rows", 3).stdout
     assert told.startswith("From 120 people, these shares are unsure")
 
 
+@pytest.mark.slow
 def test_where_intervals_would_take_long_the_warning_does_without(bodies, monkeypatch):
     monkeypatch.setattr("freewill.present.shares._WORK", 50)
     told = run("estimate", bodies["few"], "-m", "choice-aware").stdout

@@ -325,6 +325,7 @@ def test_one_value_is_sure(tmp_path):
     assert run("estimate", path, "--intervals", "--joint").stdout.startswith("2 people")
 
 
+@pytest.mark.slow
 def test_what_nobody_can_tell_is_null_in_json(tmp_path):
     save_evidence(fw.collect([(BLIND, [0, 1, 1])]), tmp_path / "blind.parquet")
     path = tmp_path / "blind.parquet"

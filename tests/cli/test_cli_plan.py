@@ -26,6 +26,7 @@ def known(survey, *more):
     return ["plan", survey, "--theta", survey.parent / "theta.json", "--people", 100_000, *more]
 
 
+@pytest.mark.slow
 def test_json_is_what_the_library_says(survey):
     shares = ["--share", "careful=0.25", "--share", "relaxed=0.75"]
     told = run_json(*known(survey, *shares, "--of", "mean", "--target", 0.1))

@@ -176,6 +176,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wrong", "told"), WRONG)
 def test_what_is_no_report_is_refused_by_its_reason_and_nothing_is_stored(path, wrong, told):
     async def work(client):

@@ -102,6 +102,7 @@ def test_a_store_that_is_not_put_in_order_is_said_to_have_what_was_acknowledged(
     assert "Everything that was acknowledged is in it" in told
 
 
+@pytest.mark.slow
 @needs_serve
 def test_a_signal_during_the_start_ends_the_server_after_its_token_was_shown(tmp_path, survey):
     """The token is in the store by then: were it not shown, nobody would ever know it."""

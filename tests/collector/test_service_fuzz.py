@@ -135,6 +135,7 @@ def _is_symbol(report, alphabet):
     return report in labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("survey", [SURVEY, Survey(SHY.alphabet, {
     name: SHY.mechanisms[name] for name in ("coin", "narrow")})])  # fmt: skip
 def test_mutated_bodies_are_answered_as_a_naive_reader_would(tmp_path, survey):

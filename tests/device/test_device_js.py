@@ -74,6 +74,7 @@ def test_costs_are_the_same_as_in_python():
                 assert amount(price) == cost(mechanism)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", list(SURVEY.mechanisms))
 def test_python_and_javascript_read_each_others_memory(tmp_path, choice):
     path, spec, value = tmp_path / "m", SURVEY.spec(), (0.6, 0.8)

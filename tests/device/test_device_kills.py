@@ -30,6 +30,7 @@ def test_a_kill_at_any_step_leaves_one_report(tmp_path):
     assert steps > 100
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments_leave_one_report_a_question(tmp_path):
     questions, released = run(tmp_path, "random", 40 * MORE, 7).strip("()\n").split(",")
     assert int(questions) == 30 * MORE

@@ -186,6 +186,7 @@ def test_an_empty_promise_is_called_so_first(mechanism, text):
     assert "<strong>Careful" in found._repr_html_()
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(mechanisms(largest=12))
 @example(fw.Identity(fw.Linear(3, 3)))

@@ -100,6 +100,7 @@ def test_bytes_that_are_no_text_are_no_value():
     assert found.good.tolist() == [False, True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("alphabet", [*ALPHABETS, ODD], ids=str)
 def test_a_csv_of_values_is_the_evidence_it_was_written_from(alphabet, engine, started, tmp_path):

@@ -59,6 +59,7 @@ def test_copies_are_refused_unless_said_to_be_none(own, suffix):
     assert run_json("collect", one, one, *common)["people"] == 3  # named twice, read once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".ndjson", ".arrow"])
 def test_rows_with_ids_count_once_and_need_no_refusal(own, suffix):
     written(own / f"a{suffix}", ids=["x", "y", "z"])

@@ -94,6 +94,7 @@ def test_a_survey_has_one_alphabet_and_clear_names():
         menu_survey().find("other")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "ndjson"])
 @pytest.mark.parametrize("survey", [menu_survey(), wide_survey()], ids=["menu", "wide"])
 def test_reports_are_written_and_read_back(tmp_path, suffix, survey):

@@ -16,6 +16,7 @@ def nothing(setting, cell: Cell):
     return [], 0.1 * cell.seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_cell_is_finished_once(workers: int) -> None:
     settings: Any = {"line": None}

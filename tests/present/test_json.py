@@ -128,6 +128,7 @@ def test_commands_write_it(mixed, valid, tmp_path):
     assert planned["theta"] == pytest.approx(document["theta"])
 
 
+@pytest.mark.slow
 @needs_serve
 def test_a_server_writes_the_same(valid, tmp_path):
     async def work(client):

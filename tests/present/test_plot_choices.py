@@ -117,6 +117,7 @@ def test_maps_are_pale_where_nobody_can_tell(tmp_path, drawn, grid, many):
     assert drawn[0].get_suptitle().startswith("a city")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [2, 3, 6])
 def test_labels_have_points_with_bars(tmp_path, drawn, many):
     found = sloping(MENU, many)

@@ -35,6 +35,7 @@ def drawn(saved_figures):
     return saved_figures(plots.picture)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alphabet", [AGES, CITY, MENU], ids=str)
 @pytest.mark.parametrize("with_truth", [True, False])
 def test_every_alphabet_has_a_picture(alphabet, with_truth, tmp_path):
@@ -212,6 +213,7 @@ def test_laws_side_by_side(tmp_path, drawn):
     assert not np.any(left.images[0].get_array().mask)
 
 
+@pytest.mark.slow
 def test_a_rectangular_law_and_many_rows_of_laws(tmp_path):
     law = np.tile([0.5, 0.5], (100, 1))
     path = tmp_path / "a.png"

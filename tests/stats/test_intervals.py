@@ -54,6 +54,7 @@ def test_an_interval_is_the_textbook_s_where_there_is_no_noise():
     assert found.high - found.point == pytest.approx(1.96 * deviation, rel=2e-2)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6), level=st.floats(0.5, 0.999), which=st.sampled_from(sorted(MIXTURES))
 )

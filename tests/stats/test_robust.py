@@ -55,6 +55,7 @@ def naive(evidence: fw.Evidence, theta, shares, forged) -> float:
     return total / evidence.people
 
 
+@pytest.mark.slow
 def test_rounds_of_em_with_more_columns_reach_no_more_than_the_certificate_says() -> None:
     for seed in range(12):
         evidence = random_evidence(seed)

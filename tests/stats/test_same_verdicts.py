@@ -134,6 +134,7 @@ def test_laws_beside_a_choice_over_many_values_are_left_to_the_command_line(monk
     assert uncertainty_of(fw.fit(evidence))["checks"]["laws"]["holds"] is True
 
 
+@pytest.mark.slow
 @needs_serve
 @pytest.mark.parametrize(("strength", "follows"), [(0.0, False), (0.4, True)])
 def test_what_takes_long_follows_only_where_the_choice_is_not_free(

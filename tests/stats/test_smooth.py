@@ -189,6 +189,7 @@ def test_width_0_is_gibu(name: str) -> None:
     assert first.log_likelihood == exact.log_likelihood
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 2**32),
     st.integers(1, 4),
@@ -265,6 +266,7 @@ def test_a_city_is_smoothed_both_ways() -> None:
     assert smooth < 0.8 * exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [[10], [3, 30, 44]])
 def test_atoms_stay_atoms(where: list[int]) -> None:
     truth = np.zeros(50)

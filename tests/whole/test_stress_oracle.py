@@ -66,6 +66,7 @@ def test_the_law_of_bits_follows_its_formula(epsilon) -> None:
     np.testing.assert_allclose(rows.sum(axis=0), 1, rtol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "cell"), [(0.4, (1.0, 1.0)), (1.5, (0.5, 2.0)), (8.0, (1, 1))])
 def test_the_planar_law_is_the_noise_summed_naively(epsilon, cell) -> None:
     wide, tall, reach = 3, 2, 120
