@@ -285,10 +285,16 @@ def test_more_connections_than_there_may_be_are_told_to_come_again(http):
         kept = [stack.enter_context(socket.create_connection(address, timeout=10)) for _ in "abc"]
         for one in kept:
             one.sendall(WHOLE)
-            assert one.recv(1 << 16).endswith(b"0;")
+            answer = b""
+            while not answer.endswith(b"0;"):  # which may come in two parts
+                answer += one.recv(1 << 16) or pytest.fail(f"closed after {answer!r}")
         answer = asked(address)
         assert statuses(answer) == [503]
         assert b"retry-after: 1\r\n" in answer
         kept[0].sendall(START + CLOSING)
         assert statuses(received(kept[0])) == [200]
-        assert statuses(asked(address, START + CLOSING)) == [200]
+        # Where its own end is not closed yet, the server says again when to come.
+        if (next_one := statuses(asked(address, START + CLOSING))) == [503]:
+            time.sleep(1)
+            next_one = statuses(asked(address, START + CLOSING))
+        assert next_one == [200]

@@ -10,18 +10,6 @@ from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
 from freewill.stats.evidence import Evidence
 
-SUFFIX = ".db"
-"""What the name of a store's file ends in, where it stands among other sources."""
-
-
-def is_store(source: str) -> bool:
-    """Say whether a source of reports is the store of a server, by its name.
-
-    >>> is_store("people.db"), is_store("postgresql://host/people"), is_store("people.csv")
-    (True, True, False)
-    """
-    return Path(source).suffix == SUFFIX or source.startswith(postgres.PREFIXES)
-
 
 def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidence:
     """Return the evidence of one survey of a store, which stays open as long as the stack.
