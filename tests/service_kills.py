@@ -17,6 +17,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from contextlib import ExitStack
 
 import numpy as np
@@ -75,6 +76,8 @@ def started(store: str) -> tuple[int, int]:
         except BrokenPipeError:
             # Started again, for the database went away when the store was to be put in order.
             code = AWAY
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     os.close(mouth)

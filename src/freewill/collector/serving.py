@@ -132,7 +132,8 @@ def _put_in_order(store: Store) -> None:
         store.tidy()
     except (StoreError, KeyboardInterrupt) as error:
         why_not = str(error) or "it was interrupted."
-        raise StoreError(
+        kind = type(error) if isinstance(error, StoreError) else StoreError
+        raise kind(
             f"{store} was not put in order at the end: {why_not} Everything that was acknowledged "
             f"is in it, in an order that may tell when reports came. Leave any files beside it "
             f"(-wal, -shm) where they are, mend what is wrong, and start and stop `freewill serve` "
