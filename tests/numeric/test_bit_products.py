@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators import bit_products, support
+from freewill.numeric.operators import support
 
 
 def reports(people, size, seed=0):
@@ -29,10 +29,10 @@ def peak_bytes(function):
 def test_products_depend_neither_on_the_blocks_nor_on_the_way(
     monkeypatch, size, least_rows, few_rows
 ):
-    monkeypatch.setattr(bit_products, "_FEW_ROWS", few_rows)
-    monkeypatch.setattr(bit_products, "_LEAST_ROWS", least_rows)
-    monkeypatch.setattr(bit_products, "_PACKED_BYTES", 1)
-    monkeypatch.setattr(bit_products, "_ENTRIES", 5 * size)
+    monkeypatch.setattr(support, "_FEW_ROWS", few_rows)
+    monkeypatch.setattr(support, "_LEAST_ROWS", least_rows)
+    monkeypatch.setattr(support, "_PACKED_BYTES", 1)
+    monkeypatch.setattr(support, "_ENTRIES", 5 * size)
     monkeypatch.setattr(support, "_GRAM_BYTES", 8 * 3 * size)
     operator, rng = reports(50, size), np.random.default_rng(1)
     operator.packed[3] = 0

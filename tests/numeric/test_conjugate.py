@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.stack import StackOperator
+from freewill.numeric.operators.base import StackOperator
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import conjugate, systems
 from freewill.numeric.solvers.conjugate import ConjugateSystem

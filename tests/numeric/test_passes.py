@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.likelihood import Likelihood

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.base import Sums
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator, Sums
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.likelihood import Likelihood

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import Operator
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator, Operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class AtomOperator(Operator):
     Rows with an atom are held as they are, for the atom is likely, whatever the law says of that
     output; the others as the law holds them, up to their own factors.
 
-    >>> from freewill.numeric.operators.dense import DenseOperator
+    >>> from freewill.numeric.operators.base import DenseOperator
     >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> AtomOperator(law, np.log([0.5, 0.5]), np.array([1]), 0.8).forward(np.array([0.6, 0.2, 0.2]))
     array([0.5 , 0.31])

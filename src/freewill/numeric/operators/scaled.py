@@ -19,7 +19,7 @@ class ScaledOperator(Operator):
     With factors the law is none of those that systems on a line know, and bit sums do not tell how
     the factors shared the people out: it has neither line terms nor a guess.
 
-    >>> from freewill.numeric.operators.dense import DenseOperator
+    >>> from freewill.numeric.operators.base import DenseOperator
     >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> ScaledOperator(law, np.array([1.0, 0.5])).forward(np.array([0.5, 0.5]))
     array([0.4375, 0.3125])

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.base import Map, Operator
-from freewill.numeric.operators.stack import parts_of
+from freewill.numeric.operators.base import Map, Operator, parts_of
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers.quadratic import Factor, System
 

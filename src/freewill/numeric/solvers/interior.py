@@ -5,11 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.numeric.solvers.iteration import Iterate, accelerated_em, after_em, pulled_inside
-from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.likelihood import (
+    Iterate,
+    Likelihood,
+    accelerated_em,
+    after_em,
+    pulled_inside,
+)
 from freewill.numeric.solvers.quadratic import Factor, System, reach
-from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace, one_blas_thread
 
 _FRACTION = 0.995
 """Share of the way to the boundary that a step takes at least; it grows to 1 as mu falls."""

@@ -12,11 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.base import Sums
-from freewill.numeric.operators.stack import parts_of
+from freewill.numeric.operators.base import Sums, parts_of
 from freewill.numeric.simplex import project
-from freewill.numeric.solvers.iteration import pulled_inside
-from freewill.numeric.solvers.likelihood import Likelihood, Part, gap_of
+from freewill.numeric.solvers.likelihood import Likelihood, Part, gap_of, pulled_inside
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 

@@ -10,8 +10,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dgbtrf, dgbtrs
 
 from freewill.core.types import BoolArray, FloatArray
-from freewill.numeric.operators.base import LineTerms, Operator
-from freewill.numeric.operators.stack import StackOperator, parts_of
+from freewill.numeric.operators.base import LineTerms, Operator, StackOperator, parts_of
 from freewill.numeric.solvers.conjugate import ConjugateSystem
 from freewill.numeric.solvers.quadratic import Factor, System, cholesky
 
