@@ -1,4 +1,4 @@
-"""What an operator is: the law of the observed outputs, as two products; as an array, and stacked."""
+"""What an operator is: the law of the observed outputs, as two products; arrays and stacks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
