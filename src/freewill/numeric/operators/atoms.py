@@ -90,7 +90,9 @@ class AtomOperator(Operator):
         """Return the law's gram matrix, bordered by the rows that have atoms."""
         values = self.inner.gram(self._factors**2 * weights)
         atoms = self.height * weights[self.places]
-        rows = self._own_rows() * atoms[:, None]
+        # The law's rows at the atoms, which are few.
+        own = self.inner.subset(np.sort(self.places)).dense()[np.argsort(np.argsort(self.places))]
+        rows = (atoms * self._factors[self.places])[:, None] * own
         return np.block([[values, rows.T], [rows, np.diag(self.height * atoms)]])
 
     def subset(self, places: IntArray) -> DenseOperator:
@@ -107,9 +109,3 @@ class AtomOperator(Operator):
         (behind,) = np.nonzero(~honest)
         rows[self.places[wanted[behind] - size], behind] = self.height
         return rows
-
-    def _own_rows(self) -> FloatArray:
-        """Return the law's rows at the atoms, which are few."""
-        rows = self.inner.subset(np.sort(self.places)).dense()
-        back = np.argsort(np.argsort(self.places))
-        return np.asarray(self._factors[self.places][:, None] * rows[back])

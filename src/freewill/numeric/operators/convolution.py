@@ -7,13 +7,13 @@ the sum over the quarter-plane behind it. No padding to the reach of the noise i
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, slices
-from freewill.numeric.operators.base import Map, Operator, Structure, Sums
+from freewill.numeric.operators.base import DenseOperator, Map, Operator, Structure, Sums
 from freewill.numeric.operators.folded_kernel import FoldedKernel, PlanarProducts
 
 _BLOCK = 1 << 14
@@ -97,28 +97,27 @@ class ConvolutionOperator(Operator):
         rest[light] = False
         result = self.adjoint(np.where(rest, 0.0, weights))
         for rows, heavy in self._blocks(np.flatnonzero(rest)):
-            result += weights[heavy] @ rows
+            result += rows.adjoint(weights[heavy])
         return result
 
-    def _blocks(self, places: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
+    def _blocks(self, places: IntArray) -> Iterator[tuple[DenseOperator, IntArray]]:
         """Yield some rows as arrays, a few megabytes at a time, each with where they belong."""
         for some in slices(places.size, _ENTRIES // self.shape[1]):
             here = places[some]
-            yield self.subset(here).dense(), here
+            yield DenseOperator(self.subset(here).dense()), here
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H, all from the entries."""
         total = Sums.nothing(theta.size, stride)
         for rows, here in self._blocks(np.arange(weights.size)):
-            gram = partial(_gram, rows) if stride else None
-            total += Sums.of(theta.size, rows @ theta, weights[here], rows.T.dot, gram)
+            total += rows.sums(theta, weights[here], stride)
         return total
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return P' diag(weights) P through the dense rows, O(outputs * k^2)."""
         gram = np.zeros((self.shape[1], self.shape[1]))
         for rows, here in self._blocks(np.arange(weights.size)):
-            gram += _gram(rows, weights[here])
+            gram += rows.gram(weights[here])
         return gram
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
@@ -175,10 +174,6 @@ class ConvolutionOperator(Operator):
             # Places are within the tables; any mode but "raise" writes without a second copy.
             np.take(tables, places[here], out=entries[some], mode="clip")
         return np.asarray(entries.T)
-
-
-def _gram(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    return np.asarray(rows.T @ (weights[:, None] * rows))
 
 
 def _gram_map(weighted: Sequence[tuple[ConvolutionOperator, FloatArray]]) -> Map:

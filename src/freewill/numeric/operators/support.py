@@ -164,24 +164,15 @@ class SymbolOperator(Operator):
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
         if columns is not None:
-            return self.base + self.gain * self._member(columns)
+            own = np.equal.outer(self.symbols, columns)
+            return np.where(own, self.base + self.gain, self.base)
         rows = np.full(self.shape, self.base)
         rows[np.arange(self.symbols.size), self.symbols] += self.gain
         return rows
 
-    def log_dense(self) -> FloatArray:
-        """Return log P(y | x)."""
-        with np.errstate(divide="ignore"):
-            levels = np.log([self.base, self.base + self.gain])
-        return np.asarray(self.log_scale[:, None] + levels[self._member(None).astype(np.intp)])
-
     def line_terms(self) -> LineTerms:
         """Return base and gain; each output counts once."""
         return LineTerms(self.symbols, base=self.base, gain=self.gain)
-
-    def _member(self, columns: IntArray | None) -> FloatArray:
-        wanted = np.arange(self.size) if columns is None else columns
-        return np.equal.outer(self.symbols, wanted).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
