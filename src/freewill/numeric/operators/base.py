@@ -144,18 +144,17 @@ class Operator(Protocol):
         rows = self.dense()
         return np.asarray(np.einsum("j,jx,jx->x", weights, rows, rows))
 
-    def gram_map(self, weights: FloatArray) -> Map:
-        """Return that matrix as a product, good to float32 at least: for directions."""
-        return lambda vector: self.adjoint(weights * self.forward(vector))
+    def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
+        """Return that matrix as a product, good to float32 at least: for directions.
 
-    def near_gram_map(self, weights: FloatArray) -> Map:
-        """Return a product close to that one, where it costs much less: for preconditioners."""
-        return self.gram_map(weights)
+        `near` asks for a product close to it where that costs much less: for preconditioners.
+        """
+        return lambda vector: self.adjoint(weights * self.forward(vector))
 
     @classmethod
     def gram_maps(cls, weighted: Sequence[tuple[Any, FloatArray]], near: bool) -> list[Map]:
         """Return maps that add up to the (near) gram maps of weighted laws of this class."""
-        return [law.near_gram_map(w) if near else law.gram_map(w) for law, w in weighted]
+        return [law.gram_map(weights, near) for law, weights in weighted]
 
     def subset(self, places: IntArray) -> "Operator":
         """Return the law of some of the outputs alone, named by their (rising) places."""
@@ -333,15 +332,8 @@ class StackOperator(Operator):
         """Return the sum of all parts' diagonals."""
         return self._sum("gram_diagonal", weights)
 
-    def gram_map(self, weights: FloatArray) -> Map:
-        """Return the sum of all parts' products; planar ones share their transforms."""
-        return self._sum_of_maps(weights, near=False)
-
-    def near_gram_map(self, weights: FloatArray) -> Map:
-        """Return the sum of all parts' near products; planar ones share their transforms."""
-        return self._sum_of_maps(weights, near=True)
-
-    def _sum_of_maps(self, weights: FloatArray, near: bool) -> Map:
+    def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
+        """Return the sum of all parts' (near) products; planar ones share their transforms."""
         by_class: dict[type[Operator], list[tuple[Operator, FloatArray]]] = {}
         for part, piece in zip(self.parts, self.split(weights), strict=True):
             by_class.setdefault(type(part), []).append((part, piece))

@@ -125,7 +125,7 @@ class ConvolutionOperator(Operator):
         squares = ConvolutionOperator(self.outputs, self.kernel.squared)
         return np.maximum(squares.adjoint(weights), 0.0)
 
-    def gram_map(self, weights: FloatArray) -> Map:
+    def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
         """Return the product of one such law alone."""
         return _gram_map([(self, weights)])
 

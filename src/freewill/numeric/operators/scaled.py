@@ -78,15 +78,9 @@ class ScaledOperator(Operator):
         """Return the diagonal of that."""
         return np.asarray(self.factors**2 * self.inner.gram_diagonal(weights))
 
-    def gram_map(self, weights: FloatArray) -> Map:
-        """Return the law's product, before and after it the factors."""
-        return self._scaled(self.inner.gram_map(weights))
-
-    def near_gram_map(self, weights: FloatArray) -> Map:
-        """Return the law's near product, before and after it the factors."""
-        return self._scaled(self.inner.near_gram_map(weights))
-
-    def _scaled(self, inner: Map) -> Map:
+    def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
+        """Return the law's (near) product, before and after it the factors."""
+        inner = self.inner.gram_map(weights, near)
         return lambda vector: np.asarray(self.factors * inner(self.factors * vector))
 
     def subset(self, places: IntArray) -> "ScaledOperator":

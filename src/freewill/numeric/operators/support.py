@@ -249,8 +249,10 @@ class BitOperator(Operator):
         both += np.add.outer(half, half)
         return both
 
-    def gram_map(self, weights: FloatArray) -> Map:
+    def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
         """Return x -> P' diag(weights) P x, whose two products share each block of float32."""
+        if near:
+            return self._near_gram_map(weights)
         bases = self.bases
 
         def product(vector: FloatArray) -> FloatArray:
@@ -263,7 +265,7 @@ class BitOperator(Operator):
 
         return product
 
-    def near_gram_map(self, weights: FloatArray) -> Map:
+    def _near_gram_map(self, weights: FloatArray) -> Map:
         """Return the product of bits that do not depend on each other, O(k).
 
         Its matrix has the diagonal of P' diag(w) P, and elsewhere (P'w) (P'w)' / sum(w): that of

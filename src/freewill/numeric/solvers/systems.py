@@ -338,7 +338,7 @@ class ConjugateSystem:
 
 @dataclass(frozen=True, eq=False)
 class NearSystem:
-    """The system of `near_gram_map`, roughly solved: a preconditioner.
+    """The system of the near `gram_map`, roughly solved: a preconditioner.
 
     It saves products with bit reports, each of which reads all of them: some four a solve are
     left where the diagonal needs thirty.
@@ -348,7 +348,7 @@ class NearSystem:
 
     def factor(self, inner: FloatArray, outer: FloatArray) -> Map:
         """Return a rough solver, preconditioned by the diagonal."""
-        product = self.operator.near_gram_map(inner)
+        product = self.operator.gram_map(inner, near=True)
         diagonal = self.operator.gram_diagonal(inner) + outer
 
         return lambda right: conjugate_solution(
