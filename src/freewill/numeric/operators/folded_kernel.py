@@ -67,14 +67,12 @@ class FoldedKernel:
         four such quarters make the whole noise.
         """
         inner, side, end, corner = (np.exp(table) for table in self.stacked)
-        corner[0] -= side[0] / 2
-        corner[:, 0] -= (end[:, 0] - inner[:, 0] / 2 * (np.arange(self.rows) == 0)) / 2
-        side[:, 0] -= inner[:, 0] / 2
-        side[0] /= 2
-        end[0] -= inner[0] / 2
-        end[:, 0] /= 2
-        inner[0] /= 2
-        inner[:, 0] /= 2
+        for table, beyond in ((side, corner), (inner, end)):
+            beyond[0] -= table[0] / 2
+            table[0] /= 2
+        for table, beyond in ((end, corner), (inner, side)):
+            beyond[:, 0] -= table[:, 0] / 2
+            table[:, 0] /= 2
         return inner, side, end, corner
 
     @cached_property

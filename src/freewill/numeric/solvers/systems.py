@@ -381,15 +381,9 @@ def structured_system(operator: Operator) -> System:
     others = [part for part in parts if part.line_terms() is None]
     terms = [term for part in parts if (term := part.line_terms()) is not None]
     line = Line(terms, operator.shape[1])
-    if line.band_bytes > _MOST_BYTES:
-        near = _with_rows(LinearSystem(line.merged(_MERGED)), parts, others)
-        return ConjugateSystem(operator, near)
-    return _with_rows(LinearSystem(line), parts, others)
-
-
-def _with_rows(base: System, parts: Sequence[Operator], others: Sequence[Operator]) -> System:
-    """Return the system of the structured parts with the rows of the others beside it."""
-    if not others:
-        return base
-    few = np.concatenate([np.full(part.shape[0], part in others) for part in parts])
-    return LowRankSystem(base, StackOperator(others).dense(), few)
+    crowded = line.band_bytes > _MOST_BYTES
+    system: System = LinearSystem(line.merged(_MERGED) if crowded else line)
+    if others:
+        few = np.concatenate([np.full(part.shape[0], part in others) for part in parts])
+        system = LowRankSystem(system, StackOperator(others).dense(), few)
+    return ConjugateSystem(operator, system) if crowded else system
