@@ -10,7 +10,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from multiprocessing import get_context
 from time import perf_counter, process_time
 
@@ -23,7 +22,7 @@ from freewill.errors import FreewillError
 from freewill.numeric.solvers.solution import one_blas_thread
 from freewill.paper.forecast import Cell, Forecast, Kind
 from freewill.paper.methods import GIBU, IBU_M, INV_M, Race, Sample
-from freewill.paper.mixtures import SELECTIONS, Place, shokri
+from freewill.paper.mixtures import SHOKRI
 from freewill.paper.panels import Cells, Plan, Scale, Wanted, gathered
 from freewill.paper.results import Results, Row, Store
 from freewill.paper.settings import Setting
@@ -31,7 +30,6 @@ from freewill.paper.verdicts import ENTRIES, EXCELLENT, FLIPPED, GOOD, Ratio, ra
 from freewill.stats.estimators.methods import Method
 
 _GLANCE_SECONDS = 1.0  # between two looks at the time left
-_PLACES: tuple[Place, ...] = ("line", "city")
 Done = tuple[list[Row], float]
 """The rows of a cell, and the seconds that it took by the clock."""
 
@@ -205,8 +203,7 @@ def contests(plan: Plan) -> list[Contest]:
     """Return everything that a plan gives a verdict on."""
     entries = (*ENTRIES, *FLIPPED)
     judged = [Contest(name, entry.methods) for entry in entries for name in entry.mixtures]
-    for selection, place, methods in product(SELECTIONS, _PLACES, ((IBU_M,), INV_M)):
-        judged.append(Contest(shokri(place, selection).name, methods))
+    judged += [Contest(each.name, methods) for each in SHOKRI for methods in ((IBU_M,), INV_M)]
     planned = plan.cells()
     return [
         contest

@@ -4,20 +4,18 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
-from itertools import product
 
 import numpy as np
 
 from freewill.errors import several
 from freewill.paper.methods import EARLY, EM, GIBU, IBU_M, IBU_M_EARLY, INV_M, OUT_OF_TIME
-from freewill.paper.mixtures import MIXTURES, SELECTIONS, Mixture, Place, shokri
+from freewill.paper.mixtures import MIXTURES, SHOKRI, Mixture
 from freewill.paper.panels import PANELS
 from freewill.paper.results import Results
 from freewill.paper.settings import Setting
 from freewill.paper.verdicts import Judgement, Ratio, price, ratio_of, stopped
 
 _NOTHING = "&ndash;"
-_PLACES: tuple[Place, ...] = ("line", "city")
 _MEASURED = {"line": "line", "city": "city", "short line": "line 0..19"}
 _MARKS = {True: ("yes", "agrees", "✓"), False: ("no", "differs", "✗"), None: ("open", "open", "?")}
 _ENDS = {"certified": "certified", "max_steps": "out of steps", OUT_OF_TIME: "out of time"}
@@ -190,7 +188,7 @@ def _times(ours: float, theirs: float, arrived: bool) -> list[str]:
 def selections(results: Results, planned: Results, people: int) -> Table:
     """Return what each selection rule leaves to GIBU, and what [IBU]M and [INV]M make of it."""
     rows = []
-    for mixture in (shokri(*where) for where in product(_PLACES, SELECTIONS)):
+    for mixture in sorted(SHOKRI, key=lambda mixture: mixture.place, reverse=True):
         own = planned.curve(mixture.name, GIBU.name).get(people)
         if own is not None:
             unit = "km" if mixture.place == "city" else "steps"

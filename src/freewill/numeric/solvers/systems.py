@@ -172,10 +172,11 @@ class Line:
 class ToeplitzSystem:
     """The dense matrix of geometric mechanisms and k-RR on a short line, by formula: O(M k^2).
 
-    For x <= x' a geometric mechanism adds a^(x'-x) (u[x] + v[x']), with u from the outputs left
-    of x' and v from those right of x (see `GeometricOperator.gram`). As a^(x'-x) is a^x' / a^x,
-    that is a product of two vectors twice, and over all mechanisms one product of k x 2M with
-    2M x k. The line must be `short`, for a^-x to be an ordinary number.
+    For x <= x' all outputs share the factor a^(x'-x): those left of x add a^(2(x-y)), those right
+    of x' add a^(2(y-x')), those between add 1. So a geometric mechanism adds
+    a^(x'-x) (u[x] + v[x']). As a^(x'-x) is a^x' / a^x, that is a product of two vectors twice, and
+    over all mechanisms one product of k x 2M with 2M x k. The line must be `short`, for a^-x to be
+    an ordinary number.
     """
 
     def __init__(self, line: Line) -> None:
