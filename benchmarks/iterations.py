@@ -9,7 +9,7 @@ import freewill as fw
 from benchmarks import instances
 from benchmarks.harness import Clock, Figure, Row, best, clock
 from benchmarks.opponents import uniform
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 
 _PEOPLE = (10_000, 100_000, 1_000_000)
 # Rows are added until all 1,000 outputs have been seen: some are missing at 10^4 people.

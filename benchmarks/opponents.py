@@ -16,8 +16,7 @@ import numpy as np
 import freewill as fw
 from benchmarks.environments import NotInstalledError
 from benchmarks.harness import ROOT
-from freewill.numeric.operators.base import probabilities
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator, probabilities
 
 STOP = 60.0
 _DENSE_ENTRIES = 5e7

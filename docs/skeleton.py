@@ -14,7 +14,7 @@ from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 
 _LARGEST_EXPONENT = 700.0
 """Where e^-x is still a double with all its digits."""

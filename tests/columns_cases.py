@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import column_pool
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.solution import Status

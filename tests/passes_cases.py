@@ -1,12 +1,12 @@
 """Bit mixtures, their solutions and reports that lie elsewhere, for the tests of passes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.base import Sums
+from freewill.numeric.operators.base import Sums, parts_of
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.solution import Status
@@ -14,8 +14,20 @@ from freewill.stats.estimators.estimate import likelihood_of
 from problems import simulated
 
 
+def over(likelihood, stride=None):
+    """Return the passes over a likelihood; H from one report in `stride`, but ten a value."""
+    operators = parts_of(likelihood.operator)
+    ends = np.cumsum([operator.shape[0] for operator in operators])[:-1]
+    pieces = np.split(likelihood.weights, ends)
+    parts = [Likelihood(*pair) for pair in zip(operators, pieces, strict=True)]
+    source = passes.Passes.of(parts, likelihood.size)
+    if stride is None:
+        return source
+    return replace(source, stride=max(1, min(stride, source.rows // (10 * source.size))))
+
+
 def solve(evidence, tolerance=1e-9, max_steps=60, stride=None, **options):
-    source = passes.Passes.over(likelihood_of(evidence), stride)
+    source = over(likelihood_of(evidence), stride)
     return passes.solve(source, tolerance, max_steps, **options)
 
 
@@ -78,7 +90,7 @@ class Elsewhere:
 
 
 def elsewhere(evidence, stride=None):
-    here = passes.Passes.over(likelihood_of(evidence), stride)
+    here = over(likelihood_of(evidence), stride)
     reads = []
     return passes.Passes(
         [Elsewhere(part, reads) for part in here.parts], here.size, here.stride

@@ -13,8 +13,8 @@ from tools.stress.laws import Part
 from tools.stress.oracle import Oracle
 
 import freewill as fw
-from freewill.numeric.operators.dense import DenseOperator
-from freewill.numeric.solvers.iteration import Iterate
+from freewill.numeric.operators.base import DenseOperator
+from freewill.numeric.solvers.likelihood import Iterate
 
 TWO, LINE = fw.Categorical(["a", "b"]), fw.Linear(0, 3)
 TINY = [5e-324, 1e-323, 1e-310, 2.2250738585072014e-308, 1e-300, 1e-200, 1e-78, 1e-76]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators import bit_products, support
+from freewill.numeric.operators import support
 
 
 def reports(people, size, seed=0):
@@ -29,10 +29,10 @@ def peak_bytes(function):
 def test_products_depend_neither_on_the_blocks_nor_on_the_way(
     monkeypatch, size, least_rows, few_rows
 ):
-    monkeypatch.setattr(bit_products, "_FEW_ROWS", few_rows)
-    monkeypatch.setattr(bit_products, "_LEAST_ROWS", least_rows)
-    monkeypatch.setattr(bit_products, "_PACKED_BYTES", 1)
-    monkeypatch.setattr(bit_products, "_ENTRIES", 5 * size)
+    monkeypatch.setattr(support, "_FEW_ROWS", few_rows)
+    monkeypatch.setattr(support, "_LEAST_ROWS", least_rows)
+    monkeypatch.setattr(support, "_PACKED_BYTES", 1)
+    monkeypatch.setattr(support, "_ENTRIES", 5 * size)
     monkeypatch.setattr(support, "_GRAM_BYTES", 8 * 3 * size)
     operator, rng = reports(50, size), np.random.default_rng(1)
     operator.packed[3] = 0
@@ -79,9 +79,9 @@ def test_products_unpack_no_more_than_a_block(people):
 def test_bits_that_do_not_depend_on_each_other_are_near_many_reports():
     """Exact on the diagonal; elsewhere as near as the sampling of 20,000 reports allows."""
     operator, weights = reports(20_000, 12), np.random.default_rng(2).random(20_000)
-    near = np.transpose([operator.near_gram_map(weights)(row) for row in np.eye(12)])
+    near = np.transpose([operator.gram_map(weights, near=True)(row) for row in np.eye(12)])
     gram = operator.gram(weights)
     np.testing.assert_allclose(near.diagonal(), gram.diagonal(), rtol=1e-12)
     np.testing.assert_allclose(near, gram, rtol=0.01)
     assert np.linalg.eigvalsh(near)[0] > 0
-    np.testing.assert_array_equal(reports(0, 12).near_gram_map(np.ones(0))(np.ones(12)), 0)
+    np.testing.assert_array_equal(reports(0, 12).gram_map(np.ones(0), near=True)(np.ones(12)), 0)

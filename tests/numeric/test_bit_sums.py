@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators import bit_products, support
-from freewill.numeric.operators.base import Sums
-from freewill.numeric.operators.dense import DenseOperator
-from freewill.numeric.operators.stack import StackOperator
+from freewill.numeric.operators import support
+from freewill.numeric.operators.base import DenseOperator, StackOperator, Sums
 from freewill.numeric.operators.support import BitOperator
 
 
@@ -26,9 +24,9 @@ def dense_sums(rows, weights, theta):
 @pytest.mark.parametrize("size", [2, 7, 8, 9, 20, 100])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0])
 def test_sums_of_bits_are_the_dense_sums(size, epsilon, monkeypatch):
-    monkeypatch.setattr(bit_products, "_PACKED_BYTES", 100)
-    monkeypatch.setattr(bit_products, "_LEAST_ROWS", 7)
-    monkeypatch.setattr(bit_products, "_FEW_ROWS", 7)
+    monkeypatch.setattr(support, "_PACKED_BYTES", 100)
+    monkeypatch.setattr(support, "_LEAST_ROWS", 7)
+    monkeypatch.setattr(support, "_FEW_ROWS", 7)
     monkeypatch.setattr(support, "_GRAM_BYTES", 4 * 1300)
     rng = np.random.default_rng(size)
     operator = bits(size, epsilon, 301, rng)

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from columns_cases import assert_certified, pool_of, small_pool
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import column_pool, columns
-from freewill.numeric.solvers.iteration import after_em
-from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood, after_em
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
 from freewill.numeric.solvers.solution import Certificate, Status
 

@@ -6,7 +6,7 @@ import pytest
 
 import freewill as fw
 from columns_cases import assert_certified
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import column_pool, columns
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.solution import Status

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.base import dot_test
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator, dot_test
 
 
 class Lame(DenseOperator):

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
+from freewill.numeric.operators.base import DenseOperator, StackOperator, parts_of
 from freewill.numeric.operators.convolution import ConvolutionOperator
-from freewill.numeric.operators.dense import DenseOperator
-from freewill.numeric.operators.stack import StackOperator, parts_of
 from freewill.stats.estimators.estimate import certified_estimate, likelihood_of, passes_of
 from problems import random_truth
 

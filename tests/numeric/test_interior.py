@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import interior
-from freewill.numeric.solvers.iteration import accelerated_em, after_em, em_steps, pulled_inside
-from freewill.numeric.solvers.likelihood import Likelihood, compact, gap_of
+from freewill.numeric.solvers.likelihood import (
+    Likelihood,
+    accelerated_em,
+    after_em,
+    compact,
+    em_steps,
+    gap_of,
+    pulled_inside,
+)
 from freewill.numeric.solvers.solution import Status
 from freewill.numeric.solvers.systems import DenseSystem
 from freewill.stats.estimators.estimate import likelihood_of

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.solution import Status
 from freewill.stats.estimators.estimate import likelihood_of
-from passes_cases import assert_certified, bell, bits, elsewhere, grown, solve
+from passes_cases import assert_certified, bell, bits, elsewhere, grown, over, solve
 from problems import best_log_likelihood, random_truth, simulated
 
 
@@ -175,7 +175,7 @@ def test_passes_certify_what_a_likelihood_certifies(weight):
     evidence = simulated([*bits(12, [1.0]), fw.KRR(fw.Linear(0, 11), 2.0)], bell(12), 900, seed=1)
     whole = likelihood_of(evidence)
     likelihood = Likelihood(whole.operator, weight * whole.weights)
-    source = passes.Passes.over(likelihood)
+    source = over(likelihood)
     assert source.rows == evidence.groups[1].operator.shape[0]
     assert source.weight == pytest.approx(weight)
     # The last has no mass where the gradient is largest: the gap is over all values.
@@ -186,7 +186,7 @@ def test_passes_certify_what_a_likelihood_certifies(weight):
         assert one.gap == pytest.approx(np.log(one.slope.max() / weight), rel=1e-10)
     assert one.slope.argmax() != 0
     impossible = Likelihood(DenseOperator(np.eye(2)), np.array([0.5, 0.5]))
-    assert passes.Passes.over(impossible).certify(np.array([1.0, 0.0])).gap == np.inf
+    assert over(impossible).certify(np.array([1.0, 0.0])).gap == np.inf
 
 
 def test_a_warm_start_takes_no_curvature_and_few_passes():
@@ -228,8 +228,6 @@ def test_stride_leaves_enough_reports():
     assert passes.stride_for(1_000_000, 1000) == 10
     assert passes.stride_for(1_000, 1000) == 1
     assert passes.stride_for(1_000_000, 20) == 1
-    assert passes.stride_for(1_000_000, 1000, stride=50) == 50
-    assert passes.stride_for(1_000_000, 1000, stride=5000) == 100
 
 
 def test_passes_are_told_and_traced():

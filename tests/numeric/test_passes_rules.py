@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.base import Sums
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator, Sums
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic
 from freewill.numeric.solvers.solution import Status
 from freewill.stats.estimators.estimate import likelihood_of
-from passes_cases import ZIPF, assert_certified, bell, bits, elsewhere, grown, solve
+from passes_cases import ZIPF, assert_certified, bell, bits, elsewhere, grown, over, solve
 from problems import random_truth, simulated
 
 
@@ -94,7 +93,7 @@ def scripted(monkeypatch, gaps, gain=1.0, stride=64):
 
     monkeypatch.setattr(passes, "_step", step)
     monkeypatch.setattr(passes, "_targets", lambda *_: ([], 0.0))
-    source = replace(passes.Passes.over(likelihood_of(evidence)), stride=stride)
+    source = replace(over(likelihood_of(evidence)), stride=stride)
     solution = passes.solve(source, 1e-9, len(gaps) + 2)
     return asked, solution
 
@@ -132,7 +131,7 @@ def test_the_limit_of_passes_holds_where_steps_are_shortened(budget):
 def test_what_no_theta_explains_stalls():
     impossible = Likelihood(DenseOperator(np.zeros((1, 3))), np.ones(1))
     for start in (None, np.full(3, 1 / 3)):
-        solution = passes.solve(passes.Passes.over(impossible), 1e-9, 20, start)
+        solution = passes.solve(over(impossible), 1e-9, 20, start)
         assert solution.status == Status.STALLED
         assert solution.certificate.gap == np.inf
 
@@ -140,7 +139,7 @@ def test_what_no_theta_explains_stalls():
 def test_a_tolerance_is_met_where_the_gap_is_equal_to_it():
     evidence, _ = grown()
     theta = solve(evidence, 1e-6).theta
-    gap = passes.Passes.over(likelihood_of(evidence)).certify(theta / theta.sum()).gap
+    gap = over(likelihood_of(evidence)).certify(theta / theta.sum()).gap
     again = solve(evidence, gap, start=theta)
     assert (again.steps, again.status) == (1, Status.CERTIFIED)
 
@@ -167,7 +166,7 @@ def test_a_step_that_finds_nothing_ends_with_the_passes(monkeypatch):
 
 def test_a_step_tells_what_it_gained():
     evidence, _ = grown()
-    source = passes.Passes.over(likelihood_of(evidence))
+    source = over(likelihood_of(evidence))
     state = replace(passes._first(source, None, None), idle=2)
     targets, _ = passes._targets(state.hessian, state.sums.slope, state.theta)
     after = passes._step(source, state, targets, False, 5)
@@ -291,7 +290,7 @@ def test_a_fresh_hessian_is_taken_where_it_saves_passes(stride):
 @pytest.mark.parametrize("stride", [1, 2, 7])
 def test_a_sampled_hessian_is_shrunk_towards_its_diagonal(stride, epsilon):
     evidence = simulated(bits(60, [epsilon, 1.1 * epsilon]), bell(60), 2_000, seed=6)
-    source = passes.Passes.over(likelihood_of(evidence), stride)
+    source = over(likelihood_of(evidence), stride)
     assert source.stride == min(stride, 3)
     theta = bell(60)
     plain = sum((part.sums(theta, source.stride) for part in source.parts), Sums.nothing(60, 1))
@@ -314,14 +313,14 @@ def test_the_start_is_the_debiased_sums_weighted_by_their_precision():
         alone = fw.debias(fw.Evidence(evidence.alphabet, (group,)), post="none").theta
         whole, precisions = whole + precision * alone, precisions + precision
     expected = 0.95 * fw.project(whole / precisions) + 0.05 / 12
-    found = passes.Passes.over(likelihood_of(evidence)).start()
+    found = over(likelihood_of(evidence)).start()
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_the_start_is_uniform_where_bits_tell_nothing():
     line = fw.Linear(0, 11)
     symbols = simulated([fw.KRR(line, 2.0)], random_truth(12, 5), 100, seed=4)
-    np.testing.assert_array_equal(passes.Passes.over(likelihood_of(symbols)).start(), 1 / 12)
+    np.testing.assert_array_equal(over(likelihood_of(symbols)).start(), 1 / 12)
     coins = BitOperator(
         np.array([[7, 1], [5, 2]], dtype=np.uint8), 12, np.log(0.5), 0.0, np.zeros(2)
     )
@@ -329,6 +328,4 @@ def test_the_start_is_uniform_where_bits_tell_nothing():
         np.array([[7, 1], [5, 2]], dtype=np.uint8), 12, np.log(0.1), 0.4, np.zeros(2)
     )
     for operator, weights in ((coins, np.full(2, 0.5)), (nobody, np.zeros(2))):
-        np.testing.assert_array_equal(
-            passes.Passes.over(Likelihood(operator, weights)).start(), 1 / 12
-        )
+        np.testing.assert_array_equal(over(Likelihood(operator, weights)).start(), 1 / 12)

@@ -8,10 +8,10 @@ import pytest
 from freewill.numeric.solvers.quadratic import (
     _exact,
     _polish,
-    cholesky,
     nonnegative_quadratic,
     pivoted_quadratic,
 )
+from freewill.numeric.solvers.systems import cholesky
 
 
 def brute_force(hessian, linear):

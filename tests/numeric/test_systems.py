@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.dense import DenseOperator
-from freewill.numeric.operators.stack import StackOperator
-from freewill.numeric.solvers.quadratic import cholesky, reach
-from freewill.numeric.solvers.systems import DenseSystem, Line, LinearSystem, ToeplitzSystem
+from freewill.numeric.operators.base import DenseOperator, StackOperator
+from freewill.numeric.solvers.systems import (
+    DenseSystem,
+    Line,
+    LinearSystem,
+    ToeplitzSystem,
+    cholesky,
+    reach,
+)
 
 LINE = fw.Linear(0, 24)
 ALL = np.arange(25)

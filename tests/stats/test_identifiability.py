@@ -13,7 +13,7 @@ from freewill.domain.mechanisms import registry as mechanisms
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.shokri import Selection
 from freewill.domain.outputs.bits import Bits
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.support import BitOperator
 from freewill.stats.estimators.estimate import in_words
 from freewill.stats.estimators.identifiability import confounded_values, unresolved_directions

@@ -86,6 +86,8 @@ def _rappor(level: str, epsilons: tuple[float, ...]) -> tuple[Mixture, Mixture]:
     )
 
 
+SHOKRI = tuple(made for rule in SELECTIONS for made in (shokri("line", rule), shokri("city", rule)))
+"""Under each selection rule, on the line and in the city."""
 _HIGH, _HIGH_FLIPS = _rappor("high", RAPPOR_HIGH_PRIVACY)
 _LOW, _LOW_FLIPS = _rappor("low", RAPPOR_LOW_PRIVACY)
 _KRR, _PLANAR_KRR = Part("k-rr", KRR_LINE), Part("k-rr", KRR_CITY)
@@ -102,10 +104,7 @@ _LISTED = (
     Mixture("city-geometric", "ten planar geometric, city", "city", "VI", (_PLANAR,)),
     Mixture("line-mixed", f"five {_FIVE}, line", "line", "VII", _MIXED),
     Mixture("city-mixed", f"five planar {_FIVE}, city", "city", "VII", _PLANAR_MIXED),
-    shokri("line"),
-    shokri("city"),
-    *(shokri("line", selection) for selection in SELECTIONS[1:]),
-    *(shokri("city", selection) for selection in SELECTIONS[1:]),
+    *SHOKRI,
     _HIGH_FLIPS,
     _LOW_FLIPS,
 )

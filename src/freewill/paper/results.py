@@ -1,16 +1,17 @@
 """Results: one row a method, size and seed, kept as lines of JSON and written as a tidy CSV."""
 
-import csv
 import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+
+from freewill.core.frames import csv_text
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,6 @@ class Results:
 
     def write_csv(self, path: Path) -> None:
         """Write all rows, tidy: one observation a row."""
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([field.name for field in fields(Row)])
-            ordered = sorted(self.rows, key=lambda r: (r.mixture, r.method, r.people, r.seed))
-            writer.writerows(astuple(row) for row in ordered)
+        ordered = sorted(self.rows, key=lambda r: (r.mixture, r.method, r.people, r.seed))
+        columns = {f.name: [getattr(row, f.name) for row in ordered] for f in fields(Row)}
+        path.write_text(csv_text(columns), encoding="utf-8", newline="")

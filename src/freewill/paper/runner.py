@@ -10,7 +10,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from multiprocessing import get_context
 from time import perf_counter, process_time
 
@@ -20,9 +19,10 @@ from freewill.core.progress import progress
 from freewill.core.types import FloatArray
 from freewill.domain.metrics import emd, l2
 from freewill.errors import FreewillError
+from freewill.numeric.solvers.solution import one_blas_thread
 from freewill.paper.forecast import Cell, Forecast, Kind
 from freewill.paper.methods import GIBU, IBU_M, INV_M, Race, Sample
-from freewill.paper.mixtures import SELECTIONS, Place, shokri
+from freewill.paper.mixtures import SHOKRI
 from freewill.paper.panels import Cells, Plan, Scale, Wanted, gathered
 from freewill.paper.results import Results, Row, Store
 from freewill.paper.settings import Setting
@@ -30,8 +30,6 @@ from freewill.paper.verdicts import ENTRIES, EXCELLENT, FLIPPED, GOOD, Ratio, ra
 from freewill.stats.estimators.methods import Method
 
 _GLANCE_SECONDS = 1.0  # between two looks at the time left
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_PLACES: tuple[Place, ...] = ("line", "city")
 Done = tuple[list[Row], float]
 """The rows of a cell, and the seconds that it took by the clock."""
 
@@ -164,16 +162,11 @@ def crew(
         for future in as_completed(futures):
             yield futures[future], future.result()
 
-    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _start, (settings,))
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         yield finished
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        for name in _THREADS:
-            os.environ.pop(name)
-        os.environ.update(before)
 
 
 _SETTINGS: dict[str, Setting] = {}
@@ -184,6 +177,7 @@ def _start(settings: Mapping[str, Setting]) -> None:
     _SETTINGS.update(settings)
 
 
+@one_blas_thread
 def _work(task: Callable[[Setting, Cell], Done], cell: Cell) -> Done:
     return task(_SETTINGS[cell.mixture], cell)
 
@@ -209,8 +203,7 @@ def contests(plan: Plan) -> list[Contest]:
     """Return everything that a plan gives a verdict on."""
     entries = (*ENTRIES, *FLIPPED)
     judged = [Contest(name, entry.methods) for entry in entries for name in entry.mixtures]
-    for selection, place, methods in product(SELECTIONS, _PLACES, ((IBU_M,), INV_M)):
-        judged.append(Contest(shokri(place, selection).name, methods))
+    judged += [Contest(each.name, methods) for each in SHOKRI for methods in ((IBU_M,), INV_M)]
     planned = plan.cells()
     return [
         contest

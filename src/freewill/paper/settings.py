@@ -128,10 +128,7 @@ def fingerprint() -> str:
     uneven = 1 + np.arange(64).reshape(8, 8) % 5 + 12 * np.eye(8)
     own = Matrix(line, uneven / uneven.sum(axis=1, keepdims=True))
     menus: list[tuple[list[Mechanism], tuple[Method, ...]]] = [
-        (
-            [KRR(line, 2.0), Geometric(line, 0.5), own],
-            (GIBU, EARLY, IBU_M, IBU_R, *INV_M, *INV_R),
-        ),
+        ([KRR(line, 2.0), Geometric(line, 0.5), own], (GIBU, EARLY, IBU_M, IBU_R, *INV_M, *INV_R)),
         ([KRR(city, 1.5), PlanarGeometric(city, 1.2)], (GIBU,)),
         ([RAPPOR(line, 3.0), RAPPOR(line, 5.0)], (GIBU, *RAP_M)),
     ]

@@ -4,35 +4,21 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
-from itertools import product
 
 import numpy as np
 
 from freewill.errors import several
-from freewill.paper.methods import (
-    EARLY,
-    EM,
-    GIBU,
-    IBU_M,
-    IBU_M_EARLY,
-    INV_M,
-    OUT_OF_TIME,
-)
-from freewill.paper.mixtures import MIXTURES, SELECTIONS, Mixture, Place, shokri
+from freewill.paper.methods import EARLY, EM, GIBU, IBU_M, IBU_M_EARLY, INV_M, OUT_OF_TIME
+from freewill.paper.mixtures import MIXTURES, SHOKRI, Mixture
 from freewill.paper.panels import PANELS
 from freewill.paper.results import Results
 from freewill.paper.settings import Setting
 from freewill.paper.verdicts import Judgement, Ratio, price, ratio_of, stopped
 
 _NOTHING = "&ndash;"
-_PLACES: tuple[Place, ...] = ("line", "city")
 _MEASURED = {"line": "line", "city": "city", "short line": "line 0..19"}
 _MARKS = {True: ("yes", "agrees", "✓"), False: ("no", "differs", "✗"), None: ("open", "open", "?")}
-_ENDS = {
-    "certified": "certified",
-    "max_steps": "out of steps",
-    OUT_OF_TIME: "out of time",
-}
+_ENDS = {"certified": "certified", "max_steps": "out of steps", OUT_OF_TIME: "out of time"}
 _MANY = 8  # columns, beyond which they move closer to fit the page
 _BREAKS = re.compile(r"<br>|<div[^>]*>")
 _BOLD, _TAGS = re.compile(r"</?b>"), re.compile(r"<[^>]*>")
@@ -202,17 +188,16 @@ def _times(ours: float, theirs: float, arrived: bool) -> list[str]:
 def selections(results: Results, planned: Results, people: int) -> Table:
     """Return what each selection rule leaves to GIBU, and what [IBU]M and [INV]M make of it."""
     rows = []
-    for mixture in (shokri(*where) for where in product(_PLACES, SELECTIONS)):
+    for mixture in sorted(SHOKRI, key=lambda mixture: mixture.place, reverse=True):
         own = planned.curve(mixture.name, GIBU.name).get(people)
         if own is not None:
             unit = "km" if mixture.place == "city" else "steps"
-            cells = [_short(ratio_of(results, mixture.name, m, people)) for m in ((IBU_M,), INV_M)]
+            ratios = (ratio_of(results, mixture.name, m, people) for m in ((IBU_M,), INV_M))
+            cells = [
+                f"{whole(ratio)} {chip(ratio.word)}" if ratio else _NOTHING for ratio in ratios
+            ]
             rows.append([mixture.title, f"{own[0]:.3f} ± {own[1]:.3f} {unit}", *cells])
     return Table(["", "EMD of GIBU ± deviation", "[IBU]M / GIBU", "[INV]M / GIBU"], rows)
-
-
-def _short(ratio: Ratio | None) -> str:
-    return _NOTHING if ratio is None else f"{whole(ratio)} {chip(ratio.word)}"
 
 
 def prices(settings: Iterable[Setting], results: Results) -> Table:

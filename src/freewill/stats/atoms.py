@@ -9,8 +9,7 @@ from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import EvidenceError, several
 from freewill.numeric.operators.atoms import AtomOperator
-from freewill.numeric.operators.base import Operator, probabilities
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator, Operator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
 from freewill.numeric.solvers import columns, passes
 from freewill.numeric.solvers.likelihood import Likelihood

@@ -16,8 +16,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.outputs.base import checked_people, people_in
 from freewill.errors import EvidenceError, closest, noun, printable, several, shown
-from freewill.numeric.operators.base import Operator, Structure
-from freewill.numeric.operators.stack import StackOperator
+from freewill.numeric.operators.base import Operator, StackOperator, Structure
 from freewill.stats.provenance import Parts, own_part, picked, united
 from freewill.stats.streams import (
     Block,

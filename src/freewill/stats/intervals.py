@@ -12,8 +12,7 @@ from freewill.core.presented import Presented
 from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
-from freewill.numeric.solvers.solution import OnStep
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.solvers.solution import OnStep, one_blas_thread
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable

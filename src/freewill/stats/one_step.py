@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import is_line
 from freewill.numeric.simplex import project
-from freewill.numeric.solvers.solution import OnStep, Status
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.solvers.solution import OnStep, Status, one_blas_thread
 from freewill.stats.covariance import OnRow
 from freewill.stats.estimators.estimate import (
     Estimate,

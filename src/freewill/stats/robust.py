@@ -11,8 +11,7 @@ from freewill.core.frames import frame
 from freewill.core.types import IntArray
 from freewill.domain.alphabets.base import readable
 from freewill.errors import EvidenceError, FreewillError, printable, several
-from freewill.numeric.solvers.solution import OnStep, Trace
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.solvers.solution import OnStep, Trace, one_blas_thread
 from freewill.stats.atoms import AtomFit, AtomModel, DoubtedOneStep, watched
 from freewill.stats.choice.aware import choice_aware
 from freewill.stats.choice.check import check_choice

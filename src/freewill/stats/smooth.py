@@ -9,8 +9,14 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.errors import several
 from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.solvers.solution import (
+    Certificate,
+    OnStep,
+    Solution,
+    Status,
+    Trace,
+    one_blas_thread,
+)
 from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, refuse_nobody

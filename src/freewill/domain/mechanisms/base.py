@@ -27,8 +27,7 @@ from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsi
 from freewill.domain.outputs.base import OutputSpace
 from freewill.domain.outputs.symbols import Symbols
 from freewill.errors import AlphabetError, LawError, shown
-from freewill.numeric.operators.base import Operator, probabilities
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator, Operator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
 
 SPEC_VERSION = 1

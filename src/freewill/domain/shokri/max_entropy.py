@@ -6,7 +6,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.domain.shokri.problem import Problem
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import interior
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.systems import DenseSystem

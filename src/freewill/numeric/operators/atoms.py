@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import Operator
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator, Operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class AtomOperator(Operator):
     Rows with an atom are held as they are, for the atom is likely, whatever the law says of that
     output; the others as the law holds them, up to their own factors.
 
-    >>> from freewill.numeric.operators.dense import DenseOperator
+    >>> from freewill.numeric.operators.base import DenseOperator
     >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> AtomOperator(law, np.log([0.5, 0.5]), np.array([1]), 0.8).forward(np.array([0.6, 0.2, 0.2]))
     array([0.5 , 0.31])
@@ -91,7 +90,9 @@ class AtomOperator(Operator):
         """Return the law's gram matrix, bordered by the rows that have atoms."""
         values = self.inner.gram(self._factors**2 * weights)
         atoms = self.height * weights[self.places]
-        rows = self._own_rows() * atoms[:, None]
+        # The law's rows at the atoms, which are few.
+        own = self.inner.subset(np.sort(self.places)).dense()[np.argsort(np.argsort(self.places))]
+        rows = (atoms * self._factors[self.places])[:, None] * own
         return np.block([[values, rows.T], [rows, np.diag(self.height * atoms)]])
 
     def subset(self, places: IntArray) -> DenseOperator:
@@ -108,9 +109,3 @@ class AtomOperator(Operator):
         (behind,) = np.nonzero(~honest)
         rows[self.places[wanted[behind] - size], behind] = self.height
         return rows
-
-    def _own_rows(self) -> FloatArray:
-        """Return the law's rows at the atoms, which are few."""
-        rows = self.inner.subset(np.sort(self.places)).dense()
-        back = np.argsort(np.argsort(self.places))
-        return np.asarray(self._factors[self.places][:, None] * rows[back])

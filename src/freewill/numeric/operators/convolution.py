@@ -7,18 +7,14 @@ the sum over the quarter-plane behind it. No padding to the reach of the noise i
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from freewill.core.types import FloatArray, IntArray, slices
-from freewill.numeric.operators.base import Map, Operator, Structure, Sums
-from freewill.numeric.operators.folded_kernel import FoldedKernel
-
-Single = NDArray[np.float32]
-Waves = NDArray[np.complexfloating[Any, Any]]
+from freewill.numeric.operators.base import DenseOperator, Map, Operator, Structure, Sums
+from freewill.numeric.operators.folded_kernel import FoldedKernel, PlanarProducts
 
 _BLOCK = 1 << 14
 _FAINT = 1e-15
@@ -71,61 +67,11 @@ class ConvolutionOperator(Operator):
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return P theta at the observed cells."""
-        from scipy import fft  # noqa: PLC0415
-
-        rows, columns = self.kernel.rows, self.kernel.columns
-        transforms = self.kernel.transforms
-        tall, wide = transforms.shape
-        plane = theta.reshape(rows, columns)
-        along = fft.rfft(plane, n=wide, axis=1)
-        across = fft.rfft(plane, n=tall, axis=0)
-        result = fft.irfft2(fft.fft(along, n=tall, axis=0) * transforms.inner, s=(tall, wide))
-        result = result[:rows, :columns].copy()
-        for edge, table in ((0, transforms.side), (-1, transforms.side[:, ::-1])):
-            result[:, edge] = fft.irfft((across * table).sum(axis=1), n=tall)[:rows]
-        for edge, table in ((0, transforms.end), (-1, transforms.end[::-1])):
-            result[edge, :] = fft.irfft((along * table).sum(axis=0), n=wide)[:columns]
-        for row, column, table in self._corners():
-            result[row, column] = np.vdot(table, plane)
-        return result.ravel()[self.outputs]
+        return np.asarray(self.kernel.products.forward(theta).ravel()[self.outputs])
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return P' weights."""
-        from scipy import fft  # noqa: PLC0415
-
-        rows, columns = self.kernel.rows, self.kernel.columns
-        transforms = self.kernel.transforms
-        tall, wide = transforms.shape
-        plane = self.plane(weights)
-        inside = np.zeros_like(plane)
-        inside[1:-1, 1:-1] = plane[1:-1, 1:-1]
-        result = fft.irfft2(fft.rfft2(inside, s=(tall, wide)) * transforms.inner, s=(tall, wide))
-        result = result[:rows, :columns].copy()
-
-        edges = np.zeros((rows, 2))
-        edges[1:-1] = plane[1:-1, [0, -1]]
-        west, east = fft.rfft(edges, n=tall, axis=0).T[:, :, None]
-        spectrum = west * transforms.side + east * transforms.side[:, ::-1]
-        result += fft.irfft(spectrum, n=tall, axis=0)[:rows]
-
-        edges = np.zeros((2, columns))
-        edges[:, 1:-1] = plane[[0, -1], 1:-1]
-        south, north = fft.rfft(edges, n=wide, axis=1)[:, None, :]
-        spectrum = south * transforms.end + north * transforms.end[::-1]
-        result += fft.irfft(spectrum, n=wide, axis=1)[:, :columns]
-
-        for row, column, table in self._corners():
-            result += plane[row, column] * table
-        return result.ravel()
-
-    def _corners(self) -> list[tuple[int, int, FloatArray]]:
-        table = self.kernel.transforms.corner
-        return [
-            (0, 0, table),
-            (0, -1, table[:, ::-1]),
-            (-1, 0, table[::-1]),
-            (-1, -1, table[::-1, ::-1]),
-        ]
+        return np.asarray(self.kernel.products.adjoint(self.plane(weights)[None]))
 
     def forward_within(self, theta: FloatArray, error: float) -> FloatArray:
         """Return P theta, with those numbers from the entries that the FFT leaves too rough."""
@@ -151,28 +97,27 @@ class ConvolutionOperator(Operator):
         rest[light] = False
         result = self.adjoint(np.where(rest, 0.0, weights))
         for rows, heavy in self._blocks(np.flatnonzero(rest)):
-            result += weights[heavy] @ rows
+            result += rows.adjoint(weights[heavy])
         return result
 
-    def _blocks(self, places: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
+    def _blocks(self, places: IntArray) -> Iterator[tuple[DenseOperator, IntArray]]:
         """Yield some rows as arrays, a few megabytes at a time, each with where they belong."""
         for some in slices(places.size, _ENTRIES // self.shape[1]):
             here = places[some]
-            yield self.subset(here).dense(), here
+            yield DenseOperator(self.subset(here).dense()), here
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H, all from the entries."""
         total = Sums.nothing(theta.size, stride)
         for rows, here in self._blocks(np.arange(weights.size)):
-            gram = partial(_gram, rows) if stride else None
-            total += Sums.of(theta.size, rows @ theta, weights[here], rows.T.dot, gram)
+            total += rows.sums(theta, weights[here], stride)
         return total
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return P' diag(weights) P through the dense rows, O(outputs * k^2)."""
         gram = np.zeros((self.shape[1], self.shape[1]))
         for rows, here in self._blocks(np.arange(weights.size)):
-            gram += _gram(rows, weights[here])
+            gram += rows.gram(weights[here])
         return gram
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
@@ -180,15 +125,14 @@ class ConvolutionOperator(Operator):
         squares = ConvolutionOperator(self.outputs, self.kernel.squared)
         return np.maximum(squares.adjoint(weights), 0.0)
 
-    def gram_map(self, weights: FloatArray) -> Map:
+    def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
         """Return the product of one such law alone."""
-        return PlanarGram([self.kernel], [self.plane(weights)])
+        return _gram_map([(self, weights)])
 
     @classmethod
     def gram_maps(cls, weighted: Sequence[tuple[Any, FloatArray]], near: bool) -> list[Map]:
         """Return one map for all laws, which share the transforms of the vector."""
-        kernels = [law.kernel for law, _ in weighted]
-        return [PlanarGram(kernels, [law.plane(weights) for law, weights in weighted])]
+        return [_gram_map(weighted)]
 
     def plane(self, weights: FloatArray) -> FloatArray:
         """Lay weights of outputs out on the grid."""
@@ -232,96 +176,19 @@ class ConvolutionOperator(Operator):
         return np.asarray(entries.T)
 
 
-def _gram(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    return np.asarray(rows.T @ (weights[:, None] * rows))
-
-
-class PlanarGram:
-    """x -> sum over laws of P' diag(weights) P x for planar noise on one grid, to float32.
+def _gram_map(weighted: Sequence[tuple[ConvolutionOperator, FloatArray]]) -> Map:
+    """Return x -> sum over laws of P' diag(weights) P x for planar noise on one grid, to float32.
 
     The vector is transformed once for all laws, and what they return is added up before it is
-    transformed back: two FFTs a law instead of four. float32 halves the time again. Outputs on
-    the border have tables of their own (see `ConvolutionOperator`): transforms of one dimension,
-    all laws and both sides together.
+    transformed back: two FFTs a law instead of four. float32 halves the time again.
     """
+    products = PlanarProducts([law.kernel.transforms for law, _ in weighted], np.float32)
+    planes = np.array([law.plane(weights) for law, weights in weighted], dtype=np.float32)
 
-    def __init__(self, kernels: Sequence[FoldedKernel], planes: Sequence[FloatArray]) -> None:
-        transforms = [kernel.transforms for kernel in kernels]
-        weights = _single(planes)
-        self.plane, self.shape = kernels[0].inner.shape, transforms[0].shape
-        # Each number twice, for the two parts of a complex one.
-        self._inner = [np.repeat(_single(each.inner), 2, axis=1) for each in transforms]
-        self._inside = weights.copy()
-        self._inside[:, [0, -1]] = 0.0
-        self._inside[:, :, [0, -1]] = 0.0
-        sides = [[each.side, each.side[:, ::-1]] for each in transforms]
-        ends = [[each.end.T, each.end.T[:, ::-1]] for each in transforms]
-        bare = np.moveaxis(weights[:, :, [0, -1]], 2, 1).copy()
-        bare[:, :, [0, -1]] = 0.0
-        self._sides = _Edges(_single(sides), bare, self.shape[0])
-        bare = weights[:, [0, -1]]
-        bare[:, :, [0, -1]] = 0.0
-        self._ends = _Edges(_single(ends), bare, self.shape[1])
-        corners = [
-            each.corner[::down, ::aside]
-            for each in transforms
-            for down in (1, -1)
-            for aside in (1, -1)
-        ]
-        self._corners = _single(corners).reshape(len(corners), -1)
-        self._corner_weights = weights[:, [0, 0, -1, -1], [0, -1, 0, -1]].ravel()
-
-    def __call__(self, vector: FloatArray) -> FloatArray:
-        """Return the product with a vector."""
-        from scipy import fft  # noqa: PLC0415
-
-        (rows, columns), (tall, wide) = self.plane, self.shape
+    def product(vector: FloatArray) -> FloatArray:
         faint = np.abs(vector) < _FAINT * np.abs(vector).max()
-        flat = _single(np.where(faint, 0.0, vector))
-        plane = flat.reshape(self.plane)
-        along: Waves = fft.rfft(plane, n=wide, axis=1)
-        both: Waves = fft.fft(along, n=tall, axis=0)
-        total, buffer = np.zeros_like(both), np.empty_like(both)
-        for inner, weights in zip(self._inner, self._inside, strict=True):
-            np.multiply(both.view(np.float32), inner, out=buffer.view(np.float32))
-            waves: Waves = fft.ifft(buffer, axis=0, overwrite_x=True)[:rows]
-            inside = fft.irfft(waves, n=wide, axis=1)[:, :columns] * weights
-            waves = fft.fft(fft.rfft(inside, n=wide, axis=1), n=tall, axis=0, overwrite_x=True)
-            parts = waves.view(np.float32)
-            parts *= inner
-            total += waves
-        back: Waves = fft.ifft(total, axis=0, overwrite_x=True)[:rows]
-        result = fft.irfft(back, n=wide, axis=1)[:, :columns].copy()
-        result += self._sides(fft.rfft(plane, n=tall, axis=0), rows).T
-        result += self._ends(along.T, columns)
-        result = result.ravel()
-        result += (self._corner_weights * (self._corners @ flat)) @ self._corners
-        return result.astype(np.float64)
+        fitted = products.forward(np.where(faint, 0.0, vector))
+        fitted *= planes
+        return products.adjoint(fitted).astype(np.float64)
 
-
-class _Edges:
-    """Two opposite edges of all laws: outputs along them, values at every distance from them."""
-
-    def __init__(self, tables: Single, weights: Single, length: int) -> None:
-        # From [law, edge, frequency, distance] to a matrix [law and edge, distance] a frequency.
-        flat = tables.reshape(-1, *tables.shape[2:])
-        self._tables = np.ascontiguousarray(np.moveaxis(flat, 1, 0))
-        self._weights = weights.reshape(-1, weights.shape[-1])
-        self._length = length
-
-    def __call__(self, waves: Waves, places: int) -> Single:
-        """Return what the edges add, [distance, place], from transforms [frequency, distance]."""
-        from scipy import fft  # noqa: PLC0415
-
-        parts = np.ascontiguousarray(waves).view(np.float32).reshape(*waves.shape, 2)
-        at_edges = np.ascontiguousarray(self._tables @ parts).view(np.complex64)[:, :, 0]
-        outputs = fft.irfft(at_edges, n=self._length, axis=0)[:places].T * self._weights
-        returned: Waves = fft.rfft(outputs, n=self._length, axis=1).T
-        parts = np.ascontiguousarray(returned).view(np.float32).reshape(*returned.shape, 2)
-        back = np.ascontiguousarray(np.swapaxes(self._tables, 1, 2) @ parts).view(np.complex64)
-        result: Single = fft.irfft(back[:, :, 0], n=self._length, axis=0)[:places].T
-        return result
-
-
-def _single(numbers: Any) -> Single:
-    return np.asarray(numbers, dtype=np.float32)
+    return product

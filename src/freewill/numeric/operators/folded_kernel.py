@@ -1,10 +1,13 @@
-"""A symmetric noise kernel on a grid, folded at the border: its tables and their transforms."""
+"""A symmetric noise kernel on a grid, folded at the border: tables, transforms and products."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from freewill.core.types import FloatArray
 
@@ -64,20 +67,23 @@ class FoldedKernel:
         four such quarters make the whole noise.
         """
         inner, side, end, corner = (np.exp(table) for table in self.stacked)
-        corner[0] -= side[0] / 2
-        corner[:, 0] -= (end[:, 0] - inner[:, 0] / 2 * (np.arange(self.rows) == 0)) / 2
-        side[:, 0] -= inner[:, 0] / 2
-        side[0] /= 2
-        end[0] -= inner[0] / 2
-        end[:, 0] /= 2
-        inner[0] /= 2
-        inner[:, 0] /= 2
+        for table, beyond in ((side, corner), (inner, end)):
+            beyond[0] -= table[0] / 2
+            table[0] /= 2
+        for table, beyond in ((end, corner), (inner, side)):
+            beyond[:, 0] -= table[:, 0] / 2
+            table[:, 0] /= 2
         return inner, side, end, corner
 
     @cached_property
     def transforms(self) -> "Transforms":
         """The tables in the frequency domain, for products."""
         return Transforms.of(self)
+
+    @cached_property
+    def products(self) -> "PlanarProducts":
+        """The products of this kernel alone, in float64."""
+        return PlanarProducts([self.transforms], np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +128,89 @@ class Transforms:
         end = np.linalg.norm(np.abs(self.end).max(axis=1))
         largest = max(float(np.abs(self.inner).max()), float(side), float(end))
         return 3 * float(np.finfo(np.float64).eps) * math.log2(math.prod(self.shape)) * largest
+
+
+_Array = NDArray[Any]
+_CORNERS = ([0, 0, -1, -1], [0, -1, 0, -1])
+
+
+class PlanarProducts:
+    """Products of several laws on one grid, which share the transforms of a vector.
+
+    Outputs on the border have tables of their own: transforms of one dimension, all laws and both
+    opposite edges together. `kind` is the precision, float64 or float32.
+    """
+
+    def __init__(self, laws: Sequence[Transforms], kind: type[np.floating[Any]]) -> None:
+        self._kind, self._shape, self._plane = kind, laws[0].shape, laws[0].corner.shape
+        # Each number twice, for the two parts of a complex one.
+        self._inner = [np.repeat(law.inner.astype(kind), 2, axis=1) for law in laws]
+        # A matrix [law and edge, distance from the edge] for each frequency along it.
+        sides = [side for law in laws for side in (law.side, law.side[:, ::-1])]
+        ends = [end.T for law in laws for end in (law.end, law.end[::-1])]
+        self._sides = np.stack(sides, axis=1, dtype=kind, casting="same_kind")
+        self._ends = np.stack(ends, axis=1, dtype=kind, casting="same_kind")
+        corners = [
+            law.corner[::down, ::aside] for law in laws for down in (1, -1) for aside in (1, -1)
+        ]
+        self._corners = np.array(corners, dtype=kind).reshape(len(corners), -1)
+
+    def forward(self, vector: FloatArray) -> _Array:
+        """Return P vector of each law on all cells, [law, row, column]."""
+        from scipy import fft  # noqa: PLC0415
+
+        (rows, columns), (tall, wide) = self._plane, self._shape
+        flat = vector.astype(self._kind, copy=False)
+        plane = flat.reshape(self._plane)
+        along = fft.rfft(plane, n=wide, axis=1)
+        both = fft.fft(along, n=tall, axis=0)
+        planes, buffer = (
+            np.empty((len(self._inner), rows, columns), flat.dtype),
+            np.empty_like(both),
+        )
+        for result, inner in zip(planes, self._inner, strict=True):
+            np.multiply(both.view(flat.dtype), inner, out=buffer.view(flat.dtype))
+            waves = fft.ifft(buffer, axis=0, overwrite_x=True)[:rows]
+            result[:] = fft.irfft(waves, n=wide, axis=1)[:, :columns]
+        sides = _mixed(self._sides, fft.rfft(plane, n=tall, axis=0), tall)[:rows]
+        planes[:, :, [0, -1]] = sides.reshape(rows, -1, 2).swapaxes(0, 1)
+        ends = _mixed(self._ends, along.T, wide)[:columns]
+        planes[:, [0, -1]] = ends.T.reshape(-1, 2, columns)
+        planes[:, *_CORNERS] = (self._corners @ flat).reshape(-1, 4)
+        return planes
+
+    def adjoint(self, planes: _Array) -> _Array:
+        """Return the sum over laws of P' of their planes, which are overwritten."""
+        from scipy import fft  # noqa: PLC0415
+
+        (rows, columns), (tall, wide) = self._plane, self._shape
+        corners, planes[:, *_CORNERS] = planes[:, *_CORNERS], 0.0
+        sides, planes[:, :, [0, -1]] = planes[:, :, [0, -1]], 0.0
+        ends, planes[:, [0, -1]] = planes[:, [0, -1]], 0.0
+        total = np.zeros((tall, wide // 2 + 1), np.result_type(planes, np.complex64))
+        for plane, inner in zip(planes, self._inner, strict=True):
+            waves = fft.fft(fft.rfft(plane, n=wide, axis=1), n=tall, axis=0, overwrite_x=True)
+            parts = waves.view(planes.dtype)
+            parts *= inner
+            total += waves
+        back = fft.ifft(total, axis=0, overwrite_x=True)[:rows]
+        result = fft.irfft(back, n=wide, axis=1)[:, :columns].copy()
+        waves = fft.rfft(sides.swapaxes(0, 1).reshape(rows, -1), n=tall, axis=0)
+        result += _mixed(self._sides.swapaxes(1, 2), waves, tall)[:rows]
+        waves = fft.rfft(ends.reshape(-1, columns), n=wide, axis=1).T
+        result += _mixed(self._ends.swapaxes(1, 2), waves, wide)[:columns].T
+        flat = result.ravel()
+        flat += corners.ravel() @ self._corners
+        return flat
+
+
+def _mixed(tables: _Array, waves: _Array, length: int) -> _Array:
+    """Apply a real matrix at each frequency, and transform back: [place, row of the matrix]."""
+    from scipy import fft  # noqa: PLC0415
+
+    parts = np.ascontiguousarray(waves).view(tables.dtype).reshape(*waves.shape, 2)
+    mixed = np.ascontiguousarray(tables @ parts).view(waves.dtype)[:, :, 0]
+    return np.asarray(fft.irfft(mixed, n=length, axis=0))
 
 
 def _wrap(table: FloatArray, length: int, axis: int) -> FloatArray:

@@ -56,23 +56,9 @@ class GeometricOperator(Operator):
         return np.asarray(counted, dtype=np.float64)
 
     def gram(self, weights: FloatArray) -> FloatArray:
-        """Return P' diag(weights) P in O(k^2), whatever the number of outputs.
-
-        For x <= x' all outputs share the factor a^(x'-x): those left of x add a^(2(x-y)),
-        those right of x' add a^(2(y-x')), those between add 1.
-        """
-        square = np.exp(-2 * self.decay)
-        masses = self._by_symbol(weights)
-        left = _decaying_sums(masses, square)
-        right = _decaying_sums(masses[::-1], square)[::-1]
-        until = np.cumsum(masses)
-        # Between x and x', both excluded, lies until[x' - 1] - until[x]; at x = x' the output
-        # x itself stands in both sums, and until[x' - 1] - until[x] = -masses[x] takes one back.
-        gram = np.add.outer(left - until, right + until - masses)
-        indices = np.arange(self.size)
-        gram = np.where(indices[:, None] <= indices[None, :], gram, gram.T)
-        powers = np.exp(-self.decay * indices)
-        return np.asarray(gram * powers[np.abs(np.subtract.outer(indices, indices))])
+        """Return K diag(weights by symbol) K, K = exp(-decay |i - j|), in O(k^2) by recurrences."""
+        every = replace(self, outputs=np.arange(self.size)).dense()
+        return _smooth((every * self._by_symbol(weights)).T, self.decay)
 
     def line_terms(self) -> LineTerms:
         """Return K = e^(-decay |i - j|); each output counts once."""
@@ -102,8 +88,8 @@ class GeometricOperator(Operator):
         return np.asarray(np.abs(np.subtract.outer(self.outputs, wanted)))
 
 
-def _smooth(vector: FloatArray, decay: float) -> FloatArray:
-    """Return sum over x of exp(-decay |y - x|) vector_x, for all y.
+def _smooth(vectors: FloatArray, decay: float) -> FloatArray:
+    """Return sum over x of exp(-decay |y - x|) vector_x, for all y: of a vector, or of each column.
 
     The inverse of this matrix is L D L', where L has ones and, below them, -a, and D is
     1 / (1 - a^2) and at last 1. So s_y = vector_y + a s_(y-1), and then from the right
@@ -111,17 +97,8 @@ def _smooth(vector: FloatArray, decay: float) -> FloatArray:
     """
     from scipy.linalg.lapack import dpttrs  # noqa: PLC0415
 
-    size = vector.size
+    size = len(vectors)
     with np.errstate(divide="ignore"):
         diagonal = np.full(size, -1 / np.expm1(-2 * decay))
     diagonal[-1] = 1.0
-    return np.asarray(dpttrs(diagonal, np.full(max(1, size - 1), -np.exp(-decay)), vector)[0])
-
-
-def _decaying_sums(vector: FloatArray, ratio: float) -> FloatArray:
-    """Return sum over t >= 0 of ratio^t vector[i - t], for all i, by a recurrence in O(k)."""
-    from scipy.linalg.lapack import dtbtrs  # noqa: PLC0415
-
-    # L above as LAPACK's band: the diagonal, whose ones are not read, and what is below it.
-    band = np.full((2, vector.size), -ratio)
-    return np.asarray(dtbtrs(band, vector, uplo="L", diag="U")[0])
+    return np.asarray(dpttrs(diagonal, np.full(max(1, size - 1), -np.exp(-decay)), vectors)[0])

@@ -19,7 +19,7 @@ class ScaledOperator(Operator):
     With factors the law is none of those that systems on a line know, and bit sums do not tell how
     the factors shared the people out: it has neither line terms nor a guess.
 
-    >>> from freewill.numeric.operators.dense import DenseOperator
+    >>> from freewill.numeric.operators.base import DenseOperator
     >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> ScaledOperator(law, np.array([1.0, 0.5])).forward(np.array([0.5, 0.5]))
     array([0.4375, 0.3125])
@@ -78,15 +78,9 @@ class ScaledOperator(Operator):
         """Return the diagonal of that."""
         return np.asarray(self.factors**2 * self.inner.gram_diagonal(weights))
 
-    def gram_map(self, weights: FloatArray) -> Map:
-        """Return the law's product, before and after it the factors."""
-        return self._scaled(self.inner.gram_map(weights))
-
-    def near_gram_map(self, weights: FloatArray) -> Map:
-        """Return the law's near product, before and after it the factors."""
-        return self._scaled(self.inner.near_gram_map(weights))
-
-    def _scaled(self, inner: Map) -> Map:
+    def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
+        """Return the law's (near) product, before and after it the factors."""
+        inner = self.inner.gram_map(weights, near)
         return lambda vector: np.asarray(self.factors * inner(self.factors * vector))
 
     def subset(self, places: IntArray) -> "ScaledOperator":

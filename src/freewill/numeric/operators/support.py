@@ -1,24 +1,111 @@
-"""Operators of the form base + gain * [x in S_y]: k-RR, no privacy, and all bit reports."""
+"""Operators of the form base + gain * [x in S_y]: k-RR, no privacy, and all bit reports.
 
+Bits stay packed: never more than a block of them is unpacked. Many rows are summed by tables: a
+byte of bits is looked up among the 256 sums that it can stand for, or adds to one of 256 sums. The
+tables of a few rows would cost more than these do unpacked.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from freewill.core.types import BoolArray, FloatArray, IntArray, PackedBits
+from freewill.core.types import BoolArray, FloatArray, IntArray, PackedBits, slices
 from freewill.numeric.operators.base import Guess, LineTerms, Map, Operator, Structure, Sums
-from freewill.numeric.operators.bit_products import (
-    add_by_byte,
-    bit_sums,
-    by_bit,
-    byte_columns,
-    byte_tables,
-    looked_up,
-    row_sums,
-    unpacked,
-    unpacked_blocks,
-)
+
+_PACKED_BYTES, _LEAST_ROWS = 1 << 17, 1 << 12
+"""Bytes of a block of reports, which stay in the cache, and its rows at least: tables then pay."""
+_FEW_ROWS = 1 << 9
+"""Rows that are summed sooner unpacked than by tables."""
+_ENTRIES = 1 << 17
+"""Entries of an unpacked block, which stays in the cache; matrix products want larger ones."""
+_PATTERNS = np.unpackbits(
+    np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"
+).astype(np.float64)
+"""Row b: the eight bits of byte b."""
+
+
+def row_sums(packed: PackedBits, vector: FloatArray) -> FloatArray:
+    """Return the sum of the vector over the set bits of each row, O(rows * k / 8)."""
+    sums = np.empty(len(packed))
+    if len(packed) < _FEW_ROWS:
+        for rows, bits in unpacked_blocks(packed, vector.size, np.float64):
+            np.matmul(bits, vector, out=sums[rows])
+        return sums
+    tables = byte_tables(vector, packed.shape[1])
+    for rows, columns in byte_columns(packed):
+        sums[rows] = looked_up(tables, columns)
+    return sums
+
+
+def bit_sums(packed: PackedBits, weights: FloatArray, size: int) -> FloatArray:
+    """Return the sum of the weights of the rows in which each bit is set, O(rows * k / 8)."""
+    if len(packed) < _FEW_ROWS:
+        blocks = unpacked_blocks(packed, size, np.float64)
+        return np.asarray(sum((weights[rows] @ bits for rows, bits in blocks), np.zeros(size)))
+    totals = np.zeros((packed.shape[1], 256))
+    for rows, columns in byte_columns(packed):
+        add_by_byte(totals, columns, weights[rows])
+    return by_bit(totals, size)
+
+
+def byte_columns(packed: PackedBits) -> Iterator[tuple[slice, PackedBits]]:
+    """Yield blocks of rows that stay in the cache, transposed: one byte of all rows at a time."""
+    width = max(1, packed.shape[1])
+    for rows in slices(len(packed), max(_LEAST_ROWS, _PACKED_BYTES // width)):
+        yield rows, packed[rows].T
+
+
+def byte_tables(vector: FloatArray, width: int) -> FloatArray:
+    """Return the sums over the vector that each of 256 patterns stands for, [byte, pattern]."""
+    padded = np.zeros(width * 8)
+    padded[: vector.size] = vector
+    return np.asarray(padded.reshape(width, 8) @ _PATTERNS.T)
+
+
+def looked_up(tables: FloatArray, columns: PackedBits) -> FloatArray:
+    """Return the sum over the set bits of each row of a transposed block."""
+    sums = np.zeros(columns.shape[1])
+    for table, column in zip(tables, columns, strict=True):
+        sums += table.take(column)
+    return sums
+
+
+def add_by_byte(totals: FloatArray, columns: PackedBits, weights: FloatArray) -> None:
+    """Add the weight of each row of a transposed block to the totals, [byte, pattern]."""
+    for byte, column in enumerate(columns):
+        totals[byte] += np.bincount(column, weights, minlength=256)
+
+
+def by_bit(totals: FloatArray, size: int) -> FloatArray:
+    """Return totals by byte and pattern as those of each bit."""
+    return np.asarray((totals @ _PATTERNS).ravel()[:size])
+
+
+def unpacked_blocks(
+    packed: PackedBits, size: int, kind: type[np.floating[Any]], entries: int | None = None
+) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Yield the rows as numbers, block by block, in an array that the next block overwrites."""
+    # One buffer for all blocks: fresh memory costs more than the products.
+    buffer = np.empty((max(1, min(len(packed), (entries or _ENTRIES) // size)), size), dtype=kind)
+    for rows in slices(len(packed), len(buffer)):
+        bits = unpacked(packed[rows], size)
+        buffer[: len(bits)] = bits
+        yield rows, buffer[: len(bits)]
+
+
+def unpacked(packed: PackedBits, size: int, columns: IntArray | None = None) -> PackedBits:
+    """Return a byte for every bit, or for those of some columns, which alone are then read."""
+    if columns is None:
+        return np.unpackbits(packed, axis=1, count=size, bitorder="little")
+    bits = packed[:, columns >> 3]
+    bits >>= (columns & 7).astype(np.uint8)
+    bits &= 1
+    return bits
+
 
 _GRAM_BYTES = 1 << 23
 """Bytes of an unpacked block for a matrix product, which then runs at full speed."""
@@ -77,24 +164,15 @@ class SymbolOperator(Operator):
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
         if columns is not None:
-            return self.base + self.gain * self._member(columns)
+            own = np.equal.outer(self.symbols, columns)
+            return np.where(own, self.base + self.gain, self.base)
         rows = np.full(self.shape, self.base)
         rows[np.arange(self.symbols.size), self.symbols] += self.gain
         return rows
 
-    def log_dense(self) -> FloatArray:
-        """Return log P(y | x)."""
-        with np.errstate(divide="ignore"):
-            levels = np.log([self.base, self.base + self.gain])
-        return np.asarray(self.log_scale[:, None] + levels[self._member(None).astype(np.intp)])
-
     def line_terms(self) -> LineTerms:
         """Return base and gain; each output counts once."""
         return LineTerms(self.symbols, base=self.base, gain=self.gain)
-
-    def _member(self, columns: IntArray | None) -> FloatArray:
-        wanted = np.arange(self.size) if columns is None else columns
-        return np.equal.outer(self.symbols, wanted).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +249,10 @@ class BitOperator(Operator):
         both += np.add.outer(half, half)
         return both
 
-    def gram_map(self, weights: FloatArray) -> Map:
+    def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
         """Return x -> P' diag(weights) P x, whose two products share each block of float32."""
+        if near:
+            return self._near_gram_map(weights)
         bases = self.bases
 
         def product(vector: FloatArray) -> FloatArray:
@@ -185,7 +265,7 @@ class BitOperator(Operator):
 
         return product
 
-    def near_gram_map(self, weights: FloatArray) -> Map:
+    def _near_gram_map(self, weights: FloatArray) -> Map:
         """Return the product of bits that do not depend on each other, O(k).
 
         Its matrix has the diagonal of P' diag(w) P, and elsewhere (P'w) (P'w)' / sum(w): that of

@@ -1,14 +1,12 @@
 """Some columns of a law, held dense, with the Hessian of the likelihood on them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, slices
-
-if TYPE_CHECKING:
-    from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood
 
 _BUDGET = 1 << 30
 """Bytes for the entries of the columns in use; beyond that they are looked up each time."""
@@ -26,7 +24,7 @@ class ColumnPool:
     and the Hessian, whose arithmetic is many times theirs, looks them up block by block.
     """
 
-    def __init__(self, likelihood: "Likelihood", plane: tuple[int, int] | None = None) -> None:
+    def __init__(self, likelihood: Likelihood, plane: tuple[int, int] | None = None) -> None:
         outputs, size = likelihood.operator.shape
         self.likelihood, self.operator, self.plane = likelihood, likelihood.operator, plane
         self.single = outputs > 8_000
@@ -59,9 +57,9 @@ class ColumnPool:
         if self._buffer is None or self.cells.size > len(self._buffer):
             self._buffer = None
             return
-        for some in batches(cells, self.operator.shape[0]):
-            self._buffer[first : first + some.size] = self.operator.dense(some).T
-            first += some.size
+        # Columns of some megabytes at a time.
+        for some in slices(cells.size, (1 << 20) // max(1, self.operator.shape[0])):
+            self._buffer[first : self.cells.size][some] = self.operator.dense(cells[some]).T
 
     def entries(self, rows: slice | IntArray) -> NDArray[Any]:
         """Return the columns at some outputs, one a row."""
@@ -121,19 +119,15 @@ class ColumnPool:
             if 4 * moved.size > scale.size or 2 * self.cells.size > 3 * len(self._hessian):
                 self.forget()
             else:
-                self._update(moved, scale[moved])
+                change = scale[moved] ** 2 - self._scale[moved] ** 2
+                for some in slices(moved.size, 1024):
+                    block = self.entries(moved[some])[: len(self._hessian)].astype(np.float64)
+                    self._hessian += (block * change[some]) @ block.T
+                self._scale[moved] = scale[moved]
         if not len(self._hessian):
             self._scale = scale
         self._extend()
         return self._hessian.copy()
-
-    def _update(self, moved: IntArray, scale: FloatArray) -> None:
-        """Add the change of a few outputs to the Hessian."""
-        change = scale**2 - self._scale[moved] ** 2
-        for some in slices(moved.size, 1024):
-            block = self.entries(moved[some])[: len(self._hessian)].astype(np.float64)
-            self._hessian += (block * change[some]) @ block.T
-        self._scale[moved] = scale
 
     def _extend(self) -> None:
         """Compute the rows and columns of the Hessian that belong to new columns."""
@@ -156,8 +150,3 @@ class ColumnPool:
         hessian[old:] = border
         hessian[:old, old:] = border[:, :old].T
         self._hessian = hessian
-
-
-def batches(cells: IntArray, outputs: int) -> list[IntArray]:
-    """Cut cells into pieces whose columns together take some megabytes."""
-    return [cells[some] for some in slices(cells.size, (1 << 20) // max(1, outputs))]

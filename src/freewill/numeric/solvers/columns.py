@@ -4,11 +4,16 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
 from freewill.numeric.solvers.column_pool import ColumnPool
-from freewill.numeric.solvers.iteration import accelerated_em, after_em
-from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood, accelerated_em, after_em
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.solvers.solution import (
+    Certificate,
+    OnStep,
+    Solution,
+    Status,
+    Trace,
+    one_blas_thread,
+)
 
 _WARM_UP = 5
 """Steps of EM on the first lattice: cheap, and the first Newton step is then a good one."""
@@ -59,7 +64,7 @@ def solve(
     that rounding ended all progress, or that the optimum is not sparse (sharp mechanisms on many
     cells) and its columns outgrow their room.
 
-    >>> from freewill.numeric.operators.dense import DenseOperator
+    >>> from freewill.numeric.operators.base import DenseOperator
     >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> solve(Likelihood(law, np.array([0.6, 0.4])), 1e-9, 20).theta.round(6)
     array([0.7, 0.3])

@@ -5,11 +5,16 @@ from typing import NamedTuple
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.numeric.solvers.iteration import Iterate, accelerated_em, after_em, pulled_inside
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.quadratic import Factor, System, reach
-from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.operators.base import Map
+from freewill.numeric.solvers.likelihood import (
+    Iterate,
+    Likelihood,
+    accelerated_em,
+    after_em,
+    pulled_inside,
+)
+from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace, one_blas_thread
+from freewill.numeric.solvers.systems import System, reach
 
 _FRACTION = 0.995
 """Share of the way to the boundary that a step takes at least; it grows to 1 as mu falls."""
@@ -91,7 +96,7 @@ class _Point(NamedTuple):
     slack: FloatArray
 
 
-def _newton(likelihood: Likelihood, factor: Factor, here: _Point, slope: FloatArray) -> _Point:
+def _newton(likelihood: Likelihood, factor: Map, here: _Point, slope: FloatArray) -> _Point:
     """Take one step of Mehrotra's method, and normalise theta."""
     theta, fitted, dual, slack = here
     mu = float(theta @ slack) / theta.size
@@ -119,7 +124,7 @@ def _newton(likelihood: Likelihood, factor: Factor, here: _Point, slope: FloatAr
 
 def _direction(
     likelihood: Likelihood,
-    factor: Factor,
+    factor: Map,
     here: _Point,
     right: FloatArray,
     lack: FloatArray,

@@ -13,10 +13,8 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Sums
-from freewill.numeric.operators.stack import parts_of
 from freewill.numeric.simplex import project
-from freewill.numeric.solvers.iteration import pulled_inside
-from freewill.numeric.solvers.likelihood import Likelihood, Part, gap_of
+from freewill.numeric.solvers.likelihood import Part, gap_of, pulled_inside
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 
@@ -24,8 +22,6 @@ _UNIFORM = 0.05
 """Share of the uniform distribution in the start: from zero, a value is slow to return."""
 _SAMPLE = 100
 """Reports a value that H is taken from: its noise 2 sqrt(k / sample) is then 20 %."""
-_LEAST_SAMPLE = 10
-"""Reports a value below which no one may go: the noise is then 63 %, and steps hardly gain."""
 _CHEAP_VALUES = 32
 """Size of the alphabet at which H of all reports costs as much as L and g, as measured."""
 _LONG_STEP = 0.02
@@ -243,18 +239,9 @@ class Passes:
     """One in how many bit reports H is taken from; see `stride_for`."""
 
     @classmethod
-    def over(cls, likelihood: Likelihood, stride: int | None = None) -> "Passes":
-        """Return the passes over a likelihood in memory."""
-        operators = parts_of(likelihood.operator)
-        ends = np.cumsum([operator.shape[0] for operator in operators])[:-1]
-        pieces = np.split(likelihood.weights, ends)
-        parts = [Likelihood(*pair) for pair in zip(operators, pieces, strict=True)]
-        return cls.of(parts, likelihood.size, stride)
-
-    @classmethod
-    def of(cls, parts: Sequence[Part], size: int, stride: int | None = None) -> "Passes":
+    def of(cls, parts: Sequence[Part], size: int) -> "Passes":
         """Return the passes over parts; H is taken from as many of their reports as pays."""
-        return cls(parts, size, stride_for(sum(part.rows for part in parts), size, stride))
+        return cls(parts, size, stride_for(sum(part.rows for part in parts), size))
 
     @cached_property
     def rows(self) -> int:
@@ -340,11 +327,9 @@ class Passes:
         return pulled_inside(project(total / precisions), _UNIFORM)
 
 
-def stride_for(rows: int, size: int, stride: int | None = None) -> int:
-    """Return the stride of the sample of H: as given, but small enough to leave enough reports.
+def stride_for(rows: int, size: int) -> int:
+    """Return the stride of the sample of H, so large that H costs as much as L and g.
 
-    By default so many that H costs as much as L and g, or `_SAMPLE` a value if that is more.
+    At least `_SAMPLE` reports a value are in it, or all.
     """
-    wanted = max(_SAMPLE * size, _CHEAP_VALUES * rows // size)
-    stride = rows // wanted if stride is None else min(stride, rows // (_LEAST_SAMPLE * size))
-    return max(1, stride)
+    return max(1, rows // max(_SAMPLE * size, _CHEAP_VALUES * rows // size))

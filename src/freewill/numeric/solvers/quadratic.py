@@ -1,75 +1,17 @@
-"""What Newton steps share: Cholesky factors, a step's reach, quadratic programs over y >= 0."""
-
-from typing import Protocol
+"""Quadratic programs over y >= 0, by an interior point and by pivoting."""
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from freewill.core.types import BoolArray, FloatArray
+from freewill.numeric.operators.base import Map
+from freewill.numeric.solvers.systems import cholesky, reach
 
-_FIRST_RIDGE = 1e-15
-"""Of a unit diagonal: the rounding of one entry."""
 _MAX_STEPS = 60
 """Three times what either method needs."""
 _PATIENCE = 5
 """Exchanges of a block in a row that may fail to lower the number of wrong signs."""
 _FRACTION = 0.9995
 """Of the way to the boundary: the quadratic is exact, so that little room is enough."""
-
-
-class Factor(Protocol):
-    """A factored matrix: solves for one right-hand side after the other."""
-
-    def __call__(self, right: FloatArray) -> FloatArray:
-        """Return x with matrix x = right."""
-
-
-class System(Protocol):
-    """Factors the Newton system for given diagonals."""
-
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
-        """Factor P' diag(inner) P + diag(outer)."""
-
-
-def cholesky(matrix: FloatArray, diagonal: FloatArray | None = None) -> Factor:
-    """Factor matrix + diag(diagonal), of which only the lower triangle is read.
-
-    Adds the diagonal to the matrix itself: fresh memory costs as much as the arithmetic. Should
-    rounding require it, the matrix is scaled to a unit diagonal and gets a ridge.
-    """
-    if diagonal is not None:
-        matrix.ravel(order="K")[:: len(matrix) + 1] += diagonal
-    factor, failed = dpotrf(matrix, lower=1, clean=0)
-    return (
-        _ridged(matrix) if failed else lambda right: np.asarray(dpotrs(factor, right, lower=1)[0])
-    )
-
-
-def _ridged(matrix: FloatArray) -> Factor:
-    """Factor a matrix that is not positive definite by some rounding."""
-    held = matrix.diagonal()
-    scale = 1 / np.sqrt(np.where(held > 0, held, 1.0))
-    matrix = matrix * scale * scale[:, None]
-    ridge, failed = 0.0, 1
-    while failed:
-        ridge = max(100 * ridge, _FIRST_RIDGE)
-        matrix.ravel(order="K")[:: len(matrix) + 1] += ridge
-        factor, failed = dpotrf(matrix, lower=1, clean=0)
-
-    def solve(right: FloatArray) -> FloatArray:
-        solution, _ = dpotrs(factor, scale * right, lower=1)
-        return np.asarray(scale * solution)
-
-    return solve
-
-
-def reach(point: FloatArray, step: FloatArray) -> float:
-    """Return how far (at most 1) a step keeps the positive point non-negative.
-
-    >>> reach(np.array([1.0, 1.0]), np.array([5.0, -2.0]))
-    0.5
-    """
-    return 1 / max(1.0, -float((step / point).min()))
 
 
 def nonnegative_quadratic(
@@ -150,7 +92,7 @@ def _exact(matrix: FloatArray, cost: FloatArray) -> FloatArray:
 
 
 def _direction(
-    factor: Factor, y: FloatArray, s: FloatArray, residual: FloatArray, complement: FloatArray
+    factor: Map, y: FloatArray, s: FloatArray, residual: FloatArray, complement: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the steps that remove the residual H y + c - s and the complement of y s."""
     step = factor(-residual - complement / y)

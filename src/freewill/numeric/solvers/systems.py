@@ -1,26 +1,93 @@
-"""The Newton systems (P' diag(d) P + diag(q)) x = r of the interior point, by structure."""
+"""The Newton systems (P' diag(d) P + diag(q)) x = r of the interior point, by structure.
+
+A system factors its matrix for given diagonals; what it returns solves for one right-hand side
+after the other.
+"""
 
 import math
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dgbtrf, dgbtrs
+from scipy.linalg.lapack import dgbtrf, dgbtrs, dpotrf, dpotrs
 
 from freewill.core.types import BoolArray, FloatArray
-from freewill.numeric.operators.base import LineTerms, Operator
-from freewill.numeric.operators.stack import StackOperator, parts_of
-from freewill.numeric.solvers.conjugate import ConjugateSystem
-from freewill.numeric.solvers.quadratic import Factor, System, cholesky
+from freewill.numeric.operators.base import LineTerms, Map, Operator, StackOperator, parts_of
+from freewill.numeric.operators.support import BitOperator
+from freewill.numeric.solvers.conjugate import conjugate_solution
 
+_PREDICTOR = 0.03
+"""Relative residual of the predictor, which only tells how much centring is needed."""
+_CORRECTOR = 1e-4
+"""That of the step itself: with 1e-3 as many as twice the steps were needed, 1e-5 saves none."""
+_MOST = 1000
+"""Products a solve, at most: where so many do not do, a better direction will not come."""
+_ROUGH, _MOST_ROUGH = 0.05, 200
+"""Relative residual of a preconditioner that is itself solved by products, and their number."""
+_MANY_BYTES = 1 << 19
+"""Bytes of bit reports from which on a product with them costs more than one of a large grid."""
 _REPRESENTABLE = 300.0
 """Exponents up to which e^(2 x) and its inverse are ordinary doubles."""
 _MOST_BYTES = 1 << 28
 """Memory of a banded system beyond which its mechanisms are merged."""
 _MERGED = 3
 """Mechanisms that are left then."""
+
+
+_FIRST_RIDGE = 1e-15
+"""Of a unit diagonal: the rounding of one entry."""
+
+
+class System(Protocol):
+    """Factors the Newton system for given diagonals."""
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Map:
+        """Factor P' diag(inner) P + diag(outer)."""
+
+
+def cholesky(matrix: FloatArray, diagonal: FloatArray | None = None) -> Map:
+    """Factor matrix + diag(diagonal), of which only the lower triangle is read.
+
+    Adds the diagonal to the matrix itself: fresh memory costs as much as the arithmetic. Should
+    rounding require it, the matrix is scaled to a unit diagonal and gets a ridge.
+    """
+    if diagonal is not None:
+        matrix.ravel(order="K")[:: len(matrix) + 1] += diagonal
+    factor, failed = dpotrf(matrix, lower=1, clean=0)
+    return (
+        _ridged(matrix) if failed else lambda right: np.asarray(dpotrs(factor, right, lower=1)[0])
+    )
+
+
+def _ridged(matrix: FloatArray) -> Map:
+    """Factor a matrix that is not positive definite by some rounding."""
+    held = matrix.diagonal()
+    scale = 1 / np.sqrt(np.where(held > 0, held, 1.0))
+    matrix = matrix * scale * scale[:, None]
+    ridge, failed = 0.0, 1
+    while failed:
+        ridge = max(100 * ridge, _FIRST_RIDGE)
+        matrix.ravel(order="K")[:: len(matrix) + 1] += ridge
+        factor, failed = dpotrf(matrix, lower=1, clean=0)
+
+    def solve(right: FloatArray) -> FloatArray:
+        solution, _ = dpotrs(factor, scale * right, lower=1)
+        return np.asarray(scale * solution)
+
+    return solve
+
+
+def reach(point: FloatArray, step: FloatArray) -> float:
+    """Return how far (at most 1) a step keeps the positive point non-negative.
+
+    >>> reach(np.array([1.0, 1.0]), np.array([5.0, -2.0]))
+    0.5
+    """
+    return 1 / max(1.0, -float((step / point).min()))
 
 
 class DenseSystem:
@@ -31,7 +98,7 @@ class DenseSystem:
         # One buffer for all steps: fresh memory costs more than the products.
         self._weighted = np.empty_like(rows)
 
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Map:
         """Factor the matrix P' diag(inner) P + diag(outer)."""
         np.multiply(self.rows, np.sqrt(inner)[:, None], out=self._weighted)
         return cholesky(dsyrk(1.0, self._weighted.T, lower=1), outer)
@@ -105,10 +172,11 @@ class Line:
 class ToeplitzSystem:
     """The dense matrix of geometric mechanisms and k-RR on a short line, by formula: O(M k^2).
 
-    For x <= x' a geometric mechanism adds a^(x'-x) (u[x] + v[x']), with u from the outputs left
-    of x' and v from those right of x (see `GeometricOperator.gram`). As a^(x'-x) is a^x' / a^x,
-    that is a product of two vectors twice, and over all mechanisms one product of k x 2M with
-    2M x k. The line must be `short`, for a^-x to be an ordinary number.
+    For x <= x' all outputs share the factor a^(x'-x): those left of x add a^(2(x-y)), those right
+    of x' add a^(2(y-x')), those between add 1. So a geometric mechanism adds
+    a^(x'-x) (u[x] + v[x']). As a^(x'-x) is a^x' / a^x, that is a product of two vectors twice, and
+    over all mechanisms one product of k x 2M with 2M x k. The line must be `short`, for a^-x to be
+    an ordinary number.
     """
 
     def __init__(self, line: Line) -> None:
@@ -120,7 +188,7 @@ class ToeplitzSystem:
         self._low = np.concatenate([self.inverse, self.inverse])
         self._high = np.concatenate([self.powers, self.powers])
 
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Map:
         """Factor the matrix P' diag(inner) P + diag(outer)."""
         smooth, own, cross, constant = self.line.masses(inner)
         until = np.cumsum(smooth, axis=1)
@@ -136,6 +204,7 @@ class ToeplitzSystem:
         return cholesky(upper.T, outer + own)
 
 
+@dataclass(frozen=True, eq=False)
 class LinearSystem:
     """The system of geometric mechanisms and k-RR on a long line, in O(k M^2) for M geometric ones.
 
@@ -145,10 +214,9 @@ class LinearSystem:
     together. k-RR adds a diagonal and a matrix of rank two (Woodbury).
     """
 
-    def __init__(self, line: Line) -> None:
-        self.line = line
+    line: Line
 
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Map:
         """Factor the banded matrix and the correction of rank two."""
         smooth, own, cross, constant = self.line.masses(inner)
         banded = self._banded(outer + own, smooth)
@@ -170,7 +238,7 @@ class LinearSystem:
 
         return solve
 
-    def _banded(self, diagonal: FloatArray, masses: FloatArray) -> Factor:
+    def _banded(self, diagonal: FloatArray, masses: FloatArray) -> Map:
         size, count = self.line.size, len(masses)
         if count == 0:
             return lambda right: np.asarray(right / diagonal)
@@ -204,6 +272,7 @@ class LinearSystem:
         return solve
 
 
+@dataclass(frozen=True, eq=False)
 class LowRankSystem:
     """(B + R' diag(d) R) x = r, where B is a structured system and R has few rows.
 
@@ -211,13 +280,12 @@ class LowRankSystem:
     solves with B a step, in memory for two arrays of rows * k.
     """
 
-    def __init__(self, base: System, rows: FloatArray, few: BoolArray) -> None:
-        self.base = base
-        self.rows = rows
-        self.few = few
-        """Which of all outputs the rows are; the others are the structured ones."""
+    base: System
+    rows: FloatArray
+    few: BoolArray
+    """Which of all outputs the rows are; the others are the structured ones."""
 
-    def factor(self, inner: FloatArray, outer: FloatArray) -> Factor:
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Map:
         """Factor the structured part, and the small matrix of the few rows."""
         base = self.base.factor(inner[~self.few], outer)
         solved = np.array([base(row) for row in self.rows])
@@ -228,6 +296,75 @@ class LowRankSystem:
             return np.asarray(first - small(self.rows @ first) @ solved)
 
         return solve
+
+
+@dataclass(frozen=True, eq=False)
+class ConjugateSystem:
+    """(P' diag(inner) P + diag(outer)) x = r by products, preconditioned.
+
+    By the diagonal, unless a system that is close to this one, and cheaper, is given as `near`.
+    With many bit reports `conjugate_system` gives one.
+
+    Where noise is sharp against a cell the matrix is nearly diagonal: the condition number of
+    one planar mechanism is 270 at epsilon * cell = 1 and 8 at 2. Where it is wide it is not, but
+    there the optimum is sparse, `outer` large beside it, and only its values count. Memory for
+    some vectors of k numbers.
+    """
+
+    operator: Operator
+    near: System | None = None
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Map:
+        """Return a solver: rough for the first right-hand side, the predictor's, then finer."""
+        product = self.operator.gram_map(inner)
+        inverse = self._inverse(inner, outer)
+        earlier: list[FloatArray] = []
+
+        def solve(right: FloatArray) -> FloatArray:
+            tolerance, start = (_CORRECTOR, earlier[0]) if earlier else (_PREDICTOR, None)
+            solution = conjugate_solution(
+                lambda way: product(way) + outer * way, inverse, right, tolerance, _MOST, start
+            )
+            earlier[:] = [solution]
+            return solution
+
+        return solve
+
+    def _inverse(self, inner: FloatArray, outer: FloatArray) -> Map:
+        if self.near is not None:
+            return self.near.factor(inner, outer)
+        diagonal = self.operator.gram_diagonal(inner) + outer
+        return lambda right: np.asarray(right / diagonal)
+
+
+@dataclass(frozen=True, eq=False)
+class NearSystem:
+    """The system of the near `gram_map`, roughly solved: a preconditioner.
+
+    It saves products with bit reports, each of which reads all of them: some four a solve are
+    left where the diagonal needs thirty.
+    """
+
+    operator: Operator
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Map:
+        """Return a rough solver, preconditioned by the diagonal."""
+        product = self.operator.gram_map(inner, near=True)
+        diagonal = self.operator.gram_diagonal(inner) + outer
+
+        return lambda right: conjugate_solution(
+            lambda way: product(way) + outer * way,
+            lambda left: left / diagonal,
+            right,
+            _ROUGH,
+            _MOST_ROUGH,
+        )
+
+
+def conjugate_system(operator: Operator) -> ConjugateSystem:
+    """Return the system by products, with a near system as preconditioner for many bit reports."""
+    packed = (part.packed.nbytes for part in parts_of(operator) if isinstance(part, BitOperator))
+    return ConjugateSystem(operator, NearSystem(operator) if sum(packed) > _MANY_BYTES else None)
 
 
 def rows_beside(operator: Operator) -> int:
@@ -245,15 +382,9 @@ def structured_system(operator: Operator) -> System:
     others = [part for part in parts if part.line_terms() is None]
     terms = [term for part in parts if (term := part.line_terms()) is not None]
     line = Line(terms, operator.shape[1])
-    if line.band_bytes > _MOST_BYTES:
-        near = _with_rows(LinearSystem(line.merged(_MERGED)), parts, others)
-        return ConjugateSystem(operator, near)
-    return _with_rows(LinearSystem(line), parts, others)
-
-
-def _with_rows(base: System, parts: Sequence[Operator], others: Sequence[Operator]) -> System:
-    """Return the system of the structured parts with the rows of the others beside it."""
-    if not others:
-        return base
-    few = np.concatenate([np.full(part.shape[0], part in others) for part in parts])
-    return LowRankSystem(base, StackOperator(others).dense(), few)
+    crowded = line.band_bytes > _MOST_BYTES
+    system: System = LinearSystem(line.merged(_MERGED) if crowded else line)
+    if others:
+        few = np.concatenate([np.full(part.shape[0], part in others) for part in parts])
+        system = LowRankSystem(system, StackOperator(others).dense(), few)
+    return ConjugateSystem(operator, system) if crowded else system

@@ -11,8 +11,14 @@ from scipy.special import expit, logit, ndtri
 
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several
-from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.solvers.solution import (
+    Certificate,
+    OnStep,
+    Solution,
+    Status,
+    Trace,
+    one_blas_thread,
+)
 from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
 from freewill.stats.choice.fit import ChoiceFit, Free, beside_constants, corrected, fit, narrowed
 from freewill.stats.choice.model import ChoiceModel, inverse_of

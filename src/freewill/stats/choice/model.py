@@ -10,8 +10,7 @@ from scipy.special import softmax
 
 from freewill.core.types import FloatArray, refuse_beyond
 from freewill.errors import EvidenceError, ParameterError, several
-from freewill.numeric.operators.base import Map, Operator
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator, Map, Operator
 from freewill.numeric.operators.scaled import ScaledOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.likelihood import Likelihood

@@ -11,10 +11,8 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError
-from freewill.numeric.solvers.iteration import em_steps
-from freewill.numeric.solvers.likelihood import compact, gap_of
-from freewill.numeric.solvers.solution import OnStep, Status, Trace
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.solvers.likelihood import compact, em_steps, gap_of
+from freewill.numeric.solvers.solution import OnStep, Status, Trace, one_blas_thread
 from freewill.stats.estimators.estimate import (
     Estimate,
     Start,

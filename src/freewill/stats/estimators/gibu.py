@@ -8,21 +8,19 @@ import numpy as np
 
 from freewill.core.types import FloatArray, refuse_beyond
 from freewill.errors import ParameterError, shown
-from freewill.numeric.operators.base import Structure
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator, Structure
 from freewill.numeric.solvers import columns, interior, passes
-from freewill.numeric.solvers.conjugate import conjugate_system
 from freewill.numeric.solvers.likelihood import Likelihood, compact
-from freewill.numeric.solvers.quadratic import System
-from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status
+from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, one_blas_thread
 from freewill.numeric.solvers.systems import (
     DenseSystem,
     Line,
+    System,
     ToeplitzSystem,
+    conjugate_system,
     rows_beside,
     structured_system,
 )
-from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.estimate import (
     Estimate,
     Start,

@@ -10,7 +10,7 @@ import numpy as np
 
 from freewill.domain.alphabets.base import readable
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.solvers.solution import one_blas_thread
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.stats.choice.bases import BasisName
 from freewill.stats.choice.check import Check

@@ -21,8 +21,7 @@ from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.rappor import RAPPOR
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, shown
-from freewill.numeric.solvers.solution import OnStep
-from freewill.numeric.solvers.threads import one_blas_thread
+from freewill.numeric.solvers.solution import OnStep, one_blas_thread
 from freewill.stats.difference import diameter
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import Weights

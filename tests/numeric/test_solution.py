@@ -5,11 +5,11 @@ from threading import Barrier, Thread
 import numpy as np
 import pytest
 
-from freewill.numeric.operators.dense import DenseOperator
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import columns, interior
 from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.solution import one_blas_thread
 from freewill.numeric.solvers.systems import DenseSystem
-from freewill.numeric.solvers.threads import one_blas_thread
 
 threadpoolctl = pytest.importorskip("threadpoolctl")
 
