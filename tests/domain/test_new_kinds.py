@@ -19,8 +19,7 @@ from freewill.domain.draws.chance import HALF, Chance, Dyadic
 from freewill.domain.draws.sources import below, checked_source
 from freewill.domain.mechanisms import registry as mechanisms
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.base import Decoded, Reason
-from freewill.domain.outputs.bits import Bits
+from freewill.domain.outputs import Bits, Decoded, Reason
 from freewill.numeric.operators.support import BitOperator
 
 LINE = fw.Linear(0, 24)

@@ -24,8 +24,7 @@ from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon, checked_index
-from freewill.domain.outputs.base import OutputSpace
-from freewill.domain.outputs.symbols import Symbols
+from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.errors import AlphabetError, LawError, shown
 from freewill.numeric.operators.base import Operator, probabilities
 from freewill.numeric.operators.dense import DenseOperator

@@ -16,7 +16,7 @@ from freewill.domain.guarantees.logarithms import literal_epsilon
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, Tabulated
 from freewill.domain.mechanisms.parameters import checked_alphabet
-from freewill.domain.outputs.symbols import Symbols
+from freewill.domain.outputs import Symbols
 from freewill.errors import LawError, ParameterError, several, shown
 
 _ROW_TOLERANCE = 1e-9

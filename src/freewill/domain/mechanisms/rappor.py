@@ -13,7 +13,7 @@ from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision,
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.parameters import average_epsilon, checked_advantage
-from freewill.domain.outputs.bits import Bits
+from freewill.domain.outputs import Bits
 from freewill.numeric.operators.moments import BitMoments
 from freewill.numeric.operators.support import BitOperator
 
