@@ -17,9 +17,8 @@ from freewill.domain.guarantees.epsilon import audit_epsilon
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.krr import KRR, Identity
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
-from freewill.domain.mechanisms.rappor import RAPPOR
+from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.shokri import Shokri
 
 _TINY, _SURE = 5e-324, 1 - 2.0**-53

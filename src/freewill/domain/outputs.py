@@ -166,8 +166,9 @@ class Symbols:
     def decode(self, column: Any) -> Decoded:
         """Read integers, or texts (also as bytes) that are indices, labels or values."""
         pa, _ = _arrow()
+        unread: dict[Reason, BoolArray] = {}
         if pa.types.is_integer(column.type):
-            numbers, unread = np.asarray(column, np.int64), {}
+            numbers = np.asarray(column, np.int64)
         else:
             numbers, unread = self._read_texts(column)
         outside = (numbers < 0) | (numbers >= self.size)
@@ -337,7 +338,9 @@ class Bits:
         read = fits & np.asarray(pc.match_substring_regex(column, _DIGITS)) if text else fits
         packed = _byte_rows(column if read.all() else column.filter(pa.array(read)), width)
         if text:
-            packed = np.frombuffer(unhexlify(packed), dtype=np.uint8).reshape(-1, self.width)
+            packed = np.frombuffer(unhexlify(packed.tobytes()), dtype=np.uint8).reshape(
+                -1, self.width
+            )
         stray = np.zeros_like(read)
         stray[np.flatnonzero(read)[packed[:, -1] > self.last_byte]] = True
         bad = {Reason.WRONG_LENGTH: ~fits, Reason.NO_BITS: fits & ~read, Reason.STRAY_BITS: stray}
@@ -357,7 +360,7 @@ class Bits:
         >>> Bits(16).texts(np.array([[10, 255]], dtype=np.uint8)).to_pylist()
         ['0aff']
         """
-        digits = np.frombuffer(hexlify(np.ascontiguousarray(reports)), dtype=np.uint8)
+        digits = np.frombuffer(hexlify(reports.tobytes()), dtype=np.uint8)
         return self.encode(digits.reshape(-1, 2 * self.width)).cast("string")
 
     def __str__(self) -> str:

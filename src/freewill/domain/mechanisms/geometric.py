@@ -11,8 +11,7 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Dyadic, precision
 from freewill.domain.draws.noise import TwoSided, shortened
 from freewill.domain.draws.sources import Source
-from freewill.domain.mechanisms.base import Noisy
-from freewill.domain.mechanisms.parameters import LARGEST_EXPONENT
+from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy
 from freewill.numeric.operators.geometric import GeometricOperator
 
 _FLAT = 1e-200

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,13 +12,10 @@ from freewill.core.progress import progress, towards
 from freewill.core.types import FloatArray, Spec, distribution, numbers
 from freewill.domain.alphabets.base import Alphabet, distances, is_line
 from freewill.domain.guarantees.promises import AdversaryLoss
-from freewill.domain.mechanisms.base import Tabulated
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_quality_loss
+from freewill.domain.mechanisms.base import checked_alphabet, checked_quality_loss
+from freewill.domain.mechanisms.matrix import Matrix, Tabulated
 from freewill.domain.shokri.problem import Problem, fill_free_rows, symmetries
 from freewill.errors import LawError, ParameterError, SpecError, closest, several, shown
-
-if TYPE_CHECKING:
-    from freewill.domain.mechanisms.matrix import Matrix
 
 Selection = Literal["max-entropy", "vertex"]
 RETIRED = ("centre", "coin")
@@ -154,7 +151,7 @@ class Shokri(Tabulated):
     @cached_property
     def matrix(self) -> FloatArray:  # type: ignore[override]
         """The law, read-only."""
-        return _matrix(self.alphabet, self._solved["law"]).matrix
+        return self.as_matrix().matrix
 
     @cached_property
     def optimum(self) -> float:
@@ -246,9 +243,9 @@ class Shokri(Tabulated):
         limit = self.quality_loss_limit * (1 + _STOCHASTIC)
         return cost <= limit and loss >= value - _REACHED * abs(value)
 
-    def as_matrix(self) -> "Matrix":
+    def as_matrix(self) -> Matrix:
         """Return the solved law as a `Matrix`, to be sent to clients that do not solve."""
-        return _matrix(self.alphabet, self._solved["law"])
+        return Matrix(self.alphabet, self._solved["law"], self.alphabet)
 
     def with_law(self, law: ArrayLike) -> "Shokri":
         """Return this mechanism with a law that was solved for elsewhere, as a survey carries it.
@@ -264,7 +261,7 @@ class Shokri(Tabulated):
         Traceback (most recent call last):
         freewill.errors.LawError: the table of shokri(0..9, Q=1.5, max-entropy) is no such law: ...
         """
-        own, problem = _matrix(self.alphabet, law).matrix, self.problem
+        own, problem = Matrix(self.alphabet, law, self.alphabet).matrix, self.problem
         solved = {"law": own} if problem.one_loss else {**self._solved, "law": own}
         as_good = not problem.one_loss and self._keeps(own, problem.adversary_loss(self.matrix))
         if not (as_good or self._valid(solved)):
@@ -316,12 +313,6 @@ class Shokri(Tabulated):
         constant = ", constant" if self.constant else ""
         chosen = self.selection if self.problem.one_loss else "its own losses"
         return f"{self.name}({self.alphabet}, Q={self.quality_loss_limit:g}, {chosen}{constant})"
-
-
-def _matrix(alphabet: Alphabet, law: ArrayLike) -> "Matrix":
-    from freewill.domain.mechanisms.matrix import Matrix  # noqa: PLC0415
-
-    return Matrix(alphabet, law, alphabet)
 
 
 def _retired(selection: Any) -> str:
