@@ -315,3 +315,12 @@ def test_a_value_that_hardly_anyone_has_does_no_harm(weight):
     prior[3] = weight
     mechanism = fw.Shokri(fw.Linear(0, 9), quality_loss=2.0, prior=prior / prior.sum())
     assert mechanism.gap < 1e-6
+
+
+@pytest.mark.parametrize("quality_loss", [1e-3, 1e-15, 1e-280])
+@pytest.mark.parametrize("prior", [None, [0.2, 0.3, 0.1, 0.4, 0], [0.5, 0.5 - 1e-12, 1e-12, 0, 0]])
+def test_a_tiny_loss_has_a_law_that_reaches_it(quality_loss, prior):
+    mechanism = fw.Shokri(fw.Linear(0, 4), quality_loss, prior=prior)
+    law = mechanism._solve()["law"]
+    assert mechanism._valid({"law": law})
+    assert mechanism.problem.user_loss(law) == pytest.approx(quality_loss, rel=1e-7)

@@ -16,6 +16,9 @@ _TOLERANCE = 1e-13
 _UNUSED = 1e-11
 """Weight below which an output only holds what the interior point left there."""
 
+_LEAST = 5e-324
+_LARGEST_EXPONENT = 700.0
+
 
 def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:
     """Return A_xy = q_y e^(-beta l(x,y)) / normaliser, with beta such that E l = Q.
@@ -44,20 +47,28 @@ def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:
     def excess(log_beta: float) -> float:
         beta = float(np.exp(log_beta))
         law = _channel(output(beta), beta, loss)
-        return float(np.log(weights @ (law * loss).sum(axis=1) / quality_loss))
+        expected = max(weights @ (law * loss).sum(axis=1), _LEAST)
+        return float(np.log(expected) - np.log(quality_loss))
 
-    beta = float(np.exp(_root(excess, -np.log(quality_loss))))
+    # Beyond, e^(-beta l) is 0 for every other value, and the law does not change any more.
+    largest = np.log(_LARGEST_EXPONENT / loss[loss > 0].min())
+    beta = float(np.exp(_root(excess, -np.log(quality_loss), largest)))
     return _channel(output(beta), beta, problem.report_loss)
 
 
-def _root(excess: Callable[[float], float], guess: float) -> float:
-    """Find the root of a falling function whose slope is about -1 in most places."""
-    last, here = guess, guess
-    off = excess(guess)
+def _root(excess: Callable[[float], float], guess: float, largest: float) -> float:
+    """Find the root of a falling function whose slope is about -1 in most places, or the largest.
+
+    The loss stays above Q where a value is so rare that its own output counts as unused.
+    """
+    last = here = min(guess, largest)
+    off = excess(here)
     direction = np.sign(off)
     while off * direction > 0:
+        if off > 0 and here == largest:
+            return here
         # A little beyond where the slope points, so that the root is soon between two points.
-        last, here = here, here + direction * min(1.0, 1.3 * abs(off) + 1e-3)
+        last, here = here, min(here + direction * min(1.0, 1.3 * abs(off) + 1e-3), largest)
         off = excess(here)
     if last == here:
         return here
@@ -67,6 +78,7 @@ def _root(excess: Callable[[float], float], guess: float) -> float:
 
 
 def _channel(output: FloatArray, beta: float, loss: FloatArray) -> FloatArray:
-    # Subtracting each row's least loss keeps a row from underflowing as a whole.
-    law = output * np.exp(-beta * (loss - loss.min(axis=1, keepdims=True)))
+    # Subtracting the least loss of the outputs in use keeps a row from underflowing as a whole.
+    used = np.where(output > 0, loss, np.inf)
+    law = output * np.exp(-beta * (used - used.min(axis=1, keepdims=True)))
     return np.asarray(law / law.sum(axis=1, keepdims=True))
