@@ -134,7 +134,7 @@ def test_the_program_adds_guesses_until_its_bounds_meet(monkeypatch):
     assert len(gaps) > 1
     assert gaps[-1] <= 1e-8 * bound < gaps[0]
     monkeypatch.setattr(programs, "_ROUNDS", 1)
-    law, replies, price = programs.two_losses(problem, 0.4)
+    law, replies, price = programs.two_losses(problem, 0.4, gaps.append)
     bound = problem.upper_bound(replies, price, 0.4)
     assert problem.adversary_loss(law) < value - 1e-6 < value <= bound + 1e-9
 

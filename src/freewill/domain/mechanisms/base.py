@@ -118,7 +118,8 @@ class Mechanism(Protocol):
         indices, alone = encode_values(self.alphabet, values)
         drawn = self.obfuscate(indices, rng)
         reported = self.output_space.alphabet
-        reports = _digits(drawn) if reported is None else readable(reported, drawn)
+        hexadecimal = (row.tobytes().hex() for row in drawn)
+        reports = [*hexadecimal] if reported is None else readable(reported, drawn)
         return reports[0] if alone else reports
 
     def received(self, reports: Any) -> Reports:
@@ -131,7 +132,14 @@ class Mechanism(Protocol):
         reported = self.output_space.alphabet
         if reported is not None:
             return encode_values(reported, reports)[0]
-        return self.output_space.checked(_packed(reports, self), self.name)  # type: ignore[no-any-return]
+        texts = [reports] if isinstance(reports, str) else reports
+        try:
+            rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in texts]
+            packed: Any = np.array(rows) if rows else self.output_space.empty()
+        except (TypeError, ValueError):
+            expected = "expected hexadecimal digits, as many in each text, as report gives them."
+            raise AlphabetError(f"reports {shown(reports)} of {self.name}: {expected}") from None
+        return self.output_space.checked(packed, self.name)  # type: ignore[no-any-return]
 
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of exactly these outputs."""
@@ -283,22 +291,6 @@ def brief(mechanism: Mechanism) -> str:
     """
     alphabet = str(mechanism.alphabet)
     return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
-
-
-def _digits(packed: Reports) -> list[str]:
-    """Return packed bits as hexadecimal digits, two a byte."""
-    return [row.tobytes().hex() for row in packed]
-
-
-def _packed(reports: Any, mechanism: Mechanism) -> FloatArray | Reports:
-    """Read one text of hexadecimal digits, or a list of them, into packed bits."""
-    given = [reports] if isinstance(reports, str) else reports
-    try:
-        rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in given]
-        return np.array(rows) if rows else mechanism.output_space.empty()
-    except (TypeError, ValueError):
-        expected = "expected hexadecimal digits, as many in each text, as report gives them."
-        raise AlphabetError(f"reports {shown(reports)} of {mechanism.name}: {expected}") from None
 
 
 def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:

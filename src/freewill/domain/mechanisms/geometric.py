@@ -52,7 +52,7 @@ class Geometric(Noisy):
         """The chances of a step, of which all reports are made."""
         step = Dyadic.of(self.alphabet.step)
         bits = precision(Dyadic.of(self.epsilon).times(step))
-        return TwoSided.clipped(shortened(self.epsilon).times(step), bits, self.alphabet.size)
+        return TwoSided.of(shortened(self.epsilon).times(step), bits, self.alphabet.size)
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Add a step to each value, digit by digit, and clip."""

@@ -102,7 +102,7 @@ class PlanarGeometric(Noisy):
         by_row = [up.chance(j) for j in range(rows + 1)]
         return [
             [
-                across.times(along).times(noise.acceptance(i, j).dyadic)
+                across.times(along).times(noise.acceptance(i, j))
                 for i, across in enumerate(by_column)
             ]
             for j, along in enumerate(by_row)

@@ -99,16 +99,20 @@ class KRR(Noisy):
         advantage = _checked_advantage(float(np.expm1(self.epsilon)), self)
         return np.asarray(((advantage + shares.size) * shares - 1) / advantage)
 
+    @property
+    def other(self) -> float:
+        """Probability of any one other value, 1 / (k - 1 + e^epsilon)."""
+        rare = np.exp(-self.epsilon)
+        return float(rare / (1 + (self.alphabet.size - 1) * rare))
+
     def truths(self) -> FloatArray:
         """1 / (1 + (k - 1) e^-epsilon)."""
         size = self.alphabet.size
         return np.full(size, 1 / (1 + (size - 1) * np.exp(-self.epsilon)))
 
     def losses(self) -> FloatArray:
-        """Each other value is reported with probability 1 / (k - 1 + e^epsilon)."""
-        rare = np.exp(-self.epsilon)
-        other = rare / (1 + (self.alphabet.size - 1) * rare)
-        return np.asarray(other * self.alphabet.total_distance())
+        """Each other value is reported with the same probability."""
+        return np.asarray(self.other * self.alphabet.total_distance())
 
 
 @dataclass(frozen=True)

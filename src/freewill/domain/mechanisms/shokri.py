@@ -186,9 +186,7 @@ class Shokri(Tabulated):
                 law = solve(problem, limit)
             else:
                 near = towards(1e-8)
-                law, replies, price = two_losses(
-                    problem, limit, on_step=lambda gap: show(near(gap))
-                )
+                law, replies, price = two_losses(problem, limit, lambda gap: show(near(gap)))
                 proof = {"replies": replies, "price": np.array(price)}
         law = self._within_limit(law)
         if problem.one_loss and not self._valid({"law": law}):

@@ -47,8 +47,8 @@ def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:
     def excess(log_beta: float) -> float:
         beta = float(np.exp(log_beta))
         law = _channel(output(beta), beta, loss)
-        expected = max(weights @ (law * loss).sum(axis=1), _LEAST)
-        return float(np.log(expected) - np.log(quality_loss))
+        share = weights @ (law * loss).sum(axis=1) / quality_loss
+        return float(np.log(max(share, _LEAST)))
 
     # Beyond, e^(-beta l) is 0 for every other value, and the law does not change any more.
     largest = np.log(_LARGEST_EXPONENT / loss[loss > 0].min())

@@ -22,6 +22,8 @@ _VERTEX_ROUNDS = 30
 """Times that guesses are added; each adds all that beat the report, so that few are needed."""
 _ROUNDS = 200
 """The same for two losses; what is left then is in the gap."""
+_CLOSE = 1e-8
+"""Relative gap between the bounds at which they have met."""
 _ALL_AT_ONCE = 20_000
 """Pairs of output and guess up to which none is left out."""
 _PRECISE = {"primal_feasibility_tolerance": 1e-10}
@@ -72,8 +74,7 @@ def vertex(problem: Problem, quality_loss: float) -> FloatArray:
 def two_losses(
     problem: Problem,
     quality_loss: float,
-    tolerance: float = 1e-8,
-    on_step: Callable[[float], None] | None = None,
+    on_step: Callable[[float], None],
 ) -> tuple[FloatArray, FloatArray, float]:
     """Maximise sum_y v_y with v_y <= sum_x pi_x A_xy l_p(x, z), guesses z added as they matter.
 
@@ -97,9 +98,8 @@ def two_losses(
         upper = problem.upper_bound(mixed, price, quality_loss)
         if upper < bound:
             proof, bound = (mixed, price), upper
-        if on_step is not None:
-            on_step(bound - reached)
-        if bound - reached <= tolerance * abs(bound):
+        on_step(bound - reached)
+        if bound - reached <= _CLOSE * abs(bound):
             break
         best_replies = np.argsort(replies, axis=1, kind="stable")[:, : problem.near]
         pairs = np.unique(np.vstack([pairs, _pairs(best_replies)]), axis=0)
