@@ -227,11 +227,8 @@ def _truth(facts: Facts) -> Iterator[str]:
 def _error(facts: Facts) -> Iterator[str]:
     mean, far = facts.error or (0.0, 0.0)
     if far > 0:
-        off = {
-            "mean": distance(mean, facts.alphabet.unit),
-            "far": distance(far, facts.alphabet.unit),
-        }
-        yield say(facts.kind, "error", "typical", **off)
+        usual, rare = (distance(length, facts.alphabet.unit) for length in (mean, far))
+        yield say(facts.kind, "error", "typical", mean=usual, far=rare)
     elif mean > 0:
         yield say(facts.kind, "error", "seldom")
 

@@ -107,9 +107,7 @@ class Matrix(Tabulated):
                 f"the law has {several(matrix.shape[1], 'column')} and the output alphabet "
                 f"{several(outputs.size, 'value')}: expected one column a value."
             )
-        object.__setattr__(self, "alphabet", alphabet)
-        object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "output_alphabet", outputs)
+        vars(self).update(alphabet=alphabet, matrix=matrix, output_alphabet=outputs)
 
     def __eq__(self, other: object) -> bool:
         return (

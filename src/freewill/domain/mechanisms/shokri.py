@@ -91,16 +91,14 @@ class Shokri(Tabulated):
             advice = _retired(selection) or closest(selection, get_args(Selection))
             raise ParameterError(f"selection={shown(selection)}: {expected}{advice}")
         weights = None if prior is None else distribution(prior, alphabet.size, "prior")
-        fields = {
-            "alphabet": alphabet,
-            "quality_loss_limit": checked_quality_loss(quality_loss, _LEAST_LOSS),
-            "prior": None if weights is None else _frozen(weights),
-            "selection": selection,
-            "report_loss": _checked_loss(report_loss, alphabet.size, "report_loss"),
-            "guess_loss": _checked_loss(guess_loss, alphabet.size, "guess_loss"),
-        }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        vars(self).update(
+            alphabet=alphabet,
+            quality_loss_limit=checked_quality_loss(quality_loss, _LEAST_LOSS),
+            prior=None if weights is None else _frozen(weights),
+            selection=selection,
+            report_loss=_checked_loss(report_loss, alphabet.size, "report_loss"),
+            guess_loss=_checked_loss(guess_loss, alphabet.size, "guess_loss"),
+        )
         honest = self.problem.report_loss.diagonal()
         if self.problem.one_loss and np.any(honest != 0):
             where = int(np.flatnonzero(honest)[0])
@@ -175,8 +173,7 @@ class Shokri(Tabulated):
 
     def _solve(self) -> cache.Arrays:
         # A device that is sent the solved law needs none of this, nor SciPy.
-        from freewill.domain.shokri.max_entropy import max_entropy  # noqa: PLC0415
-        from freewill.domain.shokri.programs import two_losses, vertex  # noqa: PLC0415
+        from freewill.domain.shokri.laws import max_entropy, two_losses, vertex  # noqa: PLC0415
 
         problem, limit = self.problem, self.quality_loss_limit
         proof: cache.Arrays = {}
