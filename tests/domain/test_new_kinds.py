@@ -110,9 +110,7 @@ class SeedAndValue:
         known = np.asarray(column.is_valid())
         array = np.column_stack([pc.fill_null(field, 0) for field in fields])
         good = known & (array[:, 1] < self.size)
-        found = Decoded(array[good], good, {})
-        found.note(Reason.OUT_OF_RANGE, ~good)
-        return found
+        return Decoded.of(array, {Reason.OUT_OF_RANGE: ~good})
 
     def __str__(self):
         return f"seeds and values below {self.size}"
