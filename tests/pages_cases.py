@@ -21,7 +21,7 @@ from device_cases import skipped
 from freewill.collector.holdings import people_of, stored_survey
 from freewill.collector.stores import read_store, view_store
 from freewill.collector.surveys import survey_id
-from freewill.domain.outputs.symbols import unmarked
+from freewill.io.decoding import unmarked
 from service_cases import needs_serve
 
 _THERE = importlib.util.find_spec("playwright") is not None

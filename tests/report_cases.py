@@ -12,7 +12,7 @@ import pytest
 from pyarrow import csv, feather, parquet
 
 import freewill as fw
-from freewill.domain.outputs.base import Reason
+from freewill.domain.outputs import Reason
 
 MENU = fw.Categorical(["red", "green", "blue", "3", "grey"])
 """The label "3" is also index 3, and its own: that is not ambiguous."""

@@ -34,7 +34,7 @@ DOCTESTS = (
     "freewill",
     "freewill.numeric.simplex",
     "freewill.domain.guarantees.promises",
-    "freewill.domain.mechanisms.krr",
+    "freewill.domain.mechanisms.randomised_response",
 )
 
 

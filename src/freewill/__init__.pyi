@@ -22,11 +22,11 @@ from freewill.domain.guarantees.promises import AdversaryLoss as AdversaryLoss
 from freewill.domain.guarantees.promises import Guarantee as Guarantee
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.geometric import Geometric as Geometric
-from freewill.domain.mechanisms.krr import KRR as KRR
-from freewill.domain.mechanisms.krr import Identity as Identity
 from freewill.domain.mechanisms.matrix import Matrix as Matrix
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric as PlanarGeometric
-from freewill.domain.mechanisms.rappor import RAPPOR as RAPPOR
+from freewill.domain.mechanisms.randomised_response import KRR as KRR
+from freewill.domain.mechanisms.randomised_response import RAPPOR as RAPPOR
+from freewill.domain.mechanisms.randomised_response import Identity as Identity
 from freewill.domain.mechanisms.registry import from_spec as from_spec
 from freewill.domain.mechanisms.shokri import Shokri as Shokri
 from freewill.domain.metrics import emd as emd

@@ -10,7 +10,7 @@ import pytest
 from contract import ENTRIES, count_reports, g_test
 from device_cases import EPSILON, SIZE, VALUE, lawful
 from freewill.collector.surveys import survey_id
-from freewill.domain.outputs.symbols import unmarked
+from freewill.io.decoding import unmarked
 from pages_cases import browsing, evidence_of_bodies, needs_pages, person, serving
 
 pytestmark = needs_pages

@@ -10,9 +10,8 @@ import pytest
 
 import freewill as fw
 from freewill.collector.surveys import survey_id
-from freewill.domain.outputs.base import Reason
-from freewill.domain.outputs.symbols import unmarked
-from freewill.io.decoding import SentReader, longest_report
+from freewill.domain.outputs import Reason
+from freewill.io.decoding import SentReader, longest_report, unmarked
 from service_cases import ID, MENU, SHY, SURVEY, needs_serve, sent, served, stored
 
 pytestmark = needs_serve

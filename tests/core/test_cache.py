@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.core import cache
-from freewill.domain.shokri import max_entropy
+from freewill.domain.shokri import laws
 from freewill.domain.shokri.problem import Problem
 
 LINE = fw.Linear(0, 11)
@@ -227,7 +227,7 @@ def test_what_is_no_file_of_the_users_own_is_absence(folder, build, what, monkey
 def test_a_folder_that_others_may_write_is_not_used(folder, mode, monkeypatch):
     law, _, _ = kept(folder, one_loss)
     folder.chmod(mode)
-    monkeypatch.setattr(max_entropy, "max_entropy", lambda *_: law)
+    monkeypatch.setattr(laws, "max_entropy", lambda *_: law)
     with pytest.warns(UserWarning, match="others may write into this folder"):
         np.testing.assert_allclose(one_loss().law(), law, rtol=1e-12)
     folder.chmod(0o700)

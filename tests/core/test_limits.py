@@ -13,7 +13,7 @@ from pyarrow import parquet
 import freewill as fw
 from freewill.cli.options import parse_alphabet
 from freewill.core import types as limits
-from freewill.domain.outputs.base import Reason
+from freewill.domain.outputs import Reason
 from freewill.domain.survey import Survey
 from freewill.errors import EvidenceError, SurveyError
 from freewill.io.decoding import Decoder, longest_report

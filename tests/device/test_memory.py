@@ -219,8 +219,13 @@ def test_a_lock_that_is_a_link_is_not_followed(path):
 
 def test_a_memory_that_is_held_is_waited_for_and_then_an_error(path, monkeypatch):
     monkeypatch.setattr(memories, "_PATIENCE", 0.05)
-    with fw.Memory(path)._alone(), pytest.raises(DeviceError, match="is held by another process"):
-        device(path).row(3)
+
+    def work(content):
+        with pytest.raises(DeviceError, match="is held by another process"):
+            device(path).row(3)
+        return content, None
+
+    fw.Memory(path).update(work)
     device(path).row(3)
 
 

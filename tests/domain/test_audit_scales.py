@@ -70,7 +70,8 @@ def test_a_false_claim_about_all_values_never_holds(spread, seed):
     )
     assume(true > 0)
     assert not fw.audit(mechanism, fw.Guarantee("ldp", true / 1.001)).holds
-    assert mechanism.guarantee().epsilon >= true
+    # The oracle is rounded to the nearest double, twice, and the promise upwards, once.
+    assert mechanism.guarantee().epsilon >= true * (1 - 2.0**-51)
     assert fw.audit(mechanism).holds
 
 

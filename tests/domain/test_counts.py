@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import freewill as fw
-from freewill.domain.outputs.base import MOST_PEOPLE, checked_counts, people_in
+from freewill.core.types import MOST_PEOPLE, checked_counts, people_in
 from freewill.errors import EvidenceError
 from freewill.io.decoding import Tally
 from freewill.io.evidence_file import load_evidence, save_evidence

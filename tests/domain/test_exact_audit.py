@@ -107,7 +107,7 @@ def test_steps_without_slack_are_refuted():
     """Chances rounded down, of the whole epsilon: somewhere the ratio passes e^epsilon."""
     exponent = Dyadic.of(1.0)
     mechanism = fw.Geometric(fw.Linear(0, 40), 1.0)
-    mechanism.__dict__["steps"] = TwoSided.clipped(exponent, precision(exponent), 41)
+    mechanism.__dict__["steps"] = TwoSided.of(exponent, precision(exponent), 41)
     assert not fw.audit(mechanism, exact=True).kept
 
 
@@ -115,7 +115,7 @@ def test_steps_of_another_law_are_refuted():
     """An epsilon smaller by 1e-10 keeps the promise, but is not the estimators' law."""
     mechanism = fw.Geometric(LINE, 1.0)
     exponent = Dyadic.of(1.0 - 1e-10)
-    mechanism.__dict__["steps"] = TwoSided.clipped(exponent, 200, 6)
+    mechanism.__dict__["steps"] = TwoSided.of(exponent, 200, 6)
     found = fw.audit(mechanism, exact=True)
     assert found.kept
     assert found.difference > 1e-12

@@ -19,8 +19,7 @@ from freewill.domain.draws.chance import HALF, Chance, Dyadic
 from freewill.domain.draws.sources import below, checked_source
 from freewill.domain.mechanisms import registry as mechanisms
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.base import Decoded, Reason
-from freewill.domain.outputs.bits import Bits
+from freewill.domain.outputs import Bits, Decoded, Reason
 from freewill.numeric.operators.support import BitOperator
 
 LINE = fw.Linear(0, 24)
@@ -111,9 +110,7 @@ class SeedAndValue:
         known = np.asarray(column.is_valid())
         array = np.column_stack([pc.fill_null(field, 0) for field in fields])
         good = known & (array[:, 1] < self.size)
-        found = Decoded(array[good], good, {})
-        found.note(Reason.OUT_OF_RANGE, ~good)
-        return found
+        return Decoded.of(array, {Reason.OUT_OF_RANGE: ~good})
 
     def __str__(self):
         return f"seeds and values below {self.size}"

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.domain.outputs.base import Decoded, Reason
-from freewill.domain.outputs.bits import Bits
-from freewill.domain.outputs.symbols import Symbols
+from freewill.domain.outputs import Bits, Decoded, Reason, Symbols
 
 SIZES = [1, 2, 7, 8, 9, 12, 15, 16, 17, 20, 21, 64, 65]
 NARROW = [size for size in SIZES if size <= 20]

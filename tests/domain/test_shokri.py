@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import freewill as fw
-from freewill.domain.shokri import programs
+from freewill.domain.shokri import laws
 
 LINE = fw.Linear(0, 11)
 CITY = fw.Grid(4, 3, cell=0.5)
@@ -94,12 +94,12 @@ def test_the_vertex_loses_directions():
 def test_guesses_that_turn_out_better_are_added(monkeypatch):
     prior = np.arange(1.0, 13) / 78
     problem = replace(fw.Shokri(LINE, 0.8, prior=prior).problem, near=1)
-    law = programs.vertex(problem, 0.8)
+    law = laws.vertex(problem, 0.8)
     assert problem.user_loss(law) == pytest.approx(0.8, rel=1e-9)
     assert problem.adversary_loss(law) == pytest.approx(0.8, rel=1e-8)
-    monkeypatch.setattr(programs, "_VERTEX_ROUNDS", 1)
+    monkeypatch.setattr(laws, "_VERTEX_ROUNDS", 1)
     with pytest.raises(fw.LawError, match="kept turning out better"):
-        programs.vertex(problem, 0.8)
+        laws.vertex(problem, 0.8)
 
 
 @pytest.mark.parametrize("selection", ["centre", "coin"])
@@ -122,19 +122,19 @@ def test_a_retired_selection_is_read_with_its_law_and_refused_without(selection)
 
 
 def test_the_program_adds_guesses_until_its_bounds_meet(monkeypatch):
-    monkeypatch.setattr(programs, "_ALL_AT_ONCE", 0)
+    monkeypatch.setattr(laws, "_ALL_AT_ONCE", 0)
     distance = fw.distances(CITY)
     problem = replace(fw.Shokri(CITY, 0.4, report_loss=distance**2).problem, near=1)
     gaps = []
-    law, replies, price = programs.two_losses(problem, 0.4, on_step=gaps.append)
+    law, replies, price = laws.two_losses(problem, 0.4, on_step=gaps.append)
     bound = problem.upper_bound(replies, price, 0.4)
     value = whole_program(np.full(12, 1 / 12), distance**2, distance, 0.4)
     assert bound == pytest.approx(value, abs=1e-7)
     assert problem.adversary_loss(law) == pytest.approx(value, abs=1e-7)
     assert len(gaps) > 1
     assert gaps[-1] <= 1e-8 * bound < gaps[0]
-    monkeypatch.setattr(programs, "_ROUNDS", 1)
-    law, replies, price = programs.two_losses(problem, 0.4)
+    monkeypatch.setattr(laws, "_ROUNDS", 1)
+    law, replies, price = laws.two_losses(problem, 0.4, gaps.append)
     bound = problem.upper_bound(replies, price, 0.4)
     assert problem.adversary_loss(law) < value - 1e-6 < value <= bound + 1e-9
 
@@ -315,3 +315,12 @@ def test_a_value_that_hardly_anyone_has_does_no_harm(weight):
     prior[3] = weight
     mechanism = fw.Shokri(fw.Linear(0, 9), quality_loss=2.0, prior=prior / prior.sum())
     assert mechanism.gap < 1e-6
+
+
+@pytest.mark.parametrize("quality_loss", [1e-3, 1e-15, 1e-280])
+@pytest.mark.parametrize("prior", [None, [0.2, 0.3, 0.1, 0.4, 0], [0.5, 0.5 - 1e-12, 1e-12, 0, 0]])
+def test_a_tiny_loss_has_a_law_that_reaches_it(quality_loss, prior):
+    mechanism = fw.Shokri(fw.Linear(0, 4), quality_loss, prior=prior)
+    law = mechanism._solve()["law"]
+    assert mechanism._valid({"law": law})
+    assert mechanism.problem.user_loss(law) == pytest.approx(quality_loss, rel=1e-7)

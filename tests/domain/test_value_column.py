@@ -11,12 +11,11 @@ from pyarrow import parquet
 
 import freewill as fw
 from freewill.domain.alphabets.base import encode_texts
-from freewill.domain.outputs.base import Reason
-from freewill.domain.outputs.bits import Bits
-from freewill.domain.outputs.symbols import Symbols, unmarked, values
+from freewill.domain.outputs import Bits, Reason, Symbols
 from freewill.errors import ReportError
+from freewill.io.decoding import unmarked
 from freewill.io.reading import read, read_reports
-from freewill.io.writing import write_reports
+from freewill.io.writing import values, write_reports
 from report_cases import ALPHABETS, spark_missing, stored
 
 ODD = fw.Categorical(["x", "value:x", "value:", "", "0", 'a"b', "é;\t,", " x ", "'", "\\"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 import freewill as fw
-from freewill.domain.outputs.base import Reason
+from freewill.domain.outputs import Reason
 from freewill.io.reading import read
 from report_cases import spark_missing
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.outputs.base import Reason
+from freewill.domain.outputs import Reason
 from freewill.io.engines.spark_session import check_java
 from freewill.io.reading import read
 from report_cases import (

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import freewill as fw
-from freewill.domain.outputs.base import Reason
+from freewill.domain.outputs import Reason
 from freewill.io.decoding import DecodedBlocks, Decoder, Invalid, Refusals, Tally
 from freewill.io.reading import read
 from report_cases import (

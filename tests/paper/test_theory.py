@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.mechanisms.parameters import average_epsilon
+from freewill.domain.mechanisms.randomised_response import average_epsilon
 
 THETA = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
 LINE = fw.Linear(0, 4)

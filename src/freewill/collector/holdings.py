@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 from freewill.collector.database import Reader, StoreError
 from freewill.collector.surveys import canonical, from_bytes, page_rows, row_width, survey_id
 from freewill.core.texts import read_json
-from freewill.core.types import Reports
+from freewill.core.types import Reports, checked_counts
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.base import checked_counts
 from freewill.domain.survey import Survey
 from freewill.errors import first_line, printable, several, shown
 from freewill.stats.evidence import Evidence, Group, assemble, grouped, refuse_impossible

@@ -15,7 +15,7 @@ from freewill.collector.refusals import MOST_FAULTS, RefusedError, refused
 from freewill.collector.surveys import Row, Upload, explained, given_out, survey_id, to_bytes
 from freewill.core.texts import read_json
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.base import Reason
+from freewill.domain.outputs import Reason
 from freewill.domain.survey import Survey, listed
 from freewill.errors import shown
 from freewill.io.decoding import SentReader, longest_report

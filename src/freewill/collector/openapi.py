@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from freewill import __version__
 from freewill.core.presented import schema
-from freewill.domain.outputs.base import VALUE
+from freewill.domain.outputs import VALUE
 
 SURVEY = "/v1/surveys/{survey}"
 """The address of a survey."""

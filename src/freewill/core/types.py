@@ -1,4 +1,4 @@
-"""Array aliases that the whole package shares, the checks that go with them, and their limits.
+"""Arrays that the whole package shares, counts of people, the checks of both and their limits.
 
 A few letters can ask for any amount of memory: `last: 10**12` in a survey, a page of a file that
 unpacks to gigabytes. More bytes, as they would lie in memory, than the limits here are refused
@@ -8,13 +8,21 @@ before they are taken.
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.errors import FreewillError, ParameterError, SpecError, closest, several, shown
+from freewill.errors import (
+    EvidenceError,
+    FreewillError,
+    ParameterError,
+    SpecError,
+    closest,
+    several,
+    shown,
+)
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -166,3 +174,101 @@ def slices(length: int, width: int) -> Iterator[slice]:
     """
     width = max(1, width)
     return (slice(first, first + width) for first in range(0, length, width))
+
+
+MOST_PEOPLE = 2**53
+"""The most people that evidence may hold: 9 million times a thousand million.
+
+Up to here a sum of counts is exact both as a 64-bit integer and as a float, which is what weights
+are made of.
+"""
+
+
+def checked_counts(counts: Any, what: str) -> IntArray:
+    """Return counts as 64-bit integers after checking that each is a whole number of people.
+
+    >>> checked_counts([3, 0, 2.0], "k-rr")
+    array([3, 0, 2])
+    >>> checked_counts([1e19], "k-rr")
+    Traceback (most recent call last):
+    freewill.errors.EvidenceError: count 1e+19 at place 0 of k-rr: expected whole numbers from 0 ...
+    """
+    try:
+        array = np.asarray(counts)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise EvidenceError(
+            f"counts of {what} in lists of several lengths: expected one list."
+        ) from None
+    if not array.size:
+        return np.zeros(array.shape, np.int64)
+    if array.dtype.kind not in "iuf" and not all(isinstance(n, Integral) for n in array.flat):
+        raise EvidenceError(
+            f"counts of {what} of type {array.dtype}: expected whole numbers, one an output."
+        )
+    # NaN is neither inside nor outside: ask for what is wanted.
+    inside = (array >= 0) & (array <= MOST_PEOPLE)
+    wrong = ~inside | (np.where(inside, array, 0) % 1 != 0)
+    if wrong.any():
+        where = int(np.argmax(wrong))
+        raise EvidenceError(
+            f"count {array.flat[where]!s:.40} at place {where} of {what}: expected whole numbers "
+            f"from 0 to 2^53 ({MOST_PEOPLE:,})."
+        )
+    return array.astype(np.int64)
+
+
+def people_in(counts: IntArray) -> int:
+    """Return the sum of counts, exactly: halves of 32 bits are added apart and cannot wrap around.
+
+    >>> people_in(np.array([2**62, 2**62, 2**62])) == 3 * 2**62
+    True
+    """
+    high, low = counts >> 32, counts & 0xFFFFFFFF
+    return (int(high.sum(dtype=np.int64)) << 32) + int(low.sum(dtype=np.int64))
+
+
+def checked_people(people: int, what: str) -> int:
+    """Return a number of people after checking that sums of it stay exact.
+
+    >>> checked_people(2**62 + 2**62, "the evidence")
+    Traceback (most recent call last):
+    freewill.errors.EvidenceError: 9,223,372,036,854,775,808 people in the evidence: expected at ...
+    """
+    if not 0 <= people <= MOST_PEOPLE:
+        raise EvidenceError(
+            f"{several(people, 'person')} in {what}: expected at most 2^53 ({MOST_PEOPLE:,}), up "
+            f"to which counts are exact. Are the counts damaged?"
+        )
+    return people
+
+
+class Counter:
+    """Counts outputs as they stream by, in a table with a place for each.
+
+    `numbers` says which place an output has, and `outputs` which output a place stands for; where
+    outputs are indices, both are left out.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        numbers: Callable[[Reports], IntArray] = np.asarray,
+        outputs: Callable[[IntArray], Reports] = np.asarray,
+    ) -> None:
+        what = f"a count for each of {several(size, 'output')}"
+        refuse_beyond(VECTOR_BYTES, size * 8, what, "Take fewer values.", EvidenceError)
+        self._numbers, self._outputs = numbers, outputs
+        self._table = np.zeros(size, dtype=np.int64)
+        self._people = 0
+
+    def add(self, outputs: Reports, counts: IntArray | None) -> None:
+        """Count outputs, once each unless counts are given."""
+        # Checked before it is added: as long as all together fit, so does each place of the table.
+        more = len(outputs) if counts is None else people_in(counts)
+        self._people = checked_people(self._people + more, "the counts of one mechanism")
+        np.add.at(self._table, self._numbers(outputs), 1 if counts is None else counts)
+
+    def result(self) -> tuple[Reports, IntArray]:
+        """Return the distinct outputs seen, in a fixed order, and their counts."""
+        seen = np.flatnonzero(self._table)
+        return self._outputs(seen), self._table[seen]

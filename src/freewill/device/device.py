@@ -58,14 +58,12 @@ class Device:
         if not (budget is None or isinstance(budget, Budget)):
             raise DeviceError(f"budget={shown(budget)}: expected a budget, such as fw.Budget(2).")
         own = None if memory is None else as_memory(memory)
-        fields = {
-            "offered": MappingProxyType(_menu(offered)),
-            "memory": own,
-            "budget": budget,
-            "question": _question(offered, question, own is not None),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            offered=MappingProxyType(_menu(offered)),
+            memory=own,
+            budget=budget,
+            question=_question(offered, question, own is not None),
+        )
         if budget is not None:
             budget.shared_memory(own)
 

@@ -227,11 +227,8 @@ def _truth(facts: Facts) -> Iterator[str]:
 def _error(facts: Facts) -> Iterator[str]:
     mean, far = facts.error or (0.0, 0.0)
     if far > 0:
-        off = {
-            "mean": distance(mean, facts.alphabet.unit),
-            "far": distance(far, facts.alphabet.unit),
-        }
-        yield say(facts.kind, "error", "typical", **off)
+        usual, rare = (distance(length, facts.alphabet.unit) for length in (mean, far))
+        yield say(facts.kind, "error", "typical", mean=usual, far=rare)
     elif mean > 0:
         yield say(facts.kind, "error", "seldom")
 
@@ -260,14 +257,17 @@ def _geo(facts: Facts, nearest: float, typical: float, widest: float) -> Iterato
     if epsilon * widest <= _TWICE:
         yield _any(facts, epsilon * widest)
         return
+
+    def at(which: str, length: float) -> str:
+        gaps = {"distance": distance(length, unit), "odds": odds(epsilon * length)}
+        return say(facts.kind, "odds", which, **gaps)
+
     reach = _TWICE / epsilon
     if reach >= nearest:
         # On a line, the last value within reach.
         whole = math.floor(reach / nearest) * nearest if facts.kind == "linear" else reach
         yield say(facts.kind, "odds", "near", distance=distance(whole, unit))
     else:
-        gaps = {"distance": distance(nearest, unit), "odds": odds(epsilon * nearest)}
-        yield say(facts.kind, "odds", "apart", **gaps)
+        yield at("apart", nearest)
     if typical > max(reach, nearest):
-        gaps = {"distance": distance(typical, unit), "odds": odds(epsilon * typical)}
-        yield say(facts.kind, "odds", "far", **gaps)
+        yield at("far", typical)

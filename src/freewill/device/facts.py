@@ -17,9 +17,8 @@ from freewill.domain.guarantees.epsilon import audit_epsilon
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.krr import KRR, Identity
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
-from freewill.domain.mechanisms.rappor import RAPPOR
+from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.shokri import Shokri
 
 _TINY, _SURE = 5e-324, 1 - 2.0**-53
@@ -176,7 +175,7 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
             # How many values lie that many rows and columns from a value, on average.
             axes = [np.arange(count, dtype=np.float64) for count in alphabet.plane]
             pairs = [np.where(axis > 0, 2.0, 1.0) * (axis.size - axis) for axis in axes]
-            chances = np.outer(*pairs).ravel() / size * _other(mechanism)
+            chances = np.outer(*pairs).ravel() / size * mechanism.other
             chances[0] = mechanism.truths()[0]
             return alphabet.distance(0, np.arange(size)), chances
         case Geometric():
@@ -205,7 +204,7 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
         case Identity():
             own, other = 1.0, 0.0
         case KRR():
-            own, other = mechanism.truths()[0], _other(mechanism)
+            own, other = mechanism.truths()[0], mechanism.other
         case RAPPOR():
             own, other = 1 - mechanism.flip, mechanism.flip
         case Geometric():
@@ -227,9 +226,3 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
     chances = np.full(alphabet.size, other)
     chances[value] = own
     return chances
-
-
-def _other(mechanism: KRR) -> float:
-    """Return the chance of k-RR to report any one other value."""
-    rare = np.exp(-mechanism.epsilon)
-    return float(rare / (1 + (mechanism.alphabet.size - 1) * rare))

@@ -12,8 +12,7 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
@@ -242,12 +241,18 @@ class Memory:
 
         `work` returns the content as it shall be and the result; if it raises, all stays.
         """
-        with self._alone():
-            before = self._read()
-            after, result = work(before)
-            if after is not before:
-                self._write(after)
-            return result
+        with self._turn:
+            # Other threads wait for their turn and, where there is a file, other processes for it.
+            lock = None if self.path is None else _locked(self.path)
+            try:
+                before = self._read()
+                after, result = work(before)
+                if after is not before:
+                    self._write(after)
+                return result
+            finally:
+                if lock is not None:
+                    os.close(lock)
 
     def _read(self) -> Content:
         if self.path is None:
@@ -291,17 +296,6 @@ class Memory:
                 f"the memory {self.path} cannot be written: {why(error)}. No report was released, "
                 f"for one that is not remembered would be drawn anew the next time."
             ) from None
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep other threads and, of a file, other processes out."""
-        with self._turn:
-            lock = None if self.path is None else _locked(self.path)
-            try:
-                yield
-            finally:
-                if lock is not None:
-                    os.close(lock)
 
     def __repr__(self) -> str:
         return f"Memory({'' if self.path is None else repr(str(self.path))})"

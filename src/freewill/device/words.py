@@ -115,13 +115,13 @@ def _percentage(share: float, digits: int, side: Side) -> str:
     return say("", "numbers", "percent", number=in_digits(100 * share, digits, side))
 
 
-def distance(length: float, unit: str, side: Side = "down") -> str:
-    """Return a distance with its unit.
+def distance(length: float, unit: str) -> str:
+    """Return a distance, rounded down, with its unit.
 
     >>> distance(4.56, "year"), distance(1.0, "year"), distance(0.5, "km"), distance(3.0, "")
     ('4.5 years', '1 year', '0.5 km', '3')
     """
-    text = in_digits(length, 2, side)
+    text = in_digits(length, 2, "down")
     return text + (f" {unit}" if text == "1" and unit else behind(unit))
 
 

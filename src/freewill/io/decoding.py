@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freewill.core.types import BoolArray, IntArray, Reports
+from freewill.core.types import BoolArray, Counter, IntArray, Reports, people_in
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.base import LONGEST_NUMBER, VALUE, Counter, Reason, people_in
-from freewill.domain.outputs.symbols import unmarked
+from freewill.domain.outputs import LONGEST_NUMBER, VALUE, OutputSpace, Reason
 from freewill.domain.survey import Survey
 from freewill.errors import several
 from freewill.io.rows import (
@@ -170,6 +169,14 @@ class Decoder:
         if len(outputs):
             counts = counts if counts is None or good.all() else counts[good]
             yield Block(mechanism.id, outputs, counts)
+
+
+def unmarked(space: OutputSpace, column: Any) -> Any:
+    """Take `value:` off the texts of a space that has no values, where it says nothing."""
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if space.alphabet is None and is_text and pc.any(pc.starts_with(column, VALUE)).as_py():
+        return pc.replace_substring_regex(column, f"^{VALUE}", "")
+    return column
 
 
 def longest_report(survey: Survey) -> int:

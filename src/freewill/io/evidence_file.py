@@ -16,12 +16,17 @@ from pyarrow import parquet
 
 from freewill.core.files import checked_path, whole_file
 from freewill.core.texts import is_whole_text, read_json
-from freewill.core.types import SURVEY_FILE_BYTES, checked_hold, refuse_beyond
+from freewill.core.types import (
+    MOST_PEOPLE,
+    SURVEY_FILE_BYTES,
+    checked_hold,
+    checked_people,
+    refuse_beyond,
+)
 from freewill.domain.alphabets.base import Alphabet, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
-from freewill.domain.outputs.base import MOST_PEOPLE, checked_people
 from freewill.errors import EvidenceError, FreewillError, SpecError, first_line, several, shown, why
 from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs

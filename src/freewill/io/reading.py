@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from freewill.core.types import checked_hold
-from freewill.domain.outputs.base import Reason
+from freewill.domain.outputs import Reason
 from freewill.domain.survey import Survey
 from freewill.errors import ReportError, several, shown
 from freewill.io import rows

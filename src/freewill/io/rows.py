@@ -12,7 +12,7 @@ from typing import Any
 
 import narwhals as nw
 
-from freewill.domain.outputs.base import VALUE as PREFIX
+from freewill.domain.outputs import VALUE as PREFIX
 from freewill.domain.survey import Survey
 from freewill.errors import ReportError, several
 

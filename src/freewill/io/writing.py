@@ -14,10 +14,9 @@ from pyarrow import csv, parquet
 from freewill.core.files import checked_path, whole_file
 from freewill.core.texts import is_whole_text
 from freewill.core.types import Reports, slices
+from freewill.domain.alphabets.base import texts
 from freewill.domain.alphabets.linear import Linear
-from freewill.domain.outputs.base import OutputSpace
-from freewill.domain.outputs.bits import Bits
-from freewill.domain.outputs.symbols import Symbols, values
+from freewill.domain.outputs import Bits, OutputSpace, Symbols
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ReportError, shown, why
 from freewill.io.files import format_of
@@ -162,3 +161,18 @@ def _ndjson(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Wr
             file.write(pc.binary_join(together, "")[0].as_buffer())
 
         yield write
+
+
+def values(space: OutputSpace, reports: Reports) -> Any:
+    """Return an Arrow column of texts for people, which are read back behind `value:`.
+
+    Outputs that are values are written as such, all others as the texts in which they travel.
+
+    >>> import freewill as fw
+    >>> values(fw.KRR(fw.Linear(1, 100), 1.0).output_space, np.array([40])).to_pylist()
+    ['41']
+    """
+    if space.alphabet is None:
+        return space.texts(reports)
+    distinct, where = np.unique(reports, return_inverse=True)
+    return pa.array(texts(space.alphabet, distinct), pa.string()).take(pa.array(where))

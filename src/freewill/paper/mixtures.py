@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.krr import KRR
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
-from freewill.domain.mechanisms.rappor import RAPPOR
+from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR
 from freewill.domain.mechanisms.shokri import Shokri
 
 Place = Literal["line", "short line", "city"]

@@ -15,10 +15,9 @@ from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.krr import KRR
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
-from freewill.domain.mechanisms.rappor import RAPPOR
+from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR
 from freewill.domain.mechanisms.shokri import Shokri
 from freewill.domain.metrics import emd
 from freewill.paper.methods import EARLY, GIBU, IBU_M, IBU_R, INV_M, INV_R, RAP_M

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import distribution, numbers
-from freewill.domain.mechanisms.parameters import average_epsilon
+from freewill.domain.mechanisms.randomised_response import average_epsilon
 from freewill.errors import ParameterError, shown
 
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import IntArray, Reports
+from freewill.core.types import IntArray, Reports, checked_counts
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
-from freewill.domain.outputs.base import checked_counts
 from freewill.errors import EvidenceError, FreewillError, several, shown
 from freewill.stats.evidence import Evidence, assemble, grouped, listed, refuse_impossible
 

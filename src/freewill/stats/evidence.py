@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freewill.core.presented import Presented
-from freewill.core.types import BoolArray, FloatArray, IntArray, Reports
+from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, brief
-from freewill.domain.outputs.base import checked_people, people_in
 from freewill.errors import EvidenceError, closest, noun, printable, several, shown
 from freewill.numeric.operators.base import Operator, StackOperator, Structure
 from freewill.stats.provenance import Parts, own_part, picked, united

@@ -17,9 +17,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.types import FloatArray, IntArray, Reports, slices
+from freewill.core.types import FloatArray, IntArray, Reports, people_in, slices
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs.base import people_in
 from freewill.errors import EvidenceError, several
 from freewill.numeric.operators.base import Guess, Sums
 

@@ -258,19 +258,12 @@ def encode_values(alphabet: Alphabet, values: Any) -> tuple[IntArray, bool]:
     if alphabet.labels:
         alone = isinstance(values, str)
     else:
-        alone = _depth(values) < (2 if len(alphabet.axes) > 1 else 1) and _length(values) != 0
+        try:
+            shape = np.shape(values)
+        except (TypeError, ValueError, RecursionError):
+            shape = (0,)  # uneven lists, which `encode` refuses
+        alone = len(shape) < min(len(alphabet.axes), 2) and 0 not in shape
     return alphabet.encode(values), alone
-
-
-def _depth(values: Any) -> int:
-    try:
-        return int(np.ndim(values))
-    except (TypeError, ValueError, RecursionError):
-        return 1  # uneven lists, which `encode` refuses
-
-
-def _length(values: Any) -> int:
-    return len(values) if hasattr(values, "__len__") and _depth(values) else 1
 
 
 def _numbers(text: str, wide: int, read: Callable[[str], float | None]) -> list[float] | None:

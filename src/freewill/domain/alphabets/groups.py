@@ -51,14 +51,11 @@ class Values:
         return tuple(", ".join(text) for text in self.texts(self.which))
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        """The alphabet's own."""
-        return self.alphabet.axes
-
-    @property
     def axes(self) -> tuple[str, ...]:
         """The alphabet's own."""
         return self.alphabet.axes
+
+    heads = axes
 
     def cells(self, places: IntArray) -> Cells:
         """Return values: one cell each, or their coordinates."""

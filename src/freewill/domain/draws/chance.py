@@ -5,7 +5,6 @@ whole numbers by shifts, products and divisions that round down. `docs/devices.m
 as a contract, which the JavaScript client follows to the last bit.
 """
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -134,8 +133,7 @@ def _inverse_tangent(of: int, scale: int) -> int:
     return total
 
 
-@dataclass(frozen=True)
-class Chance:
+class Chance(Dyadic):
     """The probability numerator / 2^shift, at most 1; the shift may be a vast number.
 
     A uniform number U is drawn one digit at a time and compared with the digits of the probability:
@@ -148,9 +146,6 @@ class Chance:
     (True, False)
     """
 
-    numerator: int
-    shift: int
-
     @classmethod
     def down(cls, numerator: int, shift: int, bits: int) -> "Chance":
         """Keep the leading bits of a probability, rounded down."""
@@ -162,11 +157,6 @@ class Chance:
         """Keep the leading bits plus two units: certainly above, errors being less than one."""
         rounded = cls.down(numerator, shift, bits)
         return cls(rounded.numerator + 2, rounded.shift)
-
-    @property
-    def dyadic(self) -> Dyadic:
-        """The number itself."""
-        return Dyadic(self.numerator, self.shift)
 
     @property
     def weights(self) -> tuple[int, int]:

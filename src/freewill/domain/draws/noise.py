@@ -4,16 +4,15 @@ With a = e^-lambda, a step is 0 with probability (1 - a) / (1 + a) and +-(1 + t)
 P(t = j) = (1 - a) a^j. The binary digits of t are independent: digit i is 1 with odds a^(2^i).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
 
 import numpy as np
 
-from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.core.types import BoolArray, FloatArray, IntArray, slices
 from freewill.domain.draws.chance import HALF, Chance, Dyadic, exponential, precision, share
-from freewill.domain.draws.sources import GeneratorBytes, Prefixed, Source
+from freewill.domain.draws.sources import GeneratorBytes, Source
 
 _SLACK = 64
 _LEAST_BLOCK = 3
@@ -36,7 +35,7 @@ class TwoSided:
     Endless, a step may pass any number of blocks; else one is beyond every end, and the step ends.
 
     >>> from freewill.domain.draws.sources import GivenBytes
-    >>> steps = TwoSided.clipped(Dyadic.of(1.0), 192, size=100)
+    >>> steps = TwoSided.of(Dyadic.of(1.0), 192, size=100)
     >>> steps.step(GivenBytes([0, 0, 255, 0, 255, 255, 255, 255, 255, 255]))
     2
     """
@@ -47,17 +46,13 @@ class TwoSided:
     endless: bool
 
     @classmethod
-    def clipped(cls, exponent: Dyadic, bits: int, size: int) -> "TwoSided":
-        """Return steps on a line of this many places: L digits reach from end to end."""
-        return cls._of(exponent, bits, (size - 2).bit_length(), endless=False)
+    def of(cls, exponent: Dyadic, bits: int, size: int | None = None) -> "TwoSided":
+        """Return steps on a line of `size` places, whose digits reach from end to end.
 
-    @classmethod
-    def unbounded(cls, exponent: Dyadic, bits: int) -> "TwoSided":
-        """Return steps on an endless line: L = max(0, 3 - floor(log2 lambda)) digits a block."""
-        return cls._of(exponent, bits, max(0, _LEAST_BLOCK - exponent.log2), endless=True)
-
-    @classmethod
-    def _of(cls, exponent: Dyadic, bits: int, length: int, *, endless: bool) -> "TwoSided":
+        Without a size they are endless, of L = max(0, 3 - floor(log2 lambda)) digits a block.
+        """
+        endless = size is None
+        length = max(0, _LEAST_BLOCK - exponent.log2) if size is None else (size - 2).bit_length()
         odds = [exponential(exponent.doubled(place), bits) for place in range(length + 1)]
         total, working, halvings = odds[-1]
         return cls(
@@ -232,7 +227,7 @@ class LatticeNoise:
     def steps(self) -> tuple[TwoSided, TwoSided]:
         """The steps along a row, and along a column."""
         across, along = (
-            TwoSided.unbounded(Dyadic(slope, self.places), self.bits) for slope in self.slopes
+            TwoSided.of(Dyadic(slope, self.places), self.bits) for slope in self.slopes
         )
         return across, along
 
@@ -260,24 +255,17 @@ class LatticeNoise:
         filled = 0
         while filled < count:
             left = count - filled
-            for offsets in self._accepted(min(_BATCH, left + left // 3 + 8), reach, rng):
-                more = offsets[:, : count - filled]
+            batch = min(_BATCH, left + left // 3 + 8)
+            across, along = (
+                steps.many(batch, rng, skip)
+                for steps, skip in zip(self.steps, self._skipped, strict=True)
+            )
+            for block in slices(batch, _BLOCK):
+                accepted = self._judged((across.part(block), along.part(block)), reach, rng)
+                more = accepted[:, : count - filled]
                 result[:, filled : filled + more.shape[1]] = more
                 filled += more.shape[1]
         return result
-
-    def _accepted(
-        self, count: int, reach: tuple[int, int], rng: np.random.Generator
-    ) -> Iterator[IntArray]:
-        """Propose that many offsets, and yield the accepted ones, block by block."""
-        proposed = [
-            steps.many(count, rng, skip)
-            for steps, skip in zip(self.steps, self._skipped, strict=True)
-        ]
-        for start in range(0, count, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            columns, rows = (steps.part(block) for steps in proposed)
-            yield self._judged((columns, rows), reach, rng)
 
     @property
     def _skipped(self) -> tuple[int, int]:
@@ -305,7 +293,7 @@ class LatticeNoise:
                 axis.completed(moves, place, skip, GeneratorBytes(rng))
                 for axis, moves, skip in zip(self.steps, steps, self._skipped, strict=True)
             ]
-            source = Prefixed(int(words[place]).to_bytes(8, "big"), GeneratorBytes(rng))
+            source = GeneratorBytes(rng, int(words[place]).to_bytes(8, "big"))
             accepted[place] = self.acceptance(*exact).coin(source)
             for far, whole, last in zip(away, exact, reach, strict=True):
                 far[place] = min(whole, last)

@@ -53,31 +53,20 @@ class GivenBytes:
 
 
 class GeneratorBytes:
-    """The bytes of a NumPy generator, for simulations.
+    """The bytes of a NumPy generator, for simulations; before them those that are drawn already.
 
     >>> GeneratorBytes(np.random.default_rng(1)).byte()
     255
     """
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-
-    def byte(self) -> int:
-        """Draw one byte."""
-        return int(self._rng.integers(0, 256, dtype=np.uint8))
-
-
-class Prefixed:
-    """Bytes that are already drawn, then those of another source."""
-
-    def __init__(self, first: bytes, rest: Source) -> None:
-        self._first = iter(first)
-        self._rest = rest
+    def __init__(self, rng: np.random.Generator, drawn: bytes = b"") -> None:
+        self._rng, self._drawn = rng, iter(drawn)
 
     def byte(self) -> int:
         """Return the next one."""
-        drawn = next(self._first, None)
-        return self._rest.byte() if drawn is None else drawn
+        for byte in self._drawn:
+            return byte
+        return int(self._rng.integers(0, 256, dtype=np.uint8))
 
 
 def checked_source(source: Any) -> Source:

@@ -24,7 +24,8 @@ def whole_weights(row: FloatArray) -> list[int]:
     ratios = [number.as_integer_ratio() for number in row.tolist()]
     largest = max((below for above, below in ratios if above), default=1)
     whole = [above * (largest // below) if above else 0 for above, below in ratios]
-    shared = min((_twos(weight) for weight in whole if weight), default=0)
+    # How often 2 divides all of them: what their lowest set bits have in common.
+    shared = min((weight & -weight for weight in whole if weight), default=1).bit_length() - 1
     return [weight >> shared for weight in whole]
 
 
@@ -100,8 +101,3 @@ class Table:
             if (word + 1) * total <= self.cumulative[index] << bits:
                 return index
             word, bits = word << 8 | source.byte(), bits + 8
-
-
-def _twos(number: int) -> int:
-    """Return how often 2 divides a number."""
-    return (number & -number).bit_length() - 1

@@ -16,7 +16,7 @@ from freewill.core.texts import per
 from freewill.core.types import FloatArray, IntArray, Reports, slices
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.guarantees.promises import Guarantee, Outcome
-from freewill.errors import LawError, ParameterError, several, shown
+from freewill.errors import LawError, several
 
 _HIDDEN = 5e-4
 """By how much, relative, the epsilon may pass the claim for all that rounding lets us know."""
@@ -105,8 +105,6 @@ class Audit(Presented, Outcome):
 
 def audit_epsilon(mechanism: Any, claim: Guarantee) -> Audit:
     """Find the pair of values that some output tells apart best."""
-    if claim.kind not in ("ldp", "geo"):
-        raise ParameterError(f"guarantee of kind {shown(claim.kind)}: the audit knows ldp and geo.")
     alphabet: Alphabet = mechanism.alphabet
     outputs = mechanism.witnesses()
     geo = claim.kind == "geo" and alphabet.size > 1

@@ -5,7 +5,6 @@ taken to a hundred digits and more, with a bound on their rounding: an epsilon t
 the claimed one is below it. The law that estimators use is then held against the same numbers.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -166,8 +165,6 @@ class _Table(NamedTuple):
 def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
     """Write out the sampler's own numbers and prove what they promise."""
     alphabet: Alphabet = mechanism.alphabet
-    if isinstance(claim, Guarantee) and claim.kind not in ("ldp", "geo"):
-        raise ParameterError(f"guarantee of kind {claim.kind!r}: the audit knows ldp and geo.")
     epsilon = claim.epsilon if isinstance(claim, Guarantee) else 1.0
     if isinstance(alphabet, Grid) and hasattr(mechanism, "lattice"):
         _refuse(((alphabet.columns + 1) * (alphabet.rows + 1)) ** 2 // 2, mechanism)
@@ -221,19 +218,17 @@ def _realised(mechanism: Any, claim: Promise, table: _Table) -> Decimal:
         return _loss(mechanism.problem, table)
     outputs, alphabet = range(len(table.weights[0])), mechanism.alphabet
     if claim.kind == "ldp" or alphabet.size == 1:
-        return max(table.apart(*which) for which in _extremes(table))
+        worst = Decimal(0)
+        for output, column in enumerate(zip(*table.logs, strict=True)):
+            keys = [Decimal("-Infinity") if log is None else log for log in column]
+            first, second = keys.index(max(keys)), keys.index(min(keys))
+            worst = max(worst, table.apart(output, first, second))
+        return worst
     values = range(alphabet.size)
     pairs = list(pairwise(values) if is_line(alphabet) else combinations(values, 2))
     _refuse(len(pairs) * len(outputs), mechanism)
     largest = ((max(table.apart(y, *pair) for y in outputs), pair) for pair in pairs)
     return max(off / exact_distance(alphabet, *pair) for off, pair in largest)
-
-
-def _extremes(table: _Table) -> Iterator[tuple[int, int, int]]:
-    """For each output, the values from which it is likeliest and least likely."""
-    for output, column in enumerate(zip(*table.logs, strict=True)):
-        keys = [Decimal("-Infinity") if log is None else log for log in column]
-        yield output, keys.index(max(keys)), keys.index(min(keys))
 
 
 def _difference(table: _Table, logs: FloatArray) -> float:

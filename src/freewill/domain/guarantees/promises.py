@@ -32,6 +32,10 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         checked_unit(self.unit)
+        if self.kind not in ("ldp", "geo"):
+            raise ParameterError(
+                f"guarantee of kind {shown(self.kind)}: the audit knows ldp and geo."
+            )
         if not (is_number(self.epsilon) and self.epsilon >= 0):
             expected = "must be a number >= 0, or infinite for no promise at all."
             raise ParameterError(f"epsilon={shown(self.epsilon)} of a guarantee: {expected}")

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -21,21 +23,18 @@ from freewill.domain.alphabets.base import (
 )
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
-from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon, checked_index
-from freewill.domain.outputs.base import OutputSpace
-from freewill.domain.outputs.symbols import Symbols
-from freewill.errors import AlphabetError, LawError, shown
-from freewill.numeric.operators.base import DenseOperator, Operator, probabilities
+from freewill.domain.outputs import OutputSpace, Symbols
+from freewill.errors import AlphabetError, LawError, ParameterError, shown
+from freewill.numeric.operators.base import Operator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
 
 SPEC_VERSION = 1
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
-_TINY = 2.0**-256
-"""Outputs whose probability is below that for every value are held with a factor of their own."""
+LARGEST_EXPONENT = 1e290
+"""Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
 
 
 class Mechanism(Protocol):
@@ -72,7 +71,13 @@ class Mechanism(Protocol):
         The bytes are the operating system's unless a source is given. The law is that of
         `obfuscate`, in the same exact numbers; a report of bits is a row of bytes.
         """
-        return self._report(checked_index(index, self.alphabet.size), checked_source(source))
+        whole = checked_indices(index, self.alphabet.size, "value")
+        if whole.ndim:
+            expected = (
+                f"expected one index, 0 to {self.alphabet.size - 1}. For many, use obfuscate."
+            )
+            raise AlphabetError(f"index {shown(index)}: {expected}")
+        return self._report(int(whole), checked_source(source))
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> Reports:
         """Draw the reports of indices that are checked, unless `obfuscate` is written anew."""
@@ -113,7 +118,8 @@ class Mechanism(Protocol):
         indices, alone = encode_values(self.alphabet, values)
         drawn = self.obfuscate(indices, rng)
         reported = self.output_space.alphabet
-        reports = _digits(drawn) if reported is None else readable(reported, drawn)
+        hexadecimal = (row.tobytes().hex() for row in drawn)
+        reports = [*hexadecimal] if reported is None else readable(reported, drawn)
         return reports[0] if alone else reports
 
     def received(self, reports: Any) -> Reports:
@@ -126,7 +132,14 @@ class Mechanism(Protocol):
         reported = self.output_space.alphabet
         if reported is not None:
             return encode_values(reported, reports)[0]
-        return self.output_space.checked(_packed(reports, self), self.name)  # type: ignore[no-any-return]
+        texts = [reports] if isinstance(reports, str) else reports
+        try:
+            rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in texts]
+            packed: Any = np.array(rows) if rows else self.output_space.empty()
+        except (TypeError, ValueError):
+            expected = "expected hexadecimal digits, as many in each text, as report gives them."
+            raise AlphabetError(f"reports {shown(reports)} of {self.name}: {expected}") from None
+        return self.output_space.checked(packed, self.name)  # type: ignore[no-any-return]
 
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of exactly these outputs."""
@@ -264,50 +277,6 @@ class Noisy(Mechanism, Protocol):
         return Guarantee(self.promise, self.epsilon, unit)
 
 
-class Tabulated(Mechanism, Protocol):
-    """A mechanism whose law is a table of numbers, `matrix`, each taken to the last digit."""
-
-    tabulated: ClassVar[bool] = True
-    matrix: FloatArray
-    """The law, rows: alphabet, columns: outputs; read-only."""
-
-    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
-        """Draw from the table of each value, value by value."""
-        drawn = np.empty(truth.size, dtype=np.int64)
-        order = np.argsort(truth, axis=None, kind="stable")
-        present, starts = np.unique(truth.ravel()[order], return_index=True)
-        for value, people in zip(present.tolist(), np.split(order, starts)[1:], strict=True):
-            drawn[people] = self._table(value).many(people.size, rng)
-        return drawn.reshape(truth.shape)
-
-    def _report(self, value: int, source: Source) -> int:
-        """Draw from the table of the value."""
-        return self._table(value).draw(source)
-
-    def weights(self) -> list[list[int]]:
-        """Return the rows, in whole numbers."""
-        return [whole_weights(row) for row in self.matrix]
-
-    def _table(self, value: int) -> Table:
-        """Return the row of a value, made when first drawn from."""
-        if value not in self._tables:
-            self._tables[value] = Table.of(whole_weights(self.matrix[value]))
-        return self._tables[value]
-
-    @cached_property
-    def _tables(self) -> dict[int, Table]:
-        return {}
-
-    def operator(self, outputs: Reports) -> DenseOperator:
-        """Return the law of these outputs, as an array."""
-        symbols = self.output_space.checked(outputs, self.name)
-        return _scaled(np.ascontiguousarray(self.matrix.T[symbols]))
-
-    def law(self) -> FloatArray:
-        """Return the matrix, to the last digit."""
-        return self.matrix
-
-
 def is_mechanism(given: Any) -> bool:
     """Say whether something is a mechanism, of ours or of someone else's, and not its class."""
     return hasattr(given, "output_space") and not isinstance(given, type)
@@ -324,30 +293,61 @@ def brief(mechanism: Mechanism) -> str:
     return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
 
 
-def _digits(packed: Reports) -> list[str]:
-    """Return packed bits as hexadecimal digits, two a byte."""
-    return [row.tobytes().hex() for row in packed]
+def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
+    """Check that an alphabet is of the kind a mechanism works on and has enough values."""
+    # A class has what a protocol asks for, too.
+    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
+        names = {"Linear": "a Linear alphabet", "Grid": "a Grid"}
+        wanted = names.get(kind.__name__, "an alphabet")
+        raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
+    if alphabet.size < least:
+        raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
 
 
-def _packed(reports: Any, mechanism: Mechanism) -> FloatArray | Reports:
-    """Read one text of hexadecimal digits, or a list of them, into packed bits."""
-    given = [reports] if isinstance(reports, str) else reports
+def checked_epsilon(epsilon: Any, name: str, largest: float) -> float:
+    """Return epsilon as a float after checking that it is positive, finite and not too large."""
+    value, given = _number(epsilon), f"epsilon={shown(epsilon)} for {name}"
+    if value == 0:
+        raise ParameterError(
+            f"{given}: must be > 0. At 0 a report would be full privacy and "
+            f"tell the collector nothing: choose a small positive epsilon, or send no report."
+        )
+    if not 0 < value < math.inf:
+        # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
+        advice = "For full privacy, send no report."
+        advice = "For no privacy at all, use Identity." if value > 0 else advice
+        raise ParameterError(
+            f"{given}: must be a number > 0 and finite (the larger, the less private). {advice}"
+        )
+    if value > largest:
+        raise ParameterError(
+            f"{given}: must be <= {largest:g}, beyond which no number holds "
+            f"what the noise would need and the promise is empty. For no privacy, use Identity."
+        )
+    return value
+
+
+def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
+    """Return an expected loss as a float after checking that it is positive and finite."""
+    value, given = _number(quality_loss), f"quality_loss={shown(quality_loss)}"
+    if 0 <= value <= least:
+        raise ParameterError(
+            f"{given}: must be > {least:g} and finite. At 0, and so close to it, every report "
+            f"would be the truth: for no privacy at all, use Identity."
+        )
+    if not 0 < value < math.inf:
+        raise ParameterError(
+            f"{given}: must be a number > 0 and finite, in units of distance "
+            f"(the larger, the more private)."
+        )
+    return value
+
+
+def _number(value: Any) -> float:
+    """Return a real number as a float, anything else (texts and truth values too) as NaN."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return math.nan
     try:
-        rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in given]
-        return np.array(rows) if rows else mechanism.output_space.empty()
-    except (TypeError, ValueError):
-        expected = "expected hexadecimal digits, as many in each text, as report gives them."
-        raise AlphabetError(f"reports {shown(reports)} of {mechanism.name}: {expected}") from None
-
-
-def _scaled(rows: FloatArray) -> DenseOperator:
-    """Return the law of some outputs; one that is next to impossible for all values is scaled.
-
-    Products and squares of such rows would underflow. A power of two changes no digit, not even of
-    a denormal entry: the ratios between values, which are all that an estimate uses, stay exact.
-    """
-    largest = rows.max(axis=1, initial=0.0)
-    if np.all((largest >= _TINY) | (largest == 0)):
-        return DenseOperator(rows)
-    exponents = np.where(largest < _TINY, np.frexp(largest)[1], 0)
-    return DenseOperator(np.ldexp(rows, -exponents[:, None]), exponents * np.log(2))
+        return float(value)
+    except (OverflowError, ValueError):
+        return math.nan

@@ -11,8 +11,7 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Dyadic, precision
 from freewill.domain.draws.noise import TwoSided, shortened
 from freewill.domain.draws.sources import Source
-from freewill.domain.mechanisms.base import Noisy
-from freewill.domain.mechanisms.parameters import LARGEST_EXPONENT
+from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy
 from freewill.numeric.operators.geometric import GeometricOperator
 
 _FLAT = 1e-200
@@ -53,7 +52,7 @@ class Geometric(Noisy):
         """The chances of a step, of which all reports are made."""
         step = Dyadic.of(self.alphabet.step)
         bits = precision(Dyadic.of(self.epsilon).times(step))
-        return TwoSided.clipped(shortened(self.epsilon).times(step), bits, self.alphabet.size)
+        return TwoSided.of(shortened(self.epsilon).times(step), bits, self.alphabet.size)
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Add a step to each value, digit by digit, and clip."""

@@ -1,27 +1,76 @@
-"""Any law at all, given as a matrix."""
+"""Laws that are tables of numbers: any law at all, given as a matrix."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, Spec, numbers
+from freewill.core.types import FloatArray, IntArray, Reports, Spec, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.draws.sources import Source
+from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.epsilon import audit_epsilon
 from freewill.domain.guarantees.logarithms import literal_epsilon
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, Tabulated
-from freewill.domain.mechanisms.parameters import checked_alphabet
-from freewill.domain.outputs.symbols import Symbols
+from freewill.domain.mechanisms.base import Mechanism, checked_alphabet
+from freewill.domain.outputs import Symbols
 from freewill.errors import LawError, ParameterError, several, shown
+from freewill.numeric.operators.base import DenseOperator
 
+_TINY = 2.0**-256
+"""Outputs whose probability is below that for every value are held with a factor of their own."""
 _ROW_TOLERANCE = 1e-9
 _ROW_ROUNDING = 2.0**-48
 """How far from 1 the sum of a row may be that is left as it is: what dividing it would leave."""
+
+
+class Tabulated(Mechanism, Protocol):
+    """A mechanism whose law is a table of numbers, `matrix`, each taken to the last digit."""
+
+    tabulated: ClassVar[bool] = True
+    matrix: FloatArray
+    """The law, rows: alphabet, columns: outputs; read-only."""
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
+        """Draw from the table of each value, value by value."""
+        drawn = np.empty(truth.size, dtype=np.int64)
+        order = np.argsort(truth, axis=None, kind="stable")
+        present, starts = np.unique(truth.ravel()[order], return_index=True)
+        for value, people in zip(present.tolist(), np.split(order, starts)[1:], strict=True):
+            drawn[people] = self._table(value).many(people.size, rng)
+        return drawn.reshape(truth.shape)
+
+    def _report(self, value: int, source: Source) -> int:
+        """Draw from the table of the value."""
+        return self._table(value).draw(source)
+
+    def weights(self) -> list[list[int]]:
+        """Return the rows, in whole numbers."""
+        return [whole_weights(row) for row in self.matrix]
+
+    def _table(self, value: int) -> Table:
+        """Return the row of a value, made when first drawn from."""
+        if value not in self._tables:
+            self._tables[value] = Table.of(whole_weights(self.matrix[value]))
+        return self._tables[value]
+
+    @cached_property
+    def _tables(self) -> dict[int, Table]:
+        return {}
+
+    def operator(self, outputs: Reports) -> DenseOperator:
+        """Return the law of these outputs, as an array."""
+        symbols = self.output_space.checked(outputs, self.name)
+        return _scaled(np.ascontiguousarray(self.matrix.T[symbols]))
+
+    def law(self) -> FloatArray:
+        """Return the matrix, to the last digit."""
+        return self.matrix
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -58,9 +107,7 @@ class Matrix(Tabulated):
                 f"the law has {several(matrix.shape[1], 'column')} and the output alphabet "
                 f"{several(outputs.size, 'value')}: expected one column a value."
             )
-        object.__setattr__(self, "alphabet", alphabet)
-        object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "output_alphabet", outputs)
+        vars(self).update(alphabet=alphabet, matrix=matrix, output_alphabet=outputs)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -104,6 +151,19 @@ class Matrix(Tabulated):
 
     def __str__(self) -> str:
         return f"{self.name}({self.alphabet}, {several(self.matrix.shape[1], 'output')})"
+
+
+def _scaled(rows: FloatArray) -> DenseOperator:
+    """Return the law of some outputs; one that is next to impossible for all values is scaled.
+
+    Products and squares of such rows would underflow. A power of two changes no digit, not even of
+    a denormal entry: the ratios between values, which are all that an estimate uses, stay exact.
+    """
+    largest = rows.max(axis=1, initial=0.0)
+    if np.all((largest >= _TINY) | (largest == 0)):
+        return DenseOperator(rows)
+    exponents = np.where(largest < _TINY, np.frexp(largest)[1], 0)
+    return DenseOperator(np.ldexp(rows, -exponents[:, None]), exponents * np.log(2))
 
 
 def _checked_law(law: ArrayLike, size: int) -> FloatArray:

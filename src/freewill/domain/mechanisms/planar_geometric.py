@@ -11,8 +11,7 @@ from freewill.domain.alphabets.grid import Grid
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.noise import LatticeNoise
 from freewill.domain.draws.sources import Source
-from freewill.domain.mechanisms.base import Noisy
-from freewill.domain.mechanisms.parameters import LARGEST_EXPONENT
+from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy
 from freewill.errors import AlphabetError, ParameterError
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
@@ -103,7 +102,7 @@ class PlanarGeometric(Noisy):
         by_row = [up.chance(j) for j in range(rows + 1)]
         return [
             [
-                across.times(along).times(noise.acceptance(i, j).dyadic)
+                across.times(along).times(noise.acceptance(i, j))
                 for i, across in enumerate(by_column)
             ]
             for j, along in enumerate(by_row)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,13 +12,10 @@ from freewill.core.progress import progress, towards
 from freewill.core.types import FloatArray, Spec, distribution, numbers
 from freewill.domain.alphabets.base import Alphabet, distances, is_line
 from freewill.domain.guarantees.promises import AdversaryLoss
-from freewill.domain.mechanisms.base import Tabulated
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_quality_loss
+from freewill.domain.mechanisms.base import checked_alphabet, checked_quality_loss
+from freewill.domain.mechanisms.matrix import Matrix, Tabulated
 from freewill.domain.shokri.problem import Problem, fill_free_rows, symmetries
 from freewill.errors import LawError, ParameterError, SpecError, closest, several, shown
-
-if TYPE_CHECKING:
-    from freewill.domain.mechanisms.matrix import Matrix
 
 Selection = Literal["max-entropy", "vertex"]
 RETIRED = ("centre", "coin")
@@ -94,16 +91,14 @@ class Shokri(Tabulated):
             advice = _retired(selection) or closest(selection, get_args(Selection))
             raise ParameterError(f"selection={shown(selection)}: {expected}{advice}")
         weights = None if prior is None else distribution(prior, alphabet.size, "prior")
-        fields = {
-            "alphabet": alphabet,
-            "quality_loss_limit": checked_quality_loss(quality_loss, _LEAST_LOSS),
-            "prior": None if weights is None else _frozen(weights),
-            "selection": selection,
-            "report_loss": _checked_loss(report_loss, alphabet.size, "report_loss"),
-            "guess_loss": _checked_loss(guess_loss, alphabet.size, "guess_loss"),
-        }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        vars(self).update(
+            alphabet=alphabet,
+            quality_loss_limit=checked_quality_loss(quality_loss, _LEAST_LOSS),
+            prior=None if weights is None else _frozen(weights),
+            selection=selection,
+            report_loss=_checked_loss(report_loss, alphabet.size, "report_loss"),
+            guess_loss=_checked_loss(guess_loss, alphabet.size, "guess_loss"),
+        )
         honest = self.problem.report_loss.diagonal()
         if self.problem.one_loss and np.any(honest != 0):
             where = int(np.flatnonzero(honest)[0])
@@ -154,7 +149,7 @@ class Shokri(Tabulated):
     @cached_property
     def matrix(self) -> FloatArray:  # type: ignore[override]
         """The law, read-only."""
-        return _matrix(self.alphabet, self._solved["law"]).matrix
+        return self.as_matrix().matrix
 
     @cached_property
     def optimum(self) -> float:
@@ -178,8 +173,7 @@ class Shokri(Tabulated):
 
     def _solve(self) -> cache.Arrays:
         # A device that is sent the solved law needs none of this, nor SciPy.
-        from freewill.domain.shokri.max_entropy import max_entropy  # noqa: PLC0415
-        from freewill.domain.shokri.programs import two_losses, vertex  # noqa: PLC0415
+        from freewill.domain.shokri.laws import max_entropy, two_losses, vertex  # noqa: PLC0415
 
         problem, limit = self.problem, self.quality_loss_limit
         proof: cache.Arrays = {}
@@ -189,9 +183,7 @@ class Shokri(Tabulated):
                 law = solve(problem, limit)
             else:
                 near = towards(1e-8)
-                law, replies, price = two_losses(
-                    problem, limit, on_step=lambda gap: show(near(gap))
-                )
+                law, replies, price = two_losses(problem, limit, lambda gap: show(near(gap)))
                 proof = {"replies": replies, "price": np.array(price)}
         law = self._within_limit(law)
         if problem.one_loss and not self._valid({"law": law}):
@@ -246,9 +238,9 @@ class Shokri(Tabulated):
         limit = self.quality_loss_limit * (1 + _STOCHASTIC)
         return cost <= limit and loss >= value - _REACHED * abs(value)
 
-    def as_matrix(self) -> "Matrix":
+    def as_matrix(self) -> Matrix:
         """Return the solved law as a `Matrix`, to be sent to clients that do not solve."""
-        return _matrix(self.alphabet, self._solved["law"])
+        return Matrix(self.alphabet, self._solved["law"], self.alphabet)
 
     def with_law(self, law: ArrayLike) -> "Shokri":
         """Return this mechanism with a law that was solved for elsewhere, as a survey carries it.
@@ -264,7 +256,7 @@ class Shokri(Tabulated):
         Traceback (most recent call last):
         freewill.errors.LawError: the table of shokri(0..9, Q=1.5, max-entropy) is no such law: ...
         """
-        own, problem = _matrix(self.alphabet, law).matrix, self.problem
+        own, problem = Matrix(self.alphabet, law, self.alphabet).matrix, self.problem
         solved = {"law": own} if problem.one_loss else {**self._solved, "law": own}
         as_good = not problem.one_loss and self._keeps(own, problem.adversary_loss(self.matrix))
         if not (as_good or self._valid(solved)):
@@ -316,12 +308,6 @@ class Shokri(Tabulated):
         constant = ", constant" if self.constant else ""
         chosen = self.selection if self.problem.one_loss else "its own losses"
         return f"{self.name}({self.alphabet}, Q={self.quality_loss_limit:g}, {chosen}{constant})"
-
-
-def _matrix(alphabet: Alphabet, law: ArrayLike) -> "Matrix":
-    from freewill.domain.mechanisms.matrix import Matrix  # noqa: PLC0415
-
-    return Matrix(alphabet, law, alphabet)
 
 
 def _retired(selection: Any) -> str:

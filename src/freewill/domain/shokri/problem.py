@@ -63,11 +63,6 @@ class Problem:
         matrix[np.arange(self.size), self.orbits] = 1 / self.multiplicity[self.orbits]
         return matrix
 
-    @cached_property
-    def possible(self) -> IntArray:
-        """The representatives that someone has: an output y must be a best guess for some x."""
-        return self.representatives[self.prior[self.representatives] > 0]
-
     def unfold(self, columns: FloatArray, outputs: IntArray) -> FloatArray:
         """Return the whole law from its columns [output, value] at some representatives."""
         law = np.zeros((self.size, self.size))

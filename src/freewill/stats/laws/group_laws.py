@@ -9,7 +9,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from freewill.core.types import FloatArray
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.rappor import RAPPOR
+from freewill.domain.mechanisms.randomised_response import RAPPOR
 from freewill.stats.choice.model import ChoiceModel
 from freewill.stats.covariance import inverse_on_simplex
 from freewill.stats.estimators.estimate import Start, default_tolerance, theta_of

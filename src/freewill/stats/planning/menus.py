@@ -16,9 +16,8 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.calibration import calibrate
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.krr import KRR, Identity
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
-from freewill.domain.mechanisms.rappor import RAPPOR
+from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, shown
 from freewill.numeric.solvers.solution import OnStep, one_blas_thread

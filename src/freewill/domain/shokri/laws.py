@@ -1,7 +1,8 @@
-"""Laws by linear programming (HiGHS): a vertex of the optimal ones, and the program of two losses.
+"""Laws that reach the optimum: the one that tells least, a vertex, and the program of two losses.
 
-The unknowns are columns of a law, one after the other. Most guesses never matter, so that each
-program starts with the nearest ones and adds others as they turn out better than the report.
+The last two are linear programs (HiGHS). Their unknowns are columns of a law, one after the other.
+Most guesses never matter, so that each program starts with the nearest ones and adds others as they
+turn out better than the report.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,83 @@ from numpy.typing import NDArray
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.shokri.problem import Problem
 from freewill.errors import LawError
+from freewill.numeric.operators.base import DenseOperator
+from freewill.numeric.solvers import interior
+from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.systems import DenseSystem
+
+_TOLERANCE = 1e-13
+"""Gap of the output distribution: its square root is what E l may be off by."""
+_UNUSED = 1e-11
+"""Weight below which an output only holds what the interior point left there."""
+
+_LEAST = 5e-324
+_LARGEST_EXPONENT = 700.0
+
+
+def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:
+    """Return A_xy = q_y e^(-beta l(x,y)) / normaliser, with beta such that E l = Q.
+
+    Among all laws with E l <= Q it has the least mutual information, that is the largest
+    conditional entropy of the value given the output. It is optimal for the adversary's loss too:
+    were some guess z better than y on seeing y, sending z instead of y would lower E l at no more
+    information.
+
+    For a given beta the output distribution q maximises sum_x pi_x log sum_y q_y e^(-beta l(x,y)):
+    a mixture likelihood, so that our own interior point finds it with a certificate, where the
+    usual Blahut-Arimoto iteration (EM) crawls. Symmetries shrink the problem to orbits.
+    """
+    loss = problem.report_loss[problem.representatives]
+    weights = np.bincount(problem.orbits, problem.prior).astype(np.float64)
+    seen = weights > 0
+
+    def output(beta: float) -> FloatArray:
+        rows = (np.exp(-beta * loss) @ problem.averaging)[seen]
+        likelihood = Likelihood(DenseOperator(rows), weights[seen])
+        theta = interior.solve(likelihood, DenseSystem(rows), _TOLERANCE, 100).theta
+        # What the interior point leaves on outputs that the optimum does not use.
+        theta = np.where(theta < _UNUSED, 0.0, theta)
+        return np.asarray(theta[problem.orbits] / problem.multiplicity[problem.orbits])
+
+    def excess(log_beta: float) -> float:
+        beta = float(np.exp(log_beta))
+        law = _channel(output(beta), beta, loss)
+        share = weights @ (law * loss).sum(axis=1) / quality_loss
+        return float(np.log(max(share, _LEAST)))
+
+    # Beyond, e^(-beta l) is 0 for every other value, and the law does not change any more.
+    largest = np.log(_LARGEST_EXPONENT / loss[loss > 0].min())
+    beta = float(np.exp(_root(excess, -np.log(quality_loss), largest)))
+    return _channel(output(beta), beta, problem.report_loss)
+
+
+def _root(excess: Callable[[float], float], guess: float, largest: float) -> float:
+    """Find the root of a falling function whose slope is about -1 in most places, or the largest.
+
+    The loss stays above Q where a value is so rare that its own output counts as unused.
+    """
+    last = here = min(guess, largest)
+    off = excess(here)
+    direction = np.sign(off)
+    while off * direction > 0:
+        if off > 0 and here == largest:
+            return here
+        # A little beyond where the slope points, so that the root is soon between two points.
+        last, here = here, min(here + direction * min(1.0, 1.3 * abs(off) + 1e-3), largest)
+        off = excess(here)
+    if last == here:
+        return here
+    from scipy.optimize import brentq  # noqa: PLC0415
+
+    return float(brentq(excess, last, here, xtol=1e-15, rtol=1e-15))
+
+
+def _channel(output: FloatArray, beta: float, loss: FloatArray) -> FloatArray:
+    # Subtracting the least loss of the outputs in use keeps a row from underflowing as a whole.
+    used = np.where(output > 0, loss, np.inf)
+    law = output * np.exp(-beta * (used - used.min(axis=1, keepdims=True)))
+    return np.asarray(law / law.sum(axis=1, keepdims=True))
+
 
 _GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, spread evenly and never repeat: weights without a pattern."""
@@ -22,6 +100,8 @@ _VERTEX_ROUNDS = 30
 """Times that guesses are added; each adds all that beat the report, so that few are needed."""
 _ROUNDS = 200
 """The same for two losses; what is left then is in the gap."""
+_CLOSE = 1e-8
+"""Relative gap between the bounds at which they have met."""
 _ALL_AT_ONCE = 20_000
 """Pairs of output and guess up to which none is left out."""
 _PRECISE = {"primal_feasibility_tolerance": 1e-10}
@@ -36,7 +116,9 @@ def vertex(problem: Problem, quality_loss: float) -> FloatArray:
     """
     from scipy.sparse import csr_array  # noqa: PLC0415
 
-    outputs, loss = problem.possible, problem.guess_loss
+    # Those that someone has: an output must be a best guess for some value.
+    outputs = problem.representatives[problem.prior[problem.representatives] > 0]
+    loss = problem.guess_loss
     rows, cost = _equalities(problem, outputs)
     nearest = np.argsort(loss[outputs], axis=1, kind="stable")
     others = nearest[nearest != outputs[:, None]].reshape(outputs.size, -1)
@@ -72,8 +154,7 @@ def vertex(problem: Problem, quality_loss: float) -> FloatArray:
 def two_losses(
     problem: Problem,
     quality_loss: float,
-    tolerance: float = 1e-8,
-    on_step: Callable[[float], None] | None = None,
+    on_step: Callable[[float], None],
 ) -> tuple[FloatArray, FloatArray, float]:
     """Maximise sum_y v_y with v_y <= sum_x pi_x A_xy l_p(x, z), guesses z added as they matter.
 
@@ -97,9 +178,8 @@ def two_losses(
         upper = problem.upper_bound(mixed, price, quality_loss)
         if upper < bound:
             proof, bound = (mixed, price), upper
-        if on_step is not None:
-            on_step(bound - reached)
-        if bound - reached <= tolerance * abs(bound):
+        on_step(bound - reached)
+        if bound - reached <= _CLOSE * abs(bound):
             break
         best_replies = np.argsort(replies, axis=1, kind="stable")[:, : problem.near]
         pairs = np.unique(np.vstack([pairs, _pairs(best_replies)]), axis=0)

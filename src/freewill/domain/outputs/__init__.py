@@ -1,1 +1,0 @@
-"""Output spaces: what a report of a mechanism may be, declared once, one kind a file."""
