@@ -7,9 +7,9 @@ import { factsOf } from "../device/explain.js";
 import { filled, inDigits } from "../device/figures.js";
 import WORDS from "../device/words.js";
 import { cellsPath, mapFrame } from "./answer-map.js";
-import { make, newId, quoted } from "./answer-parts.js";
 import { valueText } from "./answer-value.js";
 import TEXTS from "./answer-texts.js";
+import { make, newId, quoted } from "./parts.js";
 
 /** @typedef {import("../device/mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("../device/survey.js").ReportRow} ReportRow */
@@ -25,17 +25,18 @@ const MOST_NAMED = 12;
  * @returns {HTMLElement}
  */
 export function reportWords(survey, row) {
-  const mechanism = survey.find(row.mechanism);
-  const { outputs, alphabet } = mechanism;
-  const says = make("p", {}, TEXTS.report.says);
-  if (outputs === null) return make("div", {}, says, ...bitsWords(alphabet, onesOf(row.value)));
+  return make("div", {}, make("p", {}, TEXTS.report.says), ...said(survey.find(row.mechanism), row.value));
+}
+
+/** @type {(mechanism: Mechanism, value: string) => (HTMLElement | null)[]} */
+function said({ outputs, alphabet }, value) {
+  const says = (/** @type {string | Node} */ words) => make("p", { class: "says" }, words);
+  if (outputs === null) return bitsWords(alphabet, onesOf(value), says);
   if (!sameValues(outputs, alphabet)) {
-    const gaps = { value: row.value, outputs: inDigits(outputs.size, 10) };
-    return make("div", {}, says, make("p", { class: "says" }, filled(TEXTS.report.sign, gaps)));
+    return [says(filled(TEXTS.report.sign, { value, outputs: inDigits(outputs.size, 10) }))];
   }
-  const index = encodeText(outputs, row.value);
-  const value = make("p", { class: "says" }, quoted(valueText(outputs, index)));
-  return make("div", {}, says, value, outputs.kind === "grid" ? mapOf(outputs, [index]) : null);
+  const index = encodeText(outputs, value);
+  return [says(quoted(valueText(outputs, index))), outputs.kind === "grid" ? mapOf(outputs, [index]) : null];
 }
 
 /**
@@ -69,20 +70,17 @@ export function letters(words, text) {
  * @param {string} digits
  */
 function onesOf(digits) {
-  const ones = [];
-  for (let place = 0; place < 4 * digits.length; place += 1) {
-    const byte = Number.parseInt(digits.slice(2 * (place >> 3), 2 * (place >> 3) + 2), 16);
-    if ((byte >> (place & 7)) & 1) ones.push(place);
-  }
-  return ones;
+  const bytes = Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  const places = Array.from({ length: 8 * bytes.length }, (_, place) => place);
+  return places.filter((place) => (bytes[place >> 3] >> (place & 7)) & 1);
 }
 
-/** @type {(alphabet: any, ones: number[]) => HTMLElement[]} */
-function bitsWords(alphabet, ones) {
-  const values = /** @type {any} */ (WORDS.nouns)[alphabet.kind].many;
+/** @type {(alphabet: any, ones: number[], says: (words: string) => HTMLElement) => HTMLElement[]} */
+function bitsWords(alphabet, ones, says) {
+  const { many: values } = WORDS.nouns[alphabet.kind];
   const gaps = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), values };
-  if (ones.length === 0) return [make("p", { class: "says" }, filled(TEXTS.report.none, gaps))];
-  const head = make("p", { class: "says" }, filled(TEXTS.report.yes, gaps));
+  if (ones.length === 0) return [says(filled(TEXTS.report.none, gaps))];
+  const head = says(filled(TEXTS.report.yes, gaps));
   if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones)];
   const named = ones.slice(0, MOST_NAMED).map((index) => make("li", {}, quoted(valueText(alphabet, index))));
   const rest = ones.length - named.length;

@@ -5,9 +5,10 @@
 import { filled } from "../device/figures.js";
 import { Survey } from "../device/survey.js";
 import { Page } from "./answer-page.js";
-import { button, byId, failed, quoted, stop } from "./answer-parts.js";
+import { failed, stop } from "./answer-stage.js";
 import { Copies, Way } from "./answer-way.js";
 import TEXTS from "./answer-texts.js";
+import { button, byId, quoted } from "./parts.js";
 
 const SURVEY = '"survey":';
 /** Letters of a question that can stand as the title, where there is none. */
@@ -72,7 +73,7 @@ async function main() {
   try {
     survey = Survey.parse(text);
   } catch (error) {
-    stop(TEXTS.errors.heading, TEXTS.errors.unreadable, String(/** @type {any} */ (error).message));
+    stop(TEXTS.errors.heading, TEXTS.errors.unreadable, error.message);
     return;
   }
   const short = (survey.question?.length ?? Infinity) <= SHORT ? survey.question : null;
