@@ -143,8 +143,8 @@ export class Way {
    */
   get row() {
     const sent = this.device.remembered;
-    const choice = sent && this.survey.menu().find(({ mechanism }) => mechanism.id === sent.mechanism);
-    return choice ? { mechanism: choice.name, value: sent.value, report_id: sent.report_id } : null;
+    const name = sent && this.survey.nameOf(sent.mechanism);
+    return name ? { mechanism: name, value: sent.value, report_id: sent.report_id } : null;
   }
 
   /** @returns {string | null} what is sent, letter by letter */

@@ -1,11 +1,12 @@
 /**
- * @file Alphabets: the values a person may have, and their numbering 0 .. size-1.
+ * @file Alphabets: the values a person may have, their numbering 0 .. size-1 and their distances.
  *
- * `encode` leads from a value to its index, `decode` back, as in freewill for Python.
+ * `encode` leads from a value to its index, `decode` back, as in freewill for Python. Distances are
+ * those of columns and rows on a plane, and 1 between labels.
  */
 
-import { LARGEST, checkFields, checkedIndex, checkedInteger, isWholeText, kindOf } from "./checks.js";
-import { FreewillError, several, shown, thousands } from "./errors.js";
+import { LARGEST, checkFields, checkedIndex, checkedInteger, isWholeText } from "./checks.js";
+import { FreewillError, listed, several, shown, thousands } from "./errors.js";
 import { Grid } from "./grid.js";
 
 export { Grid };
@@ -57,10 +58,7 @@ export class Categorical {
   encode(value) {
     const index = typeof value === "string" ? this.#index.get(value) : undefined;
     if (index === undefined) {
-      const some = this.labels.slice(0, 5).map(shown).join(", ");
-      throw new FreewillError(
-        `${shown(value)} is not in the alphabet: expected one of ${some}${this.size > 5 ? ", ..." : ""}.`,
-      );
+      throw new FreewillError(`${shown(value)} is not in the alphabet: expected ${listed(this.labels, 5)}.`);
     }
     return index;
   }
@@ -103,10 +101,10 @@ export class Linear {
     this.last = checkedInteger("last", last);
     this.step = checkedInteger("step", step);
     this.unit = checkedUnit(unit);
-    for (const [name, value] of [["first", this.first], ["last", this.last]]) {
-      if (Math.abs(Number(value)) > LARGEST) {
+    for (const name of ["first", "last"]) {
+      if (Math.abs(this[name]) > LARGEST) {
         throw new FreewillError(
-          `${name}=${shown(value)}: must be at most 2^53 either way, up to which distances are ` +
+          `${name}=${shown(this[name])}: must be at most 2^53 either way, up to which distances are ` +
             "exact. Use smaller units, or labels.",
         );
       }
@@ -130,8 +128,9 @@ export class Linear {
    */
   encode(value) {
     if (typeof value !== "number") {
+      const kind = { string: "texts", boolean: "bool" }[typeof value] ?? "objects";
       throw new FreewillError(
-        `got ${shown(value)}, ${kindOf(value)}; expected integers, from ${this.first} to ${this.last}.`,
+        `got ${shown(value)}, ${kind}; expected integers, from ${this.first} to ${this.last}.`,
       );
     }
     const among = this.step === 1 ? "" : ` in steps of ${this.step}`;
@@ -172,22 +171,11 @@ export class Linear {
   }
 }
 
+/** Classes, and the fields of their descriptions in the order in which they are given: needed, then free. */
 const KINDS = {
-  categorical: {
-    needed: ["labels"],
-    free: [],
-    build: (/** @type {any} */ fields) => new Categorical(fields.labels),
-  },
-  linear: {
-    needed: ["first", "last"],
-    free: ["step", "unit"],
-    build: (/** @type {any} */ { first, last, step, unit }) => new Linear(first, last, step, unit),
-  },
-  grid: {
-    needed: ["columns", "rows"],
-    free: ["cell", "bounds"],
-    build: (/** @type {any} */ { columns, rows, cell, bounds }) => new Grid(columns, rows, cell, bounds),
-  },
+  categorical: { Kind: Categorical, needed: ["labels"], free: [] },
+  linear: { Kind: Linear, needed: ["first", "last"], free: ["step", "unit"] },
+  grid: { Kind: Grid, needed: ["columns", "rows"], free: ["cell", "bounds"] },
 };
 
 /**
@@ -203,11 +191,11 @@ export function alphabetFromSpec(spec) {
       `alphabet kind ${shown(kind)}: expected one of ${Object.keys(KINDS).join(", ")}.`,
     );
   }
-  const { needed, free, build } = KINDS[/** @type {keyof typeof KINDS} */ (kind)];
+  const { Kind, needed, free } = KINDS[kind];
   const { kind: _, ...fields } = spec;
   checkFields(fields, needed, free, `a ${kind} alphabet`);
   try {
-    return build(fields);
+    return new Kind(...[...needed, ...free].map((name) => fields[name]));
   } catch (error) {
     throw error instanceof FreewillError ? new FreewillError(`${kind} alphabet: ${error.message}`) : error;
   }
@@ -263,4 +251,69 @@ function checkedUnit(unit) {
     `unit=${shown(unit)}: expected one word or two that name what the values count, in the singular ` +
       "and without a number, such as 'year' or 'km'.",
   );
+}
+
+/**
+ * Return rows, columns and the sides of a step; null for labels.
+ *
+ * @param {any} alphabet
+ * @returns {{rows: number, columns: number, wide: number, tall: number} | null}
+ */
+function planeOf({ kind, size, step, rows, columns, cell }) {
+  if (kind === "linear") return { rows: 1, columns: size, wide: step, tall: 1 };
+  return kind === "grid" ? { rows, columns, wide: cell[0], tall: cell[1] } : null;
+}
+
+/**
+ * Return the distances to i columns and j rows away, [j, i].
+ *
+ * @param {Alphabet} alphabet
+ */
+export function offsets(alphabet) {
+  const plane = planeOf(alphabet);
+  if (plane === null) return Float64Array.of(0, 1);
+  const { rows, columns, wide, tall } = plane;
+  const lengths = new Float64Array(rows * columns);
+  for (let place = 0; place < lengths.length; place += 1) {
+    const j = Math.floor(place / columns);
+    lengths[place] = Math.hypot((place - j * columns) * wide, j * tall);
+  }
+  return lengths;
+}
+
+/**
+ * Return what finds the place in `offsets` of the distance between two values.
+ *
+ * @param {Alphabet} alphabet
+ * @returns {(x: number, z: number) => number}
+ */
+export function awayIn(alphabet) {
+  const plane = planeOf(alphabet);
+  if (plane === null) return (x, z) => (x === z ? 0 : 1);
+  const { columns } = plane;
+  return (x, z) => {
+    const [row, other] = [Math.floor(x / columns), Math.floor(z / columns)];
+    return Math.abs(row - other) * columns + Math.abs(x - row * columns - (z - other * columns));
+  };
+}
+
+/**
+ * Return the distances of the nearest two values, of two typical ones (the mean) and of the furthest.
+ *
+ * @param {Alphabet} alphabet
+ * @returns {[number, number, number] | null} null where there are none: of labels, and of one value
+ */
+export function distancesOf(alphabet) {
+  const plane = planeOf(alphabet);
+  if (plane === null || alphabet.size < 2) return null;
+  const { rows, columns } = plane;
+  const pairs = (/** @type {number} */ step, /** @type {number} */ count) => (step > 0 ? 2 : 1) * (count - step);
+  let [nearest, mean, widest] = [Infinity, 0, 0];
+  offsets(alphabet).forEach((length, place) => {
+    const j = Math.floor(place / columns);
+    if (place > 0) nearest = Math.min(nearest, length);
+    mean += (length * (pairs(j, rows) * pairs(place - j * columns, columns))) / alphabet.size / alphabet.size;
+    widest = length;
+  });
+  return [nearest, mean, widest];
 }

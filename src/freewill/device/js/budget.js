@@ -7,25 +7,17 @@
  */
 
 import { NOTHING, digits, exactly, literally, plus, product, ratio, rest, within } from "./amounts.js";
+import { ROW_ROUNDING } from "./checks.js";
 import { shown } from "./errors.js";
 import { DeviceError, Memory, temporary } from "./memory.js";
 
 /** @typedef {import("./amounts.js").Amount} Amount */
-/** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 
 /** Factor by which a distance that is no whole number is at most too small. */
 const ROUNDING = ratio((1n << 48n) + 1n, 1n << 48n);
-/** What dividing a row by its sum would leave. */
-const ROW_ROUNDING = 2 ** -48;
 
 /** A report that would cost more than is left of what the person allows. */
-export class BudgetError extends DeviceError {
-  /** @param {string} message */
-  constructor(message) {
-    super(message);
-    this.name = "BudgetError";
-  }
-}
+export class BudgetError extends DeviceError {}
 
 /**
  * At most `limit` of epsilon over all questions: what goes beyond is refused, before any draw.
@@ -42,8 +34,7 @@ export class Budget {
    * @param {Memory | null} [memory]
    */
   constructor(limit, memory = null) {
-    const number = typeof limit === "number" || typeof limit === "bigint";
-    if (!number || !(limit >= 0)) {
+    if (!["number", "bigint"].includes(typeof limit) || !(limit >= 0)) {
       throw new DeviceError(
         `limit=${shown(limit)} of a budget: expected a number >= 0, the largest sum of epsilons ` +
           "that may be spent; Infinity to add up without a limit.",
@@ -107,11 +98,11 @@ export class Budget {
 /**
  * Return the epsilon of the LDP that a report gives, exactly or rounded up.
  *
- * @param {Mechanism} mechanism
+ * @param {any} mechanism
  * @returns {Amount}
  */
 export function cost(mechanism) {
-  const { kind, epsilon, rows } = /** @type {any} */ (mechanism);
+  const { kind, epsilon, rows } = mechanism;
   switch (kind) {
     case "k-rr":
     case "rappor":

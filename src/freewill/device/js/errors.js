@@ -10,7 +10,7 @@ export class FreewillError extends Error {
   /** @param {string} message */
   constructor(message) {
     super(printable(message, LONGEST));
-    this.name = "FreewillError";
+    this.name = new.target.name;
   }
 }
 
@@ -29,14 +29,15 @@ export function shown(value) {
 }
 
 /**
- * Return a few of the names that are known.
+ * Return a few of the names that there are.
  *
- * @param {string[]} names
+ * @param {readonly string[]} names
+ * @param {number} [most]
  * @returns {string}
  */
-export function listed(names) {
-  const some = names.slice(0, 8).map(shown).join(", ");
-  return `one of ${some}${names.length > 8 ? ", ..." : ""}`;
+export function listed(names, most = 8) {
+  const some = names.slice(0, most).map(shown).join(", ");
+  return `one of ${some}${names.length > most ? ", ..." : ""}`;
 }
 
 /**
@@ -50,17 +51,8 @@ export function several(many, what) {
   return `${thousands(many)} ${what}${many === 1 ? "" : "s"}`;
 }
 
-/**
- * Return a number with commas between its thousands.
- *
- * @param {number} many
- * @returns {string}
- */
-export function thousands(many) {
-  const [whole, part] = String(many).split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
-  return part === undefined ? grouped : `${grouped}.${part}`;
-}
+/** @type {(many: number) => string} a number with commas between its thousands, to a tenth */
+export const thousands = new Intl.NumberFormat("en", { maximumFractionDigits: 1 }).format;
 
 /**
  * Return a number with so many significant digits and no zeros behind them.
@@ -123,10 +115,8 @@ function printable(text, longest) {
     const code = /** @type {number} */ (letter.codePointAt(0));
     const named = { 9: "\\t", 10: "\\n", 13: "\\r" }[code];
     if (named) return named;
-    if (code < 256) return `\\x${code.toString(16).padStart(2, "0")}`;
-    return code < 65536
-      ? `\\u${code.toString(16).padStart(4, "0")}`
-      : `\\U${code.toString(16).padStart(8, "0")}`;
+    const [mark, digits] = code < 256 ? ["x", 2] : code < 65536 ? ["u", 4] : ["U", 8];
+    return `\\${mark}${code.toString(16).padStart(digits, "0")}`;
   });
   return cut(safe, longest);
 }

@@ -29,17 +29,9 @@ export function fromDouble(value) {
   const high = bits.getUint32(0);
   const exponent = (high >>> 20) & 0x7ff;
   const head = (high & 0xfffff) + (exponent ? 0x100000 : 0);
-  let n = (BigInt(head) << 32n) | BigInt(bits.getUint32(4));
-  let q = 1075 - (exponent || 1);
-  while ((n & 0xffn) === 0n) {
-    n >>= 8n;
-    q -= 8;
-  }
-  while ((n & 1n) === 0n) {
-    n >>= 1n;
-    q -= 1;
-  }
-  return { n, q };
+  const n = (BigInt(head) << 32n) | BigInt(bits.getUint32(4));
+  const zeros = bitLength(n & -n) - 1;
+  return { n: n >> BigInt(zeros), q: 1075 - (exponent || 1) - zeros };
 }
 
 /** @type {(one: Dyadic, other: Dyadic) => Dyadic} */
@@ -57,10 +49,7 @@ export function floorLog2(value) {
   return bitLength(value.n) - 1 - value.q;
 }
 
-/**
- * @param {bigint} n at least 0
- * @returns {number}
- */
+/** @type {(n: bigint) => number} of n >= 0 */
 export function bitLength(n) {
   if (n === 0n) return 0;
   const digits = n.toString(16);

@@ -17,9 +17,6 @@ const LEAST = 0.001;
 const MOST = 0.999;
 const LN_MILLION = Math.log(1e6);
 const LEAST_GAIN = 1e-4;
-const LONGEST = 30;
-// Characters that steer a screen, or that nobody sees.
-const UNSEEN = /[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/gu;
 
 /**
  * Fill the named gaps of a template.
@@ -29,16 +26,6 @@ const UNSEEN = /[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff\ud800-
  */
 export function filled(template, gaps) {
   return template.replace(/\{(\w+)\}/g, (_, name) => gaps[name]);
-}
-
-/**
- * Return a label as a picture has room for it, harmless on any screen.
- *
- * @param {string} text
- */
-export function shortened(text) {
-  const seen = [...text.replace(UNSEEN, "\ufffd")];
-  return seen.length <= LONGEST ? seen.join("") : `${seen.slice(0, LONGEST - 1).join("")}…`;
 }
 
 /**

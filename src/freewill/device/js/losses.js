@@ -3,7 +3,7 @@
  */
 
 import { isNumbers, sumOf } from "./checks.js";
-import { awayIn, offsets } from "./distances.js";
+import { awayIn, offsets } from "./alphabets.js";
 import { FreewillError, brief, shown } from "./errors.js";
 
 const SELECTIONS = ["max-entropy", "centre", "vertex", "coin"];
