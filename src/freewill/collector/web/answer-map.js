@@ -63,12 +63,7 @@ export function mapFrame(grid, given = {}) {
   return { node: frame, plane };
 }
 
-/**
- * Return a path around cells.
- *
- * @param {Grid} grid
- * @param {number[]} cells
- */
+/** @type {(grid: Grid, cells: number[]) => SVGElement} a path around cells */
 export function cellsPath(grid, cells) {
   const parts = cells.map((index) => {
     const row = Math.floor(index / grid.columns);
@@ -107,7 +102,7 @@ function kilometres(length) {
 export class MapChooser {
   /** @type {[number, number] | null} */
   value = null;
-  /** @type {[number, number]} the column and row of the mark, which is on the map once it is moved */
+  /** @type {[number, number]} the column and row of the mark, which is shown once it is moved */
   #at;
   #mark = draw("rect", { width: 1, height: 1, class: "mark open" });
   #chosen = make("p", { class: "chosen", role: "status", ...OWN });
@@ -167,15 +162,12 @@ export class MapChooser {
   #clicked(event) {
     const { left, top, width, height } = this.plane.getBoundingClientRect();
     const { columns, rows } = this.grid;
-    this.#put(((event.clientX - left) / width) * columns, (1 - (event.clientY - top) / height) * rows);
+    const [across, up] = [(event.clientX - left) / width, 1 - (event.clientY - top) / height];
+    this.#put(across * columns, up * rows);
     this.#choose();
   }
 
-  /**
-   * Move the mark; once a cell is chosen, the choice goes with it.
-   *
-   * @param {[number, number]} by
-   */
+  /** @type {(by: [number, number]) => void} moves the mark and, once there is one, the choice */
   #move([across, along]) {
     if (this.#mark.isConnected) this.#put(this.#at[0] + across, this.#at[1] + along);
     if (this.value !== null) {
@@ -186,7 +178,7 @@ export class MapChooser {
     this.#chosen.textContent = filled(TEXTS.value.mark, { point: this.grid.text(this.#index) });
   }
 
-  /** @type {(across: number, along: number) => void} to the cell there, or the nearest of the map */
+  /** @type {(across: number, along: number) => void} on the cell there, or the nearest one */
   #put(across, along) {
     const inside = (/** @type {number} */ place, /** @type {number} */ many) => {
       return Math.min(Math.max(Math.floor(place), 0), many - 1);
@@ -213,7 +205,8 @@ export class MapChooser {
     this.#fault.textContent = "";
     this.movers.hidden = false;
     this.#show(false);
-    const gaps = { point: grid.text(index), column: this.#at[0] + 1, row: this.#at[1] + 1, columns, rows };
+    const [column, row] = this.#at.map((place) => place + 1);
+    const gaps = { point: grid.text(index), column, row, columns, rows };
     this.#chosen.textContent = filled(TEXTS.value.cell, gaps);
   }
 

@@ -53,20 +53,12 @@ export class Menu {
   }
 }
 
-/**
- * Return a warning, which is not told by its colour alone.
- *
- * @param {string} text
- */
+/** @type {(text: string) => HTMLElement} not told by its colour alone */
 export function warning(text) {
   return make("p", { class: "warning" }, make("span", { "aria-hidden": "true" }, "⚠ "), text);
 }
 
-/**
- * Return a picture of freewill with its legend as text, which can be read at any size.
- *
- * @param {string} source SVG
- */
+/** @param {string} source SVG; its legend becomes text, which can be read at any size */
 function figure(source) {
   const parsed = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
   const picture = /** @type {any} */ (document.importNode(parsed, true));
@@ -82,11 +74,7 @@ function figure(source) {
   return make("figure", {}, make("figcaption", {}, head ?? ""), picture, ...below);
 }
 
-/**
- * Crop a picture to what is drawn.
- *
- * @param {any} picture
- */
+/** @type {(picture: any) => void} crops a picture to what is drawn */
 function fitted(picture) {
   const { x, y, width, height } = picture.getBBox();
   if (width === 0 || height === 0) return;

@@ -53,12 +53,6 @@ export class Page {
     else this.value();
   }
 
-  /** @type {(section: HTMLElement, number: number) => void} */
-  #show(section, number) {
-    this.at = number;
-    show(section, number);
-  }
-
   value() {
     const words = TEXTS.value;
     const chooser = (this.#chooser ??= chooserOf(this.survey.alphabet));
@@ -66,7 +60,7 @@ export class Page {
     const go = () => attempted(() => this.protection());
     const stays = make("p", { class: "quiet" }, words.stays);
     const choose = form(chooser, go, () => chooser.value !== null, words.missing, next);
-    this.#show(step(words[this.survey.alphabet.kind], stays, choose), 0);
+    this.at = show(step(words[this.survey.alphabet.kind], stays, choose), 0);
   }
 
   protection() {
@@ -78,24 +72,20 @@ export class Page {
     const buttons = make("div", { class: "row" }, draw, button(words.back, () => this.value()));
     const once = make("p", { class: "quiet" }, words.once);
     const own = make("strong", OWN, quoted(valueText(alphabet, alphabet.encode(value))));
-    const go = () => this.#draw(value, menu.choice);
+    const go = () => this.#draw(value, menu.choice).catch(failed);
     const choose = form(menu, go, () => menu.choice !== null, words.missing, once, buttons);
-    this.#show(step(words.heading, make("p", {}, words.yours, own), choose), 1);
+    this.at = show(step(words.heading, make("p", {}, words.yours, own), choose), 1);
     menu.fit();
   }
 
   /** @type {(value: any, choice: string) => Promise<void>} */
   async #draw(value, choice) {
     tell(TEXTS.protection.drawing);
-    try {
-      const { fresh } = await this.way.draw(value, choice);
-      // The true value has done its work: nothing of it stays in the page.
-      this.#chooser = this.#menu = null;
-      if (this.way.receipt !== null) this.receipt(TEXTS.receipt.earlier);
-      else this.report(fresh ? TEXTS.report.fresh : TEXTS.report.before);
-    } catch (error) {
-      failed(error);
-    }
+    const { fresh } = await this.way.draw(value, choice);
+    // The true value has done its work: nothing of it stays in the page.
+    this.#chooser = this.#menu = null;
+    if (this.way.receipt !== null) this.receipt(TEXTS.receipt.earlier);
+    else this.report(fresh ? TEXTS.report.fresh : TEXTS.report.before);
   }
 
   /** @param {string} why words about where it comes from */
@@ -119,7 +109,7 @@ export class Page {
       sending,
       make("div", { class: "row" }, press),
     );
-    this.#show(section, 2);
+    this.at = show(section, 2);
   }
 
   /** @type {(press: HTMLButtonElement, status: HTMLElement) => Promise<void>} */
@@ -150,9 +140,8 @@ export class Page {
     const words = TEXTS.receipt;
     const { way, survey } = this;
     const { row, body } = way;
-    const receipt = way.receipt ?? { survey: way.id, body, answer: answer ?? { stored: 0, known: 0 } };
-    const said = answer ?? receipt.answer;
-    const text = receiptText({ ...receipt, answer: said }, survey);
+    const said = answer ?? way.receipt?.answer ?? { stored: 0, known: 0 };
+    const text = receiptText({ survey: way.id, body, answer: said }, survey);
     const facts = [
       [words.id, make("code", {}, row.report_id)],
       [words.survey, make("code", {}, way.id)],
@@ -166,7 +155,8 @@ export class Page {
       sending.textContent = done ? words.copied : words.uncopied;
     });
     const href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-    const save = make("a", { class: "button", href, download: `receipt-${way.id}.txt` }, words.save);
+    const file = { href, download: `receipt-${way.id}.txt` };
+    const save = make("a", { class: "button", ...file }, words.save);
     const again = button(words.again, () => this.#send(again, sending));
     const section = step(
       heading,
@@ -177,7 +167,7 @@ export class Page {
       make("div", { class: "row" }, copy, save, again),
       sending,
     );
-    this.#show(section, 3);
+    this.at = show(section, 3);
   }
 }
 
@@ -202,11 +192,7 @@ function form(chooser, go, chosen, missing, ...rest) {
   return make("form", { submit, novalidate: true, autocomplete: "off" }, chooser.node, ...rest);
 }
 
-/**
- * Go on to a step; one that cannot be made is told, and leads nowhere.
- *
- * @param {() => void} step
- */
+/** @type {(step: () => void) => void} goes on to a step; one that cannot be made is told */
 function attempted(step) {
   try {
     step();

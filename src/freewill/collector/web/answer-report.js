@@ -17,15 +17,10 @@ import { make, newId, quoted } from "./parts.js";
 
 const MOST_NAMED = 12;
 
-/**
- * Return what a report says.
- *
- * @param {Survey} survey
- * @param {ReportRow} row
- * @returns {HTMLElement}
- */
+/** @type {(survey: Survey, row: ReportRow) => HTMLElement} what a report says */
 export function reportWords(survey, row) {
-  return make("div", {}, make("p", {}, TEXTS.report.says), ...said(survey.find(row.mechanism), row.value));
+  const words = said(survey.find(row.mechanism), row.value);
+  return make("div", {}, make("p", {}, TEXTS.report.says), ...words);
 }
 
 /** @type {(mechanism: Mechanism, value: string) => (HTMLElement | null)[]} */
@@ -36,14 +31,11 @@ function said({ outputs, alphabet }, value) {
     return [says(filled(TEXTS.report.sign, { value, outputs: inDigits(outputs.size, 10) }))];
   }
   const index = encodeText(outputs, value);
-  return [says(quoted(valueText(outputs, index))), outputs.kind === "grid" ? mapOf(outputs, [index]) : null];
+  const map = outputs.kind === "grid" ? mapOf(outputs, [index]) : null;
+  return [says(quoted(valueText(outputs, index))), map];
 }
 
-/**
- * Return what a reader may be told about a report: whether it hides anything.
- *
- * @param {Mechanism} mechanism
- */
+/** @type {(mechanism: Mechanism) => HTMLElement} what may be told: whether it hides anything */
 export function promises(mechanism) {
   const { hidesNothing, epsilon } = factsOf(mechanism);
   const { open, telling, bits, hidden, final } = TEXTS.report;
@@ -52,30 +44,21 @@ export function promises(mechanism) {
   return make("ul", {}, ...[first, final].map((line) => make("li", {}, line)));
 }
 
-/**
- * Return a text, letter by letter, that can be scrolled by keys where it is long.
- *
- * @param {string} words
- * @param {string} text
- */
+/** @type {(words: string, text: string) => HTMLElement} letter by letter, scrolled by keys */
 export function letters(words, text) {
   const label = make("p", { id: newId() }, words);
   const code = make("pre", { tabindex: "0", role: "region", "aria-labelledby": label.id }, make("code", {}, text));
   return make("div", {}, label, code);
 }
 
-/**
- * Return the places of the bits that are set: bit x is bit x % 8 of byte x // 8.
- *
- * @param {string} digits
- */
+/** @type {(digits: string) => number[]} the bits that are set: bit x is bit x % 8 of byte x // 8 */
 function onesOf(digits) {
   const bytes = Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
   const places = Array.from({ length: 8 * bytes.length }, (_, place) => place);
   return places.filter((place) => (bytes[place >> 3] >> (place & 7)) & 1);
 }
 
-/** @type {(alphabet: any, ones: number[], says: (words: string) => HTMLElement) => HTMLElement[]} */
+/** @type {(alphabet: any, ones: number[], says: (words: string) => Node) => Node[]} */
 function bitsWords(alphabet, ones, says) {
   const { many: values } = WORDS.nouns[alphabet.kind];
   const gaps = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), values };

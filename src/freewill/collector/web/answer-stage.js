@@ -19,11 +19,7 @@ export function step(words, ...children) {
   return make("section", { "aria-labelledby": heading.id }, heading, ...children);
 }
 
-/**
- * Say what goes on; nothing, once it is seen.
- *
- * @param {string} words
- */
+/** @type {(words: string) => void} what goes on; nothing, once it is seen */
 export function tell(words) {
   byId("status").textContent = words;
 }
@@ -38,13 +34,15 @@ export function show(section, number) {
   const steps = byId("steps");
   steps.hidden = number === null;
   const names = TEXTS.steps.map((words, at) => {
-    return make("li", { "aria-current": at === number && "step", class: at < number && "done" }, words);
+    const given = { "aria-current": at === number && "step", class: at < number && "done" };
+    return make("li", given, words);
   });
   steps.replaceChildren(...names);
   byId("place").replaceChildren(section);
   tell("");
   section.querySelector("h2")?.focus({ preventScroll: true });
   scrollTo(0, 0);
+  return number;
 }
 
 /**
@@ -71,7 +69,8 @@ export function complain(box, ...lines) {
 
 /** @param {Child[]} lines of which empty ones are left out */
 function paragraphs(lines) {
-  return lines.filter(Boolean).map((line) => (typeof line === "string" ? make("p", {}, line) : line));
+  const said = lines.filter(Boolean);
+  return said.map((line) => (typeof line === "string" ? make("p", {}, line) : line));
 }
 
 /** @param {unknown} error */

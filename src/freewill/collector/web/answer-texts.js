@@ -2,7 +2,7 @@
  * @file What the page says, in one place. Gaps in braces are filled by `filled` of freewill.js.
  */
 
-/** What a person's own value stands in: programs that translate pages send their texts elsewhere. */
+/** For a person's own value: programs that translate pages send their texts elsewhere. */
 export const OWN = Object.freeze({ translate: "no" });
 
 export default {

@@ -18,23 +18,13 @@ import { field, group, make, newId, quoted, radio } from "./parts.js";
 const SHORT_LIST = 12;
 const MOST_SHOWN = 60;
 
-/**
- * Return what a value of an alphabet is chosen with.
- *
- * @param {any} alphabet
- * @returns {Chooser}
- */
+/** @type {(alphabet: any) => Chooser} what a value of an alphabet is chosen with */
 export function chooserOf(alphabet) {
   const choosers = { categorical: ListChooser, linear: LineChooser, grid: MapChooser };
   return new choosers[alphabet.kind](alphabet);
 }
 
-/**
- * Return a value as people read it.
- *
- * @param {any} alphabet
- * @param {number} index
- */
+/** @type {(alphabet: any, index: number) => string} a value as people read it */
 export function valueText(alphabet, index) {
   return withUnit(alphabet.text(index), alphabet.unit ?? "");
 }
@@ -116,7 +106,8 @@ class LineChooser {
     const line = { min: first, max: last, step };
     const slid = () => this.#take(this.slider.valueAsNumber, true);
     // A click where the slider stands already moves nothing, and is a choice all the same.
-    const [above, slider] = field(TEXTS.value.slider, { ...line, type: "range", input: slid, click: slid });
+    const sliding = { ...line, type: "range", input: slid, click: slid };
+    const [above, slider] = field(TEXTS.value.slider, sliding);
     const unit = behind(alphabet.unit).trim();
     const [beside, number] = field(unit ? `${TEXTS.value.number} (${unit})` : TEXTS.value.number, {
       ...line,
@@ -131,7 +122,8 @@ class LineChooser {
     const chosen = make("p", {}, this.#chosen);
     const ends = [first, last].map((end) => make("span", {}, String(end)));
     const below = make("div", { class: "ends quiet", "aria-hidden": "true" }, ...ends);
-    this.node = group(TEXTS.value.nothing, {}, chosen, above, slider, below, beside, number, this.#fault);
+    const parts = [chosen, above, slider, below, beside, number, this.#fault];
+    this.node = group(TEXTS.value.nothing, {}, ...parts);
   }
 
   focus() {

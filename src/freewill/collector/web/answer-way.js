@@ -1,5 +1,5 @@
 /**
- * @file The way of a report: drawn once, kept, shown, sent as it was shown until it is acknowledged.
+ * @file The way of a report: drawn once, kept, shown, sent as it was shown, acknowledged.
  *
  * A browser writes localStorage to the disk some seconds late: one that is killed in between has
  * forgotten the report that it sent, and would draw another. A transaction of IndexedDB that asks
@@ -88,8 +88,7 @@ export class Copies {
     // It stops everything, as a damaged memory does.
     if (sent === null) throw new DeviceError(DAMAGED);
     await memory.update((content) => {
-      if (content.sent.has(question)) return [null, undefined];
-      return [adding(content, question, sent), undefined];
+      return [content.sent.has(question) ? null : adding(content, question, sent), null];
     });
   }
 
@@ -110,6 +109,7 @@ export class Copies {
 export class Way {
   #copies;
   #receipts;
+  #key;
 
   /**
    * @param {Survey} survey
@@ -128,6 +128,7 @@ export class Way {
     this.address = address ?? new URL(`../v1/surveys/${id}/reports`, import.meta.url);
     this.#copies = copies;
     this.#receipts = receipts;
+    this.#key = `freewill receipt ${id}`;
   }
 
   /** Find again what was drawn before; to be called first. */
@@ -181,7 +182,13 @@ export class Way {
     if (sent === null || body === null) throw new Error("nothing was drawn that could be sent.");
     await this.#copies.keep(this.device.question, sent);
     const outcome = await send(this.address, body, tell, patience);
-    if ("answer" in outcome) this.#acknowledged({ survey: this.id, body, answer: outcome.answer });
+    if (outcome.answer) {
+      try {
+        this.#receipts.setItem(this.#key, JSON.stringify({ body, answer: outcome.answer }));
+      } catch {
+        // No room: it is asked for again the next time, and still counts once.
+      }
+    }
     return outcome;
   }
 
@@ -192,19 +199,6 @@ export class Way {
       return receipt?.body === this.body && receipt?.answer ? { survey: this.id, ...receipt } : null;
     } catch {
       return null; // without a receipt it is sent again, and still counts once
-    }
-  }
-
-  get #key() {
-    return `freewill receipt ${this.id}`;
-  }
-
-  /** @param {Receipt} receipt */
-  #acknowledged({ body, answer }) {
-    try {
-      this.#receipts.setItem(this.#key, JSON.stringify({ body, answer }));
-    } catch {
-      // No room: it is asked for again the next time, and still counts once.
     }
   }
 }
@@ -226,18 +220,23 @@ export async function send(address, body, tell, { tries = 8, limit = 20_000, pau
     if (outcome) return outcome;
     if (number === tries) return { failed: `${why} ${TEXTS.failures.kept}`, error: "", advice: "" };
     const wait = Math.max(retry, Math.min(pause * 2 ** (number - 1), LONGEST_PAUSE));
-    tell(filled(TEXTS.report.waiting, { why, seconds: Math.ceil(wait / 1000), number: number + 1, most: tries }));
+    const seconds = Math.ceil(wait / 1000);
+    tell(filled(TEXTS.report.waiting, { why, seconds, number: number + 1, most: tries }));
     await rest(wait);
     tell(TEXTS.report.sending);
   }
 }
 
-/** @type {(address: URL | string, body: string, limit: number) => Promise<{outcome?: Outcome, retry?: number, why?: string}>} */
+/** @returns {Promise<{outcome?: Outcome, retry?: number, why?: string}>} why there is none yet */
 async function attempt(address, body, limit) {
   try {
-    const headers = { "content-type": "application/json" };
-    const signal = AbortSignal.timeout?.(limit);
-    const response = await fetch(address, { method: "POST", headers, body, cache: "no-store", signal });
+    const response = await fetch(address, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+      cache: "no-store",
+      signal: AbortSignal.timeout?.(limit),
+    });
     const reply = await response.json().catch(() => null);
     const retry = Math.min(1000 * Number(response.headers.get("retry-after")) || 0, LONGEST_PAUSE);
     if (PASSING.includes(response.status)) return { retry, why: TEXTS.failures.busy };
@@ -256,7 +255,7 @@ function refusal(status, reply) {
   return { failed, error: String(reply?.error ?? ""), advice: String(reply?.["what to do"] ?? "") };
 }
 
-/** @type {(milliseconds: number) => Promise<void>} wait, but no longer than until the network is back */
+/** @type {(milliseconds: number) => Promise<void>} or until the network is back */
 function rest(milliseconds) {
   return new Promise((resolve) => {
     setTimeout(resolve, milliseconds);

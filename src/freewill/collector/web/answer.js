@@ -56,10 +56,8 @@ async function missing() {
 async function main() {
   byId("slow").remove();
   const id = decodeURIComponent(location.pathname.split("/").at(-1) ?? "");
-  let answer;
-  try {
-    answer = await fetched(id);
-  } catch {
+  const answer = await fetched(id).catch(() => null);
+  if (answer === null) {
     const again = button(TEXTS.errors.reload, () => location.reload(), { class: "main" });
     stop(TEXTS.errors.heading, TEXTS.errors.unreachable, again);
     return;
@@ -88,16 +86,12 @@ async function main() {
     stop(TEXTS.unable.heading, lack, TEXTS.unable.nothing);
     return;
   }
-  try {
-    const way = new Way(survey, head.id);
-    await way.open();
-    const page = new Page(way, head);
-    page.open();
-    // Another tab has drawn or sent the report of this question.
-    addEventListener("storage", () => page.follow());
-  } catch (error) {
-    failed(error);
-  }
+  const way = new Way(survey, head.id);
+  await way.open();
+  const page = new Page(way, head);
+  page.open();
+  // Another tab has drawn or sent the report of this question.
+  addEventListener("storage", () => page.follow());
 }
 
 main().catch(failed);

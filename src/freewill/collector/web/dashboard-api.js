@@ -1,6 +1,6 @@
 /**
- * @file What is asked of the collector, with the token that this tab keeps: soon again where something
- * comes, seldom where nothing does, not at all where nobody looks.
+ * @file What is asked of the collector, with the token that this tab keeps: soon again where
+ * something comes, seldom where nothing does, not at all where nobody looks.
  */
 
 import { sentence } from "./dashboard-words.js";
@@ -38,11 +38,7 @@ export class Collector {
     else sessionStorage.setItem(TOKEN, token);
   }
 
-  /**
-   * @param {string} what below the survey's address: "/estimate"
-   * @param {string} method
-   * @returns {Promise<Response>}
-   */
+  /** @type {(what: string, method?: string) => Promise<Response>} below the survey: "/estimate" */
   async ask(what, method = "GET") {
     const headers = this.token === null ? {} : { authorization: `Bearer ${this.token}` };
     let answer;
@@ -52,8 +48,8 @@ export class Collector {
       throw new RefusedError(0, "The collector does not answer.", "Is it running? It is asked again in a while.");
     }
     if (answer.ok) return answer;
-    const said = await answer.json().catch(() => ({}));
-    throw new RefusedError(answer.status, said.error ?? `It answered ${answer.status}.`, said["what to do"] ?? "");
+    const { error, "what to do": advice = "" } = await answer.json().catch(() => ({}));
+    throw new RefusedError(answer.status, error ?? `It answered ${answer.status}.`, advice);
   }
 
   /** @type {(what: string) => Promise<any>} */

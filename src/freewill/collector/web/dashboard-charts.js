@@ -1,6 +1,6 @@
 /**
- * @file Charts by Plotly, which takes texts for a kind of HTML: here they are text. Their colours, for
- * light and dark, and the picture that is taken along.
+ * @file Charts by Plotly, which takes texts for a kind of HTML: here they are text. Their colours,
+ * for light and dark, and the picture that is taken along.
  */
 
 /**
@@ -56,10 +56,7 @@ const DARK = {
 /** Nothing but the chart: no buttons, no addresses of other machines. */
 const CONFIG = {
   displayModeBar: false,
-  displaylogo: false,
   responsive: true,
-  showSendToCloud: false,
-  showLink: false,
   plotlyServerURL: "",
   topojsonURL: "",
   scrollZoom: false,
@@ -76,11 +73,7 @@ export const theme = () => (DARKNESS.matches ? DARK : LIGHT);
 /** @param {() => void} redraw is called when the person prefers the other one */
 export const onTheme = (redraw) => DARKNESS.addEventListener("change", redraw);
 
-/**
- * Return a text that Plotly shows as it is: no tags, links or entities in it.
- *
- * @param {string} text
- */
+/** @type {(text: string) => string} what Plotly shows as the text is: no tags, links or entities */
 export const plain = (text) => text.replace(/[&<>]/g, (letter) => ENTITIES[letter]);
 
 /** @param {Theme} theme what all charts share */
@@ -129,13 +122,7 @@ export async function draw(place, figure, words) {
   await globalThis.Plotly.react(place, figure.data, layout, CONFIG);
 }
 
-/**
- * Return a chart as the bytes of a PNG.
- *
- * @param {Figure} figure
- * @param {string} title
- * @returns {Promise<Blob>}
- */
+/** @type {(figure: Figure, title: string) => Promise<Blob>} a chart as the bytes of a PNG */
 export async function png({ data, layout, height }, title) {
   const margin = { l: 16, r: 16, t: 80, b: 16 };
   const titled = { ...layout, title: { text: plain(title), x: 0.02, font: { size: 18 } }, margin };

@@ -28,11 +28,7 @@ export function sign(kind, word = VERDICTS[kind].word) {
 /** @param {...(string | Node)} advice what to do */
 const todo = (...advice) => make("div", { class: "todo" }, paragraph("", ...advice));
 
-/**
- * @param {"free_choice" | "laws"} name
- * @param {any} check
- * @returns {Node[]}
- */
+/** @type {(name: "free_choice" | "laws", check: any) => Node[]} */
 export function checkWords(name, check) {
   const made = [sign(outcome(check)), paragraph("", sentence(check.verdict))];
   if (check.advice) made.push(todo(...withCode(check.advice)));
@@ -44,7 +40,8 @@ export function checkWords(name, check) {
 }
 
 /** @param {string} text in which code stands between backquotes */
-const withCode = (text) => text.split("`").map((part, place) => (place % 2 ? make("code", {}, part) : part));
+const withCode = (text) =>
+  text.split("`").map((part, place) => (place % 2 ? make("code", {}, part) : part));
 
 /** @type {(name: string, check: any) => HTMLElement} */
 function groups(name, check) {
@@ -57,7 +54,8 @@ function groups(name, check) {
     group.words,
   ]);
   const heads = ["mechanism", "verdict", "p-value", chosen ? "if anything" : "what it sends"];
-  return make("div", { class: "groups small" }, table(`Groups of ${name.replace("_", " ")}`, heads, rows));
+  const made = table(`Groups of ${name.replace("_", " ")}`, heads, rows);
+  return make("div", { class: "groups small" }, made);
 }
 
 /**
@@ -68,8 +66,9 @@ function groups(name, check) {
  */
 export function certificateWords({ status, certificate, gap, advice, unresolved, confounded }) {
   const about = "It is about likelihood: how near the truth is, intervals and checks tell.";
+  const kind = ["certified", "direct"].includes(status) ? "good" : "failed";
   const made = [
-    sign(["certified", "direct"].includes(status) ? "good" : "failed", sentence(status).slice(0, -1)),
+    sign(kind, sentence(status).slice(0, -1)),
     paragraph("", sentence(certificate)),
     paragraph("quiet", `Gap ${gapFigure(gap)}, per person and as a logarithm. ${about}`),
   ];
@@ -77,9 +76,9 @@ export function certificateWords({ status, certificate, gap, advice, unresolved,
   if (unresolved) {
     const among = confounded ? ` among ${confounded}` : "";
     const words =
-      `${several(unresolved, "direction", "directions")} of the distribution${among} without a trace in these ` +
-      "reports: other distributions explain them as well, however many people answer. Offer a mechanism that " +
-      "tells these values apart.";
+      `${several(unresolved, "direction", "directions")} of the distribution${among} without a ` +
+      "trace in these reports: other distributions explain them as well, however many people " +
+      "answer. Offer a mechanism that tells these values apart.";
     made.push(todo(words));
   }
   return made;

@@ -220,11 +220,7 @@ const edges = (one) => Array.from({ length: one.count + 1 }, (_, place) => one.l
 const inRows = (list, columns) =>
   Array.from({ length: list.length / columns }, (_, row) => list.slice(row * columns, (row + 1) * columns));
 
-/**
- * Return what is said of each value where somebody points at it.
- *
- * @param {Estimate} estimate
- */
+/** @type {(estimate: Estimate) => string[]} what is said where somebody points at a value */
 function hovers(estimate) {
   const { intervals } = estimate;
   return names(estimate).map((name, place) => {

@@ -7,6 +7,7 @@ import { count, several, shortened, table } from "./dashboard-words.js";
 import { make } from "./parts.js";
 
 /** @typedef {import("./dashboard-charts.js").Theme} Theme */
+/** @typedef {import("./dashboard-charts.js").Figure} Figure */
 /** @typedef {Record<string, Record<string, number>>} Days people of each mechanism by day */
 
 const DAY = 86_400_000;
@@ -14,7 +15,7 @@ const LEAST_DAYS = 7;
 /** Mechanisms beyond which the table below, which has their colours too, is the legend. */
 const MOST_NAMED = 4;
 
-/** @type {(days: Days, theme: Theme, width: number) => import("./dashboard-charts.js").Figure} in pixels */
+/** @type {(days: Days, theme: Theme, width: number) => Figure} for a width in pixels */
 export function peopleFigure(days, theme, width) {
   const all = [...new Set(Object.values(days).flatMap(Object.keys))].sort();
   const data = Object.entries(days).map(([name, by], place) => ({
@@ -75,5 +76,7 @@ export function peopleTable(days, theme) {
 }
 
 /** @param {Days} days */
-export const peopleSummary = (days) =>
-  `People per mechanism by day: ${totals(days).map(([name, people]) => `${name} ${several(people)}`).join(", ")}.`;
+export function peopleSummary(days) {
+  const all = totals(days).map(([name, people]) => `${name} ${several(people)}`);
+  return `People per mechanism by day: ${all.join(", ")}.`;
+}

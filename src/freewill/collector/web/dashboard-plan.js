@@ -33,7 +33,8 @@ export class Plan {
   }
 
   #units() {
-    byId("plan-unit").textContent = byId("plan-of").value === "shares" ? "percentage points" : this.#unit;
+    const shares = byId("plan-of").value === "shares";
+    byId("plan-unit").textContent = shares ? "percentage points" : this.#unit;
   }
 
   /** Ask again, if somebody asked before. */
@@ -68,10 +69,11 @@ export class Plan {
       paragraph("answer", more === null ? "Out of reach" : said),
       paragraph("", `${whole} Now it is ± ${reach} ${unit}${at}, if people go on to choose as they have.`),
     ];
-    const rows = Object.entries(worth).filter(([, one]) => typeof one === "number");
-    if (rows.length > 1) {
+    const numbers = Object.entries(worth).filter(([, one]) => typeof one === "number");
+    if (numbers.length > 1) {
       const heads = ["one more person of", "#counts like average people"];
-      made.push(table("Worth of one more person", heads, rows.map(([name, one]) => [name, figure(one)])));
+      const rows = numbers.map(([name, one]) => [name, figure(one)]);
+      made.push(table("Worth of one more person", heads, rows));
     }
     return made;
   }

@@ -1,6 +1,6 @@
 /**
- * @file The values of an estimate: their names and places, from the alphabet's description, and their
- * shares in a sentence and as a table.
+ * @file The values of an estimate: their names and places, from the alphabet's description, and
+ * their shares in a sentence and as a table.
  */
 
 import { count, largest, paragraph, points, table } from "./dashboard-words.js";
@@ -33,22 +33,13 @@ export function names({ alphabet, values }) {
   return values.map((cell) => cell.map((number) => String(Number(number.toFixed(4)))).join(", "));
 }
 
-/**
- * Return the places of the values with the largest shares.
- *
- * @param {number[]} theta
- * @param {number} most
- */
+/** @type {(theta: number[], most?: number) => number[]} the places of the largest shares */
 export function likeliest(theta, most = MOST_BARS) {
   const places = [...theta.keys()];
   return theta.length <= most ? places : places.sort((a, b) => theta[b] - theta[a]).slice(0, most);
 }
 
-/**
- * Return the two axes of a grid, across and up.
- *
- * @param {any} alphabet
- */
+/** @type {(alphabet: any) => any[]} the two axes of a grid, across and up */
 export function axes({ cell: [width, height], bounds, columns, rows }) {
   const [south, north, west, east] = bounds ?? [0, height * rows, 0, width * columns];
   return [
@@ -67,11 +58,7 @@ export function halves({ intervals }) {
   return intervals && intervals.high.map((high, place) => (high - intervals.low[place]) / 2);
 }
 
-/**
- * Say which share is the largest, and how sure that is.
- *
- * @param {Estimate} estimate
- */
+/** @type {(estimate: Estimate) => string} which share is the largest, and how sure that is */
 export function summary(estimate) {
   const { theta, intervals } = estimate;
   const place = theta.indexOf(largest(theta));
@@ -86,11 +73,7 @@ export function summary(estimate) {
   );
 }
 
-/**
- * Return the shares as a table, with a line about those that are left out.
- *
- * @param {Estimate} estimate
- */
+/** @type {(estimate: Estimate) => Node[]} all shares, or the largest and how many there are */
 export function sharesTable(estimate) {
   const { theta, intervals } = estimate;
   const label = names(estimate);
@@ -101,8 +84,8 @@ export function sharesTable(estimate) {
   const heads = ["value", "#share", "#from", "#to"].slice(0, columns.length + 1);
   const made = [table("Estimated shares", heads, rows)];
   if (rows.length < theta.length) {
-    const words = `The ${count(MOST_ROWS)} largest of ${count(theta.length)}; the table to take with you has all.`;
-    made.push(paragraph("quiet", words));
+    const shown = `The ${count(MOST_ROWS)} largest of ${count(theta.length)}`;
+    made.push(paragraph("quiet", `${shown}; the table to take with you has all.`));
   }
   return made;
 }

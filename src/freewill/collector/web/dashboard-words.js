@@ -55,7 +55,7 @@ export const paragraph = (classes, ...content) => make("p", { class: classes || 
 /**
  * Return a table; columns of numbers are those that have a name that begins with "#".
  *
- * Roles are said again, for where rows are laid out in another way browsers forget that it is a table.
+ * Roles are said again, for where rows are laid out otherwise browsers forget that it is a table.
  *
  * @param {string} caption for those who do not see where it stands
  * @param {string[]} heads
@@ -64,16 +64,14 @@ export const paragraph = (classes, ...content) => make("p", { class: classes || 
 export function table(caption, heads, rows) {
   const numbers = heads.map((head) => head.startsWith("#") && "number");
   const line = (/** @type {HTMLElement[]} */ cells) => make("tr", { role: "row" }, ...cells);
-  const top = heads.map((head, place) =>
-    make("th", { scope: "col", role: "columnheader", class: numbers[place] }, head.replace(/^#/, "")),
-  );
-  const body = rows.map((row) => {
-    const cells = row.map((cell, place) =>
-      place === 0
-        ? make("th", { scope: "row", role: "rowheader", class: numbers[0] }, cell)
-        : make("td", { role: "cell", class: numbers[place] }, cell),
-    );
-    return line(cells);
+  const top = heads.map((head, place) => {
+    const given = { scope: "col", role: "columnheader", class: numbers[place] };
+    return make("th", given, head.replace(/^#/, ""));
+  });
+  const body = rows.map(([head, ...rest]) => {
+    const first = make("th", { scope: "row", role: "rowheader", class: numbers[0] }, head);
+    const cell = (text, place) => make("td", { role: "cell", class: numbers[place + 1] }, text);
+    return line([first, ...rest.map(cell)]);
   });
   const parts = [make("thead", {}, line(top)), make("tbody", {}, ...body)];
   return make("table", { role: "table", "aria-label": caption }, ...parts);

@@ -9,7 +9,8 @@ import { estimateFigure } from "./dashboard-estimate.js";
 import { peopleFigure, peopleSummary, peopleTable } from "./dashboard-people.js";
 import { Plan } from "./dashboard-plan.js";
 import { halves, sharesTable, summary } from "./dashboard-values.js";
-import { count, figure, gapFigure, largest, paragraph, sentence, several, shortened } from "./dashboard-words.js";
+import { count, figure, gapFigure, largest, several, shortened } from "./dashboard-words.js";
+import { paragraph, sentence } from "./dashboard-words.js";
 import { byId, make } from "./parts.js";
 
 const collector = new Collector(location.pathname);
@@ -28,7 +29,9 @@ async function ask() {
     const people = await collector.json("/people");
     const fresh = people.people !== last.people?.people || people.closed !== last.people.closed;
     last.people = people;
-    open();
+    // Where everybody may read, the token is asked for when something else is wanted.
+    if (collector.token !== null) byId("door").hidden = true;
+    byId("room").hidden = false;
     if (fresh) await showPeople();
     const enough = people.people >= people.min_people;
     const pending = last.estimate?.uncertainty.pending ?? false;
@@ -83,13 +86,6 @@ function trouble(words) {
   byId("trouble").hidden = words === "";
 }
 
-/** Show the room, now that the collector answers. */
-function open() {
-  // Where everybody may read, the token is asked for when something else is wanted.
-  if (collector.token !== null) byId("door").hidden = true;
-  byId("room").hidden = false;
-}
-
 function showState() {
   const { people, closed } = last.people;
   let words = `${several(people)} so far.`;
@@ -134,7 +130,7 @@ const tiles = (content) => byId("tiles").replaceChildren(...content);
 /** @type {(head: string, large: string | Node, small: string) => HTMLElement} */
 function tile(head, large, small) {
   const [above, below] = [head, small].map((words) => paragraph("quiet small", words));
-  return make("div", { class: "tile" }, above, make("div", { class: "large" }, large), below);
+  return make("div", { class: "card tile" }, above, make("div", { class: "large" }, large), below);
 }
 
 async function showEstimate() {
@@ -184,7 +180,8 @@ function uncertaintyWords({ uncertainty, people, intervals }) {
 
 async function drawEstimate() {
   const place = byId("estimate-chart");
-  await draw(place, estimateFigure(last.estimate, theme(), place.clientWidth), summary(last.estimate));
+  const chart = estimateFigure(last.estimate, theme(), place.clientWidth);
+  await draw(place, chart, summary(last.estimate));
 }
 
 async function redraw() {
@@ -236,9 +233,10 @@ function exporting(what, ending, work) {
     button.disabled = true;
     status.textContent = "One moment.";
     try {
-      const link = make("a", { href: URL.createObjectURL(await work()), download: `${collector.survey}.${ending}` });
+      const href = URL.createObjectURL(await work());
+      const link = make("a", { href, download: `${collector.survey}.${ending}` });
       link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+      setTimeout(() => URL.revokeObjectURL(href), 60_000);
       status.textContent = `Saved as ${link.download}.`;
     } catch (error) {
       refused(error);

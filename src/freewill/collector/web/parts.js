@@ -28,7 +28,7 @@ export function make(tag, given = {}, ...children) {
   return dressed(document.createElement(tag), given, children);
 }
 
-/** @type {(tag: string, given?: Record<string, unknown>, ...children: Child[]) => any} of a drawing */
+/** @type {(tag: string, given?: Record<string, unknown>, ...children: Child[]) => any} drawn */
 export function draw(tag, given = {}, ...children) {
   return dressed(document.createElementNS("http://www.w3.org/2000/svg", tag), given, children);
 }
@@ -66,12 +66,7 @@ export function group(words, given, ...children) {
   return make("fieldset", given, make("legend", {}, words), ...children);
 }
 
-/**
- * Return a radio button with a text of the survey beside it.
- *
- * @param {string} text
- * @param {Record<string, unknown>} given
- */
+/** @type {(text: string, given: Record<string, unknown>) => any} a text of the survey beside it */
 export function radio(text, given) {
   const input = make("input", { type: "radio", id: newId(), autocomplete: "off", ...given });
   return make("div", { class: "choice" }, input, make("label", { for: input.id }, quoted(text)));

@@ -51,14 +51,12 @@ export class Categorical {
     Object.freeze(this);
   }
 
-  /**
-   * @param {unknown} value a label
-   * @returns {number}
-   */
+  /** @type {(value: unknown) => number} the index of a label */
   encode(value) {
     const index = typeof value === "string" ? this.#index.get(value) : undefined;
     if (index === undefined) {
-      throw new FreewillError(`${shown(value)} is not in the alphabet: expected ${listed(this.labels, 5)}.`);
+      const some = listed(this.labels, 5);
+      throw new FreewillError(`${shown(value)} is not in the alphabet: expected ${some}.`);
     }
     return index;
   }
@@ -68,10 +66,7 @@ export class Categorical {
     return this.labels[checkedIndex(index, this.size)];
   }
 
-  /**
-   * @param {number} index
-   * @returns {string} the value as people read and write it
-   */
+  /** @type {(index: number) => string} the value as people read and write it */
   text(index) {
     return this.decode(index);
   }
@@ -104,8 +99,8 @@ export class Linear {
     for (const name of ["first", "last"]) {
       if (Math.abs(this[name]) > LARGEST) {
         throw new FreewillError(
-          `${name}=${shown(this[name])}: must be at most 2^53 either way, up to which distances are ` +
-            "exact. Use smaller units, or labels.",
+          `${name}=${shown(this[name])}: must be at most 2^53 either way, up to which distances ` +
+            "are exact. Use smaller units, or labels.",
         );
       }
     }
@@ -122,10 +117,7 @@ export class Linear {
     Object.freeze(this);
   }
 
-  /**
-   * @param {unknown} value a whole number
-   * @returns {number}
-   */
+  /** @type {(value: unknown) => number} the index of a whole number */
   encode(value) {
     if (typeof value !== "number") {
       const kind = { string: "texts", boolean: "bool" }[typeof value] ?? "objects";
@@ -150,10 +142,7 @@ export class Linear {
     return Number(BigInt(this.first) + BigInt(this.step) * BigInt(checkedIndex(index, this.size)));
   }
 
-  /**
-   * @param {number} index
-   * @returns {string} the value as people read and write it
-   */
+  /** @type {(index: number) => string} the value as people read and write it */
   text(index) {
     return String(this.decode(index));
   }
@@ -171,7 +160,7 @@ export class Linear {
   }
 }
 
-/** Classes, and the fields of their descriptions in the order in which they are given: needed, then free. */
+/** Classes, and the fields that they are given, in this order: needed, then free. */
 const KINDS = {
   categorical: { Kind: Categorical, needed: ["labels"], free: [] },
   linear: { Kind: Linear, needed: ["first", "last"], free: ["step", "unit"] },
@@ -201,33 +190,18 @@ export function alphabetFromSpec(spec) {
   }
 }
 
-/**
- * Say whether two alphabets have the same values.
- *
- * @param {Alphabet | null} first
- * @param {Alphabet} second
- */
+/** @type {(first: Alphabet | null, second: Alphabet) => boolean} whether they have the same values */
 export function sameValues(first, second) {
   return first !== null && JSON.stringify(first.spec()) === JSON.stringify(second.spec());
 }
 
-/**
- * Return the index of a value from its `text`.
- *
- * @param {any} alphabet
- * @param {string} text
- * @returns {number}
- */
+/** @type {(alphabet: any, text: string) => number} the index of a value from its `text` */
 export function encodeText(alphabet, text) {
   if (alphabet.kind === "categorical") return alphabet.encode(text);
   return alphabet.encode(alphabet.kind === "linear" ? Number(text) : text.split(" ").map(Number));
 }
 
-/**
- * Refuse an alphabet of which a single vector is more than memory should hold.
- *
- * @param {Alphabet} alphabet
- */
+/** @type {(alphabet: Alphabet) => void} refuses one of which a vector is too large */
 export function refuseVast(alphabet) {
   if (alphabet.size <= MOST_VALUES) return;
   throw new FreewillError(
@@ -253,22 +227,13 @@ function checkedUnit(unit) {
   );
 }
 
-/**
- * Return rows, columns and the sides of a step; null for labels.
- *
- * @param {any} alphabet
- * @returns {{rows: number, columns: number, wide: number, tall: number} | null}
- */
+/** @param {any} alphabet whose rows, columns and sides of a step are told; null for labels */
 function planeOf({ kind, size, step, rows, columns, cell }) {
   if (kind === "linear") return { rows: 1, columns: size, wide: step, tall: 1 };
   return kind === "grid" ? { rows, columns, wide: cell[0], tall: cell[1] } : null;
 }
 
-/**
- * Return the distances to i columns and j rows away, [j, i].
- *
- * @param {Alphabet} alphabet
- */
+/** @type {(alphabet: Alphabet) => Float64Array} distances to i columns and j rows away, [j, i] */
 export function offsets(alphabet) {
   const plane = planeOf(alphabet);
   if (plane === null) return Float64Array.of(0, 1);

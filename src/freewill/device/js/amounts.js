@@ -52,7 +52,7 @@ export function product(left, right) {
   return ratio(left.n * right.n, left.d * right.d);
 }
 
-/** @type {(left: Amount, right: Amount) => Amount} left - right, or nothing where that is below 0 */
+/** @type {(left: Amount, right: Amount) => Amount} left - right, or nothing if below 0 */
 export function rest(left, right) {
   if (within(left, right)) return NOTHING;
   if (typeof left === "number" || typeof right === "number") return Infinity;
@@ -78,12 +78,7 @@ export function amount(text) {
   return parts && ratio(BigInt(parts[1]), BigInt(parts[2] ?? 1));
 }
 
-/**
- * Return an epsilon in a few digits, for people.
- *
- * @param {Amount} given
- * @returns {string}
- */
+/** @type {(given: Amount) => string} an epsilon in a few digits, for people */
 export function digits(given) {
   if (typeof given === "number") return INFINITE;
   // The first 17 digits of the quotient, for either part may be beyond all doubles.

@@ -76,12 +76,7 @@ export class Budget {
     return this.#memory;
   }
 
-  /**
-   * Refuse a report that would lead beyond the limit.
-   *
-   * @param {Amount} spent
-   * @param {Amount} price
-   */
+  /** @type {(spent: Amount, price: Amount) => void} refuses what leads beyond the limit */
   refuseBeyond(spent, price) {
     if (within(plus(spent, price), this.limit)) return;
     const advice =
@@ -102,28 +97,14 @@ export class Budget {
  * @returns {Amount}
  */
 export function cost(mechanism) {
-  const { kind, epsilon, rows } = mechanism;
-  switch (kind) {
-    case "k-rr":
-    case "rappor":
-      return exactly(epsilon);
-    case "geometric":
-    case "planar-geometric":
-      return product(exactly(epsilon), diameter(mechanism.alphabet));
-    case "matrix":
-    case "shokri":
-      return exactly(tightest(rows));
-    default:
-      return Infinity;
-  }
+  const { kind, alphabet, epsilon, rows } = mechanism;
+  if (rows) return exactly(tightest(rows));
+  if (epsilon === undefined) return Infinity;
+  const farthest = kind.endsWith("geometric") ? diameter(alphabet) : ratio(1n, 1n);
+  return product(exactly(epsilon), farthest);
 }
 
-/**
- * Return the largest distance between two values, never too small.
- *
- * @param {any} alphabet
- * @returns {Amount}
- */
+/** @type {(alphabet: any) => Amount} the largest distance between two values, never too small */
 export function diameter(alphabet) {
   if (alphabet.kind === "linear") return ratio(BigInt(alphabet.last) - BigInt(alphabet.first), 1n);
   if (alphabet.kind !== "grid") return alphabet.size > 1 ? ratio(1n, 1n) : NOTHING;

@@ -6,7 +6,8 @@
  */
 
 import { Chance, HALF, coin } from "./draws.js";
-import { bitLength, floorLog2, fromDouble, power, shifted, squareRoot, times } from "./exponential.js";
+import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
+import { shifted, squareRoot, times } from "./exponential.js";
 
 /** @typedef {import("./exponential.js").Dyadic} Dyadic */
 /** @typedef {import("./draws.js").Source} Source */
@@ -73,16 +74,9 @@ function share({ total, width, halvings }, c, d, bits, up) {
   return cut((above << BigInt(room)) / under, BigInt(room) + halvings, bits, up);
 }
 
-/**
- * Return the chance m a / (1 + a), a = e^-x.
- *
- * @param {Dyadic} x
- * @param {number} bits P
- * @param {{m?: bigint, up?: boolean}} [how]
- * @returns {Chance}
- */
-export function odds(x, bits, { m = 1n, up = false } = {}) {
-  return share(power(x, bits), m, 1n, bits, up ? 2n : 0n);
+/** @type {(x: Dyadic, bits: number, m?: bigint, up?: bigint) => Chance} m a / (1 + a), a = e^-x */
+export function odds(x, bits, m = 1n, up = 0n) {
+  return share(power(x, bits), m, 1n, bits, up);
 }
 
 /**
@@ -123,9 +117,11 @@ export class GeometricNoise {
    * @param {number} count how many digits are drawn one by one
    */
   constructor(lambda, bits, count) {
-    this.#moves = odds(lambda, bits, { m: 2n });
+    this.#moves = odds(lambda, bits, 2n);
     this.#far = exponential({ n: lambda.n, q: lambda.q - count }, bits);
-    this.#digits = Array.from({ length: count }, (_, i) => odds({ n: lambda.n, q: lambda.q - i }, bits));
+    this.#digits = Array.from({ length: count }, (_, i) => {
+      return odds({ n: lambda.n, q: lambda.q - i }, bits);
+    });
     this.wide = count > EXACT_DIGITS;
   }
 
@@ -161,7 +157,7 @@ export class GeometricNoise {
     return upward ? far : -far;
   }
 
-  /** @type {(source: Source, one: any) => any} the digits, in the kind of numbers that `one` is of */
+  /** @type {(source: Source, one: any) => any} the digits, in the numbers that `one` is of */
   #low(source, one) {
     let [steps, worth] = [one - one, one];
     for (const digit of this.#digits) {
@@ -215,17 +211,15 @@ export class PlanarNoise {
     return squareRoot(shifted(square, 2 * (this.#bits + ROOT_BITS - this.#scale) - halvings));
   }
 
-  /**
-   * @param {Source} source
-   * @returns {[number, number]} offset of columns and of rows
-   */
+  /** @type {(source: Source) => [number, number]} offset of columns and of rows */
   draw(source) {
     const [across, along] = this.#axes;
     const size = (/** @type {any} */ offset) => (offset < 0 ? -offset : offset);
     for (;;) {
       const column = across.draw(source);
       const row = along.draw(source);
-      if (coin(this.#remembered(size(column), size(row)), source)) return [Number(column), Number(row)];
+      const kept = coin(this.#remembered(size(column), size(row)), source);
+      if (kept) return [Number(column), Number(row)];
     }
   }
 
@@ -244,13 +238,7 @@ export class PlanarNoise {
     return chance;
   }
 
-  /**
-   * Return e^-G for an offset of i columns and j rows.
-   *
-   * @param {bigint} i
-   * @param {bigint} j
-   * @returns {Chance}
-   */
+  /** @type {(i: bigint, j: bigint) => Chance} e^-G for an offset of i columns and j rows */
   acceptance(i, j) {
     const [east, north] = [i * this.#sides[0], j * this.#sides[1]];
     const length = this.#root(east * east + north * north);

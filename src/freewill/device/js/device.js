@@ -126,17 +126,12 @@ export class Device {
   }
 }
 
-/**
- * Say whether a text is a report of a mechanism, as `mechanism.text` writes them.
- *
- * @param {string} text
- * @param {import("./mechanisms.js").Mechanism} mechanism
- */
+/** @type {(text: string, mechanism: any) => boolean} whether its `text` writes reports so */
 function isReport(text, { alphabet, outputs }) {
   if (outputs === null) {
-    const unused = 8 * Math.ceil(alphabet.size / 8) - alphabet.size;
-    const whole = /^(?:[0-9a-f]{2})+$/.test(text) && text.length === 2 * Math.ceil(alphabet.size / 8);
-    return whole && parseInt(text.slice(-2), 16) >> (8 - unused) === 0;
+    const bytes = Math.ceil(alphabet.size / 8);
+    const whole = /^(?:[0-9a-f]{2})+$/.test(text) && text.length === 2 * bytes;
+    return whole && parseInt(text.slice(-2), 16) >> (alphabet.size - 8 * (bytes - 1)) === 0;
   }
   try {
     return outputs.text(encodeText(outputs, text)) === text;

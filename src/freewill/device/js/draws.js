@@ -96,7 +96,7 @@ export class Chance {
 /** One half: a single byte is read. */
 export const HALF = new Chance(1n, 1);
 
-/** @type {(chance: Chance, source: Source) => boolean} true with exactly this chance: whether U < p */
+/** @type {(chance: Chance, source: Source) => boolean} true with exactly this chance: U < p */
 export function coin(chance, source) {
   if (chance.certain) return true;
   const digits = chance.digits;

@@ -28,13 +28,7 @@ export function shown(value) {
   }
 }
 
-/**
- * Return a few of the names that there are.
- *
- * @param {readonly string[]} names
- * @param {number} [most]
- * @returns {string}
- */
+/** @type {(names: readonly string[], most?: number) => string} a few of the names that there are */
 export function listed(names, most = 8) {
   const some = names.slice(0, most).map(shown).join(", ");
   return `one of ${some}${names.length > most ? ", ..." : ""}`;
@@ -80,18 +74,15 @@ function trimmed(digits) {
 function written(value, depth) {
   if (typeof value === "string") return quoted(cut(value, SHOWN));
   if (typeof value === "bigint") return cut(String(value), SHOWN);
-  if (Array.isArray(value)) {
-    if (depth === 0) return "[...]";
-    const some = value.slice(0, 6).map((entry) => written(entry, depth - 1));
-    return `[${some.join(", ")}${value.length > 6 ? ", ..." : ""}]`;
-  }
+  /** @type {(parts: any[], most: number, part: (entry: any) => string) => string} */
+  const some = (parts, most, part) => {
+    if (depth === 0) return "...";
+    return parts.slice(0, most).map(part).join(", ") + (parts.length > most ? ", ..." : "");
+  };
+  if (Array.isArray(value)) return `[${some(value, 6, (entry) => written(entry, depth - 1))}]`;
   if (value !== null && typeof value === "object") {
-    if (depth === 0) return "{...}";
-    const keys = Object.keys(value);
-    const some = keys.slice(0, 4).map((key) => {
-      return `${written(key, 1)}: ${written(/** @type {any} */ (value)[key], depth - 1)}`;
-    });
-    return `{${some.join(", ")}${keys.length > 4 ? ", ..." : ""}}`;
+    const entry = (key) => `${written(key, 1)}: ${written(value[key], depth - 1)}`;
+    return `{${some(Object.keys(value), 4, entry)}}`;
   }
   return typeof value === "function" ? "a function" : cut(String(value), SHOWN);
 }

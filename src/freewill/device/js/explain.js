@@ -5,7 +5,7 @@
  * What it takes a sum over the whole law to know (how far off reports are, how often a cell of a map is
  * the true one) and the picture come from freewill for Python, beside the survey: `for_devices` of
  * `fw.explain`, or "explained" of a collector's answer. They are held to bounds, and left out if they
- * are beyond them or not given. Words and sentences are those of `fw.explain` (words.js, explain.py).
+ * are beyond them or not given. The words are those of `fw.explain` (words.js, ../explain.py).
  */
 
 import { awayIn, distancesOf, offsets, sameValues } from "./alphabets.js";
@@ -69,11 +69,7 @@ export function explain(mechanism, given = null) {
   return { warnings: warnings(facts), sentences: sentences(facts), picture: harmless(given?.picture) };
 }
 
-/**
- * Return a picture that is drawn as freewill for Python draws, and nothing of any other.
- *
- * @param {unknown} picture
- */
+/** @type {(picture: unknown) => string} one drawn as freewill for Python draws, or nothing */
 function harmless(picture) {
   if (typeof picture !== "string" || !/^<svg .*<\/svg>$/s.test(picture)) return "";
   return picture.replaceAll(DRAWN, "").includes("<") ? "" : picture;
@@ -324,12 +320,7 @@ function loss(facts) {
   return [first, say(facts, words.average)];
 }
 
-/**
- * Say what holds for any two values.
- *
- * @param {Facts} facts
- * @param {number} epsilon
- */
+/** @type {(facts: Facts, epsilon: number) => string} what holds for any two values */
 function any(facts, epsilon) {
   if (epsilon === 0) return say(facts, WORDS.odds.nothing);
   if (epsilon === Infinity) return say(facts, WORDS.odds.infinite);

@@ -16,12 +16,7 @@ const SQUARINGS = 32;
 /** @type {Map<number, bigint>} */
 const logarithms = new Map();
 
-/**
- * Return a finite double >= 0 to its last digit, with an odd n.
- *
- * @param {number} value
- * @returns {Dyadic}
- */
+/** @type {(value: number) => Dyadic} a finite double >= 0 to its last digit, with an odd n */
 export function fromDouble(value) {
   if (value === 0) return { n: 0n, q: 0 };
   const bits = new DataView(new ArrayBuffer(8));
@@ -39,12 +34,7 @@ export function times(left, right) {
   return { n: left.n * right.n, q: left.q + right.q };
 }
 
-/**
- * Return floor(log2 x), x > 0.
- *
- * @param {Dyadic} value
- * @returns {number}
- */
+/** @type {(value: Dyadic) => number} floor(log2 x), x > 0 */
 export function floorLog2(value) {
   return bitLength(value.n) - 1 - value.q;
 }
@@ -56,13 +46,7 @@ export function bitLength(n) {
   return 4 * digits.length - Math.clz32(parseInt(digits[0], 16)) + 28;
 }
 
-/**
- * Return floor(n 2^by).
- *
- * @param {bigint} n
- * @param {number} by
- * @returns {bigint}
- */
+/** @type {(n: bigint, by: number) => bigint} floor(n 2^by) */
 export function shifted(n, by) {
   return by >= 0 ? n << BigInt(by) : n >> BigInt(-by);
 }

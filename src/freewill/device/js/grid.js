@@ -41,9 +41,11 @@ export class Grid {
     this.bounds = bounds === null ? null : checkedBounds(bounds);
     const fitting = this.bounds && cellInBox(this.bounds, this.columns, this.rows);
     this.cell = cell === null && fitting ? fitting : checkedCell(cell);
-    const [south, north, west, east] = this.bounds ?? [0, this.rows * this.cell[1], 0, this.columns * this.cell[0]];
-    [this.#low, this.#high] = this.bounds ? [[south, west], [north, east]] : [[west, south], [east, north]];
-    if (Math.hypot(this.columns * this.cell[0], this.rows * this.cell[1]) === Infinity) {
+    const [width, height] = [this.columns * this.cell[0], this.rows * this.cell[1]];
+    // Of the first coordinate, and of the second.
+    const [low, high, least, most] = this.bounds ?? [0, width, 0, height];
+    [this.#low, this.#high] = [[low, least], [high, most]];
+    if (Math.hypot(width, height) === Infinity) {
       throw new FreewillError(
         `cell=${shown(cell)}: ${this.columns} x ${this.rows} such cells are wider than any number.`,
       );
@@ -99,7 +101,8 @@ export class Grid {
   /** @type {(first: number, second: number) => string} */
   #outside(first, second) {
     const swapped = this.#cellOf(second, first) >= 0;
-    const hint = swapped ? `Are ${this.axes.join(" and ")} swapped?` : "It is no value of this survey.";
+    const names = this.axes.join(" and ");
+    const hint = swapped ? `Are ${names} swapped?` : "It is no value of this survey.";
     const spans = this.#low.map((low, axis) => `${brief(low)}..${brief(this.#high[axis])}`);
     return (
       `point (${first}, ${second}) is outside the grid (1 such point): expected ` +
@@ -107,10 +110,7 @@ export class Grid {
     );
   }
 
-  /**
-   * @param {number} index
-   * @returns {[number, number]} the centre of the cell, in the coordinates that encode takes
-   */
+  /** @type {(index: number) => [number, number]} the centre of the cell, as encode takes it */
   decode(index) {
     const row = Math.floor(checkedIndex(index, this.size) / this.columns);
     const column = index - row * this.columns;

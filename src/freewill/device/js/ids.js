@@ -82,9 +82,11 @@ export function round(value, digits) {
   return Math.sign(value) * Number(`${text.slice(0, point)}.${text.slice(point)}`);
 }
 
-const ROOTS = firstPrimes(64);
-const CONSTANTS = Uint32Array.from(ROOTS, (prime) => digitsOf(Math.cbrt(prime)));
-const START = Uint32Array.from(ROOTS.slice(0, 8), (prime) => digitsOf(Math.sqrt(prime)));
+const PRIMES = firstPrimes(64);
+/** @param {number} root the first 32 bits behind its point */
+const digitsOf = (root) => Math.floor((root % 1) * 2 ** 32);
+const CONSTANTS = Uint32Array.from(PRIMES, (prime) => digitsOf(Math.cbrt(prime)));
+const START = Uint32Array.from(PRIMES.slice(0, 8), (prime) => digitsOf(Math.sqrt(prime)));
 
 /** @param {number} count */
 function firstPrimes(count) {
@@ -94,11 +96,6 @@ function firstPrimes(count) {
     if (primes.every((prime) => n % prime !== 0)) primes.push(n);
   }
   return primes;
-}
-
-/** @param {number} root the first 32 bits behind its point */
-function digitsOf(root) {
-  return Math.floor((root % 1) * 2 ** 32);
 }
 
 /**

@@ -12,12 +12,12 @@ import { Below, Table, coin, system } from "./draws.js";
 import { FreewillError, brief, several, shown } from "./errors.js";
 import { bitLength, fromDouble, times } from "./exponential.js";
 import { hexadecimal, idOf } from "./ids.js";
-import { Problem, checkedLosses } from "./losses.js";
+import { LOSSES, Problem, checkedLosses } from "./losses.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./draws.js").Source} Source */
 /** @typedef {number | Uint8Array} Report an output's index; or bit x as bit x % 8 of byte x / 8 */
-/** @typedef {(index: number, source: Source) => Report} Drawn how a mechanism draws, the index being one */
+/** @typedef {(index: number, source: Source) => Report} Drawn of an index that is checked */
 
 export const SPEC_VERSION = 1;
 const LARGEST_LDP_EPSILON = 700;
@@ -113,7 +113,7 @@ export class Identity extends Mechanism {
 
 /** What mechanisms with an epsilon share: their chances are worked out at the first draw. */
 class Noise extends Mechanism {
-  /** @param {string} kind @param {Alphabet} alphabet @param {unknown} epsilon @param {number} largest */
+  /** @param {string} kind @param {Alphabet} alphabet @param {any} epsilon @param {number} largest */
   constructor(kind, alphabet, epsilon, largest) {
     super(kind, alphabet);
     this.epsilon = checkedEpsilon(epsilon, kind, largest);
@@ -153,7 +153,7 @@ export class RAPPOR extends Noise {
     super("rappor", alphabet, epsilon, LARGEST_LDP_EPSILON);
     this.outputs = null;
     const half = times(fromDouble(this.epsilon), fromDouble(0.5));
-    this.#flip = odds(half, precision(half), { up: true });
+    this.#flip = odds(half, precision(half), 1n, 2n);
   }
 
   /** @type {Drawn} */
@@ -331,7 +331,7 @@ export class Shokri extends Tabulated {
 }
 
 /**
- * Classes, and the fields of their descriptions in the order in which they are given: needed, then free.
+ * Classes, and the fields that they are given, in this order: needed, then free.
  *
  * @type {Record<string, {Kind: any, needed: string[], free: string[]}>}
  */
@@ -342,7 +342,7 @@ const KINDS = {
   matrix: { Kind: Matrix, needed: ["law"], free: ["outputs"] },
   "planar-geometric": { Kind: PlanarGeometric, needed: ["epsilon"], free: [] },
   rappor: { Kind: RAPPOR, needed: ["epsilon"], free: [] },
-  shokri: { Kind: Shokri, needed: ["quality_loss"], free: ["prior", "selection", "report_loss", "guess_loss"] },
+  shokri: { Kind: Shokri, needed: ["quality_loss"], free: ["prior", "selection", ...LOSSES] },
 };
 
 /**

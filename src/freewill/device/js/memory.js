@@ -34,11 +34,7 @@ const NOTHING_DRAWN =
 /** A device that cannot report: its memory is damaged or another's, or the choice is taken. */
 export class DeviceError extends FreewillError {}
 
-/**
- * Return a store that lives as long as the page.
- *
- * @returns {Store}
- */
+/** @type {() => Store} a store that lives as long as the page */
 export function temporary() {
   /** @type {Map<string, string>} */
   const texts = new Map();
@@ -90,11 +86,7 @@ export class Memory {
     return this.#read().spent;
   }
 
-  /**
-   * Say whether another memory is the same text in the same store.
-   *
-   * @param {Memory} other
-   */
+  /** @type {(other: Memory) => boolean} whether it is the same text in the same store */
   same(other) {
     return this.#store === other.#store && this.#key === other.#key;
   }
@@ -121,8 +113,8 @@ export class Memory {
   }
 
   /**
-   * Do something with the content, alone, and return its result once all is kept: other pages of this
-   * origin are kept out of localStorage, and this page out of other stores.
+   * Do something with the content, alone, and return its result once all is kept: other pages of
+   * this origin are kept out of localStorage, and this page out of other stores.
    *
    * `work` returns the content as it shall be, or null if it stays, and the result; if it throws,
    * all stays.
@@ -263,7 +255,8 @@ function read(body) {
   if (!isObject(content) || Object.keys(content).sort().join() !== "sent,spent") return null;
   const spent = amount(content.spent);
   if (spent === null || !isObject(content.sent)) return null;
-  const sent = new Map(Object.entries(content.sent).map(([question, report]) => [question, readSent(report)]));
+  const reports = Object.entries(content.sent);
+  const sent = new Map(reports.map(([question, report]) => [question, readSent(report)]));
   return [...sent.values()].includes(null) ? null : { sent, spent };
 }
 

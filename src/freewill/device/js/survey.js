@@ -46,7 +46,7 @@ export class Survey {
   /**
    * @param {Alphabet} alphabet
    * @param {Map<string, Mechanism>} mechanisms
-   * @param {Record<string, string | null>} [texts] title, question and question_id, which it then has
+   * @param {Record<string, string | null>} [texts] title, question and question_id, which it has
    * @param {Map<string, string>} [descriptions]
    */
   constructor(alphabet, mechanisms, texts = {}, descriptions = new Map()) {
@@ -80,12 +80,12 @@ export class Survey {
     }
     entries.forEach(([name, mechanism], index) => {
       // Ids of large tables take their time, and most kinds differ.
-      const same = entries.slice(0, index).find(([, earlier]) => {
+      const [other] = entries.slice(0, index).find(([, earlier]) => {
         return earlier.kind === mechanism.kind && earlier.id === mechanism.id;
-      });
-      if (same !== undefined) {
+      }) ?? [];
+      if (other !== undefined) {
         throw new FreewillError(
-          `${shown(name)} and ${shown(same[0])} name the same mechanism, ${mechanism}: list it once.`,
+          `${shown(name)} and ${shown(other)} name the same mechanism, ${mechanism}: list it once.`,
         );
       }
     });
@@ -106,7 +106,13 @@ export class Survey {
    */
   static parse(given) {
     const spec = /** @type {any} */ (typeof given === "string" ? parsedJson(given) : given);
-    checkVersion(spec);
+    const version = isObject(spec) ? spec[HEAD] : undefined;
+    if (Number.isInteger(version) && !VERSIONS.includes(version)) {
+      throw new FreewillError(
+        `survey version ${shown(version)}: this release reads versions ` +
+          `${VERSIONS.join(" and ")}. Update freewill, or write the survey again.`,
+      );
+    }
     const fault = faultOf(spec);
     if (fault) {
       throw new FreewillError(
@@ -146,12 +152,7 @@ export class Survey {
     );
   }
 
-  /**
-   * Return the name of the mechanism with this id, if it is on offer.
-   *
-   * @param {string} id
-   * @returns {any}
-   */
+  /** @type {(id: string) => string | undefined} the name of its mechanism, if on offer */
   nameOf(id) {
     const given = typeof id === "string" && ID.test(id);
     return given ? this.menu().find(({ mechanism }) => mechanism.id === id)?.name : undefined;
@@ -188,17 +189,6 @@ export class Survey {
   }
 }
 
-/** @param {any} spec */
-function checkVersion(spec) {
-  const version = isObject(spec) ? spec[HEAD] : undefined;
-  if (typeof version === "number" && Number.isInteger(version) && !VERSIONS.includes(version)) {
-    throw new FreewillError(
-      `survey version ${shown(version)}: this release reads versions ${VERSIONS.join(" and ")}. ` +
-        "Update freewill, or write the survey again.",
-    );
-  }
-}
-
 /**
  * Say what is wrong with the outer form of a survey, if anything is.
  *
@@ -220,20 +210,10 @@ function faultOf(spec) {
   const wrong = entries.find((entry) => !isObject(entry));
   if (wrong !== undefined) return `mechanism ${shown(wrong)}`;
   if (Object.hasOwn(spec, "tables") && !isObject(spec.tables)) return `tables ${shown(spec.tables)}`;
-  return tooNew(spec, entries);
-}
-
-/**
- * Say which field of version 2 stands in a file of version 1, if any does.
- *
- * @param {any} spec
- * @param {any[]} entries
- */
-function tooNew(spec, entries) {
   if (spec[HEAD] !== 1) return "";
   const described = entries.some((entry) => Object.hasOwn(entry, "description"));
-  const newer = OPTIONAL.find((name) => Object.hasOwn(spec, name)) ?? (described ? "description" : null);
-  return newer && `${shown(newer)}, a field of "${HEAD}": 2, in version 1`;
+  const newer = OPTIONAL.find((name) => Object.hasOwn(spec, name)) ?? (described && "description");
+  return !newer ? "" : `${shown(newer)}, a field of "${HEAD}": 2, in version 1`;
 }
 
 /**
