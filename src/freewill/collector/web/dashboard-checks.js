@@ -14,12 +14,7 @@ const VERDICTS = {
 /** @type {(check: any) => "good" | "failed" | "unknown"} */
 const outcome = ({ holds }) => (typeof holds !== "boolean" ? "unknown" : holds ? "good" : "failed");
 
-/**
- * Return a sign and a word, so that no colour need be told from another.
- *
- * @param {"good" | "failed" | "unknown"} kind
- * @param {string} word
- */
+/** @type {(kind: string, word?: string) => HTMLElement} by a sign and a word, not by colour alone */
 export function sign(kind, word = VERDICTS[kind].word) {
   const icon = make("span", { class: "icon", "aria-hidden": "true" }, VERDICTS[kind].icon);
   return paragraph(`verdict ${kind}`, icon, make("span", { class: "word" }, word));
