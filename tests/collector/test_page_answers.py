@@ -393,7 +393,7 @@ def test_refusals_are_told_in_words_and_the_report_stays(browser, served):
 
 
 PATIENT = """async (body) => {
-  const { send } = await import(new URL("../web/answer-sending.js", location.href));
+  const { send } = await import(new URL("../web/answer-way.js", location.href));
   const told = [];
   const tell = (words) => told.push([performance.now(), words]);
   const patience = { tries: 7, limit: 300, pause: 10 };

@@ -104,8 +104,8 @@ def test_doubles_are_written_and_rounded_as_in_python():
     rng = np.random.default_rng(2)
     random = rng.integers(0, 0x7FF << 52, 2000).view(np.float64).tolist()
     some = [*DOUBLES, 0.0, 1e15, 1e16, 123456.0, 1e-4, 1e-5, 0.125, 2.5, 0.375, *random]
-    assert evaluated("(given) => given.map(numerals.float)", some) == list(map(repr, some))
+    assert evaluated("(given) => given.map(ids.float)", some) == list(map(repr, some))
     near = [number for number in some if number < 1e15]
     asked = [[sign * one, digits] for one in near for digits in (0, 1, 2, 5) for sign in (1, -1)]
-    told = evaluated("(given) => given.map(([x, digits]) => numerals.round(x, digits))", asked)
+    told = evaluated("(given) => given.map(([x, digits]) => ids.round(x, digits))", asked)
     assert told == [round(x, digits) for x, digits in asked]

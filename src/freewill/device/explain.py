@@ -1,7 +1,7 @@
 """What a mechanism, or each choice of a survey, promises to people: sentences and a picture.
 
 True, short, and never more comforting than the law: odds are rounded up and errors down, so that no
-figure promises more than the law keeps. `js/sentences.js` says the same of the same numbers.
+figure promises more than the law keeps. `js/explain.js` says the same of the same numbers.
 """
 
 import math

@@ -4,8 +4,8 @@
  */
 
 import { filled } from "../device/figures.js";
-import { OWN, button, draw, make, newId } from "./answer-parts.js";
-import TEXTS from "./answer-texts.js";
+import TEXTS, { OWN } from "./answer-texts.js";
+import { button, draw, field, group, make, newId } from "./parts.js";
 
 /** @typedef {import("../device/grid.js").Grid} Grid */
 
@@ -63,12 +63,7 @@ export function mapFrame(grid, given = {}) {
   return { node: frame, plane };
 }
 
-/**
- * Return a path around cells.
- *
- * @param {Grid} grid
- * @param {number[]} cells
- */
+/** @type {(grid: Grid, cells: number[]) => SVGElement} a path around cells */
 export function cellsPath(grid, cells) {
   const parts = cells.map((index) => {
     const row = Math.floor(index / grid.columns);
@@ -107,9 +102,9 @@ function kilometres(length) {
 export class MapChooser {
   /** @type {[number, number] | null} */
   value = null;
-  /** @type {[number, number]} the column and row of the mark */
+  /** @type {[number, number]} the column and row of the mark, which is shown once it is moved */
   #at;
-  #mark = draw("rect", { width: 1, height: 1, class: "mark open", visibility: "hidden" });
+  #mark = draw("rect", { width: 1, height: 1, class: "mark open" });
   #chosen = make("p", { class: "chosen", role: "status", ...OWN });
   #fault = make("p", { class: "fault", role: "alert", id: newId() });
 
@@ -118,66 +113,41 @@ export class MapChooser {
     this.grid = grid;
     this.#at = [Math.floor(grid.columns / 2), Math.floor(grid.rows / 2)];
     const help = make("p", { id: newId() }, TEXTS.value.map);
-    const size = { columns: String(grid.columns), rows: String(grid.rows) };
     const { node, plane } = mapFrame(grid, {
       role: "application",
       tabindex: "0",
-      "aria-label": filled(TEXTS.value.mapName, size),
+      "aria-label": filled(TEXTS.value.mapName, grid),
       "aria-describedby": help.id,
       keydown: (/** @type {KeyboardEvent} */ event) => this.#pressed(event),
       click: (/** @type {MouseEvent} */ event) => this.#clicked(event),
     });
-    plane.append(this.#mark);
     this.#mark.classList.toggle("small", Math.max(grid.columns, grid.rows) > SMALL);
     this.plane = plane;
-    const arrows = /** @type {[string, string][]} */ ([
-      ["ArrowUp", "north"],
-      ["ArrowLeft", "west"],
-      ["ArrowRight", "east"],
-      ["ArrowDown", "south"],
-    ]);
-    const movers = arrows.map(([key, place], index) => {
-      const mover = button(TEXTS.value.moves[index], () => this.#move(MOVES[key]));
-      mover.style.gridArea = place;
+    const movers = Object.entries(TEXTS.value.moves).map(([key, words]) => {
+      const mover = button(words, () => this.#move(MOVES[key]));
+      mover.style.gridArea = words.toLowerCase();
       return mover;
     });
     this.movers = make("div", { role: "group", "aria-label": TEXTS.value.mover, class: "movers", hidden: true }, ...movers);
-    this.fields = grid.axes.map((axis, place) => this.#field(axis, place));
-    const typed = this.fields.map(({ label, input }) => make("div", {}, label, input));
-    this.node = make(
-      "fieldset",
-      {},
-      make("legend", {}, TEXTS.value.nothing),
-      help,
-      node,
-      this.#chosen,
-      this.movers,
-      make("fieldset", { class: "inner" }, make("legend", {}, TEXTS.value.numbers), ...typed, this.#fault),
-    );
+    const fields = grid.axes.map((axis, place) => this.#field(axis, place));
+    this.inputs = fields.map(([, input]) => input);
+    const typed = fields.map((parts) => make("div", {}, ...parts));
+    const numbers = group(TEXTS.value.numbers, { class: "inner" }, ...typed, this.#fault);
+    this.node = group(TEXTS.value.nothing, {}, help, node, this.#chosen, this.movers, numbers);
   }
 
   focus() {
     this.plane.focus();
   }
 
-  /** @type {(axis: string, place: number) => {label: HTMLElement, input: HTMLInputElement}} */
+  /** @type {(axis: string, place: number) => [HTMLElement, HTMLInputElement]} */
   #field(axis, place) {
     const { bounds, columns, rows, cell } = this.grid;
     const ends = bounds ? [bounds.slice(0, 2), bounds.slice(2)] : [[0, columns * cell[0]], [0, rows * cell[1]]];
-    const [low, high] = ends[place].map((end) => String(Number(end.toPrecision(9))));
-    const id = newId();
+    const [low, high] = ends[place].map((end) => Number(end.toPrecision(9)));
     const span = filled(bounds ? TEXTS.value.degrees : TEXTS.value.kilometres, { low, high });
-    const name = /** @type {Record<string, string>} */ (TEXTS.value.axes)[axis];
-    const input = make("input", {
-      id,
-      type: "text",
-      inputmode: "text",
-      autocomplete: "off",
-      spellcheck: "false",
-      "aria-describedby": this.#fault.id,
-      input: () => this.#typed(),
-    });
-    return { label: make("label", { for: id }, `${name}, ${span}`), input };
+    const given = { type: "text", inputmode: "text", "aria-describedby": this.#fault.id };
+    return field(`${TEXTS.value.axes[axis]}, ${span}`, { ...given, input: () => this.#typed() });
   }
 
   /** @param {KeyboardEvent} event */
@@ -192,28 +162,28 @@ export class MapChooser {
   #clicked(event) {
     const { left, top, width, height } = this.plane.getBoundingClientRect();
     const { columns, rows } = this.grid;
-    const across = ((event.clientX - left) / width) * columns;
-    const along = (1 - (event.clientY - top) / height) * rows;
-    this.#at = [inside(Math.floor(across), columns), inside(Math.floor(along), rows)];
+    const [across, up] = [(event.clientX - left) / width, 1 - (event.clientY - top) / height];
+    this.#put(across * columns, up * rows);
     this.#choose();
   }
 
-  /**
-   * Move the mark; once a cell is chosen, the choice goes with it.
-   *
-   * @param {[number, number]} by
-   */
+  /** @type {(by: [number, number]) => void} moves the mark and, once there is one, the choice */
   #move([across, along]) {
-    const { columns, rows } = this.grid;
-    const shown = this.#mark.getAttribute("visibility") !== "hidden";
-    const [column, row] = this.#at;
-    if (shown) this.#at = [inside(column + across, columns), inside(row + along, rows)];
+    if (this.#mark.isConnected) this.#put(this.#at[0] + across, this.#at[1] + along);
     if (this.value !== null) {
       this.#choose();
       return;
     }
-    this.#place(true);
+    this.#show(true);
     this.#chosen.textContent = filled(TEXTS.value.mark, { point: this.grid.text(this.#index) });
+  }
+
+  /** @type {(across: number, along: number) => void} on the cell there, or the nearest one */
+  #put(across, along) {
+    const inside = (/** @type {number} */ place, /** @type {number} */ many) => {
+      return Math.min(Math.max(Math.floor(place), 0), many - 1);
+    };
+    this.#at = [inside(across, this.grid.columns), inside(along, this.grid.rows)];
   }
 
   get #index() {
@@ -223,48 +193,43 @@ export class MapChooser {
   #choose() {
     this.#take(this.#index);
     const texts = this.grid.text(this.#index).split(" ");
-    this.fields.forEach(({ input }, place) => (input.value = texts[place]));
+    this.inputs.forEach((input, place) => (input.value = texts[place]));
   }
 
   /** @param {number} index */
   #take(index) {
     const { grid } = this;
-    const [column, row] = [index % grid.columns, Math.floor(index / grid.columns)];
-    this.#at = [column, row];
+    const { columns, rows } = grid;
+    this.#at = [index % columns, Math.floor(index / columns)];
     this.value = grid.decode(index);
     this.#fault.textContent = "";
     this.movers.hidden = false;
-    this.#place(false);
-    const gaps = { column: column + 1, row: row + 1, columns: grid.columns, rows: grid.rows };
-    const words = Object.fromEntries(Object.entries(gaps).map(([name, many]) => [name, String(many)]));
-    this.#chosen.textContent = filled(TEXTS.value.cell, { point: grid.text(index), ...words });
+    this.#show(false);
+    const [column, row] = this.#at.map((place) => place + 1);
+    const gaps = { point: grid.text(index), column, row, columns, rows };
+    this.#chosen.textContent = filled(TEXTS.value.cell, gaps);
   }
 
   /** @param {boolean} open whether the cell is not chosen yet */
-  #place(open) {
+  #show(open) {
     this.#mark.setAttribute("x", this.#at[0]);
     this.#mark.setAttribute("y", this.grid.rows - 1 - this.#at[1]);
-    this.#mark.setAttribute("visibility", "visible");
     this.#mark.classList.toggle("open", open);
+    this.plane.append(this.#mark);
   }
 
   #typed() {
-    const given = this.fields.map(({ input }) => input.value.trim().replace(",", "."));
+    const given = this.inputs.map((input) => input.value.trim().replace(",", "."));
     this.value = null;
-    this.#mark.setAttribute("visibility", "hidden");
+    this.#mark.remove();
     this.#chosen.textContent = "";
     this.#fault.textContent = "";
     this.movers.hidden = true;
     if (given.includes("")) return;
     try {
-      this.#take(this.grid.encode(/** @type {any} */ (given.map(Number))));
+      this.#take(this.grid.encode(given.map(Number)));
     } catch {
       this.#fault.textContent = TEXTS.value.away;
     }
   }
-}
-
-/** @type {(place: number, many: number) => number} */
-function inside(place, many) {
-  return Math.min(Math.max(place, 0), many - 1);
 }

@@ -3,8 +3,8 @@
  */
 
 import { explainSurvey } from "../device/explain.js";
-import { make, newId, quoted } from "./answer-parts.js";
 import TEXTS from "./answer-texts.js";
+import { group, make, newId, quoted, radio } from "./parts.js";
 
 /** @typedef {import("../device/survey.js").Survey} Survey */
 
@@ -15,7 +15,7 @@ const OPEN_SENTENCES = 2;
 export class Menu {
   /** @type {string | null} */
   choice = null;
-  #group = newId();
+  #name = newId();
 
   /**
    * @param {Survey} survey
@@ -23,7 +23,7 @@ export class Menu {
    */
   constructor(survey, explained) {
     const cards = explainSurvey(survey, explained).map((choice) => this.#card(choice));
-    this.node = make("fieldset", { class: "menu" }, make("legend", {}, TEXTS.protection.legend), ...cards);
+    this.node = group(TEXTS.protection.legend, { class: "menu" }, ...cards);
   }
 
   focus() {
@@ -37,44 +37,28 @@ export class Menu {
 
   /** @param {ReturnType<typeof explainSurvey>[number]} choice */
   #card({ name, description, warnings, sentences, picture }) {
-    const [id, words] = [newId(), newId()];
-    const input = make("input", {
-      type: "radio",
-      name: this.#group,
-      id,
-      autocomplete: "off",
-      "aria-describedby": words,
-      change: () => (this.choice = name),
-    });
     const points = sentences.map((text) => make("p", {}, text));
     const open = make(
       "div",
-      { id: words },
+      { id: newId() },
       description === null ? null : make("p", {}, quoted(description)),
       ...warnings.map(warning),
       ...points.slice(0, OPEN_SENTENCES),
     );
+    const change = () => (this.choice = name);
+    const head = radio(name, { name: this.#name, "aria-describedby": open.id, change });
     const rest = points.slice(OPEN_SENTENCES);
     const more = make("details", {}, make("summary", {}, TEXTS.protection.more), ...rest);
-    const head = make("div", { class: "choice" }, input, make("label", { for: id }, quoted(name)));
     return make("div", { class: "card option" }, head, open, rest.length ? more : null, picture && figure(picture));
   }
 }
 
-/**
- * Return a warning, which is not told by its colour alone.
- *
- * @param {string} text
- */
+/** @type {(text: string) => HTMLElement} not told by its colour alone */
 export function warning(text) {
   return make("p", { class: "warning" }, make("span", { "aria-hidden": "true" }, "⚠ "), text);
 }
 
-/**
- * Return a picture of freewill with its legend as text, which can be read at any size.
- *
- * @param {string} source SVG
- */
+/** @param {string} source SVG; its legend becomes text, which can be read at any size */
 function figure(source) {
   const parsed = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
   const picture = /** @type {any} */ (document.importNode(parsed, true));
@@ -90,11 +74,7 @@ function figure(source) {
   return make("figure", {}, make("figcaption", {}, head ?? ""), picture, ...below);
 }
 
-/**
- * Crop a picture to what is drawn.
- *
- * @param {any} picture
- */
+/** @type {(picture: any) => void} crops a picture to what is drawn */
 function fitted(picture) {
   const { x, y, width, height } = picture.getBBox();
   if (width === 0 || height === 0) return;

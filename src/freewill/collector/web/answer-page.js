@@ -5,11 +5,12 @@
 import { explainSurvey } from "../device/explain.js";
 import { filled } from "../device/figures.js";
 import { Menu, warning } from "./answer-menu.js";
-import { OWN, button, complain, failed, make, quoted, show, step, stop, tell } from "./answer-parts.js";
 import { letters, promises, reportWords } from "./answer-report.js";
+import { complain, failed, show, step, stop, tell } from "./answer-stage.js";
 import { chooserOf, valueText } from "./answer-value.js";
 import { receiptText } from "./answer-way.js";
-import TEXTS from "./answer-texts.js";
+import TEXTS, { OWN } from "./answer-texts.js";
+import { button, make, quoted } from "./parts.js";
 
 /** @typedef {import("./answer-way.js").Way} Way */
 
@@ -52,56 +53,46 @@ export class Page {
     else this.value();
   }
 
-  /** @type {(section: HTMLElement, number: number) => void} */
-  #show(section, number) {
-    this.at = number;
-    show(section, number);
-  }
-
   value() {
     const words = TEXTS.value;
     const chooser = (this.#chooser ??= chooserOf(this.survey.alphabet));
     const next = make("button", { type: "submit", class: "main" }, words.next);
     const go = () => attempted(() => this.protection());
-    const heading = /** @type {any} */ (words)[this.survey.alphabet.kind];
     const stays = make("p", { class: "quiet" }, words.stays);
-    this.#show(step(heading, stays, form(chooser, go, () => chooser.value !== null, words.missing, next)), 0);
+    const choose = form(chooser, go, () => chooser.value !== null, words.missing, next);
+    this.at = show(step(words[this.survey.alphabet.kind], stays, choose), 0);
   }
 
   protection() {
     const words = TEXTS.protection;
     const { alphabet } = this.survey;
-    const value = /** @type {string} */ (this.#chooser?.value);
+    const value = this.#chooser.value;
     const menu = (this.#menu ??= new Menu(this.survey, this.explained));
     const draw = make("button", { type: "submit", class: "main" }, words.draw);
     const buttons = make("div", { class: "row" }, draw, button(words.back, () => this.value()));
     const once = make("p", { class: "quiet" }, words.once);
     const own = make("strong", OWN, quoted(valueText(alphabet, alphabet.encode(value))));
-    const go = () => this.#draw(value, /** @type {string} */ (menu.choice));
+    const go = () => this.#draw(value, menu.choice).catch(failed);
     const choose = form(menu, go, () => menu.choice !== null, words.missing, once, buttons);
-    this.#show(step(words.heading, make("p", {}, words.yours, own), choose), 1);
+    this.at = show(step(words.heading, make("p", {}, words.yours, own), choose), 1);
     menu.fit();
   }
 
   /** @type {(value: any, choice: string) => Promise<void>} */
   async #draw(value, choice) {
     tell(TEXTS.protection.drawing);
-    try {
-      const { fresh } = await this.way.draw(value, choice);
-      // The true value has done its work: nothing of it stays in the page.
-      this.#chooser = this.#menu = null;
-      if (this.way.receipt !== null) this.receipt(TEXTS.receipt.earlier);
-      else this.report(fresh ? TEXTS.report.fresh : TEXTS.report.before);
-    } catch (error) {
-      failed(error);
-    }
+    const { fresh } = await this.way.draw(value, choice);
+    // The true value has done its work: nothing of it stays in the page.
+    this.#chooser = this.#menu = null;
+    if (this.way.receipt !== null) this.receipt(TEXTS.receipt.earlier);
+    else this.report(fresh ? TEXTS.report.fresh : TEXTS.report.before);
   }
 
   /** @param {string} why words about where it comes from */
   report(why) {
     const words = TEXTS.report;
     const { way, survey } = this;
-    const row = /** @type {import("../device/survey.js").ReportRow} */ (way.row);
+    const { row, body } = way;
     const choice = explainSurvey(survey, this.explained).find(({ name }) => name === row.mechanism);
     const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: this.closed });
     const sending = make("div", { class: "sending", role: "status" });
@@ -113,12 +104,12 @@ export class Page {
       make("div", { class: "card" }, reportWords(survey, row)),
       ...(choice?.warnings ?? []).map(warning),
       promises(survey.find(row.mechanism)),
-      letters(words.exact, /** @type {string} */ (way.body)),
-      make("p", { class: "quiet address" }, filled(words.to, { address: String(way.address) }), ". ", words.seen),
+      letters(words.exact, body),
+      make("p", { class: "quiet address" }, filled(words.to, way), ". ", words.seen),
       sending,
       make("div", { class: "row" }, press),
     );
-    this.#show(section, 2);
+    this.at = show(section, 2);
   }
 
   /** @type {(press: HTMLButtonElement, status: HTMLElement) => Promise<void>} */
@@ -135,7 +126,7 @@ export class Page {
       complain(status, outcome.failed, outcome.error, outcome.advice);
       press.textContent = TEXTS.report.again;
     } catch (error) {
-      complain(status, TEXTS.failures.unkept, String(/** @type {any} */ (error)?.message ?? error));
+      complain(status, TEXTS.failures.unkept, String(error?.message ?? error));
     } finally {
       press.removeAttribute("aria-disabled");
     }
@@ -148,11 +139,9 @@ export class Page {
   receipt(heading, answer) {
     const words = TEXTS.receipt;
     const { way, survey } = this;
-    const row = /** @type {import("../device/survey.js").ReportRow} */ (way.row);
-    const body = /** @type {string} */ (way.body);
-    const receipt = way.receipt ?? { survey: way.id, body, answer: answer ?? { stored: 0, known: 0 } };
-    const said = answer ?? receipt.answer;
-    const text = receiptText({ ...receipt, answer: said }, survey);
+    const { row, body } = way;
+    const said = answer ?? way.receipt?.answer ?? { stored: 0, known: 0 };
+    const text = receiptText({ survey: way.id, body, answer: said }, survey);
     const facts = [
       [words.id, make("code", {}, row.report_id)],
       [words.survey, make("code", {}, way.id)],
@@ -165,6 +154,9 @@ export class Page {
       const done = await navigator.clipboard?.writeText(text).then(() => true).catch(() => false);
       sending.textContent = done ? words.copied : words.uncopied;
     });
+    const href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+    const file = { href, download: `receipt-${way.id}.txt` };
+    const save = make("a", { class: "button", ...file }, words.save);
     const again = button(words.again, () => this.#send(again, sending));
     const section = step(
       heading,
@@ -172,10 +164,10 @@ export class Page {
       make("p", {}, words.once),
       make("dl", { class: "card" }, ...pairs),
       letters(words.sent, body),
-      make("div", { class: "row" }, copy, saved(words.save, text, way.id), again),
+      make("div", { class: "row" }, copy, save, again),
       sending,
     );
-    this.#show(section, 3);
+    this.at = show(section, 3);
   }
 }
 
@@ -196,31 +188,15 @@ function form(chooser, go, chosen, missing, ...rest) {
     fault.textContent = missing;
     chooser.focus();
   };
-  const last = rest.pop();
-  return make("form", { submit, novalidate: true, autocomplete: "off" }, chooser.node, ...rest, fault, last);
+  rest.splice(-1, 0, fault);
+  return make("form", { submit, novalidate: true, autocomplete: "off" }, chooser.node, ...rest);
 }
 
-/**
- * Go on to a step; one that cannot be made is told, and leads nowhere.
- *
- * @param {() => void} step
- */
+/** @type {(step: () => void) => void} goes on to a step; one that cannot be made is told */
 function attempted(step) {
   try {
     step();
   } catch (error) {
     failed(error);
   }
-}
-
-/**
- * Return a link that saves a text.
- *
- * @param {string} words
- * @param {string} text
- * @param {string} id
- */
-function saved(words, text, id) {
-  const file = new Blob([text], { type: "text/plain" });
-  return make("a", { class: "button", href: URL.createObjectURL(file), download: `receipt-${id}.txt` }, words);
 }

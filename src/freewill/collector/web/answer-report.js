@@ -7,9 +7,9 @@ import { factsOf } from "../device/explain.js";
 import { filled, inDigits } from "../device/figures.js";
 import WORDS from "../device/words.js";
 import { cellsPath, mapFrame } from "./answer-map.js";
-import { make, newId, quoted } from "./answer-parts.js";
 import { valueText } from "./answer-value.js";
 import TEXTS from "./answer-texts.js";
+import { make, newId, quoted } from "./parts.js";
 
 /** @typedef {import("../device/mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("../device/survey.js").ReportRow} ReportRow */
@@ -17,32 +17,25 @@ import TEXTS from "./answer-texts.js";
 
 const MOST_NAMED = 12;
 
-/**
- * Return what a report says.
- *
- * @param {Survey} survey
- * @param {ReportRow} row
- * @returns {HTMLElement}
- */
+/** @type {(survey: Survey, row: ReportRow) => HTMLElement} what a report says */
 export function reportWords(survey, row) {
-  const mechanism = survey.find(row.mechanism);
-  const { outputs, alphabet } = mechanism;
-  const says = make("p", {}, TEXTS.report.says);
-  if (outputs === null) return make("div", {}, says, ...bitsWords(alphabet, onesOf(row.value)));
-  if (!sameValues(outputs, alphabet)) {
-    const gaps = { value: row.value, outputs: inDigits(outputs.size, 10) };
-    return make("div", {}, says, make("p", { class: "says" }, filled(TEXTS.report.sign, gaps)));
-  }
-  const index = encodeText(outputs, row.value);
-  const value = make("p", { class: "says" }, quoted(valueText(outputs, index)));
-  return make("div", {}, says, value, outputs.kind === "grid" ? mapOf(outputs, [index]) : null);
+  const words = said(survey.find(row.mechanism), row.value);
+  return make("div", {}, make("p", {}, TEXTS.report.says), ...words);
 }
 
-/**
- * Return what a reader may be told about a report: whether it hides anything.
- *
- * @param {Mechanism} mechanism
- */
+/** @type {(mechanism: Mechanism, value: string) => (HTMLElement | null)[]} */
+function said({ outputs, alphabet }, value) {
+  const says = (/** @type {string | Node} */ words) => make("p", { class: "says" }, words);
+  if (outputs === null) return bitsWords(alphabet, onesOf(value), says);
+  if (!sameValues(outputs, alphabet)) {
+    return [says(filled(TEXTS.report.sign, { value, outputs: inDigits(outputs.size, 10) }))];
+  }
+  const index = encodeText(outputs, value);
+  const map = outputs.kind === "grid" ? mapOf(outputs, [index]) : null;
+  return [says(quoted(valueText(outputs, index))), map];
+}
+
+/** @type {(mechanism: Mechanism) => HTMLElement} what may be told: whether it hides anything */
 export function promises(mechanism) {
   const { hidesNothing, epsilon } = factsOf(mechanism);
   const { open, telling, bits, hidden, final } = TEXTS.report;
@@ -51,38 +44,26 @@ export function promises(mechanism) {
   return make("ul", {}, ...[first, final].map((line) => make("li", {}, line)));
 }
 
-/**
- * Return a text, letter by letter, that can be scrolled by keys where it is long.
- *
- * @param {string} words
- * @param {string} text
- */
+/** @type {(words: string, text: string) => HTMLElement} letter by letter, scrolled by keys */
 export function letters(words, text) {
   const label = make("p", { id: newId() }, words);
   const code = make("pre", { tabindex: "0", role: "region", "aria-labelledby": label.id }, make("code", {}, text));
   return make("div", {}, label, code);
 }
 
-/**
- * Return the places of the bits that are set: bit x is bit x % 8 of byte x // 8.
- *
- * @param {string} digits
- */
+/** @type {(digits: string) => number[]} the bits that are set: bit x is bit x % 8 of byte x // 8 */
 function onesOf(digits) {
-  const ones = [];
-  for (let place = 0; place < 4 * digits.length; place += 1) {
-    const byte = Number.parseInt(digits.slice(2 * (place >> 3), 2 * (place >> 3) + 2), 16);
-    if ((byte >> (place & 7)) & 1) ones.push(place);
-  }
-  return ones;
+  const bytes = Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  const places = Array.from({ length: 8 * bytes.length }, (_, place) => place);
+  return places.filter((place) => (bytes[place >> 3] >> (place & 7)) & 1);
 }
 
-/** @type {(alphabet: any, ones: number[]) => HTMLElement[]} */
-function bitsWords(alphabet, ones) {
-  const values = /** @type {any} */ (WORDS.nouns)[alphabet.kind].many;
+/** @type {(alphabet: any, ones: number[], says: (words: string) => Node) => Node[]} */
+function bitsWords(alphabet, ones, says) {
+  const { many: values } = WORDS.nouns[alphabet.kind];
   const gaps = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), values };
-  if (ones.length === 0) return [make("p", { class: "says" }, filled(TEXTS.report.none, gaps))];
-  const head = make("p", { class: "says" }, filled(TEXTS.report.yes, gaps));
+  if (ones.length === 0) return [says(filled(TEXTS.report.none, gaps))];
+  const head = says(filled(TEXTS.report.yes, gaps));
   if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones)];
   const named = ones.slice(0, MOST_NAMED).map((index) => make("li", {}, quoted(valueText(alphabet, index))));
   const rest = ones.length - named.length;

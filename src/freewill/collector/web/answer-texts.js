@@ -2,6 +2,9 @@
  * @file What the page says, in one place. Gaps in braces are filled by `filled` of freewill.js.
  */
 
+/** For a person's own value: programs that translate pages send their texts elsewhere. */
+export const OWN = Object.freeze({ translate: "no" });
+
 export default {
   steps: ["Answer", "Protection", "Report", "Receipt"],
   value: {
@@ -37,7 +40,7 @@ export default {
     away: "That point is not on the map.",
     cell: "Chosen: the cell around {point} (column {column} of {columns} from the west, row {row} of {rows} from the south).",
     mark: "The mark is on the cell around {point}. Press Enter to choose it.",
-    moves: ["North", "West", "East", "South"],
+    moves: { ArrowUp: "North", ArrowLeft: "West", ArrowRight: "East", ArrowDown: "South" },
     mover: "Move the chosen cell by one",
     next: "Next: choose a protection",
   },

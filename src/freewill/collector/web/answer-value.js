@@ -5,8 +5,8 @@
 
 import { behind, filled, inDigits, withUnit } from "../device/figures.js";
 import { MapChooser } from "./answer-map.js";
-import { OWN, make, newId, quoted } from "./answer-parts.js";
-import TEXTS from "./answer-texts.js";
+import TEXTS, { OWN } from "./answer-texts.js";
+import { field, group, make, newId, quoted, radio } from "./parts.js";
 
 /** @typedef {import("../device/alphabets.js").Alphabet} Alphabet */
 /**
@@ -18,26 +18,15 @@ import TEXTS from "./answer-texts.js";
 const SHORT_LIST = 12;
 const MOST_SHOWN = 60;
 
-/**
- * Return what a value of an alphabet is chosen with.
- *
- * @param {Alphabet} alphabet
- * @returns {Chooser}
- */
+/** @type {(alphabet: any) => Chooser} what a value of an alphabet is chosen with */
 export function chooserOf(alphabet) {
-  if (alphabet.kind === "categorical") return new ListChooser(/** @type {any} */ (alphabet));
-  if (alphabet.kind === "linear") return new LineChooser(/** @type {any} */ (alphabet));
-  return new MapChooser(/** @type {any} */ (alphabet));
+  const choosers = { categorical: ListChooser, linear: LineChooser, grid: MapChooser };
+  return new choosers[alphabet.kind](alphabet);
 }
 
-/**
- * Return a value as people read it.
- *
- * @param {Alphabet} alphabet
- * @param {number} index
- */
+/** @type {(alphabet: any, index: number) => string} a value as people read it */
 export function valueText(alphabet, index) {
-  return withUnit(alphabet.text(index), alphabet.kind === "linear" ? /** @type {any} */ (alphabet).unit : "");
+  return withUnit(alphabet.text(index), alphabet.unit ?? "");
 }
 
 /** @param {string} text */
@@ -49,34 +38,26 @@ function plain(text) {
 class ListChooser {
   /** @type {string | null} */
   value = null;
-  #group = newId();
+  #name = newId();
   #list = make("div", { class: "choices" });
   #count = make("p", { class: "quiet", role: "status" });
+  #chosen = make("p", { class: "chosen", role: "status", ...OWN });
   #search;
 
   /** @param {import("../device/alphabets.js").Categorical} alphabet */
-  constructor(alphabet) {
-    this.labels = alphabet.labels;
-    const long = alphabet.size > SHORT_LIST;
-    const id = newId();
-    this.#search = make("input", {
-      id,
+  constructor({ labels, size }) {
+    this.labels = labels;
+    const [label, search] = field(filled(TEXTS.value.search, { many: inDigits(size, 10) }), {
       type: "search",
-      autocomplete: "off",
-      spellcheck: "false",
       input: () => this.#show(),
       // The form would go on to the next step.
       keydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && event.preventDefault(),
     });
-    const words = filled(TEXTS.value.search, { many: inDigits(alphabet.size, 10) });
-    this.chosen = make("p", { class: "chosen", role: "status", ...OWN });
-    this.node = make(
-      "fieldset",
-      {},
-      make("legend", {}, TEXTS.value.nothing),
-      ...(long ? [make("label", { for: id }, words), this.#search, this.#count, this.chosen] : []),
-      this.#list,
-    );
+    this.#search = search;
+    const long = size > SHORT_LIST;
+    this.#list.classList.toggle("scrolled", long);
+    const above = long ? [label, search, this.#count, this.#chosen] : [];
+    this.node = group(TEXTS.value.nothing, {}, ...above, this.#list);
     this.#show();
   }
 
@@ -91,29 +72,22 @@ class ListChooser {
       return words.every((word) => letters.includes(word));
     });
     const shown = matching.length > SHORT_LIST ? matching.slice(0, MOST_SHOWN) : matching;
-    this.#list.classList.toggle("scrolled", this.labels.length > SHORT_LIST);
-    this.#list.replaceChildren(...shown.map((label) => this.#entry(label)));
+    const entries = shown.map((label) => {
+      const change = () => {
+        this.value = label;
+        this.#chosen.replaceChildren(TEXTS.value.chosen, make("strong", {}, quoted(label)));
+      };
+      return radio(label, { name: this.#name, checked: label === this.value, change });
+    });
+    this.#list.replaceChildren(...entries);
     this.#count.textContent = matches(matching.length, shown.length);
-  }
-
-  /** @param {string} label */
-  #entry(label) {
-    const id = newId();
-    const change = () => {
-      this.value = label;
-      this.chosen.replaceChildren(TEXTS.value.chosen, make("strong", {}, quoted(label)));
-    };
-    const input = make("input", { type: "radio", name: this.#group, id, autocomplete: "off", change });
-    input.checked = label === this.value;
-    return make("div", { class: "choice" }, input, make("label", { for: id }, quoted(label)));
   }
 }
 
 /** @type {(many: number, shown: number) => string} */
 function matches(many, shown) {
   const words = TEXTS.value;
-  if (many === 0) return words.none;
-  if (many === 1) return words.one;
+  if (many < 2) return many === 0 ? words.none : words.one;
   const gaps = { many: inDigits(many, 10), shown: inDigits(shown, 10) };
   return filled(many > shown ? words.some : words.matches, gaps);
 }
@@ -122,41 +96,34 @@ function matches(many, shown) {
 class LineChooser {
   /** @type {number | null} */
   value = null;
-  #chosen = make("output", { class: "chosen large open", ...OWN }, TEXTS.value.unset);
+  #chosen = make("output", { class: "chosen large", ...OWN });
   #fault = make("p", { class: "fault", role: "alert", id: newId(), ...OWN });
 
   /** @param {import("../device/alphabets.js").Linear} alphabet */
   constructor(alphabet) {
     this.alphabet = alphabet;
     const { first, last, step } = alphabet;
-    const [slider, number] = [newId(), newId()];
-    const line = { min: first, max: last, step, autocomplete: "off" };
+    const line = { min: first, max: last, step };
     const slid = () => this.#take(this.slider.valueAsNumber, true);
     // A click where the slider stands already moves nothing, and is a choice all the same.
-    this.slider = make("input", { ...line, type: "range", id: slider, class: "unset", input: slid, click: slid });
-    this.slider.setAttribute("aria-valuetext", TEXTS.value.unset);
-    this.number = make("input", {
+    const sliding = { ...line, type: "range", input: slid, click: slid };
+    const [above, slider] = field(TEXTS.value.slider, sliding);
+    const unit = behind(alphabet.unit).trim();
+    const [beside, number] = field(unit ? `${TEXTS.value.number} (${unit})` : TEXTS.value.number, {
       ...line,
       type: "number",
-      id: number,
       inputmode: first < 0 ? "text" : "numeric",
       "aria-describedby": this.#fault.id,
       input: () => this.#typed(),
     });
-    const unit = behind(alphabet.unit).trim();
+    this.slider = slider;
+    this.number = number;
+    this.#show(null);
+    const chosen = make("p", {}, this.#chosen);
     const ends = [first, last].map((end) => make("span", {}, String(end)));
-    this.node = make(
-      "fieldset",
-      {},
-      make("legend", {}, TEXTS.value.nothing),
-      make("p", {}, this.#chosen),
-      make("label", { for: slider }, TEXTS.value.slider),
-      this.slider,
-      make("div", { class: "ends quiet", "aria-hidden": "true" }, ...ends),
-      make("label", { for: number }, unit ? `${TEXTS.value.number} (${unit})` : TEXTS.value.number),
-      this.number,
-      this.#fault,
-    );
+    const below = make("div", { class: "ends quiet", "aria-hidden": "true" }, ...ends);
+    const parts = [chosen, above, slider, below, beside, number, this.#fault];
+    this.node = group(TEXTS.value.nothing, {}, ...parts);
   }
 
   focus() {
@@ -165,47 +132,42 @@ class LineChooser {
 
   #typed() {
     const given = this.number.value.trim();
-    if (given === "" && !this.number.validity.badInput) {
-      this.#fault.textContent = "";
-      this.#unset();
+    if (given !== "" || this.number.validity.badInput) {
+      this.#take(given === "" ? NaN : Number(given), false);
       return;
     }
-    this.#take(given === "" ? NaN : Number(given), false);
+    this.#fault.textContent = "";
+    this.#show(null);
   }
 
   /** @type {(value: number, slid: boolean) => void} */
   #take(value, slid) {
-    const { alphabet } = this;
-    const { first, last, step } = alphabet;
+    const { first, last, step } = this.alphabet;
     let index;
     try {
-      index = alphabet.encode(value);
+      index = this.alphabet.encode(value);
     } catch {
-      const steps = step === 1 ? "" : filled(TEXTS.value.stepped, { step: String(step) });
-      const given = Number.isNaN(value) ? "That" : String(value);
-      const gaps = { given, first: String(first), last: String(last), steps };
-      this.#fault.textContent = filled(TEXTS.value.outside, gaps);
+      const steps = step === 1 ? "" : filled(TEXTS.value.stepped, { step });
+      const given = Number.isNaN(value) ? "That" : value;
+      this.#fault.textContent = filled(TEXTS.value.outside, { given, first, last, steps });
       this.number.setAttribute("aria-invalid", "true");
-      this.#unset();
+      this.#show(null);
       return;
     }
-    this.value = value;
     this.#fault.textContent = "";
     this.number.removeAttribute("aria-invalid");
-    if (slid) this.number.value = String(value);
-    else this.slider.value = String(value);
-    this.slider.classList.remove("unset");
-    const words = valueText(alphabet, index);
-    this.slider.setAttribute("aria-valuetext", words);
-    this.#chosen.textContent = words;
-    this.#chosen.classList.remove("open");
+    (slid ? this.number : this.slider).value = String(value);
+    this.#show(index);
   }
 
-  #unset() {
-    this.value = null;
-    this.slider.classList.add("unset");
-    this.slider.setAttribute("aria-valuetext", TEXTS.value.unset);
-    this.#chosen.textContent = TEXTS.value.unset;
-    this.#chosen.classList.add("open");
+  /** @param {number | null} index of the value, null where none is chosen */
+  #show(index) {
+    const unset = index === null;
+    const words = unset ? TEXTS.value.unset : valueText(this.alphabet, index);
+    this.value = unset ? null : this.alphabet.decode(index);
+    this.slider.classList.toggle("unset", unset);
+    this.slider.setAttribute("aria-valuetext", words);
+    this.#chosen.classList.toggle("open", unset);
+    this.#chosen.textContent = words;
   }
 }

@@ -8,14 +8,14 @@
  */
 
 import { Device } from "../device/device.js";
+import { filled } from "../device/figures.js";
 import { DeviceError, Memory, adding, describeSent, readSent } from "../device/memory.js";
-import { send } from "./answer-sending.js";
+import TEXTS from "./answer-texts.js";
 
 /** @typedef {import("../device/memory.js").Sent} Sent */
 /** @typedef {import("../device/memory.js").Store} Store */
 /** @typedef {import("../device/survey.js").ReportRow} ReportRow */
 /** @typedef {import("../device/survey.js").Survey} Survey */
-/** @typedef {import("./answer-sending.js").Patience} Patience */
 /**
  * @typedef {object} Receipt
  * @property {string} survey its id
@@ -23,6 +23,23 @@ import { send } from "./answer-sending.js";
  * @property {{stored: number, known: number}} answer what the collector said
  */
 /** @typedef {Pick<Copies, "keep" | "restore">} CopyStore */
+
+/**
+ * What became of it: the collector's answer, or what went wrong, and what its refusal says.
+ *
+ * @typedef {{answer: {stored: number, known: number}} |
+ *   {failed: string, error: string, advice: string}} Outcome
+ */
+/**
+ * @typedef {object} Patience
+ * @property {number} [tries]
+ * @property {number} [limit] milliseconds until an attempt counts as failed
+ * @property {number} [pause] milliseconds before the second attempt; they double
+ */
+
+const LONGEST_PAUSE = 30_000;
+/** Nobody is at the other end, or just not now; a proxy may say so in its own words. */
+const PASSING = [408, 425, 429, 500, 502, 503, 504];
 
 const NAME = "freewill";
 const STORE = "drawn";
@@ -71,8 +88,7 @@ export class Copies {
     // It stops everything, as a damaged memory does.
     if (sent === null) throw new DeviceError(DAMAGED);
     await memory.update((content) => {
-      if (content.sent.has(question)) return [null, undefined];
-      return [adding(content, question, sent), undefined];
+      return [content.sent.has(question) ? null : adding(content, question, sent), null];
     });
   }
 
@@ -93,6 +109,7 @@ export class Copies {
 export class Way {
   #copies;
   #receipts;
+  #key;
 
   /**
    * @param {Survey} survey
@@ -111,6 +128,7 @@ export class Way {
     this.address = address ?? new URL(`../v1/surveys/${id}/reports`, import.meta.url);
     this.#copies = copies;
     this.#receipts = receipts;
+    this.#key = `freewill receipt ${id}`;
   }
 
   /** Find again what was drawn before; to be called first. */
@@ -126,8 +144,8 @@ export class Way {
    */
   get row() {
     const sent = this.device.remembered;
-    const choice = sent && this.survey.menu().find(({ mechanism }) => mechanism.id === sent.mechanism);
-    return choice ? { mechanism: choice.name, value: sent.value, report_id: sent.report_id } : null;
+    const name = sent && this.survey.nameOf(sent.mechanism);
+    return name ? { mechanism: name, value: sent.value, report_id: sent.report_id } : null;
   }
 
   /** @returns {string | null} what is sent, letter by letter */
@@ -162,9 +180,15 @@ export class Way {
   async send(tell, patience) {
     const [sent, body] = [this.device.remembered, this.body];
     if (sent === null || body === null) throw new Error("nothing was drawn that could be sent.");
-    await this.#copies.keep(/** @type {string} */ (this.device.question), sent);
+    await this.#copies.keep(this.device.question, sent);
     const outcome = await send(this.address, body, tell, patience);
-    if ("answer" in outcome) this.#acknowledged({ survey: this.id, body, answer: outcome.answer });
+    if (outcome.answer) {
+      try {
+        this.#receipts.setItem(this.#key, JSON.stringify({ body, answer: outcome.answer }));
+      } catch {
+        // No room: it is asked for again the next time, and still counts once.
+      }
+    }
     return outcome;
   }
 
@@ -177,19 +201,66 @@ export class Way {
       return null; // without a receipt it is sent again, and still counts once
     }
   }
+}
 
-  get #key() {
-    return `freewill receipt ${this.id}`;
+/**
+ * Send a body until it is acknowledged, refused, or all tries are used up.
+ *
+ * A report that was received though its answer got lost is acknowledged as known: it has its own id.
+ *
+ * @param {URL | string} address
+ * @param {string} body
+ * @param {(words: string) => void} tell is told what is waited for
+ * @param {Patience} [patience]
+ * @returns {Promise<Outcome>}
+ */
+export async function send(address, body, tell, { tries = 8, limit = 20_000, pause = 1000 } = {}) {
+  for (let number = 1; ; number += 1) {
+    const { outcome, retry = 0, why } = await attempt(address, body, limit);
+    if (outcome) return outcome;
+    if (number === tries) return { failed: `${why} ${TEXTS.failures.kept}`, error: "", advice: "" };
+    const wait = Math.max(retry, Math.min(pause * 2 ** (number - 1), LONGEST_PAUSE));
+    const seconds = Math.ceil(wait / 1000);
+    tell(filled(TEXTS.report.waiting, { why, seconds, number: number + 1, most: tries }));
+    await rest(wait);
+    tell(TEXTS.report.sending);
   }
+}
 
-  /** @param {Receipt} receipt */
-  #acknowledged({ body, answer }) {
-    try {
-      this.#receipts.setItem(this.#key, JSON.stringify({ body, answer }));
-    } catch {
-      // No room: it is asked for again the next time, and still counts once.
-    }
+/** @returns {Promise<{outcome?: Outcome, retry?: number, why?: string}>} why there is none yet */
+async function attempt(address, body, limit) {
+  try {
+    const response = await fetch(address, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+      cache: "no-store",
+      signal: AbortSignal.timeout?.(limit),
+    });
+    const reply = await response.json().catch(() => null);
+    const retry = Math.min(1000 * Number(response.headers.get("retry-after")) || 0, LONGEST_PAUSE);
+    if (PASSING.includes(response.status)) return { retry, why: TEXTS.failures.busy };
+    if (!response.ok) return { outcome: refusal(response.status, reply) };
+    if (reply?.stored + reply?.known !== 1) return { retry, why: TEXTS.failures.odd };
+    return { outcome: { answer: { stored: reply.stored, known: reply.known } } };
+  } catch {
+    // No connection, or no answer in time: which of the two, and whether it arrived, nobody knows.
+    return { why: TEXTS.failures.offline };
   }
+}
+
+/** @type {(status: number, reply: any) => Outcome} */
+function refusal(status, reply) {
+  const failed = TEXTS.failures[status] ?? filled(TEXTS.failures.other, { status });
+  return { failed, error: String(reply?.error ?? ""), advice: String(reply?.["what to do"] ?? "") };
+}
+
+/** @type {(milliseconds: number) => Promise<void>} or until the network is back */
+function rest(milliseconds) {
+  return new Promise((resolve) => {
+    setTimeout(resolve, milliseconds);
+    addEventListener("online", () => resolve(), { once: true });
+  });
 }
 
 /**

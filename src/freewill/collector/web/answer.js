@@ -5,9 +5,10 @@
 import { filled } from "../device/figures.js";
 import { Survey } from "../device/survey.js";
 import { Page } from "./answer-page.js";
-import { button, byId, failed, quoted, stop } from "./answer-parts.js";
+import { failed, stop } from "./answer-stage.js";
 import { Copies, Way } from "./answer-way.js";
 import TEXTS from "./answer-texts.js";
+import { button, byId, quoted } from "./parts.js";
 
 const SURVEY = '"survey":';
 /** Letters of a question that can stand as the title, where there is none. */
@@ -55,10 +56,8 @@ async function missing() {
 async function main() {
   byId("slow").remove();
   const id = decodeURIComponent(location.pathname.split("/").at(-1) ?? "");
-  let answer;
-  try {
-    answer = await fetched(id);
-  } catch {
+  const answer = await fetched(id).catch(() => null);
+  if (answer === null) {
     const again = button(TEXTS.errors.reload, () => location.reload(), { class: "main" });
     stop(TEXTS.errors.heading, TEXTS.errors.unreachable, again);
     return;
@@ -72,7 +71,7 @@ async function main() {
   try {
     survey = Survey.parse(text);
   } catch (error) {
-    stop(TEXTS.errors.heading, TEXTS.errors.unreadable, String(/** @type {any} */ (error).message));
+    stop(TEXTS.errors.heading, TEXTS.errors.unreadable, error.message);
     return;
   }
   const short = (survey.question?.length ?? Infinity) <= SHORT ? survey.question : null;
@@ -87,16 +86,12 @@ async function main() {
     stop(TEXTS.unable.heading, lack, TEXTS.unable.nothing);
     return;
   }
-  try {
-    const way = new Way(survey, head.id);
-    await way.open();
-    const page = new Page(way, head);
-    page.open();
-    // Another tab has drawn or sent the report of this question.
-    addEventListener("storage", () => page.follow());
-  } catch (error) {
-    failed(error);
-  }
+  const way = new Way(survey, head.id);
+  await way.open();
+  const page = new Page(way, head);
+  page.open();
+  // Another tab has drawn or sent the report of this question.
+  addEventListener("storage", () => page.follow());
 }
 
 main().catch(failed);

@@ -1,20 +1,21 @@
 /**
- * @file What is asked of the collector, with the token that this tab keeps.
+ * @file What is asked of the collector, with the token that this tab keeps: soon again where
+ * something comes, seldom where nothing does, not at all where nobody looks.
  */
 
-const KEPT = "freewill-token";
+import { sentence } from "./dashboard-words.js";
+
+const TOKEN = "freewill-token";
+const LEAST = 2000;
+const MOST = 30000;
+const SLOWER = 1.4;
 
 /** What the collector refused, or that it does not answer: `status` is 0 then. */
 export class RefusedError extends Error {
-  /**
-   * @param {number} status
-   * @param {string} what
-   * @param {string} advice
-   */
+  /** @type {(status: number, what: string, advice: string) => RefusedError} */
   constructor(status, what, advice) {
-    super(what);
+    super(`${sentence(String(what))} ${advice}`.trim());
     this.status = status;
-    this.advice = advice;
   }
 }
 
@@ -22,30 +23,24 @@ export class RefusedError extends Error {
 export class Collector {
   /** @param {string} place the path of the page, .../surveys/ID/dashboard */
   constructor(place) {
-    const parts = place.split("/");
-    this.survey = parts[parts.length - 2];
+    this.survey = place.split("/").at(-2);
     this.root = `../../v1/surveys/${this.survey}`;
   }
 
-  /** Whether this tab has a token. */
-  get known() {
-    return sessionStorage.getItem(KEPT) !== null;
+  /** @returns {string | null} the token that this tab has */
+  get token() {
+    return sessionStorage.getItem(TOKEN);
   }
 
   /** @param {string | null} token null forgets it */
-  keep(token) {
-    if (token === null) sessionStorage.removeItem(KEPT);
-    else sessionStorage.setItem(KEPT, token);
+  set token(token) {
+    if (token === null) sessionStorage.removeItem(TOKEN);
+    else sessionStorage.setItem(TOKEN, token);
   }
 
-  /**
-   * @param {string} what below the survey's address: "/estimate"
-   * @param {string} method
-   * @returns {Promise<Response>}
-   */
+  /** @type {(what: string, method?: string) => Promise<Response>} below the survey: "/estimate" */
   async ask(what, method = "GET") {
-    const token = sessionStorage.getItem(KEPT);
-    const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+    const headers = this.token === null ? {} : { authorization: `Bearer ${this.token}` };
     let answer;
     try {
       answer = await fetch(this.root + what, { method, headers, cache: "no-store", credentials: "omit" });
@@ -53,16 +48,55 @@ export class Collector {
       throw new RefusedError(0, "The collector does not answer.", "Is it running? It is asked again in a while.");
     }
     if (answer.ok) return answer;
-    const told = await answer.json().catch(() => ({}));
-    const what_to_do = typeof told["what to do"] === "string" ? told["what to do"] : "";
-    throw new RefusedError(answer.status, String(told.error ?? `It answered ${answer.status}.`), what_to_do);
+    const { error, "what to do": advice = "" } = await answer.json().catch(() => ({}));
+    throw new RefusedError(answer.status, error ?? `It answered ${answer.status}.`, advice);
   }
 
-  /**
-   * @param {string} what
-   * @returns {Promise<any>}
-   */
+  /** @type {(what: string) => Promise<any>} */
   async json(what) {
     return (await this.ask(what)).json();
+  }
+}
+
+/** Calls `ask` one at a time for as long as the page is seen and it is not paused. */
+export class Live {
+  #timer = 0;
+  #running = false;
+  #again = false;
+  #delay = LEAST;
+
+  /** @param {() => Promise<boolean>} ask says whether something came, or is about to */
+  constructor(ask) {
+    this.ask = ask;
+    this.paused = false;
+    document.addEventListener("visibilitychange", () => document.hidden || this.now());
+  }
+
+  /** Ask now, unless it is paused or hidden. */
+  async now() {
+    if (this.#running) {
+      this.#again = true;
+      return;
+    }
+    clearTimeout(this.#timer);
+    if (this.paused || document.hidden) return;
+    this.#running = true;
+    let came = false;
+    try {
+      came = await this.ask();
+    } finally {
+      this.#running = false;
+      this.#delay = came ? LEAST : Math.min(MOST, this.#delay * SLOWER);
+      this.#timer = setTimeout(() => this.now(), this.#again ? 0 : this.#delay);
+      this.#again = false;
+    }
+  }
+
+  /** @param {boolean} paused */
+  pause(paused) {
+    this.paused = paused;
+    clearTimeout(this.#timer);
+    this.#delay = LEAST;
+    if (!paused) this.now();
   }
 }

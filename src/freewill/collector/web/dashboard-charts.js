@@ -1,37 +1,82 @@
 /**
- * @file Charts by Plotly, which takes texts for a kind of HTML: here they are text.
+ * @file Charts by Plotly, which takes texts for a kind of HTML: here they are text. Their colours,
+ * for light and dark, and the picture that is taken along.
  */
 
-/** @typedef {import("./dashboard-theme.js").Theme} Theme */
+/**
+ * @typedef {object} Theme
+ * @property {string} ink
+ * @property {string} quiet
+ * @property {string} grid
+ * @property {string} ground
+ * @property {string} share the line or bar of shares
+ * @property {string} near the colour of intervals
+ * @property {string} far the colour of the band around all
+ * @property {[number, string][]} shares colours of a map of shares
+ * @property {[number, string][]} widths colours of a map of how unsure they are
+ * @property {string[]} mechanisms
+ */
+
+/** @type {Theme} */
+export const LIGHT = {
+  ink: "#16202a",
+  quiet: "#52606d",
+  grid: "#dde3e9",
+  ground: "#f4f6f8",
+  share: "#0b5fa5",
+  near: "rgba(11, 95, 165, 0.38)",
+  far: "rgba(11, 95, 165, 0.15)",
+  shares: [[0, "#ffffff"], [0.35, "#9ecae1"], [0.7, "#2b7bba"], [1, "#08306b"]],
+  widths: [[0, "#ffffff"], [0.35, "#fdbe85"], [0.7, "#d9641a"], [1, "#6b2502"]],
+  mechanisms: [
+    ...["#0b5fa5", "#d97706", "#1b8a5a", "#9c4dcc", "#c0392b", "#5b6b7a"],
+    ...["#0e9aa7", "#8a6d1a", "#d4589c", "#6a9a1f", "#3f3d99", "#a5562a"],
+  ],
+};
+
+/** @type {Theme} */
+const DARK = {
+  ink: "#e8edf2",
+  quiet: "#a9b5c1",
+  grid: "#33404c",
+  ground: "#1c242c",
+  share: "#7cc0ff",
+  near: "rgba(124, 192, 255, 0.38)",
+  far: "rgba(124, 192, 255, 0.16)",
+  shares: [[0, "#11161b"], [0.35, "#1f5a8a"], [0.7, "#5aa9e6"], [1, "#eaf5ff"]],
+  widths: [[0, "#11161b"], [0.35, "#8a4a14"], [0.7, "#f0954a"], [1, "#fff1e2"]],
+  mechanisms: [
+    ...["#7cc0ff", "#f5b556", "#69d2a0", "#cf9bf0", "#ff9b94", "#b4c0cc"],
+    ...["#67d7e2", "#d9c36a", "#f58fc4", "#b5dd6b", "#9f9df5", "#dd9c76"],
+  ],
+};
+
 /** @typedef {{data: object[], layout: object, height: number}} Figure */
 
 /** Nothing but the chart: no buttons, no addresses of other machines. */
 const CONFIG = {
   displayModeBar: false,
-  displaylogo: false,
   responsive: true,
-  showSendToCloud: false,
-  showLink: false,
   plotlyServerURL: "",
   topojsonURL: "",
   scrollZoom: false,
   doubleClick: false,
 };
-const PICTURE = { width: 1200, scale: 2 };
+const LEGEND = { traceorder: "normal", itemclick: false, itemdoubleclick: false };
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
-/**
- * Return a text that Plotly shows as it is: no tags, links or entities in it.
- *
- * @param {string} text
- */
+const DARKNESS = matchMedia("(prefers-color-scheme: dark)");
+
+/** @returns {Theme} what the person prefers now */
+export const theme = () => (DARKNESS.matches ? DARK : LIGHT);
+
+/** @param {() => void} redraw is called when the person prefers the other one */
+export const onTheme = (redraw) => DARKNESS.addEventListener("change", redraw);
+
+/** @type {(text: string) => string} what Plotly shows as the text is: no tags, links or entities */
 export const plain = (text) => text.replace(/[&<>]/g, (letter) => ENTITIES[letter]);
 
-/**
- * Return what all charts share.
- *
- * @param {Theme} theme
- */
+/** @param {Theme} theme what all charts share */
 export function base(theme) {
   const font = { family: "system-ui, sans-serif", size: 13, color: theme.ink };
   return {
@@ -41,25 +86,12 @@ export function base(theme) {
     margin: { l: 8, r: 8, t: 34, b: 8 },
     dragmode: false,
     hoverlabel: { bgcolor: theme.ground, bordercolor: theme.quiet, font, align: "left", namelength: -1 },
-    legend: {
-      orientation: "h",
-      x: 0,
-      y: 1.02,
-      xanchor: "left",
-      yanchor: "bottom",
-      traceorder: "normal",
-      itemclick: false,
-      itemdoubleclick: false,
-    },
+    legend: { orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", ...LEGEND },
   };
 }
 
-/**
- * @param {Theme} theme
- * @param {string} title
- * @param {object} more
- */
-export function axis(theme, title, more = {}) {
+/** @type {(theme: Theme, title: string, more: object) => object} */
+export function axis(theme, title, more) {
   return {
     ...(title ? { title: { text: plain(title), standoff: 10 } } : {}),
     gridcolor: theme.grid,
@@ -76,33 +108,26 @@ export function axis(theme, title, more = {}) {
  *
  * @param {HTMLElement} place
  * @param {Figure} figure
- * @param {string} told what it shows, for those who do not see it
+ * @param {string} words what it shows, for those who do not see it
  */
-export async function draw(place, figure, told) {
+export async function draw(place, figure, words) {
   if (globalThis.Plotly === undefined) {
-    place.textContent = `The library that draws charts is missing: pip install "freewill[serve]". ${told}`;
+    place.textContent = `The library that draws charts is missing: pip install "freewill[serve]". ${words}`;
     return;
   }
   place.setAttribute("role", "img");
-  place.setAttribute("aria-label", told);
+  place.setAttribute("aria-label", words);
   place.style.height = `${figure.height}px`;
   const layout = { ...figure.layout, height: figure.height, autosize: true };
   await globalThis.Plotly.react(place, figure.data, layout, CONFIG);
 }
 
-/**
- * Return a chart as the bytes of a PNG.
- *
- * @param {Figure} figure
- * @param {string} title
- * @returns {Promise<Blob>}
- */
-export async function png(figure, title) {
-  const height = figure.height + 60;
+/** @type {(figure: Figure, title: string) => Promise<Blob>} a chart as the bytes of a PNG */
+export async function png({ data, layout, height }, title) {
   const margin = { l: 16, r: 16, t: 80, b: 16 };
-  const layout = { ...figure.layout, title: { text: plain(title), x: 0.02, font: { size: 18 } }, margin };
-  const size = { format: "png", ...PICTURE, height };
-  const address = await globalThis.Plotly.toImage({ data: figure.data, layout, config: CONFIG }, size);
-  const bytes = Uint8Array.from(atob(address.slice(address.indexOf(",") + 1)), (one) => one.charCodeAt(0));
-  return new Blob([bytes], { type: "image/png" });
+  const titled = { ...layout, title: { text: plain(title), x: 0.02, font: { size: 18 } }, margin };
+  const size = { format: "png", width: 1200, height: height + 60, scale: 2 };
+  const address = await globalThis.Plotly.toImage({ data, layout: titled, config: CONFIG }, size);
+  const bytes = atob(address.slice(address.indexOf(",") + 1));
+  return new Blob([Uint8Array.from(bytes, (byte) => byte.charCodeAt(0))], { type: "image/png" });
 }

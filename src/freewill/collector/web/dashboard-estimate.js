@@ -4,37 +4,28 @@
  */
 
 import { axis, base, plain } from "./dashboard-charts.js";
-import { axes, halves, MOST_BARS, names, unitOf } from "./dashboard-values.js";
-import { figure as digits, shortened } from "./dashboard-words.js";
+import { axes, halves, likeliest, names } from "./dashboard-values.js";
+import { points, shortened } from "./dashboard-words.js";
 
-/** @typedef {import("./dashboard-theme.js").Theme} Theme */
+/** @typedef {import("./dashboard-charts.js").Theme} Theme */
 /** @typedef {import("./dashboard-values.js").Estimate} Estimate */
 /** @typedef {import("./dashboard-charts.js").Figure} Figure */
 
 const MOST_STEPS = 250;
-const PERCENT = ".3~p";
+/** The axis of shares. */
+const SHARES = { tickformat: ".3~p", rangemode: "tozero" };
 const NARROW = 640;
 /** Room that two maps need beside each other, with the numbers of their scales. */
 const TWO_MAPS = 820;
 const BETWEEN = 130;
 
-/**
- * @param {Estimate} estimate
- * @param {Theme} theme
- * @param {number} width pixels that there are
- * @returns {Figure}
- */
+/** @type {(estimate: Estimate, theme: Theme, width: number) => Figure} for a width in pixels */
 export function estimateFigure(estimate, theme, width) {
   const kinds = { linear: line, categorical: bars, grid: maps };
   return kinds[estimate.alphabet.kind](estimate, theme, width);
 }
 
-/**
- * @param {Estimate} estimate
- * @param {Theme} theme
- * @param {number} width
- * @returns {Figure}
- */
+/** @type {(estimate: Estimate, theme: Theme, width: number) => Figure} */
 function line(estimate, theme, width) {
   const x = estimate.values;
   // Values are apart from each other; so many that steps are too fine to see are drawn as a curve.
@@ -61,41 +52,34 @@ function line(estimate, theme, width) {
   const layout = {
     ...base(theme),
     hovermode: "x",
-    xaxis: axis(theme, unitOf(estimate.alphabet), { type: "linear", showgrid: false }),
-    yaxis: axis(theme, "share of people", { tickformat: PERCENT, rangemode: "tozero" }),
+    xaxis: axis(theme, estimate.alphabet.unit || "value", { type: "linear", showgrid: false }),
+    yaxis: axis(theme, "share of people", SHARES),
   };
   return { data, layout, height: width < NARROW ? 380 : 420 };
 }
 
-/**
- * @param {Estimate} estimate
- * @param {Theme} theme
- * @returns {Figure}
- */
+/** @type {(estimate: Estimate, theme: Theme) => Figure} */
 function bars(estimate, theme) {
-  const share = estimate.theta;
-  const all = share.map((_, place) => place);
-  const likeliest = [...all].sort((a, b) => share[b] - share[a]).slice(0, MOST_BARS);
-  const shown = likeliest.sort((a, b) => a - b);
-  const labels = names(estimate);
-  const y = shown.map((_, place) => place);
-  const { intervals } = estimate;
+  const { theta, intervals } = estimate;
+  const shown = likeliest(theta).sort((a, b) => a - b);
+  const pick = (list) => shown.map((place) => list[place]);
+  const y = [...shown.keys()];
   const bar = {
     type: "bar",
     orientation: "h",
-    x: shown.map((place) => share[place]),
+    x: pick(theta),
     y,
     name: "share",
     meta: "share",
     marker: { color: theme.share },
     hoverinfo: "text",
-    hovertext: pick(hovers(estimate), shown),
+    hovertext: pick(hovers(estimate)),
     showlegend: intervals !== null,
   };
   const data = [bar];
   if (intervals) {
     // Around the middle of the interval, which is not quite the most likely share.
-    const middle = pick(intervals.point, shown);
+    const middle = pick(intervals.point);
     data.push({
       type: "scatter",
       mode: "markers",
@@ -107,8 +91,8 @@ function bars(estimate, theme) {
       error_x: {
         type: "data",
         symmetric: false,
-        array: shown.map((place, at) => intervals.high[place] - middle[at]),
-        arrayminus: shown.map((place, at) => middle[at] - intervals.low[place]),
+        array: pick(intervals.high).map((high, at) => high - middle[at]),
+        arrayminus: pick(intervals.low).map((low, at) => middle[at] - low),
         color: theme.ink,
         thickness: 2,
         width: 5,
@@ -120,12 +104,12 @@ function bars(estimate, theme) {
     ...base(theme),
     hovermode: "closest",
     bargap: 0.35,
-    xaxis: axis(theme, "share of people", { tickformat: PERCENT, rangemode: "tozero" }),
+    xaxis: axis(theme, "share of people", SHARES),
     // By places: labels that are numbers or dates stay the texts that they are.
     yaxis: axis(theme, "", {
       autorange: "reversed",
       tickvals: y,
-      ticktext: shown.map((place) => plain(shortened(labels[place]))),
+      ticktext: pick(names(estimate)).map((label) => plain(shortened(label))),
       showgrid: false,
       zeroline: false,
     }),
@@ -133,18 +117,11 @@ function bars(estimate, theme) {
   return { data, layout, height: 120 + 34 * shown.length };
 }
 
-/**
- * @param {Estimate} estimate
- * @param {Theme} theme
- * @param {number} width
- * @returns {Figure}
- */
+/** @type {(estimate: Estimate, theme: Theme, width: number) => Figure} */
 function maps(estimate, theme, width) {
   const { alphabet } = estimate;
   const { columns, rows } = alphabet;
-  const geographic = alphabet.bounds !== null;
-  const [first, second] = axes(alphabet);
-  const [across, up] = geographic ? [second, first] : [first, second];
+  const [across, up] = axes(alphabet);
   const unsure = halves(estimate);
   const wanted = [
     { z: estimate.theta, title: "share of people", scale: theme.shares, meta: "share" },
@@ -159,6 +136,8 @@ function maps(estimate, theme, width) {
   // Between two maps stand the scale of the one and the numbers of the other.
   const each = (1 - BETWEEN / Math.max(width - 2 * BETWEEN, BETWEEN)) / 2;
   const texts = hovers(estimate);
+  const cells = { showgrid: false, zeroline: false, constrain: "domain" };
+  const written = { xref: "paper", yref: "paper", showarrow: false };
   const data = [];
   const layout = { ...base(theme), hovermode: "closest", annotations: [] };
   wanted.forEach(({ z, title, scale, meta }, place) => {
@@ -178,7 +157,7 @@ function maps(estimate, theme, width) {
       colorscale: scale,
       zmin: 0,
       colorbar: {
-        tickformat: PERCENT,
+        tickformat: SHARES.tickformat,
         thickness: 12,
         outlinewidth: 0,
         x: right,
@@ -191,37 +170,31 @@ function maps(estimate, theme, width) {
     layout[`xaxis${number}`] = axis(theme, titled(across.title), {
       domain: [left, right - 0.01],
       anchor: `y${number}`,
-      showgrid: false,
-      zeroline: false,
-      constrain: "domain",
+      ...cells,
       nticks: 5,
     });
     layout[`yaxis${number}`] = axis(theme, place && !stacked ? "" : titled(up.title), {
       domain: share,
       anchor: `x${number}`,
-      showgrid: false,
-      zeroline: false,
-      constrain: "domain",
+      ...cells,
       nticks: 6,
       scaleanchor: `x${number}`,
       scaleratio: alphabet.cell[1] / step(up) / (alphabet.cell[0] / step(across)),
     });
     layout.annotations.push({
+      ...written,
       text: title,
-      xref: "paper",
-      yref: "paper",
       x: left,
       y: share[1],
       xanchor: "left",
       yanchor: "bottom",
-      showarrow: false,
       font: { size: 14, color: theme.ink },
     });
   });
   if (!unsure && !stacked) {
     // Where the other map is going to be.
     const text = estimate.uncertainty.pending ? "how unsure it is: being computed" : "how unsure it is: not known";
-    layout.annotations.push({ text, x: 1 - each / 2, y: 0.5, xref: "paper", yref: "paper", showarrow: false });
+    layout.annotations.push({ ...written, text, x: 1 - each / 2, y: 0.5 });
   }
   return { data, layout, height: stacked ? tall * wanted.length + 20 : tall };
 }
@@ -247,23 +220,11 @@ const edges = (one) => Array.from({ length: one.count + 1 }, (_, place) => one.l
 const inRows = (list, columns) =>
   Array.from({ length: list.length / columns }, (_, row) => list.slice(row * columns, (row + 1) * columns));
 
-/**
- * @template T
- * @param {T[]} list
- * @param {number[]} places
- */
-const pick = (list, places) => places.map((place) => list[place]);
-
-/**
- * Return what is said of each value where somebody points at it.
- *
- * @param {Estimate} estimate
- */
+/** @type {(estimate: Estimate) => string[]} what is said where somebody points at a value */
 function hovers(estimate) {
   const { intervals } = estimate;
-  const share = (one) => `${digits(100 * one)} %`;
   return names(estimate).map((name, place) => {
-    const said = `${plain(name)}<br>share ${share(estimate.theta[place])}`;
-    return intervals ? `${said}<br>${share(intervals.low[place])} to ${share(intervals.high[place])}` : said;
+    const said = `${plain(name)}<br>share ${points(estimate.theta[place])}`;
+    return intervals ? `${said}<br>${points(intervals.low[place])} to ${points(intervals.high[place])}` : said;
   });
 }

@@ -3,9 +3,11 @@
  */
 
 import { axis, base, plain } from "./dashboard-charts.js";
-import { count, element, percent, several, shortened, table } from "./dashboard-words.js";
+import { count, several, shortened, table } from "./dashboard-words.js";
+import { make } from "./parts.js";
 
-/** @typedef {import("./dashboard-theme.js").Theme} Theme */
+/** @typedef {import("./dashboard-charts.js").Theme} Theme */
+/** @typedef {import("./dashboard-charts.js").Figure} Figure */
 /** @typedef {Record<string, Record<string, number>>} Days people of each mechanism by day */
 
 const DAY = 86_400_000;
@@ -13,12 +15,7 @@ const LEAST_DAYS = 7;
 /** Mechanisms beyond which the table below, which has their colours too, is the legend. */
 const MOST_NAMED = 4;
 
-/**
- * @param {Days} days
- * @param {Theme} theme
- * @param {number} width pixels that there are
- * @returns {import("./dashboard-charts.js").Figure}
- */
+/** @type {(days: Days, theme: Theme, width: number) => Figure} for a width in pixels */
 export function peopleFigure(days, theme, width) {
   const all = [...new Set(Object.values(days).flatMap(Object.keys))].sort();
   const data = Object.entries(days).map(([name, by], place) => ({
@@ -52,36 +49,34 @@ export function peopleFigure(days, theme, width) {
 
 /** @param {string[]} all days on which somebody answered */
 function range(all) {
-  const last = all.length ? Date.parse(all[all.length - 1]) : Date.now();
-  const first = Math.min(all.length ? Date.parse(all[0]) : last, last - (LEAST_DAYS - 1) * DAY);
-  return [first - 0.6 * DAY, last + 0.6 * DAY].map((time) => new Date(time).toISOString().slice(0, 19));
+  const [first, last] = all.length ? [all[0], all.at(-1)].map(Date.parse) : [Infinity, Date.now()];
+  const ends = [Math.min(first, last - (LEAST_DAYS - 1) * DAY) - 0.6 * DAY, last + 0.6 * DAY];
+  return ends.map((time) => new Date(time).toISOString().slice(0, 19));
 }
 
-/**
- * @param {Theme} theme
- * @param {number} place
- */
+/** @type {(theme: Theme, place: number) => string} */
 const colour = ({ mechanisms }, place) => mechanisms[place % mechanisms.length];
 
-/** @param {Days} days */
-export const totals = (days) =>
-  Object.entries(days).map(([name, by]) => ({ name, people: Object.values(by).reduce((sum, one) => sum + one, 0) }));
+/** @type {(numbers: number[]) => number} */
+const sumOf = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 
-/**
- * @param {Days} days
- * @param {Theme} theme
- */
+/** @type {(days: Days) => [string, number][]} people of each mechanism */
+const totals = (days) => Object.entries(days).map(([name, by]) => [name, sumOf(Object.values(by))]);
+
+/** @type {(days: Days, theme: Theme) => HTMLElement} */
 export function peopleTable(days, theme) {
-  const all = totals(days);
-  const whole = all.reduce((sum, { people }) => sum + people, 0);
-  const rows = all.map(({ name, people }, place) => {
-    const swatch = element("span", "swatch");
+  const whole = sumOf(totals(days).map(([, people]) => people));
+  const rows = totals(days).map(([name, people], place) => {
+    const swatch = make("span", { class: "swatch" });
     swatch.style.background = colour(theme, place);
-    return [element("span", "", swatch, name), count(people), whole ? percent(people / whole) : "–"];
+    const share = whole ? `${((100 * people) / whole).toFixed(1)} %` : "–";
+    return [make("span", {}, swatch, name), count(people), share];
   });
   return table("People per mechanism", ["mechanism", "#people", "#share"], rows);
 }
 
 /** @param {Days} days */
-export const peopleSummary = (days) =>
-  `People per mechanism by day: ${totals(days).map(({ name, people }) => `${name} ${several(people)}`).join(", ")}.`;
+export function peopleSummary(days) {
+  const all = totals(days).map(([name, people]) => `${name} ${several(people)}`);
+  return `People per mechanism by day: ${all.join(", ")}.`;
+}

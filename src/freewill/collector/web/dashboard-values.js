@@ -1,8 +1,9 @@
 /**
- * @file What shares are of: the names and places of an alphabet's values, from its description.
+ * @file The values of an estimate: their names and places, from the alphabet's description, and
+ * their shares in a sentence and as a table.
  */
 
-import { figure, largest } from "./dashboard-words.js";
+import { count, largest, paragraph, points, table } from "./dashboard-words.js";
 
 /** @typedef {{level: number, point: number[], low: number[], high: number[]}} Intervals */
 
@@ -18,39 +19,32 @@ import { figure, largest } from "./dashboard-words.js";
  */
 
 /** Labels that a chart has room for: the likeliest. */
-export const MOST_BARS = 40;
+const MOST_BARS = 40;
+const MOST_ROWS = 200;
 
 /**
- * Return the names of all values, in order.
+ * Return the names of all values, in order; degrees and kilometres to some ten metres.
  *
  * @param {Estimate} estimate
  * @returns {string[]}
  */
 export function names({ alphabet, values }) {
   if (alphabet.kind !== "grid") return values.map(String);
-  return values.map((cell) => cell.map(figured).join(", "));
+  return values.map((cell) => cell.map((number) => String(Number(number.toFixed(4)))).join(", "));
 }
 
-/** @param {number} coordinate degrees and kilometres, to some ten metres */
-const figured = (coordinate) => String(Number(coordinate.toFixed(4)));
+/** @type {(theta: number[], most?: number) => number[]} the places of the largest shares */
+export function likeliest(theta, most = MOST_BARS) {
+  const places = [...theta.keys()];
+  return theta.length <= most ? places : places.sort((a, b) => theta[b] - theta[a]).slice(0, most);
+}
 
-/**
- * Return the two axes of a grid, in the order in which people say them.
- *
- * @param {any} alphabet
- */
-export function axes(alphabet) {
-  const [width, height] = alphabet.cell;
-  if (alphabet.bounds === null) {
-    return [
-      { title: "km east", low: 0, high: width * alphabet.columns, count: alphabet.columns },
-      { title: "km north", low: 0, high: height * alphabet.rows, count: alphabet.rows },
-    ];
-  }
-  const [south, north, west, east] = alphabet.bounds;
+/** @type {(alphabet: any) => any[]} the two axes of a grid, across and up */
+export function axes({ cell: [width, height], bounds, columns, rows }) {
+  const [south, north, west, east] = bounds ?? [0, height * rows, 0, width * columns];
   return [
-    { title: "latitude", low: south, high: north, count: alphabet.rows },
-    { title: "longitude", low: west, high: east, count: alphabet.columns },
+    { title: bounds ? "longitude" : "km east", low: west, high: east, count: columns },
+    { title: bounds ? "latitude" : "km north", low: south, high: north, count: rows },
   ];
 }
 
@@ -64,28 +58,34 @@ export function halves({ intervals }) {
   return intervals && intervals.high.map((high, place) => (high - intervals.low[place]) / 2);
 }
 
-/** @param {any} alphabet what numbers of a line are called */
-export const unitOf = (alphabet) => (alphabet.unit ? String(alphabet.unit) : "value");
-
-/**
- * Say which share is the largest, and how sure that is.
- *
- * @param {Estimate} estimate
- */
+/** @type {(estimate: Estimate) => string} which share is the largest, and how sure that is */
 export function summary(estimate) {
-  const share = estimate.theta;
-  const place = share.indexOf(largest(share));
-  const what = estimate.alphabet.kind === "grid" ? "cells" : estimate.alphabet.kind === "linear" ? "values" : "labels";
-  const { intervals } = estimate;
+  const { theta, intervals } = estimate;
+  const place = theta.indexOf(largest(theta));
+  const what = { grid: "cells", linear: "values", categorical: "labels" }[estimate.alphabet.kind];
   const between = intervals
     ? `; its ${100 * intervals.level} % interval is ${points(intervals.low[place])} to ${points(intervals.high[place])}`
     : "";
   return (
-    `Estimated shares of ${share.length} ${what}. The largest is ${points(share[place])}, ` +
+    `Estimated shares of ${theta.length} ${what}. The largest is ${points(theta[place])}, ` +
     `at ${names(estimate)[place]}${between}.` +
-    (what === "labels" && share.length > MOST_BARS ? ` The ${MOST_BARS} likeliest are drawn.` : "")
+    (what === "labels" && theta.length > MOST_BARS ? ` The ${MOST_BARS} likeliest are drawn.` : "")
   );
 }
 
-/** @param {number} share */
-const points = (share) => `${figure(100 * share)} %`;
+/** @type {(estimate: Estimate) => Node[]} all shares, or the largest and how many there are */
+export function sharesTable(estimate) {
+  const { theta, intervals } = estimate;
+  const label = names(estimate);
+  const columns = [theta, ...(intervals ? [intervals.low, intervals.high] : [])];
+  const rows = likeliest(theta, MOST_ROWS).map((place) => {
+    return [label[place], ...columns.map((column) => points(column[place]))];
+  });
+  const heads = ["value", "#share", "#from", "#to"].slice(0, columns.length + 1);
+  const made = [table("Estimated shares", heads, rows)];
+  if (rows.length < theta.length) {
+    const shown = `The ${count(MOST_ROWS)} largest of ${count(theta.length)}`;
+    made.push(paragraph("quiet", `${shown}; the table to take with you has all.`));
+  }
+  return made;
+}

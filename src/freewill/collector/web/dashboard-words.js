@@ -1,6 +1,8 @@
 /**
- * @file Numbers as people read them, and elements that hold nothing but text.
+ * @file Numbers, sentences and tables as people read them.
  */
+
+import { make } from "./parts.js";
 
 const COUNT = new Intl.NumberFormat("en");
 const LONGEST = 28;
@@ -8,38 +10,20 @@ const LONGEST = 28;
 /** @param {number} many */
 export const count = (many) => COUNT.format(many);
 
-/**
- * @param {number} many
- * @param {string} one
- * @param {string} more
- */
+/** @type {(many: number, one?: string, more?: string) => string} */
 export const several = (many, one = "person", more = "people") => `${count(many)} ${many === 1 ? one : more}`;
 
-/**
- * A share in per cent; what is not known is said to be so.
- *
- * @param {number | null | undefined} share
- * @param {number} digits behind the point
- */
-export const percent = (share, digits = 1) =>
-  typeof share === "number" ? `${(100 * share).toFixed(digits)} %` : "unknown";
-
-/**
- * A number with three digits that count.
- *
- * @param {number | null | undefined} number
- */
+/** @param {number | null | undefined} number three digits of which count */
 export const figure = (number) =>
   typeof number === "number" ? String(Number(number.toPrecision(3))) : "unknown";
+
+/** @param {number} share as a percentage of three digits that count */
+export const points = (share) => `${figure(100 * share)} %`;
 
 /** @param {number | null | undefined} gap how much likelier another distribution could be */
 export const gapFigure = (gap) => (typeof gap === "number" ? gap.toExponential(1) : "unknown");
 
-/**
- * A p-value, as the library writes it.
- *
- * @param {number | null | undefined} p
- */
+/** @param {number | null | undefined} p a p-value, as the library writes it */
 export function probability(p) {
   if (typeof p !== "number") return "unknown";
   return p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(3)}`;
@@ -49,7 +33,7 @@ export function probability(p) {
 export const largest = (list) => list.reduce((most, one) => Math.max(most, one), -Infinity);
 
 /**
- * A text that fits beside a chart.
+ * Return a text that fits beside a chart.
  *
  * @param {string} text
  * @param {number} most letters
@@ -59,52 +43,36 @@ export function shortened(text, most = LONGEST) {
   return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
-/**
- * Return an element with text or other elements in it; text stays text, whatever it holds.
- *
- * @param {string} kind
- * @param {string} classes
- * @param {...(string | Node)} content
- */
-export function element(kind, classes, ...content) {
-  const made = document.createElement(kind);
-  if (classes) made.className = classes;
-  made.append(...content);
-  return made;
+/** @param {string} text */
+export function sentence(text) {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
+
+/** @type {(classes: string, ...content: (string | Node)[]) => HTMLElement} */
+export const paragraph = (classes, ...content) => make("p", { class: classes || null }, ...content);
 
 /**
  * Return a table; columns of numbers are those that have a name that begins with "#".
+ *
+ * Roles are said again, for where rows are laid out otherwise browsers forget that it is a table.
  *
  * @param {string} caption for those who do not see where it stands
  * @param {string[]} heads
  * @param {(string | Node)[][]} rows the first cell of each is its head
  */
 export function table(caption, heads, rows) {
-  const numbers = heads.map((head) => (head.startsWith("#") ? "number" : ""));
-  const top = element("tr", "");
-  top.setAttribute("role", "row");
-  heads.forEach((head, place) => {
-    const cell = element("th", numbers[place], head.replace(/^#/, ""));
-    cell.setAttribute("scope", "col");
-    cell.setAttribute("role", "columnheader");
-    top.append(cell);
+  const numbers = heads.map((head) => head.startsWith("#") && "number");
+  const line = (/** @type {HTMLElement[]} */ cells) => make("tr", { role: "row" }, ...cells);
+  const top = heads.map((head, place) => {
+    const given = { scope: "col", role: "columnheader", class: numbers[place] };
+    return make("th", given, head.replace(/^#/, ""));
   });
-  const body = element("tbody", "");
-  for (const row of rows) {
-    const line = element("tr", "");
-    line.setAttribute("role", "row");
-    row.forEach((cell, place) => {
-      const made = element(place === 0 ? "th" : "td", numbers[place], cell);
-      if (place === 0) made.setAttribute("scope", "row");
-      // Said again, for where rows are laid out in another way browsers forget that it is a table.
-      made.setAttribute("role", place === 0 ? "rowheader" : "cell");
-      line.append(made);
-    });
-    body.append(line);
-  }
-  const made = element("table", "", element("thead", "", top), body);
-  made.setAttribute("role", "table");
-  made.setAttribute("aria-label", caption);
-  return made;
+  const body = rows.map(([head, ...rest]) => {
+    const first = make("th", { scope: "row", role: "rowheader", class: numbers[0] }, head);
+    const cell = (text, place) => make("td", { role: "cell", class: numbers[place + 1] }, text);
+    return line([first, ...rest.map(cell)]);
+  });
+  const parts = [make("thead", {}, line(top)), make("tbody", {}, ...body)];
+  return make("table", { role: "table", "aria-label": caption }, ...parts);
 }

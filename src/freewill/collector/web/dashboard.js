@@ -2,20 +2,17 @@
  * @file The dashboard: what the collector knows of a survey, as it comes in.
  */
 
-import { Collector, RefusedError } from "./dashboard-api.js";
-import { draw, png } from "./dashboard-charts.js";
-import { certificateWords, checkWords, sentence, sign, together } from "./dashboard-checks.js";
+import { Collector, Live, RefusedError } from "./dashboard-api.js";
+import { LIGHT, draw, onTheme, png, theme } from "./dashboard-charts.js";
+import { certificateWords, checkWords, sign, together } from "./dashboard-checks.js";
 import { estimateFigure } from "./dashboard-estimate.js";
-import { exporting } from "./dashboard-export.js";
-import { Live } from "./dashboard-live.js";
 import { peopleFigure, peopleSummary, peopleTable } from "./dashboard-people.js";
 import { Plan } from "./dashboard-plan.js";
-import { sharesTable } from "./dashboard-table.js";
-import { LIGHT, onTheme, theme } from "./dashboard-theme.js";
-import { halves, summary } from "./dashboard-values.js";
-import { count, element, figure, gapFigure, largest, several, shortened } from "./dashboard-words.js";
+import { halves, sharesTable, summary } from "./dashboard-values.js";
+import { count, figure, gapFigure, largest, several, shortened } from "./dashboard-words.js";
+import { paragraph, sentence } from "./dashboard-words.js";
+import { byId, make } from "./parts.js";
 
-const byId = (id) => document.getElementById(id);
 const collector = new Collector(location.pathname);
 const plan = new Plan(collector);
 const live = new Live(ask);
@@ -23,16 +20,18 @@ const live = new Live(ask);
 const WRONG =
   "This is not the token of this server. Look again, or make a new one: freewill serve --new-token";
 
-/** What was told last: people, and the estimate with the moment at which it came. */
+/** What came last: people, and the estimate with the moment at which it came. */
 const last = { people: null, estimate: null, at: null, title: "" };
 
 /** Ask for what is new; say whether something is. */
 async function ask() {
   try {
     const people = await collector.json("/people");
-    const fresh = last.people === null || changed(people);
+    const fresh = people.people !== last.people?.people || people.closed !== last.people.closed;
     last.people = people;
-    open();
+    // Where everybody may read, the token is asked for when something else is wanted.
+    if (collector.token !== null) byId("door").hidden = true;
+    byId("room").hidden = false;
     if (fresh) await showPeople();
     const enough = people.people >= people.min_people;
     const pending = last.estimate?.uncertainty.pending ?? false;
@@ -53,15 +52,11 @@ async function askEstimate() {
   last.estimate = await collector.json("/estimate");
   last.at = new Date();
   const moment = (made) => `${made?.people} ${made?.uncertainty.people} ${made?.closed}`;
-  const same = moment(before) === moment(last.estimate);
-  if (!same) {
+  if (moment(before) !== moment(last.estimate)) {
     await showEstimate();
     await plan.again();
   }
 }
-
-/** @param {any} people */
-const changed = (people) => people.people !== last.people.people || people.closed !== last.people.closed;
 
 /**
  * Say what was refused; without a token, or with another one, ask for it.
@@ -71,17 +66,14 @@ const changed = (people) => people.people !== last.people.people || people.close
  */
 function refused(error) {
   if (!(error instanceof RefusedError)) throw error;
-  if (error.status === 401) {
-    askToken(collector.known ? WRONG : "");
-  } else {
-    trouble(`${error.message} ${error.advice}`);
-  }
+  if (error.status === 401) askToken(collector.token === null ? "" : WRONG);
+  else trouble(error.message);
   return false;
 }
 
 /** @param {string} words what is wrong with the last one */
 function askToken(words) {
-  collector.keep(null);
+  collector.token = null;
   byId("token-trouble").textContent = words;
   byId("door").hidden = false;
   byId("token").focus();
@@ -94,24 +86,17 @@ function trouble(words) {
   byId("trouble").hidden = words === "";
 }
 
-/** Show the room, now that the collector answers. */
-function open() {
-  // Where everybody may read, the token is asked for when something else is wanted.
-  if (collector.known) byId("door").hidden = true;
-  byId("room").hidden = false;
-}
-
 function showState() {
   const { people, closed } = last.people;
-  const over = closed === null ? "" : ` Closed on ${closed}.`;
-  const paused = live.paused ? " Paused." : "";
   let words = `${several(people)} so far.`;
   if (last.estimate !== null) {
     const since = people - last.estimate.people;
     const more = since > 0 ? `, ${several(since)} since` : "";
     words = `Estimate of ${several(last.estimate.people)}, made at ${last.at.toLocaleTimeString("en-GB")}${more}.`;
   }
-  if (byId("state").textContent !== words + over + paused) byId("state").textContent = words + over + paused;
+  if (closed !== null) words += ` Closed on ${closed}.`;
+  if (live.paused) words += " Paused.";
+  byId("state").textContent = words;
   byId("close").disabled = closed !== null;
   byId("end-words").textContent =
     closed === null
@@ -124,7 +109,12 @@ function showTooFew() {
   byId("estimate-note").textContent =
     `Too few people yet: ${count(people)} of ${count(least)}. An estimate of fewer is noise, and is not shown.`;
   tiles([tile("People", count(people), `of ${count(least)} at least`)]);
-  for (const button of document.querySelectorAll(".needs-estimate")) button.disabled = true;
+  enable(false);
+}
+
+/** @param {boolean} there whether there is an estimate to take along */
+function enable(there) {
+  for (const button of document.querySelectorAll(".needs-estimate")) button.disabled = !there;
 }
 
 async function showPeople() {
@@ -137,26 +127,17 @@ async function showPeople() {
 /** @param {(string | Node)[]} content */
 const tiles = (content) => byId("tiles").replaceChildren(...content);
 
-/**
- * @param {string} head
- * @param {string | Node} large
- * @param {string} small
- */
-const tile = (head, large, small) =>
-  element(
-    "div",
-    "tile",
-    element("p", "quiet small", head),
-    element("div", "large", large),
-    element("p", "quiet small", small),
-  );
+/** @type {(head: string, large: string | Node, small: string) => HTMLElement} */
+function tile(head, large, small) {
+  const [above, below] = [head, small].map((words) => paragraph("quiet small", words));
+  return make("div", { class: "card tile" }, above, make("div", { class: "large" }, large), below);
+}
 
 async function showEstimate() {
   const { estimate } = last;
   const { uncertainty, checks } = estimate;
-  byId("estimate").hidden = false;
-  for (const id of ["judged", "certificate", "planning"]) byId(id).hidden = false;
-  for (const button of document.querySelectorAll(".needs-estimate")) button.disabled = false;
+  for (const id of ["estimate", "judged", "certificate", "planning"]) byId(id).hidden = false;
+  enable(true);
   byId("estimate-note").textContent = uncertaintyWords(estimate);
   byId("estimate-caption").textContent = summary(estimate);
   await drawEstimate();
@@ -164,7 +145,7 @@ async function showEstimate() {
   byId("laws").replaceChildren(...checkWords("laws", checks.laws));
   byId("certificate-words").replaceChildren(...certificateWords(estimate));
   plan.over(estimate.alphabet);
-  sharesTable(byId("estimate-table"), estimate);
+  fillTable();
   const wide = halves(estimate);
   const judged = together(checks);
   const widest = wide ? `± ${figure(100 * largest(wide))}` : "–";
@@ -180,6 +161,13 @@ async function showEstimate() {
   ]);
 }
 
+/** Put the numbers into their table, if somebody has opened it. */
+function fillTable() {
+  const details = byId("estimate-table");
+  if (details.open) details.querySelector(".scroll").replaceChildren(...sharesTable(last.estimate));
+}
+byId("estimate-table").addEventListener("toggle", fillTable);
+
 /** @param {any} estimate */
 function uncertaintyWords({ uncertainty, people, intervals }) {
   // The library names functions that merge values; here there are none.
@@ -190,12 +178,10 @@ function uncertaintyWords({ uncertainty, people, intervals }) {
   return (uncertainty.people === people ? "" : of) + advice;
 }
 
-/** @param {number} room */
-const shown = (room) => estimateFigure(last.estimate, theme(), room);
-
 async function drawEstimate() {
   const place = byId("estimate-chart");
-  await draw(place, shown(place.clientWidth), summary(last.estimate));
+  const chart = estimateFigure(last.estimate, theme(), place.clientWidth);
+  await draw(place, chart, summary(last.estimate));
 }
 
 async function redraw() {
@@ -204,20 +190,13 @@ async function redraw() {
 }
 
 /** Where a chart has so little room that it is another one, it is drawn anew. */
-let narrow = innerWidth < 700;
-addEventListener("resize", () => {
-  if (innerWidth < 700 !== narrow) {
-    narrow = innerWidth < 700;
-    redraw();
-  }
-});
+matchMedia("(width < 700px)").addEventListener("change", redraw);
 onTheme(redraw);
 
 byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  const field = /** @type {HTMLInputElement} */ (byId("token"));
-  collector.keep(field.value.trim());
-  field.value = "";
+  collector.token = byId("token").value.trim();
+  byId("token").value = "";
   byId("token-trouble").textContent = "";
   live.pause(false);
 });
@@ -228,9 +207,9 @@ byId("pause").addEventListener("click", () => {
   showState();
 });
 
-byId("close").addEventListener("click", () => /** @type {HTMLDialogElement} */ (byId("sure")).showModal());
-byId("sure").addEventListener("close", async () => {
-  const dialog = /** @type {HTMLDialogElement} */ (byId("sure"));
+const dialog = byId("sure");
+byId("close").addEventListener("click", () => dialog.showModal());
+dialog.addEventListener("close", async () => {
   if (dialog.returnValue !== "yes") return;
   dialog.returnValue = "no";
   try {
@@ -241,15 +220,40 @@ byId("sure").addEventListener("close", async () => {
   }
 });
 
-const fetched = (what) => async () => (await collector.ask(what)).blob();
-exporting("take-evidence", "parquet", collector, fetched("/evidence"), refused);
-exporting("take-table", "csv", collector, fetched("/table"), refused);
-exporting("take-estimate", "json", collector, fetched("/estimate"), refused);
-const picture = async () => {
+/**
+ * Make a button save what some work makes.
+ *
+ * @param {string} what
+ * @param {string} ending
+ * @param {() => Promise<Blob>} work
+ */
+function exporting(what, ending, work) {
+  const [button, status] = [byId(`take-${what}`), byId("export-state")];
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    status.textContent = "One moment.";
+    try {
+      const href = URL.createObjectURL(await work());
+      const link = make("a", { href, download: `${collector.survey}.${ending}` });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(href), 60_000);
+      status.textContent = `Saved as ${link.download}.`;
+    } catch (error) {
+      refused(error);
+      status.textContent = error.message;
+    } finally {
+      button.disabled = false;
+    }
+  });
+}
+
+for (const [what, ending] of [["evidence", "parquet"], ["table", "csv"], ["estimate", "json"]]) {
+  exporting(what, ending, async () => (await collector.ask(`/${what}`)).blob());
+}
+exporting("picture", "png", () => {
   const light = estimateFigure(last.estimate, { ...LIGHT, ground: "#ffffff" }, 1200);
   return png(light, `${shortened(last.title, 80)} (${several(last.estimate.people)})`);
-};
-exporting("take-picture", "png", collector, picture, refused);
+});
 
 /** Show what the survey is called. */
 async function head() {
@@ -267,5 +271,5 @@ async function head() {
 }
 
 // Without a token nothing is asked that would be refused.
-if ((await head()) || collector.known) await live.now();
+if ((await head()) || collector.token !== null) await live.now();
 else askToken("");

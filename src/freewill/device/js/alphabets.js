@@ -1,11 +1,12 @@
 /**
- * @file Alphabets: the values a person may have, and their numbering 0 .. size-1.
+ * @file Alphabets: the values a person may have, their numbering 0 .. size-1 and their distances.
  *
- * `encode` leads from a value to its index, `decode` back, as in freewill for Python.
+ * `encode` leads from a value to its index, `decode` back, as in freewill for Python. Distances are
+ * those of columns and rows on a plane, and 1 between labels.
  */
 
-import { LARGEST, checkFields, checkedIndex, checkedInteger, isWholeText, kindOf } from "./checks.js";
-import { FreewillError, several, shown, thousands } from "./errors.js";
+import { LARGEST, checkFields, checkedIndex, checkedInteger, isWholeText } from "./checks.js";
+import { FreewillError, listed, several, shown, thousands } from "./errors.js";
 import { Grid } from "./grid.js";
 
 export { Grid };
@@ -50,17 +51,12 @@ export class Categorical {
     Object.freeze(this);
   }
 
-  /**
-   * @param {unknown} value a label
-   * @returns {number}
-   */
+  /** @type {(value: unknown) => number} the index of a label */
   encode(value) {
     const index = typeof value === "string" ? this.#index.get(value) : undefined;
     if (index === undefined) {
-      const some = this.labels.slice(0, 5).map(shown).join(", ");
-      throw new FreewillError(
-        `${shown(value)} is not in the alphabet: expected one of ${some}${this.size > 5 ? ", ..." : ""}.`,
-      );
+      const some = listed(this.labels, 5);
+      throw new FreewillError(`${shown(value)} is not in the alphabet: expected ${some}.`);
     }
     return index;
   }
@@ -70,10 +66,7 @@ export class Categorical {
     return this.labels[checkedIndex(index, this.size)];
   }
 
-  /**
-   * @param {number} index
-   * @returns {string} the value as people read and write it
-   */
+  /** @type {(index: number) => string} the value as people read and write it */
   text(index) {
     return this.decode(index);
   }
@@ -103,11 +96,11 @@ export class Linear {
     this.last = checkedInteger("last", last);
     this.step = checkedInteger("step", step);
     this.unit = checkedUnit(unit);
-    for (const [name, value] of [["first", this.first], ["last", this.last]]) {
-      if (Math.abs(Number(value)) > LARGEST) {
+    for (const name of ["first", "last"]) {
+      if (Math.abs(this[name]) > LARGEST) {
         throw new FreewillError(
-          `${name}=${shown(value)}: must be at most 2^53 either way, up to which distances are ` +
-            "exact. Use smaller units, or labels.",
+          `${name}=${shown(this[name])}: must be at most 2^53 either way, up to which distances ` +
+            "are exact. Use smaller units, or labels.",
         );
       }
     }
@@ -124,14 +117,12 @@ export class Linear {
     Object.freeze(this);
   }
 
-  /**
-   * @param {unknown} value a whole number
-   * @returns {number}
-   */
+  /** @type {(value: unknown) => number} the index of a whole number */
   encode(value) {
     if (typeof value !== "number") {
+      const kind = { string: "texts", boolean: "bool" }[typeof value] ?? "objects";
       throw new FreewillError(
-        `got ${shown(value)}, ${kindOf(value)}; expected integers, from ${this.first} to ${this.last}.`,
+        `got ${shown(value)}, ${kind}; expected integers, from ${this.first} to ${this.last}.`,
       );
     }
     const among = this.step === 1 ? "" : ` in steps of ${this.step}`;
@@ -151,10 +142,7 @@ export class Linear {
     return Number(BigInt(this.first) + BigInt(this.step) * BigInt(checkedIndex(index, this.size)));
   }
 
-  /**
-   * @param {number} index
-   * @returns {string} the value as people read and write it
-   */
+  /** @type {(index: number) => string} the value as people read and write it */
   text(index) {
     return String(this.decode(index));
   }
@@ -172,22 +160,11 @@ export class Linear {
   }
 }
 
+/** Classes, and the fields that they are given, in this order: needed, then free. */
 const KINDS = {
-  categorical: {
-    needed: ["labels"],
-    free: [],
-    build: (/** @type {any} */ fields) => new Categorical(fields.labels),
-  },
-  linear: {
-    needed: ["first", "last"],
-    free: ["step", "unit"],
-    build: (/** @type {any} */ { first, last, step, unit }) => new Linear(first, last, step, unit),
-  },
-  grid: {
-    needed: ["columns", "rows"],
-    free: ["cell", "bounds"],
-    build: (/** @type {any} */ { columns, rows, cell, bounds }) => new Grid(columns, rows, cell, bounds),
-  },
+  categorical: { Kind: Categorical, needed: ["labels"], free: [] },
+  linear: { Kind: Linear, needed: ["first", "last"], free: ["step", "unit"] },
+  grid: { Kind: Grid, needed: ["columns", "rows"], free: ["cell", "bounds"] },
 };
 
 /**
@@ -203,43 +180,28 @@ export function alphabetFromSpec(spec) {
       `alphabet kind ${shown(kind)}: expected one of ${Object.keys(KINDS).join(", ")}.`,
     );
   }
-  const { needed, free, build } = KINDS[/** @type {keyof typeof KINDS} */ (kind)];
+  const { Kind, needed, free } = KINDS[kind];
   const { kind: _, ...fields } = spec;
   checkFields(fields, needed, free, `a ${kind} alphabet`);
   try {
-    return build(fields);
+    return new Kind(...[...needed, ...free].map((name) => fields[name]));
   } catch (error) {
     throw error instanceof FreewillError ? new FreewillError(`${kind} alphabet: ${error.message}`) : error;
   }
 }
 
-/**
- * Say whether two alphabets have the same values.
- *
- * @param {Alphabet | null} first
- * @param {Alphabet} second
- */
+/** @type {(first: Alphabet | null, second: Alphabet) => boolean} whether they have the same values */
 export function sameValues(first, second) {
   return first !== null && JSON.stringify(first.spec()) === JSON.stringify(second.spec());
 }
 
-/**
- * Return the index of a value from its `text`.
- *
- * @param {any} alphabet
- * @param {string} text
- * @returns {number}
- */
+/** @type {(alphabet: any, text: string) => number} the index of a value from its `text` */
 export function encodeText(alphabet, text) {
   if (alphabet.kind === "categorical") return alphabet.encode(text);
   return alphabet.encode(alphabet.kind === "linear" ? Number(text) : text.split(" ").map(Number));
 }
 
-/**
- * Refuse an alphabet of which a single vector is more than memory should hold.
- *
- * @param {Alphabet} alphabet
- */
+/** @type {(alphabet: Alphabet) => void} refuses one of which a vector is too large */
 export function refuseVast(alphabet) {
   if (alphabet.size <= MOST_VALUES) return;
   throw new FreewillError(
@@ -263,4 +225,60 @@ function checkedUnit(unit) {
     `unit=${shown(unit)}: expected one word or two that name what the values count, in the singular ` +
       "and without a number, such as 'year' or 'km'.",
   );
+}
+
+/** @param {any} alphabet whose rows, columns and sides of a step are told; null for labels */
+function planeOf({ kind, size, step, rows, columns, cell }) {
+  if (kind === "linear") return { rows: 1, columns: size, wide: step, tall: 1 };
+  return kind === "grid" ? { rows, columns, wide: cell[0], tall: cell[1] } : null;
+}
+
+/** @type {(alphabet: Alphabet) => Float64Array} distances to i columns and j rows away, [j, i] */
+export function offsets(alphabet) {
+  const plane = planeOf(alphabet);
+  if (plane === null) return Float64Array.of(0, 1);
+  const { rows, columns, wide, tall } = plane;
+  const lengths = new Float64Array(rows * columns);
+  for (let place = 0; place < lengths.length; place += 1) {
+    const j = Math.floor(place / columns);
+    lengths[place] = Math.hypot((place - j * columns) * wide, j * tall);
+  }
+  return lengths;
+}
+
+/**
+ * Return what finds the place in `offsets` of the distance between two values.
+ *
+ * @param {Alphabet} alphabet
+ * @returns {(x: number, z: number) => number}
+ */
+export function awayIn(alphabet) {
+  const plane = planeOf(alphabet);
+  if (plane === null) return (x, z) => (x === z ? 0 : 1);
+  const { columns } = plane;
+  return (x, z) => {
+    const [row, other] = [Math.floor(x / columns), Math.floor(z / columns)];
+    return Math.abs(row - other) * columns + Math.abs(x - row * columns - (z - other * columns));
+  };
+}
+
+/**
+ * Return the distances of the nearest two values, of two typical ones (the mean) and of the furthest.
+ *
+ * @param {Alphabet} alphabet
+ * @returns {[number, number, number] | null} null where there are none: of labels, and of one value
+ */
+export function distancesOf(alphabet) {
+  const plane = planeOf(alphabet);
+  if (plane === null || alphabet.size < 2) return null;
+  const { rows, columns } = plane;
+  const pairs = (/** @type {number} */ step, /** @type {number} */ count) => (step > 0 ? 2 : 1) * (count - step);
+  let [nearest, mean, widest] = [Infinity, 0, 0];
+  offsets(alphabet).forEach((length, place) => {
+    const j = Math.floor(place / columns);
+    if (place > 0) nearest = Math.min(nearest, length);
+    mean += (length * (pairs(j, rows) * pairs(place - j * columns, columns))) / alphabet.size / alphabet.size;
+    widest = length;
+  });
+  return [nearest, mean, widest];
 }

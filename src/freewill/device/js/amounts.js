@@ -30,17 +30,11 @@ export function ratio(n, d) {
 export function exactly(value) {
   if (value === Infinity) return Infinity;
   const [, whole, part = "", power = "0"] = /** @type {string[]} */ (DECIMAL.exec(String(value)));
-  const places = part.length - Number(power);
-  const shifted = BigInt(whole + part);
-  return places > 0 ? ratio(shifted, 10n ** BigInt(places)) : ratio(shifted * 10n ** BigInt(-places), 1n);
+  const [digits, places] = [BigInt(whole + part), BigInt(part.length - Number(power))];
+  return places > 0n ? ratio(digits, 10n ** places) : ratio(digits * 10n ** -places, 1n);
 }
 
-/**
- * Return a double taken literally.
- *
- * @param {number} value >= 0
- * @returns {Amount}
- */
+/** @type {(value: number) => Amount} a double >= 0 taken literally */
 export function literally(value) {
   const { n, q } = fromDouble(value);
   return q >= 0 ? ratio(n, 1n << BigInt(q)) : ratio(n << BigInt(-q), 1n);
@@ -58,59 +52,33 @@ export function product(left, right) {
   return ratio(left.n * right.n, left.d * right.d);
 }
 
-/**
- * Return left - right, or nothing where that is below 0.
- *
- * @param {Amount} left
- * @param {Amount} right
- * @returns {Amount}
- */
+/** @type {(left: Amount, right: Amount) => Amount} left - right, or nothing if below 0 */
 export function rest(left, right) {
   if (within(left, right)) return NOTHING;
   if (typeof left === "number" || typeof right === "number") return Infinity;
   return ratio(left.n * right.d - right.n * left.d, left.d * right.d);
 }
 
-/**
- * Say whether left <= right; infinity is within itself.
- *
- * @param {Amount} left
- * @param {Amount} right
- */
+/** @type {(left: Amount, right: Amount) => boolean} left <= right; infinity is within itself */
 export function within(left, right) {
   if (typeof right === "number") return true;
   return typeof left !== "number" && left.n * right.d <= right.n * left.d;
 }
 
-/**
- * Write an epsilon exactly: 3/2, 7 or infinite.
- *
- * @param {Amount} given
- * @returns {string}
- */
+/** @type {(given: Amount) => string} an epsilon, exactly: 3/2, 7 or infinite */
 export function written(given) {
   if (typeof given === "number") return INFINITE;
   return given.d === 1n ? String(given.n) : `${given.n}/${given.d}`;
 }
 
-/**
- * Read what `written` gives; null for anything else.
- *
- * @param {unknown} text
- * @returns {Amount | null}
- */
+/** @type {(text: unknown) => Amount | null} what `written` gives, read; null for anything else */
 export function amount(text) {
   if (text === INFINITE) return Infinity;
   const parts = typeof text === "string" ? RATIO.exec(text) : null;
   return parts && ratio(BigInt(parts[1]), BigInt(parts[2] ?? 1));
 }
 
-/**
- * Return an epsilon in a few digits, for people.
- *
- * @param {Amount} given
- * @returns {string}
- */
+/** @type {(given: Amount) => string} an epsilon in a few digits, for people */
 export function digits(given) {
   if (typeof given === "number") return INFINITE;
   // The first 17 digits of the quotient, for either part may be beyond all doubles.

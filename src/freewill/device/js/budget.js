@@ -7,25 +7,17 @@
  */
 
 import { NOTHING, digits, exactly, literally, plus, product, ratio, rest, within } from "./amounts.js";
+import { ROW_ROUNDING } from "./checks.js";
 import { shown } from "./errors.js";
 import { DeviceError, Memory, temporary } from "./memory.js";
 
 /** @typedef {import("./amounts.js").Amount} Amount */
-/** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 
 /** Factor by which a distance that is no whole number is at most too small. */
 const ROUNDING = ratio((1n << 48n) + 1n, 1n << 48n);
-/** What dividing a row by its sum would leave. */
-const ROW_ROUNDING = 2 ** -48;
 
 /** A report that would cost more than is left of what the person allows. */
-export class BudgetError extends DeviceError {
-  /** @param {string} message */
-  constructor(message) {
-    super(message);
-    this.name = "BudgetError";
-  }
-}
+export class BudgetError extends DeviceError {}
 
 /**
  * At most `limit` of epsilon over all questions: what goes beyond is refused, before any draw.
@@ -42,8 +34,7 @@ export class Budget {
    * @param {Memory | null} [memory]
    */
   constructor(limit, memory = null) {
-    const number = typeof limit === "number" || typeof limit === "bigint";
-    if (!number || !(limit >= 0)) {
+    if (!["number", "bigint"].includes(typeof limit) || !(limit >= 0)) {
       throw new DeviceError(
         `limit=${shown(limit)} of a budget: expected a number >= 0, the largest sum of epsilons ` +
           "that may be spent; Infinity to add up without a limit.",
@@ -85,12 +76,7 @@ export class Budget {
     return this.#memory;
   }
 
-  /**
-   * Refuse a report that would lead beyond the limit.
-   *
-   * @param {Amount} spent
-   * @param {Amount} price
-   */
+  /** @type {(spent: Amount, price: Amount) => void} refuses what leads beyond the limit */
   refuseBeyond(spent, price) {
     if (within(plus(spent, price), this.limit)) return;
     const advice =
@@ -107,32 +93,18 @@ export class Budget {
 /**
  * Return the epsilon of the LDP that a report gives, exactly or rounded up.
  *
- * @param {Mechanism} mechanism
+ * @param {any} mechanism
  * @returns {Amount}
  */
 export function cost(mechanism) {
-  const { kind, epsilon, rows } = /** @type {any} */ (mechanism);
-  switch (kind) {
-    case "k-rr":
-    case "rappor":
-      return exactly(epsilon);
-    case "geometric":
-    case "planar-geometric":
-      return product(exactly(epsilon), diameter(mechanism.alphabet));
-    case "matrix":
-    case "shokri":
-      return exactly(tightest(rows));
-    default:
-      return Infinity;
-  }
+  const { kind, alphabet, epsilon, rows } = mechanism;
+  if (rows) return exactly(tightest(rows));
+  if (epsilon === undefined) return Infinity;
+  const farthest = kind.endsWith("geometric") ? diameter(alphabet) : ratio(1n, 1n);
+  return product(exactly(epsilon), farthest);
 }
 
-/**
- * Return the largest distance between two values, never too small.
- *
- * @param {any} alphabet
- * @returns {Amount}
- */
+/** @type {(alphabet: any) => Amount} the largest distance between two values, never too small */
 export function diameter(alphabet) {
   if (alphabet.kind === "linear") return ratio(BigInt(alphabet.last) - BigInt(alphabet.first), 1n);
   if (alphabet.kind !== "grid") return alphabet.size > 1 ? ratio(1n, 1n) : NOTHING;

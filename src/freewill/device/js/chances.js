@@ -6,15 +6,8 @@
  */
 
 import { Chance, HALF, coin } from "./draws.js";
-import {
-  bitLength,
-  floorLog2,
-  fromDouble,
-  power,
-  shifted,
-  squareRoot,
-  times,
-} from "./exponential.js";
+import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
+import { shifted, squareRoot, times } from "./exponential.js";
 
 /** @typedef {import("./exponential.js").Dyadic} Dyadic */
 /** @typedef {import("./draws.js").Source} Source */
@@ -81,16 +74,9 @@ function share({ total, width, halvings }, c, d, bits, up) {
   return cut((above << BigInt(room)) / under, BigInt(room) + halvings, bits, up);
 }
 
-/**
- * Return the chance m a / (1 + a), a = e^-x.
- *
- * @param {Dyadic} x
- * @param {number} bits P
- * @param {{m?: bigint, up?: boolean}} [how]
- * @returns {Chance}
- */
-export function odds(x, bits, { m = 1n, up = false } = {}) {
-  return share(power(x, bits), m, 1n, bits, up ? 2n : 0n);
+/** @type {(x: Dyadic, bits: number, m?: bigint, up?: bigint) => Chance} m a / (1 + a), a = e^-x */
+export function odds(x, bits, m = 1n, up = 0n) {
+  return share(power(x, bits), m, 1n, bits, up);
 }
 
 /**
@@ -105,13 +91,7 @@ export function replaced(x, k, bits) {
   return share(power(x, bits), BigInt(k), BigInt(k - 1), bits, 2n);
 }
 
-/**
- * Return the chance e^-x, rounded down.
- *
- * @param {Dyadic} x
- * @param {number} bits P
- * @returns {Chance}
- */
+/** @type {(x: Dyadic, bits: number) => Chance} e^-x, rounded down */
 export function exponential(x, bits) {
   if (x.n === 0n) return new Chance(1n, 0);
   const { total, width, halvings } = power(x, bits);
@@ -127,7 +107,7 @@ export class GeometricNoise {
   #moves;
   #far;
   /** @type {Chance[]} */
-  #digits = [];
+  #digits;
   /** Whether offsets are BigInts, because doubles could not count them. */
   wide;
 
@@ -137,11 +117,11 @@ export class GeometricNoise {
    * @param {number} count how many digits are drawn one by one
    */
   constructor(lambda, bits, count) {
-    this.#moves = odds(lambda, bits, { m: 2n });
+    this.#moves = odds(lambda, bits, 2n);
     this.#far = exponential({ n: lambda.n, q: lambda.q - count }, bits);
-    for (let i = 0; i < count; i += 1) {
-      this.#digits.push(odds({ n: lambda.n, q: lambda.q - i }, bits));
-    }
+    this.#digits = Array.from({ length: count }, (_, i) => {
+      return odds({ n: lambda.n, q: lambda.q - i }, bits);
+    });
     this.wide = count > EXACT_DIGITS;
   }
 
@@ -156,7 +136,7 @@ export class GeometricNoise {
     const upward = coin(HALF, source);
     const count = this.#digits.length;
     const beyond = count > 0 && coin(this.#far, source);
-    const far = 1 + (beyond ? 2 ** count : this.#low(source));
+    const far = 1 + (beyond ? 2 ** count : this.#low(source, 1));
     return upward ? far : -far;
   }
 
@@ -169,25 +149,20 @@ export class GeometricNoise {
   draw(source) {
     if (!coin(this.#moves, source)) return 0;
     const upward = coin(HALF, source);
-    if (this.wide) {
-      let far = 1n;
-      while (coin(this.#far, source)) far += 1n << BigInt(this.#digits.length);
-      for (let i = 0; i < this.#digits.length; i += 1) {
-        if (coin(this.#digits[i], source)) far += 1n << BigInt(i);
-      }
-      return upward ? far : -far;
-    }
-    let far = 1;
-    while (coin(this.#far, source)) far += 2 ** this.#digits.length;
-    far += this.#low(source);
+    const one = this.wide ? 1n : 1;
+    const count = this.wide ? BigInt(this.#digits.length) : this.#digits.length;
+    let far = one;
+    while (coin(this.#far, source)) far += (one + one) ** count;
+    far += this.#low(source, one);
     return upward ? far : -far;
   }
 
-  /** @param {Source} source */
-  #low(source) {
-    let steps = 0;
-    for (let i = 0, worth = 1; i < this.#digits.length; i += 1, worth *= 2) {
-      if (coin(this.#digits[i], source)) steps += worth;
+  /** @type {(source: Source, one: any) => any} the digits, in the numbers that `one` is of */
+  #low(source, one) {
+    let [steps, worth] = [one - one, one];
+    for (const digit of this.#digits) {
+      if (coin(digit, source)) steps += worth;
+      worth += worth;
     }
     return steps;
   }
@@ -236,18 +211,15 @@ export class PlanarNoise {
     return squareRoot(shifted(square, 2 * (this.#bits + ROOT_BITS - this.#scale) - halvings));
   }
 
-  /**
-   * @param {Source} source
-   * @returns {[number, number]} offset of columns and of rows
-   */
+  /** @type {(source: Source) => [number, number]} offset of columns and of rows */
   draw(source) {
     const [across, along] = this.#axes;
+    const size = (/** @type {any} */ offset) => (offset < 0 ? -offset : offset);
     for (;;) {
       const column = across.draw(source);
       const row = along.draw(source);
-      if (coin(this.#remembered(size(column), size(row)), source)) {
-        return [Number(column), Number(row)];
-      }
+      const kept = coin(this.#remembered(size(column), size(row)), source);
+      if (kept) return [Number(column), Number(row)];
     }
   }
 
@@ -266,22 +238,11 @@ export class PlanarNoise {
     return chance;
   }
 
-  /**
-   * Return e^-G for an offset of i columns and j rows.
-   *
-   * @param {bigint} i
-   * @param {bigint} j
-   * @returns {Chance}
-   */
+  /** @type {(i: bigint, j: bigint) => Chance} e^-G for an offset of i columns and j rows */
   acceptance(i, j) {
     const [east, north] = [i * this.#sides[0], j * this.#sides[1]];
     const length = this.#root(east * east + north * north);
     const excess = length - i * this.#slopes[0] - j * this.#slopes[1];
     return exponential({ n: excess > 0n ? excess : 0n, q: this.#bits + ROOT_BITS }, this.#bits);
   }
-}
-
-/** @param {number | bigint} offset */
-function size(offset) {
-  return offset < 0 ? -offset : offset;
 }

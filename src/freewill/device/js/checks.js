@@ -7,7 +7,8 @@ import { FreewillError, brief, several, shown } from "./errors.js";
 /** Up to which doubles tell all integers apart. */
 export const LARGEST = 2 ** 53;
 const ROW_TOLERANCE = 1e-9;
-const ROW_ROUNDING = 2 ** -48;
+/** What dividing a row by its sum would leave. */
+export const ROW_ROUNDING = 2 ** -48;
 
 /** @type {Record<string, string>} */
 const NOTES = {
@@ -42,12 +43,7 @@ export function checkFields(given, needed, free, what) {
   throw new FreewillError(`${what} ${fault} Its fields are ${fields}.`);
 }
 
-/**
- * Return the object that a description must be.
- *
- * @param {unknown} given
- * @returns {given is Record<string, any>}
- */
+/** @type {(given: unknown) => given is Record<string, any>} what a description must be */
 export function isObject(given) {
   return given !== null && typeof given === "object" && !Array.isArray(given);
 }
@@ -57,10 +53,7 @@ export function isNumbers(given) {
   return Array.isArray(given) && given.every((entry) => typeof entry === "number");
 }
 
-/**
- * @param {unknown} text
- * @returns {boolean} whether it is a text without halves of characters
- */
+/** @type {(text: unknown) => boolean} whether it is a text without halves of characters */
 export function isWholeText(text) {
   return typeof text === "string" && !/\p{Cs}/u.test(text);
 }
@@ -76,10 +69,10 @@ export function isWholeText(text) {
  */
 export function checkText(text, what, least, most, Fault = FreewillError) {
   if (text === null) return;
-  if (!isWholeText(text) || /** @type {string} */ (text).trim() === "") {
+  if (!isWholeText(text) || text.trim() === "") {
     throw new Fault(`${what} ${shown(text)}: expected a text that is not blank, in whole letters.`);
   }
-  const letters = [.../** @type {string} */ (text)];
+  const letters = [...text];
   if (letters.length < least || letters.length > most) {
     throw new Fault(
       `${what} ${shown(text)} has ${several(letters.length, "character")}: expected ${least} to ${most}.`,
@@ -206,15 +199,4 @@ export function sumOf(row, from = 0, count = row.length) {
   }
   for (; next < count; next += 1) total += row[from + next];
   return total;
-}
-
-/**
- * Say what something is, in a word that people know.
- *
- * @param {unknown} value
- * @returns {string}
- */
-export function kindOf(value) {
-  if (typeof value === "string") return "texts";
-  return typeof value === "boolean" ? "bool" : "objects";
 }

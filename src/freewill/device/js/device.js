@@ -77,8 +77,8 @@ export class Device {
   async row(value, choice = null) {
     const menu = this.survey.menu();
     const alone = choice === null && menu.length === 1;
-    const mechanism = alone ? menu[0].mechanism : this.survey.find(/** @type {string} */ (choice));
-    const name = nameOf(mechanism.id, menu);
+    const mechanism = alone ? menu[0].mechanism : this.survey.find(choice);
+    const name = this.survey.nameOf(mechanism.id);
     this.survey.encode(value);
     const memory = this.budget === null ? this.memory : this.budget.sharedMemory(this.memory);
     if (memory === null) return this.survey.report(name, value, this.#source);
@@ -89,8 +89,9 @@ export class Device {
       const epsilon = cost(mechanism);
       this.budget?.refuseBeyond(content.spent, epsilon);
       const row = this.survey.report(name, value, this.#source);
-      const words = brief(String(mechanism));
-      const sent = { mechanism: mechanism.id, words, value: row.value, report_id: row.report_id, epsilon };
+      const whole = String(mechanism);
+      const words = whole.length <= 200 ? whole : `${whole.slice(0, 195)} ...`;
+      const sent = { ...row, mechanism: mechanism.id, words, epsilon };
       return [adding(content, question, sent), row];
     });
   }
@@ -105,7 +106,7 @@ export class Device {
 
   /** @type {(sent: Sent) => ReportRow} */
   #again(sent) {
-    const name = nameOf(sent.mechanism, this.survey.menu());
+    const name = this.survey.nameOf(sent.mechanism);
     if (name === undefined) {
       throw new DeviceError(
         `this question was answered with ${sent.words}, which is not on offer here: the collector ` +
@@ -125,28 +126,12 @@ export class Device {
   }
 }
 
-/**
- * Return the name of the mechanism with this id, if it is on offer.
- *
- * @param {string} id
- * @param {import("./survey.js").Choice[]} menu
- * @returns {any}
- */
-function nameOf(id, menu) {
-  return menu.find(({ mechanism }) => mechanism.id === id)?.name;
-}
-
-/**
- * Say whether a text is a report of a mechanism, as `mechanism.text` writes them.
- *
- * @param {string} text
- * @param {import("./mechanisms.js").Mechanism} mechanism
- */
+/** @type {(text: string, mechanism: any) => boolean} whether its `text` writes reports so */
 function isReport(text, { alphabet, outputs }) {
   if (outputs === null) {
-    const unused = 8 * Math.ceil(alphabet.size / 8) - alphabet.size;
-    const whole = /^(?:[0-9a-f]{2})+$/.test(text) && text.length === 2 * Math.ceil(alphabet.size / 8);
-    return whole && parseInt(text.slice(-2), 16) >> (8 - unused) === 0;
+    const bytes = Math.ceil(alphabet.size / 8);
+    const whole = /^(?:[0-9a-f]{2})+$/.test(text) && text.length === 2 * bytes;
+    return whole && parseInt(text.slice(-2), 16) >> (alphabet.size - 8 * (bytes - 1)) === 0;
   }
   try {
     return outputs.text(encodeText(outputs, text)) === text;
@@ -170,25 +155,13 @@ function questionOf(survey, given, needed) {
     checkText(chosen, "question", SHORTEST_ID, LONGEST_ID, DeviceError);
     return `id ${chosen}`;
   }
-  if (survey.question !== null) return `question ${sameWords(survey.question)}`;
+  // In one spelling of its letters, with single blanks between its words.
+  const words = survey.question?.normalize("NFC").replace(/\s+/g, " ").trim();
+  if (words !== undefined) return `question ${words}`;
   if (!needed) return null;
   throw new DeviceError(
     "a memory, and nothing that says which question this is: another one over the same values " +
       "would get this one's answer. Give the survey a question_id or a question, or the device a " +
       "question.",
   );
-}
-
-/**
- * Return a text in one spelling of its letters (NFC), with single blanks between its words.
- *
- * @param {string} text
- */
-export function sameWords(text) {
-  return text.normalize("NFC").replace(/\s+/g, " ").trim();
-}
-
-/** @param {string} words */
-function brief(words) {
-  return words.length <= 200 ? words : `${words.slice(0, 195)} ...`;
 }

@@ -96,13 +96,7 @@ export class Chance {
 /** One half: a single byte is read. */
 export const HALF = new Chance(1n, 1);
 
-/**
- * Return true with exactly this chance: whether U < p.
- *
- * @param {Chance} chance
- * @param {Source} source
- * @returns {boolean}
- */
+/** @type {(chance: Chance, source: Source) => boolean} true with exactly this chance: U < p */
 export function coin(chance, source) {
   if (chance.certain) return true;
   const digits = chance.digits;
@@ -215,10 +209,7 @@ export class Table {
     }
   }
 
-  /**
-   * @param {Source} source
-   * @returns {number} an index, or -1 where V is the sum or more
-   */
+  /** @type {(source: Source) => number} an index, or -1 where V is the sum or more */
   #attempt(source) {
     const up = this.#up;
     const word = Math.min(WORD, this.#bytes);

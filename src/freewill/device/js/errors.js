@@ -10,7 +10,7 @@ export class FreewillError extends Error {
   /** @param {string} message */
   constructor(message) {
     super(printable(message, LONGEST));
-    this.name = "FreewillError";
+    this.name = new.target.name;
   }
 }
 
@@ -28,15 +28,10 @@ export function shown(value) {
   }
 }
 
-/**
- * Return a few of the names that are known.
- *
- * @param {string[]} names
- * @returns {string}
- */
-export function listed(names) {
-  const some = names.slice(0, 8).map(shown).join(", ");
-  return `one of ${some}${names.length > 8 ? ", ..." : ""}`;
+/** @type {(names: readonly string[], most?: number) => string} a few of the names that there are */
+export function listed(names, most = 8) {
+  const some = names.slice(0, most).map(shown).join(", ");
+  return `one of ${some}${names.length > most ? ", ..." : ""}`;
 }
 
 /**
@@ -50,17 +45,8 @@ export function several(many, what) {
   return `${thousands(many)} ${what}${many === 1 ? "" : "s"}`;
 }
 
-/**
- * Return a number with commas between its thousands.
- *
- * @param {number} many
- * @returns {string}
- */
-export function thousands(many) {
-  const [whole, part] = String(many).split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
-  return part === undefined ? grouped : `${grouped}.${part}`;
-}
+/** @type {(many: number) => string} a number with commas between its thousands, to a tenth */
+export const thousands = new Intl.NumberFormat("en", { maximumFractionDigits: 1 }).format;
 
 /**
  * Return a number with so many significant digits and no zeros behind them.
@@ -88,18 +74,15 @@ function trimmed(digits) {
 function written(value, depth) {
   if (typeof value === "string") return quoted(cut(value, SHOWN));
   if (typeof value === "bigint") return cut(String(value), SHOWN);
-  if (Array.isArray(value)) {
-    if (depth === 0) return "[...]";
-    const some = value.slice(0, 6).map((entry) => written(entry, depth - 1));
-    return `[${some.join(", ")}${value.length > 6 ? ", ..." : ""}]`;
-  }
+  /** @type {(parts: any[], most: number, part: (entry: any) => string) => string} */
+  const some = (parts, most, part) => {
+    if (depth === 0) return "...";
+    return parts.slice(0, most).map(part).join(", ") + (parts.length > most ? ", ..." : "");
+  };
+  if (Array.isArray(value)) return `[${some(value, 6, (entry) => written(entry, depth - 1))}]`;
   if (value !== null && typeof value === "object") {
-    if (depth === 0) return "{...}";
-    const keys = Object.keys(value);
-    const some = keys.slice(0, 4).map((key) => {
-      return `${written(key, 1)}: ${written(/** @type {any} */ (value)[key], depth - 1)}`;
-    });
-    return `{${some.join(", ")}${keys.length > 4 ? ", ..." : ""}}`;
+    const entry = (key) => `${written(key, 1)}: ${written(value[key], depth - 1)}`;
+    return `{${some(Object.keys(value), 4, entry)}}`;
   }
   return typeof value === "function" ? "a function" : cut(String(value), SHOWN);
 }
@@ -123,10 +106,8 @@ function printable(text, longest) {
     const code = /** @type {number} */ (letter.codePointAt(0));
     const named = { 9: "\\t", 10: "\\n", 13: "\\r" }[code];
     if (named) return named;
-    if (code < 256) return `\\x${code.toString(16).padStart(2, "0")}`;
-    return code < 65536
-      ? `\\u${code.toString(16).padStart(4, "0")}`
-      : `\\U${code.toString(16).padStart(8, "0")}`;
+    const [mark, digits] = code < 256 ? ["x", 2] : code < 65536 ? ["u", 4] : ["U", 8];
+    return `\\${mark}${code.toString(16).padStart(digits, "0")}`;
   });
   return cut(safe, longest);
 }

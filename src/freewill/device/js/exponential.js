@@ -16,12 +16,7 @@ const SQUARINGS = 32;
 /** @type {Map<number, bigint>} */
 const logarithms = new Map();
 
-/**
- * Return a finite double >= 0 to its last digit, with an odd n.
- *
- * @param {number} value
- * @returns {Dyadic}
- */
+/** @type {(value: number) => Dyadic} a finite double >= 0 to its last digit, with an odd n */
 export function fromDouble(value) {
   if (value === 0) return { n: 0n, q: 0 };
   const bits = new DataView(new ArrayBuffer(8));
@@ -29,17 +24,9 @@ export function fromDouble(value) {
   const high = bits.getUint32(0);
   const exponent = (high >>> 20) & 0x7ff;
   const head = (high & 0xfffff) + (exponent ? 0x100000 : 0);
-  let n = (BigInt(head) << 32n) | BigInt(bits.getUint32(4));
-  let q = 1075 - (exponent || 1);
-  while ((n & 0xffn) === 0n) {
-    n >>= 8n;
-    q -= 8;
-  }
-  while ((n & 1n) === 0n) {
-    n >>= 1n;
-    q -= 1;
-  }
-  return { n, q };
+  const n = (BigInt(head) << 32n) | BigInt(bits.getUint32(4));
+  const zeros = bitLength(n & -n) - 1;
+  return { n: n >> BigInt(zeros), q: 1075 - (exponent || 1) - zeros };
 }
 
 /** @type {(one: Dyadic, other: Dyadic) => Dyadic} */
@@ -47,33 +34,19 @@ export function times(left, right) {
   return { n: left.n * right.n, q: left.q + right.q };
 }
 
-/**
- * Return floor(log2 x), x > 0.
- *
- * @param {Dyadic} value
- * @returns {number}
- */
+/** @type {(value: Dyadic) => number} floor(log2 x), x > 0 */
 export function floorLog2(value) {
   return bitLength(value.n) - 1 - value.q;
 }
 
-/**
- * @param {bigint} n at least 0
- * @returns {number}
- */
+/** @type {(n: bigint) => number} of n >= 0 */
 export function bitLength(n) {
   if (n === 0n) return 0;
   const digits = n.toString(16);
   return 4 * digits.length - Math.clz32(parseInt(digits[0], 16)) + 28;
 }
 
-/**
- * Return floor(n 2^by).
- *
- * @param {bigint} n
- * @param {number} by
- * @returns {bigint}
- */
+/** @type {(n: bigint, by: number) => bigint} floor(n 2^by) */
 export function shifted(n, by) {
   return by >= 0 ? n << BigInt(by) : n >> BigInt(-by);
 }

@@ -17,39 +17,14 @@ const LEAST = 0.001;
 const MOST = 0.999;
 const LN_MILLION = Math.log(1e6);
 const LEAST_GAIN = 1e-4;
-const LONGEST = 30;
-// Characters that steer a screen, or that nobody sees.
-const UNSEEN = /[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/gu;
 
-/**
- * Fill the named gaps of a template.
- *
- * @param {string} template
- * @param {Record<string, string>} gaps
- */
+/** @type {(template: string, gaps: Record<string, any>) => string} with its named gaps filled */
 export function filled(template, gaps) {
   return template.replace(/\{(\w+)\}/g, (_, name) => gaps[name]);
 }
 
-/**
- * Return a label as a picture has room for it, harmless on any screen.
- *
- * @param {string} text
- */
-export function shortened(text) {
-  const seen = [...text.replace(UNSEEN, "\ufffd")];
-  return seen.length <= LONGEST ? seen.join("") : `${seen.slice(0, LONGEST - 1).join("")}…`;
-}
-
-/**
- * Return the digits and the power of ten of a number > 0.
- *
- * @param {number} number
- * @param {number} digits
- * @param {Side} side
- * @returns {[number, number]}
- */
-export function rounded(number, digits, side) {
+/** @type {(number: number, digits: number, side: Side) => [number, number]} and its power of ten */
+function rounded(number, digits, side) {
   const [mantissa, power] = number.toExponential(AGREED - 1).split("e");
   const unit = 10 ** (AGREED - digits);
   const extra = { near: Math.floor(unit / 2), up: unit - 1, down: 0 }[side];
@@ -58,13 +33,7 @@ export function rounded(number, digits, side) {
   return whole === 10 ** digits ? [whole / 10, exponent + 1] : [whole, exponent];
 }
 
-/**
- * Return a number in so many digits.
- *
- * @param {number} number
- * @param {number} [digits]
- * @param {Side} [side]
- */
+/** @type {(number: number, digits?: number, side?: Side) => string} a number in so many digits */
 export function inDigits(number, digits = 2, side = "near") {
   if (number === 0) return "0";
   const [whole, exponent] = rounded(number, digits, side);
@@ -87,12 +56,7 @@ function grouped(text) {
   return text.replace(/\B(?=(\d{3})+$)/g, WORDS.numbers.group);
 }
 
-/**
- * Return a chance in percent; one next to 0 or 1 is told by what it is below or above.
- *
- * @param {number} chance
- * @param {Side} [side]
- */
+/** @type {(chance: number, side?: Side) => string} next to 0 or 1, by what it is below or above */
 export function percent(chance, side = "near") {
   const signs = WORDS.numbers;
   if (chance > 0 && chance < LEAST) return filled(signs.least_percent, { number: inDigits(100 * LEAST) });
@@ -101,11 +65,7 @@ export function percent(chance, side = "near") {
   return filled(signs.percent, { number: inDigits(100 * chance, digits, side) });
 }
 
-/**
- * Return a unit as it stands behind a number that is not 1; symbols have no plural.
- *
- * @param {string} unit
- */
+/** @type {(unit: string) => string} a unit behind a number that is not 1; symbols have no plural */
 export function behind(unit) {
   const last = unit.slice(unit.lastIndexOf(" ") + 1);
   if (last.length < 3 || !/^\p{L}+$/u.test(last) || last.endsWith("s")) return unit ? ` ${unit}` : "";
@@ -115,13 +75,7 @@ export function behind(unit) {
   return /(ch|sh|x|z)$/.test(last) ? ` ${unit}es` : ` ${unit}s`;
 }
 
-/**
- * Return a distance with its unit.
- *
- * @param {number} length
- * @param {string} unit
- * @param {Side} [side]
- */
+/** @type {(length: number, unit: string, side?: Side) => string} a distance with its unit */
 export function distance(length, unit, side = "down") {
   return withUnit(inDigits(length, 2, side), unit);
 }
@@ -131,11 +85,7 @@ export function withUnit(text, unit) {
   return text + (text === "1" && unit ? ` ${unit}` : behind(unit));
 }
 
-/**
- * Return how much likelier e^epsilon makes one of two, rounded up.
- *
- * @param {number} epsilon
- */
+/** @type {(epsilon: number) => string} how much likelier e^epsilon makes one of two, rounded up */
 export function odds(epsilon) {
   const words = WORDS.odds;
   if (epsilon > LN_MILLION) return words.million;

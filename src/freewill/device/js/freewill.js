@@ -11,7 +11,7 @@ export { Device } from "./device.js";
 export { Chance, GivenBytes, SystemBytes, Table, below, coin, system } from "./draws.js";
 export { FreewillError } from "./errors.js";
 export { explain, explainSurvey } from "./explain.js";
-export { mechanismFromSpec } from "./kinds.js";
+export { hexadecimal } from "./ids.js";
 export {
   Geometric,
   Identity,
@@ -20,7 +20,7 @@ export {
   PlanarGeometric,
   RAPPOR,
   Shokri,
-  hexadecimal,
+  mechanismFromSpec,
 } from "./mechanisms.js";
 export { DeviceError, Memory, temporary } from "./memory.js";
 export { Survey } from "./survey.js";

@@ -4,7 +4,7 @@
 
 import { LARGEST, checkedIndex, checkedInteger, isNumbers } from "./checks.js";
 import { FreewillError, brief, shown } from "./errors.js";
-import { float, round } from "./numerals.js";
+import { float, round } from "./ids.js";
 
 const EARTH_RADIUS_KM = 6378.137;
 const EARTH_ECCENTRICITY_SQUARED = 0.00669437999014;
@@ -18,6 +18,9 @@ const FINER = 100;
 /** Cells of a plane, numbered row by row from the south-west corner: row * columns + column. */
 export class Grid {
   kind = "grid";
+  /** The south-west and the north-east corner, in the coordinates of points. */
+  #low;
+  #high;
 
   /**
    * @param {number} columns
@@ -38,20 +41,23 @@ export class Grid {
     this.bounds = bounds === null ? null : checkedBounds(bounds);
     const fitting = this.bounds && cellInBox(this.bounds, this.columns, this.rows);
     this.cell = cell === null && fitting ? fitting : checkedCell(cell);
-    const [width, height] = this.cell;
-    if (Math.hypot(this.columns * width, this.rows * height) === Infinity) {
+    const [width, height] = [this.columns * this.cell[0], this.rows * this.cell[1]];
+    // Of the first coordinate, and of the second.
+    const [low, high, least, most] = this.bounds ?? [0, width, 0, height];
+    [this.#low, this.#high] = [[low, least], [high, most]];
+    if (Math.hypot(width, height) === Infinity) {
       throw new FreewillError(
         `cell=${shown(cell)}: ${this.columns} x ${this.rows} such cells are wider than any number.`,
       );
     }
-    if (this.bounds && fitting) this.#checkFit(fitting);
+    if (fitting) this.#checkFit(fitting);
     Object.freeze(this);
   }
 
   /** @param {[number, number]} fitting */
   #checkFit(fitting) {
     const close = this.cell.every((own, i) => SHORTER <= own / fitting[i] && own / fitting[i] <= LONGER);
-    if (close || this.bounds === null) return;
+    if (close) return;
     const [south, north, west, east] = this.bounds.map((edge) => brief(edge));
     throw new FreewillError(
       `cell=${brief(this.cell[0])} x ${brief(this.cell[1])} km contradicts the box ` +
@@ -80,15 +86,11 @@ export class Grid {
     return index;
   }
 
-  /**
-   * @param {number} first
-   * @param {number} second
-   * @returns {number} the index, or -1 outside
-   */
-  #cellOf(first, second) {
-    const { low, high } = this.#corners();
-    if (!(first >= low[0] && first <= high[0] && second >= low[1] && second <= high[1])) return -1;
-    const share = [(first - low[0]) / (high[0] - low[0]), (second - low[1]) / (high[1] - low[1])];
+  /** @type {(...point: number[]) => number} the index, or -1 outside */
+  #cellOf(...point) {
+    const [low, high] = [this.#low, this.#high];
+    if (!point.every((number, axis) => number >= low[axis] && number <= high[axis])) return -1;
+    const share = point.map((number, axis) => (number - low[axis]) / (high[axis] - low[axis]));
     const [across, along] = this.bounds === null ? share : share.reverse();
     // A point on the last edge belongs to the last cell.
     const column = Math.min(Math.floor(across * this.columns), this.columns - 1);
@@ -98,37 +100,23 @@ export class Grid {
 
   /** @type {(first: number, second: number) => string} */
   #outside(first, second) {
-    const { low, high } = this.#corners();
-    const hint =
-      this.#cellOf(second, first) >= 0
-        ? `Are ${this.axes.join(" and ")} swapped?`
-        : "It is no value of this survey.";
+    const swapped = this.#cellOf(second, first) >= 0;
+    const names = this.axes.join(" and ");
+    const hint = swapped ? `Are ${names} swapped?` : "It is no value of this survey.";
+    const spans = this.#low.map((low, axis) => `${brief(low)}..${brief(this.#high[axis])}`);
     return (
       `point (${first}, ${second}) is outside the grid (1 such point): expected ` +
-      `(${this.axes.join(", ")}) in (${brief(low[0])}..${brief(high[0])}, ` +
-      `${brief(low[1])}..${brief(high[1])}). ${hint}`
+      `(${this.axes.join(", ")}) in (${spans.join(", ")}). ${hint}`
     );
   }
 
-  #corners() {
-    if (this.bounds === null) {
-      return { low: [0, 0], high: [this.columns * this.cell[0], this.rows * this.cell[1]] };
-    }
-    const [south, north, west, east] = this.bounds;
-    return { low: [south, west], high: [north, east] };
-  }
-
-  /**
-   * @param {number} index
-   * @returns {[number, number]} the centre of the cell, in the coordinates that encode takes
-   */
+  /** @type {(index: number) => [number, number]} the centre of the cell, as encode takes it */
   decode(index) {
     const row = Math.floor(checkedIndex(index, this.size) / this.columns);
     const column = index - row * this.columns;
     const share = [(column + 0.5) / this.columns, (row + 0.5) / this.rows];
-    const [first, second] = this.bounds === null ? share : share.reverse();
-    const { low, high } = this.#corners();
-    return [low[0] + first * (high[0] - low[0]), low[1] + second * (high[1] - low[1])];
+    if (this.bounds !== null) share.reverse();
+    return this.#low.map((low, axis) => low + share[axis] * (this.#high[axis] - low));
   }
 
   /**
@@ -139,10 +127,9 @@ export class Grid {
    * @returns {string}
    */
   text(index) {
-    const { low, high } = this.#corners();
     const counts = this.bounds === null ? [this.columns, this.rows] : [this.rows, this.columns];
     const rounded = this.decode(index).map((number, axis) => {
-      const side = (high[axis] - low[axis]) / counts[axis];
+      const side = (this.#high[axis] - this.#low[axis]) / counts[axis];
       return float(round(number, Math.max(0, Math.ceil(-Math.log10(side / FINER)))));
     });
     return rounded.join(" ");

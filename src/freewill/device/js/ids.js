@@ -1,9 +1,9 @@
 /**
  * @file The id of a mechanism: the first 16 digits of the SHA-256 of its description, the same in
- * every language.
+ * every language. And its numbers, digit by digit as Python writes and rounds them.
  */
 
-import { float } from "./numerals.js";
+import { fromDouble, shifted } from "./exponential.js";
 
 /** Fields whose numbers are integers, to the last digit. */
 export const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows"]);
@@ -30,6 +30,11 @@ export function canonical(value, whole = false) {
   return `{${keys.map((key) => `${quoted(key)}:${canonical(value[key], INTEGERS.has(key))}`).join(",")}}`;
 }
 
+/** @param {Uint8Array} bytes */
+export function hexadecimal(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 /** @param {string} text */
 function quoted(text) {
   return JSON.stringify(text).replace(/[^ -~]/g, (letter) => {
@@ -37,9 +42,51 @@ function quoted(text) {
   });
 }
 
-const ROOTS = firstPrimes(64);
-const CONSTANTS = Uint32Array.from(ROOTS, (prime) => digitsOf(Math.cbrt(prime)));
-const START = Uint32Array.from(ROOTS.slice(0, 8), (prime) => digitsOf(Math.sqrt(prime)));
+/**
+ * Write a double as Python does: the fewest digits that tell it, with an exponent from 1e16 and
+ * below 1e-4.
+ *
+ * @param {number} value
+ * @returns {string}
+ */
+export function float(value) {
+  const [mantissa, power] = value.toExponential().split("e");
+  const exponent = Number(power);
+  if (exponent < -4 || exponent >= 16) {
+    return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  }
+  const sign = mantissa.startsWith("-") ? "-" : "";
+  const digits = mantissa.replace("-", "").replace(".", "");
+  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+  const padded = digits.padEnd(exponent + 1, "0");
+  return `${sign}${padded.slice(0, exponent + 1)}.${padded.slice(exponent + 1) || "0"}`;
+}
+
+/**
+ * Round to so many digits behind the point, exact halves to the even digit.
+ *
+ * @param {number} value
+ * @param {number} digits
+ * @returns {number}
+ */
+export function round(value, digits) {
+  const { n, q } = fromDouble(Math.abs(value));
+  const many = 10n ** BigInt(digits);
+  const twice = shifted(2n * n * many, -Math.min(q, 0));
+  const unit = 2n << BigInt(Math.max(q, 0));
+  const rest = twice % unit;
+  let whole = twice / unit;
+  if (2n * rest > unit || (2n * rest === unit && whole % 2n === 1n)) whole += 1n;
+  const text = whole.toString().padStart(digits + 1, "0");
+  const point = text.length - digits;
+  return Math.sign(value) * Number(`${text.slice(0, point)}.${text.slice(point)}`);
+}
+
+const PRIMES = firstPrimes(64);
+/** @param {number} root the first 32 bits behind its point */
+const digitsOf = (root) => Math.floor((root % 1) * 2 ** 32);
+const CONSTANTS = Uint32Array.from(PRIMES, (prime) => digitsOf(Math.cbrt(prime)));
+const START = Uint32Array.from(PRIMES.slice(0, 8), (prime) => digitsOf(Math.sqrt(prime)));
 
 /** @param {number} count */
 function firstPrimes(count) {
@@ -49,11 +96,6 @@ function firstPrimes(count) {
     if (primes.every((prime) => n % prime !== 0)) primes.push(n);
   }
   return primes;
-}
-
-/** @param {number} root the first 32 bits behind its point */
-function digitsOf(root) {
-  return Math.floor((root % 1) * 2 ** 32);
 }
 
 /**

@@ -39,7 +39,7 @@ export function parsedJson(text) {
   return { ...content, mechanisms: new Map(names.map((name) => [name, content.mechanisms[name]])) };
 }
 
-/** @param {string} digits of an integer */
+/** @type {(digits: string) => boolean} of an integer */
 function isRounded(digits) {
   const number = Number(digits);
   return !Number.isFinite(number) || BigInt(digits) !== BigInt(number);

@@ -3,9 +3,10 @@
  */
 
 import { isNumbers, sumOf } from "./checks.js";
-import { awayIn, offsets } from "./distances.js";
+import { awayIn, offsets } from "./alphabets.js";
 import { FreewillError, brief, shown } from "./errors.js";
 
+export const LOSSES = ["report_loss", "guess_loss"];
 const SELECTIONS = ["max-entropy", "centre", "vertex", "coin"];
 const LEAST_LOSS = 1e-290;
 /** How far, relative, a law may go beyond Q and stay below the optimum, as in domain/mechanisms/shokri.py. */
@@ -35,7 +36,7 @@ export function checkedLosses(given, size) {
   /** @type {Record<string, any>} */
   const parameters = { quality_loss: limit, selection };
   if (given.prior !== undefined && given.prior !== null) parameters.prior = checkedPrior(given.prior, size);
-  for (const name of ["report_loss", "guess_loss"]) {
+  for (const name of LOSSES) {
     const loss = given[name];
     if (loss !== undefined && loss !== null) parameters[name] = checkedLoss(loss, size, name);
   }
@@ -57,11 +58,10 @@ function checkedPrior(prior, size) {
 
 /** @type {(loss: unknown, size: number, name: string) => number[][]} */
 function checkedLoss(loss, size, name) {
-  const square = Array.isArray(loss) && loss.length === size;
-  const good = (/** @type {unknown} */ row) => {
+  const isRow = (/** @type {unknown} */ row) => {
     return isNumbers(row) && row.length === size && row.every((cost) => cost >= 0 && cost < Infinity);
   };
-  if (!square || !loss.every(good)) {
+  if (!Array.isArray(loss) || loss.length !== size || !loss.every(isRow)) {
     throw new FreewillError(
       `${name}=${shown(loss)}: expected a ${size} x ${size} matrix of finite losses >= 0, ` +
         "[value, other value].",
@@ -136,20 +136,12 @@ export class Problem {
     return least;
   }
 
-  /**
-   * Return the adversary's expected loss with the best guess from each output.
-   *
-   * @param {Float64Array[]} rows
-   */
+  /** @type {(rows: Float64Array[]) => number} the adversary's, by the best guess from each output */
   adversaryLoss(rows) {
     return sumOf(this.prior.map((_, y) => this.#least((x) => rows[x][y])));
   }
 
-  /**
-   * Return the user's expected loss.
-   *
-   * @param {Float64Array[]} rows
-   */
+  /** @type {(rows: Float64Array[]) => number} the user's, expected */
   userLoss(rows) {
     const lost = (/** @type {number} */ x) => rows[x].map((chance, z) => chance * this.report[x * this.size + z]);
     return sumOf(this.prior.map((prior, x) => prior * sumOf(lost(x))));

@@ -2,20 +2,22 @@
  * @file Mechanisms: what a person applies to their value before anything leaves the device.
  *
  * `draw(index, source)` gives a report, exactly by the law: an output's index, or packed bits.
+ * `mechanismFromSpec` leads from a portable description to the mechanism.
  */
 
 import { Linear, alphabetFromSpec, sameValues } from "./alphabets.js";
 import { GeometricNoise, PlanarNoise, odds, precision, replaced, slackened } from "./chances.js";
-import { checkedEpsilon, checkedIndex, checkedLaw } from "./checks.js";
+import { checkFields, checkedEpsilon, checkedIndex, checkedLaw, isObject } from "./checks.js";
 import { Below, Table, coin, system } from "./draws.js";
-import { FreewillError, brief, several } from "./errors.js";
+import { FreewillError, brief, several, shown } from "./errors.js";
 import { bitLength, fromDouble, times } from "./exponential.js";
-import { idOf } from "./ids.js";
-import { Problem, checkedLosses } from "./losses.js";
+import { hexadecimal, idOf } from "./ids.js";
+import { LOSSES, Problem, checkedLosses } from "./losses.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./draws.js").Source} Source */
 /** @typedef {number | Uint8Array} Report an output's index; or bit x as bit x % 8 of byte x / 8 */
+/** @typedef {(index: number, source: Source) => Report} Drawn of an index that is checked */
 
 export const SPEC_VERSION = 1;
 const LARGEST_LDP_EPSILON = 700;
@@ -52,11 +54,6 @@ export class Mechanism {
     return this.drawn(checkedIndex(index, this.alphabet.size), source);
   }
 
-  /** @type {(index: number, source: Source) => Report} */
-  drawn(index, source) {
-    throw new FreewillError(`${this.kind} draws nothing from ${index} and ${source}.`);
-  }
-
   /**
    * Return a report as the column `report` of docs/reports.md holds it: an index, or hexadecimal
    * digits for bits.
@@ -86,8 +83,8 @@ export class Mechanism {
 
   /** @returns {object} the portable description */
   spec() {
-    const head = { mechanism: this.kind, version: SPEC_VERSION };
-    return { ...head, alphabet: this.alphabet.spec(), ...this.parameters() };
+    const { kind: mechanism, alphabet } = this;
+    return { mechanism, version: SPEC_VERSION, alphabet: alphabet.spec(), ...this.parameters() };
   }
 
   /** A short name, the same on every machine. */
@@ -108,7 +105,7 @@ export class Identity extends Mechanism {
     super("identity", alphabet, 1);
   }
 
-  /** @type {Mechanism["drawn"]} */
+  /** @type {Drawn} */
   drawn(index) {
     return index;
   }
@@ -116,12 +113,7 @@ export class Identity extends Mechanism {
 
 /** What mechanisms with an epsilon share: their chances are worked out at the first draw. */
 class Noise extends Mechanism {
-  /**
-   * @param {string} kind
-   * @param {Alphabet} alphabet
-   * @param {unknown} epsilon
-   * @param {number} largest
-   */
+  /** @param {string} kind @param {Alphabet} alphabet @param {any} epsilon @param {number} largest */
   constructor(kind, alphabet, epsilon, largest) {
     super(kind, alphabet);
     this.epsilon = checkedEpsilon(epsilon, kind, largest);
@@ -137,10 +129,7 @@ export class KRR extends Noise {
   #replaced;
   #any;
 
-  /**
-   * @param {Alphabet} alphabet
-   * @param {number} epsilon
-   */
+  /** @param {Alphabet} alphabet @param {number} epsilon */
   constructor(alphabet, epsilon) {
     super("k-rr", alphabet, epsilon, LARGEST_LDP_EPSILON);
     const exact = fromDouble(this.epsilon);
@@ -149,7 +138,7 @@ export class KRR extends Noise {
     this.#any = new Below(alphabet.size);
   }
 
-  /** @type {Mechanism["drawn"]} */
+  /** @type {Drawn} */
   drawn(index, source) {
     return coin(this.#replaced, source) ? this.#any.draw(source) : index;
   }
@@ -159,19 +148,15 @@ export class KRR extends Noise {
 export class RAPPOR extends Noise {
   #flip;
 
-  /**
-   * @param {Alphabet} alphabet
-   * @param {number} epsilon
-   */
+  /** @param {Alphabet} alphabet @param {number} epsilon */
   constructor(alphabet, epsilon) {
     super("rappor", alphabet, epsilon, LARGEST_LDP_EPSILON);
     this.outputs = null;
-    const { n, q } = fromDouble(this.epsilon);
-    const half = { n, q: q + 1 };
-    this.#flip = odds(half, precision(half), { up: true });
+    const half = times(fromDouble(this.epsilon), fromDouble(0.5));
+    this.#flip = odds(half, precision(half), 1n, 2n);
   }
 
-  /** @type {Mechanism["drawn"]} */
+  /** @type {Drawn} */
   drawn(index, source) {
     const bits = new Uint8Array(Math.ceil(this.alphabet.size / 8));
     for (let x = 0; x < this.alphabet.size; x += 1) {
@@ -186,10 +171,7 @@ export class Geometric extends Noise {
   /** @type {GeometricNoise | undefined} */
   #noise;
 
-  /**
-   * @param {Alphabet} alphabet
-   * @param {number} epsilon
-   */
+  /** @param {Alphabet} alphabet @param {number} epsilon */
   constructor(alphabet, epsilon) {
     if (!(alphabet instanceof Linear)) {
       throw new FreewillError(`geometric on ${alphabet}: expected a Linear alphabet.`);
@@ -200,18 +182,16 @@ export class Geometric extends Noise {
 
   /** Return the noise, whose digits reach from end to end. */
   #made() {
-    const step = fromDouble(/** @type {Linear} */ (this.alphabet).step);
+    const step = fromDouble(this.alphabet.step);
     const bits = precision(times(fromDouble(this.epsilon), step));
     const reach = bitLength(BigInt(this.alphabet.size - 2));
     return new GeometricNoise(times(slackened(this.epsilon), step), bits, reach);
   }
 
-  /** @type {Mechanism["drawn"]} */
+  /** @type {Drawn} */
   drawn(index, source) {
-    const last = this.alphabet.size - 1;
     this.#noise ??= this.#made();
-    const offset = this.#noise.clipped(source);
-    return Math.min(last, Math.max(0, index + offset));
+    return Math.min(this.alphabet.size - 1, Math.max(0, index + this.#noise.clipped(source)));
   }
 }
 
@@ -219,17 +199,13 @@ export class Geometric extends Noise {
 export class PlanarGeometric extends Noise {
   /** @type {PlanarNoise | undefined} */
   #noise;
-  #grid;
 
-  /**
-   * @param {Alphabet} grid
-   * @param {number} epsilon
-   */
+  /** @param {Alphabet} grid @param {number} epsilon */
   constructor(grid, epsilon) {
     if (grid.kind !== "grid") {
       throw new FreewillError(`planar-geometric on ${grid}: expected a Grid.`);
     }
-    const { columns, rows, cell } = /** @type {import("./grid.js").Grid} */ (grid);
+    const { columns, rows, cell } = grid;
     if (grid.size > 1 && Math.min(columns, rows) < 2) {
       throw new FreewillError(
         `planar-geometric on ${grid}: it needs at least 2 columns and 2 rows. For a single row, ` +
@@ -245,18 +221,16 @@ export class PlanarGeometric extends Noise {
           "in kilometres, and epsilon per kilometre?",
       );
     }
-    this.#grid = { columns, rows, cell };
   }
 
-  /** @type {Mechanism["drawn"]} */
+  /** @type {Drawn} */
   drawn(index, source) {
-    const { columns, rows, cell } = this.#grid;
+    const { columns, rows, cell } = this.alphabet;
     this.#noise ??= new PlanarNoise(this.epsilon, cell[0], cell[1]);
     const [aside, up] = this.#noise.draw(source);
     const row = Math.floor(index / columns);
-    const column = index - row * columns;
-    const there = Math.min(columns - 1, Math.max(0, column + aside));
-    return Math.min(rows - 1, Math.max(0, row + up)) * columns + there;
+    const column = Math.min(columns - 1, Math.max(0, index - row * columns + aside));
+    return Math.min(rows - 1, Math.max(0, row + up)) * columns + column;
   }
 }
 
@@ -281,7 +255,7 @@ class Tabulated extends Mechanism {
     }
   }
 
-  /** @type {Mechanism["drawn"]} */
+  /** @type {Drawn} */
   drawn(index, source) {
     let table = this.#tables.get(index);
     if (table === undefined) this.#tables.set(index, (table = Table.ofDoubles(this.rows[index])));
@@ -356,7 +330,68 @@ export class Shokri extends Tabulated {
   }
 }
 
-/** @param {Uint8Array} bytes */
-export function hexadecimal(bytes) {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+/**
+ * Classes, and the fields that they are given, in this order: needed, then free.
+ *
+ * @type {Record<string, {Kind: any, needed: string[], free: string[]}>}
+ */
+const KINDS = {
+  geometric: { Kind: Geometric, needed: ["epsilon"], free: [] },
+  identity: { Kind: Identity, needed: [], free: [] },
+  "k-rr": { Kind: KRR, needed: ["epsilon"], free: [] },
+  matrix: { Kind: Matrix, needed: ["law"], free: ["outputs"] },
+  "planar-geometric": { Kind: PlanarGeometric, needed: ["epsilon"], free: [] },
+  rappor: { Kind: RAPPOR, needed: ["epsilon"], free: [] },
+  shokri: { Kind: Shokri, needed: ["quality_loss"], free: ["prior", "selection", ...LOSSES] },
+};
+
+/**
+ * Rebuild a mechanism from its portable description; Shokri's with the table of its law.
+ *
+ * @param {any} spec
+ * @param {any} [table] the table, or what gives it for an id
+ * @returns {Mechanism}
+ */
+export function mechanismFromSpec(spec, table = null) {
+  if (!isObject(spec)) {
+    throw new FreewillError(`a spec ${shown(spec)}: expected an object, as spec() gives.`);
+  }
+  const { mechanism: name, version, alphabet, ...rest } = spec;
+  if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) {
+    throw new FreewillError(
+      `mechanism ${shown(name)}: expected one of ${Object.keys(KINDS).join(", ")}.`,
+    );
+  }
+  if (version !== SPEC_VERSION) {
+    throw new FreewillError(
+      `spec version ${shown(version)} of ${name}: this release reads version ${SPEC_VERSION}. ` +
+        "Update freewill, or write the spec again.",
+    );
+  }
+  const on = alphabetFromSpec(alphabet);
+  const { Kind, needed, free } = KINDS[name];
+  const fields = Kind === Shokri ? currentNames(rest) : rest;
+  checkFields(fields, needed, free, `a ${name} mechanism`);
+  try {
+    if (Kind === Shokri) return new Shokri(on, fields, table);
+    return new Kind(on, ...[...needed, ...free].map((field) => fields[field]));
+  } catch (error) {
+    if (!(error instanceof FreewillError) || error.message.includes(name)) throw error;
+    throw new FreewillError(`${name}: ${error.message}`);
+  }
+}
+
+/**
+ * Rename the losses, which release 0.1 called otherwise.
+ *
+ * @param {Record<string, any>} fields
+ */
+function currentNames(fields) {
+  const renamed = new Map([["quality", "report_loss"], ["privacy", "guess_loss"]]);
+  const entries = Object.entries(fields).map(([key, value]) => [renamed.get(key) ?? key, value]);
+  const current = Object.fromEntries(entries);
+  if (Object.keys(current).length < entries.length) {
+    throw new FreewillError("a loss stands twice, under its name of today and that of release 0.1.");
+  }
+  return current;
 }

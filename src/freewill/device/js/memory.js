@@ -32,19 +32,9 @@ const NOTHING_DRAWN =
   "Nothing was drawn: a fresh report would add its epsilon to that of the one sent before.";
 
 /** A device that cannot report: its memory is damaged or another's, or the choice is taken. */
-export class DeviceError extends FreewillError {
-  /** @param {string} message */
-  constructor(message) {
-    super(message);
-    this.name = "DeviceError";
-  }
-}
+export class DeviceError extends FreewillError {}
 
-/**
- * Return a store that lives as long as the page.
- *
- * @returns {Store}
- */
+/** @type {() => Store} a store that lives as long as the page */
 export function temporary() {
   /** @type {Map<string, string>} */
   const texts = new Map();
@@ -96,11 +86,7 @@ export class Memory {
     return this.#read().spent;
   }
 
-  /**
-   * Say whether another memory is the same text in the same store.
-   *
-   * @param {Memory} other
-   */
+  /** @type {(other: Memory) => boolean} whether it is the same text in the same store */
   same(other) {
     return this.#store === other.#store && this.#key === other.#key;
   }
@@ -121,13 +107,14 @@ export class Memory {
             `Remembered: ${remembered}.`,
         );
       }
-      const others = [...sent].filter(([key]) => key !== question);
-      return [{ sent: new Map(others), spent }, null];
+      sent.delete(question);
+      return [{ sent, spent }, null];
     });
   }
 
   /**
-   * Do something with the content, alone, and return its result once all is kept.
+   * Do something with the content, alone, and return its result once all is kept: other pages of
+   * this origin are kept out of localStorage, and this page out of other stores.
    *
    * `work` returns the content as it shall be, or null if it stays, and the result; if it throws,
    * all stays.
@@ -136,12 +123,25 @@ export class Memory {
    * @param {(content: Content) => [Content | null, T]} work
    * @returns {Promise<T>}
    */
-  update(work) {
-    return this.#alone(() => {
+  async update(work) {
+    const alone = () => {
       const [after, result] = work(this.#read());
       if (after !== null) this.#write(after);
       return result;
-    });
+    };
+    if (this.#store === pageStore()) {
+      const locks = globalThis.navigator?.locks;
+      if (!locks) {
+        throw new DeviceError(
+          "this page has no locks (navigator.locks), without which two tabs could send two " +
+            "reports: serve it over https.",
+        );
+      }
+      return locks.request(`freewill ${this.#key}`, alone);
+    }
+    const turn = (turns.get(this.#store) ?? Promise.resolve()).then(alone);
+    turns.set(this.#store, turn.catch(() => {}));
+    return turn;
   }
 
   /** @returns {Content} */
@@ -174,29 +174,6 @@ export class Memory {
           "for one that is not remembered would be drawn anew the next time.",
       );
     }
-  }
-
-  /**
-   * Keep others out: all pages of this origin from localStorage, and this page from other stores.
-   *
-   * @template T
-   * @param {() => T} work
-   * @returns {Promise<T>}
-   */
-  async #alone(work) {
-    if (this.#store === pageStore()) {
-      const locks = globalThis.navigator?.locks;
-      if (!locks) {
-        throw new DeviceError(
-          "this page has no locks (navigator.locks), without which two tabs could send two " +
-            "reports: serve it over https.",
-        );
-      }
-      return locks.request(`freewill ${this.#key}`, work);
-    }
-    const turn = (turns.get(this.#store) ?? Promise.resolve()).then(work);
-    turns.set(this.#store, turn.catch(() => {}));
-    return turn;
   }
 
   /** @param {string} fault */
@@ -232,7 +209,7 @@ export function sealed({ sent, spent }) {
   const inOrder = [...sent].sort(([first], [second]) => (first < second ? -1 : 1));
   const reports = inOrder.map(([question, report]) => [question, describeSent(report)]);
   const body = JSON.stringify({ sent: Object.fromEntries(reports), spent: written(spent) });
-  return `freewill memory ${VERSION} ${checksum(VERSION, body)}\n${body}`;
+  return `freewill memory ${VERSION} ${checksum(body)}\n${body}`;
 }
 
 /**
@@ -243,7 +220,7 @@ export function sealed({ sent, spent }) {
  * @returns {Content}
  */
 export function unsealed(text, refusal) {
-  const whole = isWholeText(text) ? /** @type {string} */ (text) : "\0";
+  const whole = isWholeText(text) ? text : "\0";
   const head = HEAD.exec(whole);
   if (head === null) {
     const what = whole === "" ? "is empty" : "does not begin as one that freewill wrote";
@@ -258,7 +235,7 @@ export function unsealed(text, refusal) {
     );
   }
   const body = whole.slice(first.length);
-  if (sum !== checksum(VERSION, body)) {
+  if (sum !== checksum(body)) {
     throw refusal("is damaged: its content is not what its checksum says");
   }
   const content = read(body);
@@ -278,14 +255,9 @@ function read(body) {
   if (!isObject(content) || Object.keys(content).sort().join() !== "sent,spent") return null;
   const spent = amount(content.spent);
   if (spent === null || !isObject(content.sent)) return null;
-  /** @type {Map<string, Sent>} */
-  const sent = new Map();
-  for (const [question, described] of Object.entries(content.sent)) {
-    const report = readSent(described);
-    if (report === null) return null;
-    sent.set(question, report);
-  }
-  return { sent, spent };
+  const reports = Object.entries(content.sent);
+  const sent = new Map(reports.map(([question, report]) => [question, readSent(report)]));
+  return [...sent.values()].includes(null) ? null : { sent, spent };
 }
 
 /**
@@ -308,12 +280,12 @@ export function readSent(described) {
   const epsilon = amount(described.epsilon);
   const texts = FIELDS.every((name) => typeof described[name] === "string");
   if (epsilon === null || !texts || !/^[0-9a-f]{32}$/.test(described.report_id)) return null;
-  return Object.freeze({ .../** @type {any} */ (described), epsilon });
+  return Object.freeze({ ...described, epsilon });
 }
 
-/** @type {(version: number, body: string) => string} */
-function checksum(version, body) {
-  return sha256(new TextEncoder().encode(`freewill memory ${version}\n${body}`));
+/** @param {string} body */
+function checksum(body) {
+  return sha256(new TextEncoder().encode(`freewill memory ${VERSION}\n${body}`));
 }
 
 /** @returns {any} the localStorage of this page, where there is one and it may be used */

@@ -6,9 +6,9 @@ import { alphabetFromSpec, refuseVast, sameValues } from "./alphabets.js";
 import { checkText, isObject, isWholeText } from "./checks.js";
 import { system } from "./draws.js";
 import { FreewillError, listed, shown } from "./errors.js";
+import { hexadecimal } from "./ids.js";
 import { parsedJson } from "./json.js";
-import { mechanismFromSpec } from "./kinds.js";
-import { SPEC_VERSION, hexadecimal } from "./mechanisms.js";
+import { SPEC_VERSION, mechanismFromSpec } from "./mechanisms.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
@@ -46,7 +46,7 @@ export class Survey {
   /**
    * @param {Alphabet} alphabet
    * @param {Map<string, Mechanism>} mechanisms
-   * @param {Record<string, string | null>} [texts] title, question and question_id
+   * @param {Record<string, string | null>} [texts] title, question and question_id, which it has
    * @param {Map<string, string>} [descriptions]
    */
   constructor(alphabet, mechanisms, texts = {}, descriptions = new Map()) {
@@ -57,13 +57,9 @@ export class Survey {
     this.alphabet = alphabet;
     this.#mechanisms = mechanisms;
     this.#descriptions = descriptions;
-    /** @type {string | null} */
-    this.title = texts.title ?? null;
-    /** @type {string | null} */
-    this.question = texts.question ?? null;
-    /** @type {string | null} */
-    this.question_id = texts.question_id ?? null;
-    for (const [name, least, most] of TEXTS) checkText(texts[name] ?? null, name, least, most);
+    const { title = null, question = null, question_id = null } = texts;
+    Object.assign(this, { title, question, question_id });
+    for (const [name, least, most] of TEXTS) checkText(this[name], name, least, most);
     for (const [name, text] of descriptions) {
       checkText(text, `description of ${shown(name)}:`, 1, LONGEST_DESCRIPTION);
     }
@@ -82,16 +78,17 @@ export class Survey {
         );
       }
     }
-    for (const [index, [name, mechanism]] of entries.entries()) {
-      for (const [other, earlier] of entries.slice(0, index)) {
-        // Ids of large tables take their time, and most kinds differ.
-        if (earlier.kind === mechanism.kind && earlier.id === mechanism.id) {
-          throw new FreewillError(
-            `${shown(name)} and ${shown(other)} name the same mechanism, ${mechanism}: list it once.`,
-          );
-        }
+    entries.forEach(([name, mechanism], index) => {
+      // Ids of large tables take their time, and most kinds differ.
+      const [other] = entries.slice(0, index).find(([, earlier]) => {
+        return earlier.kind === mechanism.kind && earlier.id === mechanism.id;
+      }) ?? [];
+      if (other !== undefined) {
+        throw new FreewillError(
+          `${shown(name)} and ${shown(other)} name the same mechanism, ${mechanism}: list it once.`,
+        );
       }
-    }
+    });
     for (const [name, own] of entries.filter(([key]) => ID.test(key))) {
       if (entries.some(([, mechanism]) => mechanism !== own && mechanism.id === name)) {
         throw new FreewillError(
@@ -109,7 +106,13 @@ export class Survey {
    */
   static parse(given) {
     const spec = /** @type {any} */ (typeof given === "string" ? parsedJson(given) : given);
-    checkVersion(spec);
+    const version = isObject(spec) ? spec[HEAD] : undefined;
+    if (Number.isInteger(version) && !VERSIONS.includes(version)) {
+      throw new FreewillError(
+        `survey version ${shown(version)}: this release reads versions ` +
+          `${VERSIONS.join(" and ")}. Update freewill, or write the survey again.`,
+      );
+    }
     const fault = faultOf(spec);
     if (fault) {
       throw new FreewillError(
@@ -141,15 +144,18 @@ export class Survey {
    * @returns {Mechanism}
    */
   find(name) {
-    const mechanism = this.#mechanisms.get(name);
+    const mechanism = this.#mechanisms.get(name) ?? this.#mechanisms.get(this.nameOf(name));
     if (mechanism !== undefined) return mechanism;
-    const byId = typeof name === "string" && ID.test(name);
-    const other = byId && this.menu().find(({ mechanism }) => mechanism.id === name);
-    if (other) return other.mechanism;
     throw new FreewillError(
       `mechanism ${shown(name)} is not on offer: expected ${listed([...this.#mechanisms.keys()])} ` +
         "(or an id).",
     );
+  }
+
+  /** @type {(id: string) => string | undefined} the name of its mechanism, if on offer */
+  nameOf(id) {
+    const given = typeof id === "string" && ID.test(id);
+    return given ? this.menu().find(({ mechanism }) => mechanism.id === id)?.name : undefined;
   }
 
   /**
@@ -183,17 +189,6 @@ export class Survey {
   }
 }
 
-/** @param {any} spec */
-function checkVersion(spec) {
-  const version = isObject(spec) ? spec[HEAD] : undefined;
-  if (typeof version === "number" && Number.isInteger(version) && !VERSIONS.includes(version)) {
-    throw new FreewillError(
-      `survey version ${shown(version)}: this release reads versions ${VERSIONS.join(" and ")}. ` +
-        "Update freewill, or write the survey again.",
-    );
-  }
-}
-
 /**
  * Say what is wrong with the outer form of a survey, if anything is.
  *
@@ -215,23 +210,10 @@ function faultOf(spec) {
   const wrong = entries.find((entry) => !isObject(entry));
   if (wrong !== undefined) return `mechanism ${shown(wrong)}`;
   if (Object.hasOwn(spec, "tables") && !isObject(spec.tables)) return `tables ${shown(spec.tables)}`;
-  return tooNew(spec, entries);
-}
-
-/**
- * Say which field of version 2 stands in a file of version 1, if any does.
- *
- * @param {any} spec
- * @param {any[]} entries
- */
-function tooNew(spec, entries) {
+  if (spec[HEAD] !== 1) return "";
   const described = entries.some((entry) => Object.hasOwn(entry, "description"));
-  const newer = [
-    ...OPTIONAL.filter((name) => Object.hasOwn(spec, name)),
-    ...(described ? ["description"] : []),
-  ];
-  if (!newer.length || spec[HEAD] !== 1) return "";
-  return `${shown(newer[0])}, a field of "${HEAD}": 2, in version 1`;
+  const newer = OPTIONAL.find((name) => Object.hasOwn(spec, name)) ?? (described && "description");
+  return !newer ? "" : `${shown(newer)}, a field of "${HEAD}": 2, in version 1`;
 }
 
 /**
@@ -263,9 +245,13 @@ function named(survey) {
     const text = spec.description ?? null;
     delete spec.description;
     const unnamed = given === null || given === "";
-    const mechanism = built(spec, given || mechanisms.size + 1, (id) => {
-      return tables.get(unnamed ? id : given) ?? null;
-    });
+    let mechanism;
+    try {
+      mechanism = mechanismFromSpec(spec, (id) => tables.get(unnamed ? id : given) ?? null);
+    } catch (error) {
+      if (!(error instanceof FreewillError)) throw error;
+      throw new FreewillError(`mechanism ${shown(given || mechanisms.size + 1)}: ${error.message}`);
+    }
     const name = unnamed ? mechanism.id : given;
     checkName(name);
     if (mechanisms.has(name)) {
@@ -283,16 +269,6 @@ function named(survey) {
     }
   }
   return { mechanisms, descriptions };
-}
-
-/** @type {(spec: any, name: string | number, table: (id: string) => any) => Mechanism} */
-function built(spec, name, table) {
-  try {
-    return mechanismFromSpec(spec, table);
-  } catch (error) {
-    if (!(error instanceof FreewillError)) throw error;
-    throw new FreewillError(`mechanism ${shown(name)}: ${error.message}`);
-  }
 }
 
 /** @param {unknown} name */
