@@ -26,11 +26,10 @@ import uvicorn  # noqa: F401 (loaded once, not in every fork)
 import freewill as fw
 from freewill.collector import app, ids  # noqa: F401
 from freewill.collector.database import StoreBusyError
-from freewill.collector.holdings import evidence_of, people_of, stored_survey
 from freewill.collector.postgres import PREFIXES
 from freewill.collector.serving import Settings, serve
-from freewill.collector.stores import read_store, view_store
-from freewill.collector.surveys import survey_id
+from freewill.collector.store import read_store, view_store
+from freewill.collector.surveys import evidence_of, people_of, stored_survey, survey_id
 from freewill.domain.survey import Survey
 from service_cases import stored_ids
 

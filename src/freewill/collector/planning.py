@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from freewill.collector.holdings import people_by_day
-from freewill.collector.refusals import RefusedError, refused
+from freewill.collector.answers import RefusedError
+from freewill.collector.surveys import people_by_day
 from freewill.core.texts import number
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
@@ -72,7 +72,7 @@ def question_of(query: Sequence[tuple[str, str]]) -> Question:
 
 
 def _wrong(what: str) -> RefusedError:
-    return refused(
+    return RefusedError(
         422,
         what,
         "Ask for ?target= and a number > 0, half of the widest 95 % interval: 0.01 is a "
@@ -133,14 +133,14 @@ class Plans:
             worth = design.worth(weights.rows)
             enough = enough_people(design.rests_on(weights.rows))
         except FreewillError as error:
-            raise refused(422, str(error), "Ask of=shares.") from None
+            raise RefusedError(422, str(error), "Ask of=shares.") from None
         return Errors(estimate.people, weights.names, variances, worth, enough)
 
     def _errors_by_intervals(self, survey: str, latest: "Latest") -> Errors:
         """Take the errors of many values from their intervals, where these were computed."""
         estimate, document = latest.estimate, self.estimates.document(survey, latest)
         if document["intervals"] is None:
-            raise refused(
+            raise RefusedError(
                 409,
                 f"intervals of the shares of {several(estimate.alphabet.size, 'value')}: "
                 f"{document['uncertainty']['reason']}",

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from freewill.collector.database import StoreError
-from freewill.collector.estimates import MIN_PEOPLE
 from freewill.collector.store import Store, open_store
-from freewill.collector.surveys import survey_id
+from freewill.collector.surveys import MIN_PEOPLE, survey_id
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, why
 
@@ -76,7 +75,7 @@ def serve(
     require_serve()
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.app import application, collector  # noqa: PLC0415
+    from freewill.collector.app import Collector, application  # noqa: PLC0415
     from freewill.collector.server import Server  # noqa: PLC0415
 
     _refuse_twice(surveys)
@@ -86,9 +85,7 @@ def serve(
         try:
             with _noted_signals() as signals:
                 token = store.new_token(first=not settings.new_token)
-                made = collector(
-                    store, list(surveys.values()), settings.min_people, settings.public
-                )
+                made = Collector(store, surveys.values(), settings.min_people, settings.public)
                 config = uvicorn.Config(
                     application(made),
                     access_log=False,

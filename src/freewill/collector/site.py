@@ -15,8 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from freewill.collector.answers import policy
-from freewill.collector.refusals import refused
+from freewill.collector.answers import RefusedError, policy
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _HERE = Path(__file__).parent / "web"
@@ -114,7 +113,7 @@ def _contents(folder: Path) -> dict[str, Content]:
 def _named(contents: Mapping[str, Content], request: Request) -> Content:
     name = request.path_params["file"]
     if name not in contents:
-        raise refused(404, f"{request.url.path}: not here", "GET / is the page to begin with.")
+        raise RefusedError(404, f"{request.url.path}: not here", "GET / is the page to begin with.")
     return contents[name]
 
 
@@ -132,7 +131,7 @@ def charts_file() -> Path:
     files = [Path(folder) / "package_data" / "plotly.min.js" for folder in folders]
     there = [file for file in files if file.is_file()]
     if not there:
-        raise refused(
+        raise RefusedError(
             404,
             "the package plotly, which brings the charts, is not installed",
             "pip install 'freewill[serve]'",

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
+from freewill.collector.answers import RefusedError, busy
 from freewill.collector.database import StoreBusyError, StoreFullError
-from freewill.collector.refusals import RefusedError, busy, refused
 from freewill.collector.surveys import Stored, Upload
 from freewill.errors import several
 
@@ -88,7 +88,7 @@ class Writer:
         outcome = await answer
         if isinstance(outcome, Stored):
             return outcome
-        raise RefusedError(outcome)
+        raise outcome
 
     def _run(self) -> None:
         while group := self._next():
@@ -116,7 +116,7 @@ class Writer:
         except Exception as error:
             self.tally.failures += 1
             self.failing = True
-            outcomes = [_failure(error).refusal] * len(group)
+            outcomes = [_failure(error) for _ in group]
         self.tally.seconds += time.perf_counter() - started
         for outcome in outcomes:
             if isinstance(outcome, Stored):
@@ -157,7 +157,7 @@ def _failure(error: Exception) -> RefusedError:
         "counts once, also if it was stored after all."
     )
     if isinstance(error, StoreFullError):
-        return refused(507, "the collector's disk is full, or cannot be written to", again)
+        return RefusedError(507, "the collector's disk is full, or cannot be written to", again)
     if isinstance(error, StoreBusyError):
         return busy("the collector's store is held by another process, or is away")
-    return refused(500, f"the collector could not store this ({type(error).__name__})", again)
+    return RefusedError(500, f"the collector could not store this ({type(error).__name__})", again)
