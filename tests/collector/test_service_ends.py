@@ -117,9 +117,10 @@ def test_a_signal_during_the_start_ends_the_server_after_its_token_was_shown(tmp
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    return made(*arguments)\n"
         "app.Collector = collector\n"
-        f"settings = serving.Settings(port=0, store={str(tmp_path / 'store.db')!r})\n"
+        f"store = {str(tmp_path / 'store.db')!r}\n"
         f"survey = Survey.load({str(survey)!r})\n"
-        "serving.serve({'survey': survey}, settings, lambda started: print(len(started.token)))\n"
+        "show = lambda _, token: print(len(token))\n"
+        "serving.serve({'survey': survey}, show, port=0, store=store)\n"
         "print('in order')\n"
     )
     command = [sys.executable, "-c", script]

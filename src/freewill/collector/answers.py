@@ -1,18 +1,16 @@
 """Answers: JSON, what was asked for or why it is refused, with headers that keep browsers safe."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from freewill.core.presented import portable
 from freewill.errors import FreewillError, printable
 
-Message: TypeAlias = MutableMapping[str, Any]
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+if TYPE_CHECKING:  # a store, which also refuses, is read without Starlette
+    from starlette.types import Message, Send
+
 Faults: TypeAlias = list[tuple[int, str]]
 """Of a batch: the places of reports, from 0, and what is wrong with each."""
 
@@ -107,7 +105,7 @@ def headers_of(body: bytes, more: Mapping[str, str]) -> list[tuple[bytes, bytes]
 
 
 async def answer(
-    send: Send, body: bytes, status: int = 200, headers: Mapping[str, str] = NO_HEADERS
+    send: "Send", body: bytes, status: int = 200, headers: Mapping[str, str] = NO_HEADERS
 ) -> None:
     """Send a whole answer of JSON."""
     start = {"type": "http.response.start", "status": status}
@@ -115,15 +113,15 @@ async def answer(
     await send({"type": "http.response.body", "body": body})
 
 
-async def refuse(send: Send, refusal: RefusedError) -> None:
+async def refuse(send: "Send", refusal: RefusedError) -> None:
     """Send a refusal."""
     await answer(send, refusal.body(), refusal.status, refusal.headers)
 
 
-def with_safe_headers(send: Send) -> Send:
+def with_safe_headers(send: "Send") -> "Send":
     """Put the safe headers on an answer where it does not have them yet."""
 
-    async def safely(message: Message) -> None:
+    async def safely(message: "Message") -> None:
         if message["type"] == "http.response.start":
             there = {name for name, _ in message["headers"]}
             extra = [pair for pair in SAFE_HEADERS if pair[0] not in there]

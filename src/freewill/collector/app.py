@@ -19,11 +19,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from freewill.collector import openapi
 from freewill.collector.answers import (
     JSON,
-    Application,
     RefusedError,
     busy,
     json_bytes,
@@ -79,7 +79,7 @@ class Collector:
         self.intakes = {survey_id(survey): Intake(survey, store.add(survey)) for survey in surveys}
         self.writer, self.estimates = Writer(store), Estimates(store, min_people)
         self.uploads = Uploads(self.intakes, self.writer)
-        self.plans = Plans(store, self.estimates)
+        self.plans = Plans(self.estimates)
         self._token_hash = store.token_hash
         self._well_until = 0.0
 
@@ -137,8 +137,8 @@ class Collector:
     @Operation(f"{SURVEY}/plan", openapi.Plan, (404, 409, 422), access="readers", query=_QUESTION)
     async def plan(self, request: Request, intake: Intake) -> Any:
         """Return how many more people it takes until intervals are short enough."""
-        question = question_of(request.query_params.multi_items())
-        return await self.estimates.after(self.plans.made, intake.id, question)
+        target, of = question_of(request.query_params.multi_items())
+        return await self.estimates.after(self.plans.made, intake.id, target, of)
 
     @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409), access="administrator")
     def evidence(self, request: Request, intake: Intake) -> Response:
@@ -247,7 +247,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
     return Response(refusal.body(), refusal.status, refusal.headers, JSON)
 
 
-def application(collector: Collector) -> Application:
+def application(collector: Collector) -> ASGIApp:
     """Return the ASGI application of a collector; its end is the end of its threads.
 
     Reports, of which thousands come in a second, go past the router: it takes as long as all else.
@@ -266,7 +266,7 @@ def application(collector: Collector) -> Application:
     )
     routed.router.redirect_slashes = False
 
-    async def answered(scope: Any, receive: Any, send: Any) -> None:
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await routed(scope, receive, send)
             return

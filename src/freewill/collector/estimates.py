@@ -10,9 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from freewill.collector.answers import RefusedError, json_bytes
+from freewill.collector.store import Store
 from freewill.collector.surveys import evidence_of, people_of
 from freewill.core.frames import csv_text
 from freewill.core.presented import portable
@@ -23,9 +24,6 @@ from freewill.stats.checks import Verdict, is_free, verdict_of
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.fit import Fit, fit
 from freewill.stats.intervals import COLUMNS
-
-if TYPE_CHECKING:
-    from freewill.collector.store import Store
 
 _Result = TypeVar("_Result")
 _PATIENCE = 5.0
@@ -129,7 +127,7 @@ class Latest:
 class Estimates:
     """The last estimate of each survey, and the next ones, which are made one at a time."""
 
-    store: "Store"
+    store: Store
     min_people: int
     _latest: dict[str, Latest] = field(default_factory=dict)
     _running: dict[str, "asyncio.Future[bytes]"] = field(default_factory=dict)
@@ -220,7 +218,7 @@ class Later:
     surveys. After each the thread rests for as long as it took: one core is half busy at most.
     """
 
-    store: "Store"
+    store: Store
     compute: Callable[..., dict[str, Any]] = uncertainty_of
     _computed: dict[str, dict[str, Any]] = field(default_factory=dict)
     _waiting: dict[str, Estimate] = field(default_factory=dict)

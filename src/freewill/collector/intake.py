@@ -12,16 +12,14 @@ from typing import Any
 import msgspec
 import numpy as np
 from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
 
 from freewill.collector import openapi
 from freewill.collector.answers import (
     JSON,
     MOST_FAULTS,
     Faults,
-    Receive,
     RefusedError,
-    Scope,
-    Send,
     answer,
     busy,
     json_bytes,

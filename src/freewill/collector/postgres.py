@@ -1,10 +1,9 @@
 """PostgreSQL as the database of a store, which several collectors may share."""
 
-import contextlib
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cache
 from queue import Empty, LifoQueue
 from typing import Any
@@ -19,7 +18,7 @@ from freewill.collector.database import (
     StoreBusyError,
     StoreError,
     StoreFullError,
-    refuse_version,
+    StoreVersionError,
 )
 from freewill.errors import ParameterError, first_line
 
@@ -114,7 +113,7 @@ class Postgres(Database):
                 if status != "COMMIT":  # of a transaction that failed, PostgreSQL makes a ROLLBACK
                     raise StoreBusyError(f"{self.name} answered COMMIT by {status}: try again.")
             except BaseException:
-                with contextlib.suppress(_psycopg().Error):
+                with suppress(_psycopg().Error):
                     if not self._connection.closed:
                         self._connection.execute("ROLLBACK")
                 raise
@@ -155,11 +154,9 @@ class Postgres(Database):
         """Yield the rows of a query that ends in `IN`, for any number of whole numbers."""
         return self.rows(f"{query.removesuffix('IN')} = ANY(?::bigint[])", (_array(values),))
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Reader]:
+    def snapshot(self) -> AbstractContextManager[Reader]:
         """View the store as it is now, on a connection of its own."""
-        with self._readers.view() as view:
-            yield view
+        return self._readers.view()
 
     def rewrite(self) -> None:
         """Write the tables anew in the order of their keys, if no other collector is at work.
@@ -168,7 +165,10 @@ class Postgres(Database):
         them are made again in a single one before.
         """
         with self.writing():
-            if not self._is_last():
+            # From here on this one counts as gone. Of two that end at once, the second is the last.
+            self._connection.execute(f"SELECT pg_advisory_unlock_shared({_PRESENT})")
+            ((last,),) = self.rows(f"SELECT pg_try_advisory_lock({_PRESENT})")
+            if not last:
                 return
             for name, column in _KEYS.items():
                 self._connection.execute(f"UPDATE {name} SET {column} = {column}")
@@ -176,15 +176,6 @@ class Postgres(Database):
             for name in _KEYS:
                 self._connection.execute(f"CLUSTER {name} USING {name}_pkey")
             self._connection.execute(f"SELECT pg_advisory_unlock({_PRESENT})")
-
-    def _is_last(self) -> bool:
-        """Say whether no other collector is at work; from here on this one counts as gone.
-
-        Of two that end at once, the second to ask is the last.
-        """
-        self._connection.execute(f"SELECT pg_advisory_unlock_shared({_PRESENT})")
-        ((last,),) = self.rows(f"SELECT pg_try_advisory_lock({_PRESENT})")
-        return bool(last)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -195,7 +186,7 @@ class Postgres(Database):
 @contextmanager
 def reading(url: str) -> Iterator[Reader]:
     """View a store as it is now; whoever writes to it meanwhile is neither seen nor hindered."""
-    with contextlib.closing(Readers(url)) as readers, readers.view() as view:
+    with closing(Readers(url)) as readers, readers.view() as view:
         yield view
 
 
@@ -239,7 +230,7 @@ class Readers:
     def _begun(self, connection: Any) -> "Snapshot":
         """Begin a view, on a new connection unless there is one that did not break meanwhile."""
         if connection is not None:
-            with contextlib.suppress(StoreBusyError):
+            with suppress(StoreBusyError):
                 return Snapshot(connection, self.name)
         connection = self.connected(_READING)
         connection.autocommit = False
@@ -247,7 +238,7 @@ class Readers:
 
     def _put_back(self, connection: Any) -> None:
         if connection is not None:
-            with contextlib.suppress(_psycopg().Error):
+            with suppress(_psycopg().Error):
                 connection.rollback()
             if self._closed or connection.closed:
                 connection.close()
@@ -295,7 +286,8 @@ def _check_version(view: Reader, name: str) -> None:
         raise StoreError(
             f"{name} has a table `facts` that is none of ours: name a database of its own."
         )
-    refuse_version(name, version)
+    if version != SCHEMA_VERSION:
+        raise StoreVersionError(name, version)
     # A view in the place of a table may have no end.
     query = f"SELECT relname FROM pg_class WHERE relkind = 'r' AND oid IN ({_OURS})"
     missing = {*NAMES} - {row[0] for row in view.rows(query)}

@@ -113,8 +113,7 @@ class Bounded:
     def on_response_complete(self: Any) -> None:
         """Go on with what came while a request was answered."""
         super().on_response_complete()  # type: ignore[misc]
-        if self.flow.held:
-            self._go_on()
+        self._go_on()
 
     def _go_on(self: Any) -> None:
         if self.flow.held and not self.transport.is_closing():
@@ -227,13 +226,6 @@ class _ByState(Bounded):
         return str(self.conn.their_state) == "SEND_BODY"
 
 
-def bounded(protocol: type, most_connections: int = MOST_CONNECTIONS) -> type:
-    """Return a protocol of uvicorn's whose connections cost so much and no more."""
-    limits = _ByCallbacks if hasattr(protocol, "on_message_complete") else _ByState
-    members = {"most_connections": most_connections}
-    return type(f"Bounded{protocol.__name__}", (limits, protocol), members)
-
-
 def response(refusal: RefusedError, headers: list[tuple[bytes, bytes]]) -> bytes:
     """Return the bytes of an answer that is the last of its connection."""
     body = refusal.body()
@@ -298,7 +290,10 @@ class Server(uvicorn.Server):
         super().__init__(config)
         if not config.loaded:
             config.load()
-        config.http_protocol_class = bounded(config.http_protocol_class, most_connections)
+        protocol: Any = config.http_protocol_class
+        limits = _ByCallbacks if hasattr(protocol, "on_message_complete") else _ByState
+        limited = {"most_connections": most_connections}
+        config.http_protocol_class = type("BoundedProtocol", (limits, protocol), limited)
         self._patience = seconds, body_seconds, read_seconds
         self._signals = signals
         """Those that came before the server had handlers of its own, which end it."""

@@ -87,7 +87,11 @@ def site_routes(surveys: Collection[str]) -> list[Route]:
 
     def file(contents: Mapping[str, Content]) -> Endpoint:
         async def endpoint(request: Request) -> Response:
-            return _named(contents, request).answer(request)
+            name = request.path_params["file"]
+            if name not in contents:
+                what, advice = f"{request.url.path}: not here", "GET / is the page to begin with."
+                raise RefusedError(404, what, advice)
+            return contents[name].answer(request)
 
         return endpoint
 
@@ -108,13 +112,6 @@ def site_routes(surveys: Collection[str]) -> list[Route]:
 def _contents(folder: Path) -> dict[str, Content]:
     paths = (path for path in sorted(folder.iterdir()) if path.suffix in _KINDS)
     return {path.name: Content(path.read_bytes(), _KINDS[path.suffix]) for path in paths}
-
-
-def _named(contents: Mapping[str, Content], request: Request) -> Content:
-    name = request.path_params["file"]
-    if name not in contents:
-        raise RefusedError(404, f"{request.url.path}: not here", "GET / is the page to begin with.")
-    return contents[name]
 
 
 @lru_cache(1)

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from freewill.collector import postgres, sqlite, surveys
 from freewill.collector.answers import Faults, RefusedError
 from freewill.collector.database import Database, Reader, StoreError
-from freewill.collector.ids import NOTHING_SETTLED, Ids
+from freewill.collector.ids import Ids, Settled
 from freewill.collector.marks import SECRET_BYTES, Marks, marks_from, marks_of
 from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of
 from freewill.core.types import slices
@@ -61,13 +61,11 @@ class Store:
         self._heads: dict[int, bytes] = {}
         self._surveys: dict[str, StoredSurvey] = {}
         with database.writing():
-            for name, fact in (
-                ("secret", secrets.token_bytes(SECRET_BYTES)),
-                ("token", b""),
-                ("settled", NOTHING_SETTLED.fact),
-            ):
-                statement = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
-                database.run(statement, [(name, fact)])
+            secret = secrets.token_bytes(SECRET_BYTES)
+            database.run(
+                "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
+                [("secret", secret), ("token", b""), ("settled", Settled().fact)],
+            )
             self._secret = self._fact("secret")
         self._ids = Ids(database)
 
@@ -226,11 +224,9 @@ class Store:
             [(number, surveys.OPEN, rest), *surveys.new_pages(number, full)],
         )
 
-    @contextmanager
-    def view(self) -> Iterator[Reader]:
+    def view(self) -> AbstractContextManager[Reader]:
         """View the store as it is now."""
-        with self._database.snapshot() as view:
-            yield view
+        return self._database.snapshot()
 
     def evidence(self, survey: str) -> Evidence:
         """Return the evidence of a survey that was added, as it is now, in memory."""

@@ -9,18 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from freewill.collector.answers import RefusedError, busy
 from freewill.collector.database import StoreBusyError, StoreFullError
+from freewill.collector.store import Outcome, Store
 from freewill.collector.surveys import Stored, Upload
 from freewill.errors import several
 
-if TYPE_CHECKING:
-    from freewill.collector.store import Outcome, Store
-
-    _Waiting: TypeAlias = tuple[Upload, asyncio.Future[Outcome]]
-
+_Waiting: TypeAlias = tuple[Upload, "asyncio.Future[Outcome]"]
 MOST_WAITING = 400_000
 """Reports that wait to be written, or are being written; more are told to come again."""
 _GROUP_ROWS = 100_000
@@ -56,7 +53,7 @@ class Writer:
     a time to come again, and nothing is kept for later.
     """
 
-    store: "Store"
+    store: Store
     most_waiting: int = MOST_WAITING
     day: Callable[[], str] = today
     tally: Tally = field(default_factory=Tally)
@@ -94,7 +91,7 @@ class Writer:
         while group := self._next():
             self._commit(group)
 
-    def _next(self) -> "list[_Waiting]":
+    def _next(self) -> list[_Waiting]:
         """Return what waits, up to a group; nothing when all is written and no more will come."""
         with self._work:
             while not self._queue and not self._ending:
@@ -106,7 +103,7 @@ class Writer:
                 rows += len(group[-1][0].rows)
             return group
 
-    def _commit(self, group: "list[_Waiting]") -> None:
+    def _commit(self, group: list[_Waiting]) -> None:
         started = time.perf_counter()
         outcomes: list[Outcome]
         try:
