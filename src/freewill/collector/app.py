@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from inspect import iscoroutinefunction
@@ -35,7 +35,7 @@ from freewill.collector.estimates import Estimates
 from freewill.collector.intake import Intake, Uploads, metrics_text, unknown_survey
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, handlers_of
 from freewill.collector.planning import Plans, question_of
-from freewill.collector.site import Endpoint, site_routes
+from freewill.collector.site import site_routes
 from freewill.collector.store import Store, is_token
 from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, survey_id
 from freewill.collector.writer import Writer, today
@@ -195,16 +195,15 @@ class Collector:
 
     def routes(self) -> list[Route]:
         """Return where all operations are found, but that of reports."""
-        return [
-            Route(own.path, self._endpoint(partial(handler, self), own), methods=[own.method])
-            for handler in handlers_of(Collector)
-            for own in (handler.operation,)
-        ]
+        return [self._route(handler) for handler in handlers_of(Collector)]
 
-    def _endpoint(self, handler: Callable[..., Any], own: Operation) -> Endpoint:
-        """Return a handler for surveys that there are, and those who may ask."""
+    def _route(self, handler: Any) -> Route:
+        """Return where a handler answers, for surveys that there are and those who may ask."""
+        own: Operation = handler.operation
         free = ("everyone", "readers") if self.public else ("everyone",)
-        run = handler if iscoroutinefunction(handler) else partial(run_in_threadpool, handler)
+        run = partial(handler, self)
+        if not iscoroutinefunction(handler):
+            run = partial(run_in_threadpool, run)
 
         async def endpoint(request: Request) -> Response:
             name = request.path_params.get("survey")
@@ -217,7 +216,7 @@ class Collector:
                 return content
             return Response(json_bytes(content), media_type=JSON)
 
-        return endpoint
+        return Route(own.path, endpoint, methods=[own.method])
 
     def _check_admin(self, request: Request) -> None:
         kind, _, given = request.headers.get("authorization", "").partition(" ")

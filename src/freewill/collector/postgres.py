@@ -221,29 +221,23 @@ class Readers:
             message = f"{self.name} is read by {MOST_READERS} others: try again."
             raise StoreBusyError(message) from None
         try:
-            view = self._begun(connection)
-            connection = view.connection
+            view = None
+            if connection is not None:
+                with suppress(StoreBusyError):  # it broke meanwhile: a new one takes its place
+                    view = Snapshot(connection, self.name)
+            if view is None:
+                connection = self.connected(_READING)
+                connection.autocommit = False
+                view = Snapshot(connection, self.name)
             yield view
         finally:
-            self._put_back(connection)
-
-    def _begun(self, connection: Any) -> "Snapshot":
-        """Begin a view, on a new connection unless there is one that did not break meanwhile."""
-        if connection is not None:
-            with suppress(StoreBusyError):
-                return Snapshot(connection, self.name)
-        connection = self.connected(_READING)
-        connection.autocommit = False
-        return Snapshot(connection, self.name)
-
-    def _put_back(self, connection: Any) -> None:
-        if connection is not None:
-            with suppress(_psycopg().Error):
-                connection.rollback()
-            if self._closed or connection.closed:
-                connection.close()
-                connection = None
-        self._idle.put(connection)
+            if connection is not None:
+                with suppress(_psycopg().Error):
+                    connection.rollback()
+                if self._closed or connection.closed:
+                    connection.close()
+                    connection = None
+            self._idle.put(connection)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -257,7 +251,7 @@ class Snapshot:
     """A connection in a transaction that only reads, of the moment at which it is checked."""
 
     def __init__(self, connection: Any, name: str) -> None:
-        self.connection, self._name = connection, name
+        self._connection, self._name = connection, name
         self._numbers = itertools.count()
         try:
             _check_version(self, name)
@@ -269,7 +263,7 @@ class Snapshot:
         """Yield the rows of a query, in pieces; several queries may be under way at once."""
         with (
             _explained(self._name),
-            self.connection.cursor(name=f"view{next(self._numbers)}") as cursor,
+            self._connection.cursor(name=f"view{next(self._numbers)}") as cursor,
         ):
             cursor.itersize = _FETCHED
             yield from cursor.execute(_translated(query), values)

@@ -35,7 +35,7 @@ _LARGE_SHARE = 0.9
 HEAD_SECONDS = 10.0
 """Time for the head of a request to arrive, from the connection or the last answer on."""
 BODY_SECONDS = 31.0
-"""Time for a body to arrive, also where nobody waits for it; `uploads.py` refuses a slow one."""
+"""Time for a body to arrive, also where nobody waits for it; `intake.py` refuses a slow one."""
 READ_SECONDS = 30.0
 """Time in which some more of an answer must have been taken."""
 _LUMP = 1 << 12
