@@ -84,7 +84,7 @@ def started(store: str) -> tuple[int, int]:
     with os.fdopen(ear) as told:
         address = told.readline()
     check(bool(address), "the server did not start")
-    return process, urlsplit(address).port
+    return process, urlsplit(address).port or 0
 
 
 class People:

@@ -100,8 +100,9 @@ def too_slow(seconds: float) -> RefusedError:
 
 def headers_of(body: bytes, more: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     """Return the headers of an answer of JSON."""
-    own = {"content-type": JSON, "content-length": str(len(body)), **more}
-    return [*((name.encode(), text.encode()) for name, text in own.items()), *SAFE_HEADERS]
+    own = [(name.encode(), text.encode()) for name, text in more.items()]
+    length = (b"content-length", str(len(body)).encode())
+    return [(b"content-type", JSON.encode()), length, *SAFE_HEADERS, *own]
 
 
 async def answer(

@@ -21,15 +21,8 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from freewill.collector import openapi
-from freewill.collector.answers import (
-    JSON,
-    RefusedError,
-    busy,
-    json_bytes,
-    refuse,
-    with_safe_headers,
-)
+from freewill.collector import answers, openapi
+from freewill.collector.answers import JSON, RefusedError
 from freewill.collector.database import StoreError
 from freewill.collector.estimates import Estimates
 from freewill.collector.intake import Intake, Uploads, metrics_text, unknown_survey
@@ -105,7 +98,7 @@ class Collector:
         """Return a survey: what a device needs to answer it."""
         with self.store.view() as view:
             closed = self.store.survey(view, intake.id).closed
-        head = json_bytes({"id": intake.id, "closed": closed, "public": self.public})
+        head = answers.json_bytes({"id": intake.id, "closed": closed, "public": self.public})
         body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type=JSON)
 
@@ -175,7 +168,7 @@ class Collector:
             await run_in_threadpool(self.surveys, request)  # which reads the store
             self._well_until = monotonic() + _HEALTH_SECONDS
         if self.writer.failing:
-            raise busy("the last reports could not be stored")
+            raise answers.busy("the last reports could not be stored")
         return {"status": "ok", "surveys": len(self.intakes)}
 
     @Operation("/v1/metrics", TEXT, access="administrator")
@@ -214,7 +207,7 @@ class Collector:
             content = await run(request, *([] if name is None else [self.intakes[name]]))
             if isinstance(content, Response):
                 return content
-            return Response(json_bytes(content), media_type=JSON)
+            return Response(answers.json_bytes(content), media_type=JSON)
 
         return Route(own.path, endpoint, methods=[own.method])
 
@@ -274,10 +267,10 @@ def application(collector: Collector) -> ASGIApp:
                 scope["path_params"] = {"survey": match[1]}
                 await collector.uploads(scope, receive, send)
             else:
-                await routed(scope, receive, with_safe_headers(send))
+                await routed(scope, receive, answers.with_safe_headers(send))
         except asyncio.CancelledError:
             # The server ends, and has waited for this long enough.
             with contextlib.suppress(RuntimeError):
-                await refuse(send, busy("the collector is stopping"))
+                await answers.refuse(send, answers.busy("the collector is stopping"))
 
     return answered

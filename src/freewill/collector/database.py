@@ -40,7 +40,6 @@ chose a mechanism on a day.
 """
 
 NAMES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
-"""Those of the tables."""
 
 
 class StoreError(FreewillError, ValueError):

@@ -11,21 +11,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from freewill.collector import openapi
-from freewill.collector.answers import (
-    JSON,
-    MOST_FAULTS,
-    Faults,
-    RefusedError,
-    answer,
-    busy,
-    json_bytes,
-    refuse,
-    too_slow,
-)
+from freewill.collector import answers, openapi
+from freewill.collector.answers import Faults, RefusedError
 from freewill.collector.marks import ID_BYTES
 from freewill.collector.openapi import LINES, SURVEY, Operation, Sent
 from freewill.collector.surveys import Row, Upload, survey_id, to_bytes
@@ -166,8 +156,8 @@ class Intake:
 
     def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
         self.survey, self.id = survey, survey_id(survey)
-        self.explained = json_bytes(explain(survey).for_devices())
-        self.spec = json_bytes(survey.for_devices())
+        self.explained = answers.json_bytes(explain(survey).for_devices())
+        self.spec = answers.json_bytes(survey.for_devices())
         """The survey as it is given out; that of a large law is not written anew for everyone."""
         longest = longest_report(survey)
         room = _REMEMBERED // len(survey.mechanisms)
@@ -199,7 +189,7 @@ class Intake:
                     later.setdefault(row.mechanism, []).append(place)
                 rows.append((offer.number, output or b"", report_id))
                 continue
-            if len(faults) >= MOST_FAULTS:
+            if len(faults) >= answers.MOST_FAULTS:
                 break
         if not faults:
             faults = self._decode_later(sent, later, rows)
@@ -229,7 +219,7 @@ class Intake:
                     rows[place] = (number, output, report_id)
         return [
             (place, f"{why}: report {shown(sent[place].report)} of {shown(sent[place].mechanism)}")
-            for place, why in sorted(wrong)[:MOST_FAULTS]
+            for place, why in sorted(wrong)[: answers.MOST_FAULTS]
         ]
 
 
@@ -281,38 +271,42 @@ class Uploads:
             headers = dict(scope["headers"])
             lines = _is_lines(headers.get(b"content-type", b""))
             length = headers.get(b"content-length", b"")
-            async with self._body(length, Request(scope, receive)) as body:
+            async with self._body(length, receive) as body:
                 if len(body) > _LARGE:
                     upload = await asyncio.to_thread(intake.upload, body, lines)
                 else:
                     upload = intake.upload(body, lines)
                 stored = await self.writer.write(upload)
         except RefusedError as refusal:
-            await refuse(send, refusal)
+            await answers.refuse(send, refusal)
         except ClientDisconnect:
             return
         else:
             counts = f'{{"stored":{stored.stored},"known":{stored.known}}}'
-            await answer(send, counts.encode())
+            await answers.answer(send, counts.encode())
 
     @asynccontextmanager
-    async def _body(self, length: bytes, request: Request) -> AsyncIterator[bytearray]:
+    async def _body(self, length: bytes, receive: Receive) -> AsyncIterator[bytearray]:
         """Yield the body of a request; there is room for it until it is answered."""
         if length.isdigit() and int(length) > self.most:
             raise self._too_long()
-        content = bytearray()
+        content, more = bytearray(), True
         try:
             try:
                 async with asyncio.timeout(_SECONDS):
-                    async for piece in request.stream():
+                    while more:
+                        message = await receive()
+                        if message["type"] == "http.disconnect":
+                            raise ClientDisconnect
+                        piece, more = message.get("body", b""), message.get("more_body", False)
                         if len(content) + len(piece) > self.most:
                             raise self._too_long()
                         if self.held + len(piece) > self.most_at_once:
-                            raise busy("too many bodies at once")
+                            raise answers.busy("too many bodies at once")
                         self.held += len(piece)
                         content += piece
             except TimeoutError:
-                raise too_slow(_SECONDS) from None
+                raise answers.too_slow(_SECONDS) from None
             yield content
         finally:
             self.held -= len(content)
@@ -338,7 +332,7 @@ def unknown_survey(name: str) -> RefusedError:
 def _is_lines(content_type: bytes) -> bool:
     """Say whether a body is one report a line; refuse what is not said to be JSON."""
     kind = content_type.split(b";", 1)[0].strip().lower()
-    if kind not in (JSON.encode(), LINES.encode()):
+    if kind not in (answers.JSON.encode(), LINES.encode()):
         raise RefusedError(
             415,
             "a body that is not said to be JSON",

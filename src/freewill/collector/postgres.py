@@ -9,17 +9,8 @@ from queue import Empty, LifoQueue
 from typing import Any
 from urllib.parse import urlsplit
 
-from freewill.collector.database import (
-    NAMES,
-    SCHEMA_VERSION,
-    Database,
-    Reader,
-    Rows,
-    StoreBusyError,
-    StoreError,
-    StoreFullError,
-    StoreVersionError,
-)
+from freewill.collector import database
+from freewill.collector.database import Reader, Rows, StoreBusyError, StoreError, StoreFullError
 from freewill.errors import ParameterError, first_line
 
 PREFIXES = ("postgresql://", "postgres://")
@@ -70,14 +61,14 @@ _KEYS = {
     "days": "people",
 }
 """The tables that grow, and a column of each that is small."""
-_OURS = ", ".join(f"to_regclass('{name}')" for name in NAMES)
+_OURS = ", ".join(f"to_regclass('{name}')" for name in database.NAMES)
 _VERSION = "INSERT INTO facts VALUES ('version', %s)"
 _WORDS = {"bytes": "BYTEA", "integer": "BIGINT", "keyed": ""}
 _VALUES = re.compile(r"VALUES \([?, ]*\)")
 _TYPES = {int: "bigint", bytes: "bytea", str: "text"}
 
 
-class Postgres(Database):
+class Postgres(database.Database):
     """A database of PostgreSQL, each commit of which is on its disk before it returns."""
 
     words = _WORDS
@@ -91,7 +82,7 @@ class Postgres(Database):
                 ((there,),) = self.rows("SELECT to_regclass('facts') IS NOT NULL")
                 if not there:
                     self._create_tables()
-                    self._connection.execute(_VERSION, (str(SCHEMA_VERSION).encode(),))
+                    self._connection.execute(_VERSION, (str(database.SCHEMA_VERSION).encode(),))
                 _check_version(self, self.name)
         except BaseException:
             self.close()
@@ -280,11 +271,11 @@ def _check_version(view: Reader, name: str) -> None:
         raise StoreError(
             f"{name} has a table `facts` that is none of ours: name a database of its own."
         )
-    if version != SCHEMA_VERSION:
-        raise StoreVersionError(name, version)
+    if version != database.SCHEMA_VERSION:
+        raise database.StoreVersionError(name, version)
     # A view in the place of a table may have no end.
     query = f"SELECT relname FROM pg_class WHERE relkind = 'r' AND oid IN ({_OURS})"
-    missing = {*NAMES} - {row[0] for row in view.rows(query)}
+    missing = {*database.NAMES} - {row[0] for row in view.rows(query)}
     if missing:
         raise StoreError(
             f"{name} has no table {min(missing)}, or a view in its place: it is damaged, or "

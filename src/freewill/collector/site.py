@@ -20,8 +20,7 @@ from freewill.collector.answers import RefusedError, policy
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _HERE = Path(__file__).parent / "web"
 _DEVICE = Path(__file__).parents[1] / "device" / "js"
-_LEVEL = 6
-"""Of gzip."""
+_GZIP_LEVEL = 6
 _KINDS = {
     ".html": "text/html",
     ".js": "text/javascript",
@@ -118,7 +117,7 @@ def _contents(folder: Path) -> dict[str, Content]:
 def _charts() -> Content:
     """Return the library that draws charts; it is packed the first time."""
     plain = charts_file().read_bytes()
-    return Content(plain, _KINDS[".js"], gzip.compress(plain, _LEVEL, mtime=0))
+    return Content(plain, _KINDS[".js"], gzip.compress(plain, _GZIP_LEVEL, mtime=0))
 
 
 def charts_file() -> Path:

@@ -16,17 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from freewill.collector.database import (
-    SCHEMA_VERSION,
-    TABLES,
-    Database,
-    Reader,
-    Rows,
-    StoreBusyError,
-    StoreError,
-    StoreFullError,
-    StoreVersionError,
-)
+from freewill.collector import database
+from freewill.collector.database import Reader, Rows, StoreBusyError, StoreError, StoreFullError
 from freewill.core.files import checked_path
 from freewill.core.types import SURVEY_FILE_BYTES
 from freewill.errors import first_line, printable, why
@@ -68,7 +59,7 @@ _STEPS, _MOST_STEPS = 1 << 16, 1 << 27
 """Instructions between two calls of `View._is_endless`, and between two rows: two seconds."""
 
 
-class Sqlite(Database):
+class Sqlite(database.Database):
     """A file of SQLite, in WAL mode, each commit of which is on the disk before it returns."""
 
     words = _WORDS
@@ -90,7 +81,7 @@ class Sqlite(Database):
                 if version == 0:
                     self._create_tables()
                     self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                    self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                    self._connection.execute(f"PRAGMA user_version = {database.SCHEMA_VERSION}")
         except BaseException:
             self.close()
             raise
@@ -260,15 +251,15 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path} is a database, but no store of Freewill's: name another file, or none yet."
         )
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != SCHEMA_VERSION:
-        raise StoreVersionError(str(path), version)
+    if version != database.SCHEMA_VERSION:
+        raise database.StoreVersionError(str(path), version)
     tables = {row[:4] for row in schema} - _STATISTICS
     roots = {row[4] for row in schema}
     if tables != _ours() or len(roots) != len(schema):
         raise StoreError(
             f"{path} is damaged, or somebody changed it: {_difference(tables)}. Expected the "
-            f"tables that `freewill serve` makes, of version {SCHEMA_VERSION}, and nothing else. "
-            f"Restore it from a backup; it was left as it is."
+            f"tables that `freewill serve` makes, of version {version}, and nothing else. Restore "
+            f"it from a backup; it was left as it is."
         )
     return True
 
@@ -277,7 +268,7 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
 def _ours() -> frozenset[tuple[Any, ...]]:
     """Return the schema of a new store, in the spelling of SQLite."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(TABLES.format(**_WORDS))
+        connection.executescript(database.TABLES.format(**_WORDS))
         return frozenset(row[:4] for row in connection.execute(_SCHEMA, (99,)))
 
 
