@@ -236,7 +236,7 @@ def _refuse_irregular(path: Path) -> None:
 
 
 def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
-    """Say whether a database has the tables of a store, and these alone, or none at all.
+    """Say whether a database has the tables of a store, and statistics of them, or none at all.
 
     Refuse a database of something else, a store of another release, and one with tables that differ
     from ours, with views, triggers or indices.
