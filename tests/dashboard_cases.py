@@ -62,11 +62,11 @@ def serving(folder, *surveys, **settings):
     """Serve surveys by uvicorn, in a thread of its own."""
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.app import application, collector  # noqa: PLC0415
+    from freewill.collector.app import Collector, application  # noqa: PLC0415
 
     store = open_store(str(folder / "store.db"))
     token = store.new_token()
-    made = collector(store, surveys, **settings)
+    made = Collector(store, surveys, **settings)
     listener = listening("127.0.0.1", 0)
     config = uvicorn.Config(application(made), log_level="warning", lifespan="off", ws="none")
     server = uvicorn.Server(config)

@@ -173,7 +173,15 @@ REFUSED = {
     ),
     "index": (changed("CREATE INDEX i ON counts (people)"), "index i is none"),
     "extra table": (changed("CREATE TABLE more (a)"), "table more is none"),
-    "statistics": (changed("ANALYZE"), "table sqlite_stat1 is none"),
+    "statistics of another shape": (
+        changed(
+            "ANALYZE",
+            "PRAGMA writable_schema = ON",
+            "UPDATE sqlite_schema SET sql = 'CREATE TABLE sqlite_stat1(tbl,idx,stat,more)' "
+            "WHERE name = 'sqlite_stat1'",
+        ),
+        "table sqlite_stat1 is none",
+    ),
     "virtual table": (changed("CREATE VIRTUAL TABLE v USING fts5(a)"), "table v.* is none"),
     "missing table": (changed("DROP TABLE days"), "it has no table days"),
     "extra column": (changed("ALTER TABLE days ADD COLUMN more TEXT"), "table days is none"),
@@ -320,6 +328,10 @@ def _backup(path):
 
 
 READ = {
+    "statistics": changed("ANALYZE"),
+    "statistics that lie": changed(
+        "ANALYZE", "UPDATE sqlite_stat1 SET stat = '1000000000 1000000000 unordered'"
+    ),
     "honest": honest,
     "without a journal": changed(),
     "a journal beside it": _wal,

@@ -18,9 +18,8 @@ from tools.javascript import _QUIET, chromium
 
 import freewill as fw
 from device_cases import skipped
-from freewill.collector.holdings import people_of, stored_survey
-from freewill.collector.stores import read_store, view_store
-from freewill.collector.surveys import survey_id
+from freewill.collector.store import read_store, view_store
+from freewill.collector.surveys import people_of, stored_survey, survey_id
 from freewill.io.decoding import unmarked
 from service_cases import needs_serve
 

@@ -174,12 +174,12 @@ class Client:
 @asynccontextmanager
 async def collecting(path, *surveys, **settings):
     """Serve surveys from a store, in this process."""
-    from freewill.collector.app import application, collector  # noqa: PLC0415
+    from freewill.collector.app import Collector, application  # noqa: PLC0415
 
     offered = surveys or (SURVEY,)
     store = open_store(str(path))
     token = store.new_token()
-    made = collector(store, offered, **settings)
+    made = Collector(store, offered, **settings)
     try:
         yield Client(application(made), made, token, survey_id(offered[0]))
     finally:

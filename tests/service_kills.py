@@ -19,6 +19,7 @@ import sys
 import time
 import traceback
 from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 import numpy as np
 import uvicorn  # noqa: F401 (loaded once, not in every fork)
@@ -26,11 +27,10 @@ import uvicorn  # noqa: F401 (loaded once, not in every fork)
 import freewill as fw
 from freewill.collector import app, ids  # noqa: F401
 from freewill.collector.database import StoreBusyError
-from freewill.collector.holdings import evidence_of, people_of, stored_survey
 from freewill.collector.postgres import PREFIXES
-from freewill.collector.serving import Settings, serve
-from freewill.collector.stores import read_store, view_store
-from freewill.collector.surveys import survey_id
+from freewill.collector.serving import serve
+from freewill.collector.store import read_store, view_store
+from freewill.collector.surveys import evidence_of, people_of, stored_survey, survey_id
 from freewill.domain.survey import Survey
 from service_cases import stored_ids
 
@@ -68,10 +68,10 @@ def started(store: str) -> tuple[int, int]:
         try:
             os.close(ear)
 
-            def tell(what):
-                os.write(mouth, what.root.encode() + b"\n")
+            def tell(pages, _):
+                os.write(mouth, pages["survey"].encode() + b"\n")
 
-            patiently(lambda: serve({"survey": SURVEY}, Settings(port=0, store=store), tell))
+            patiently(lambda: serve({"survey": SURVEY}, tell, port=0, store=store))
             code = 0
         except BrokenPipeError:
             # Started again, for the database went away when the store was to be put in order.
@@ -84,7 +84,7 @@ def started(store: str) -> tuple[int, int]:
     with os.fdopen(ear) as told:
         address = told.readline()
     check(bool(address), "the server did not start")
-    return process, int(address.split(":")[2])
+    return process, urlsplit(address).port or 0
 
 
 class People:

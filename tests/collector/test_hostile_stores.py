@@ -10,8 +10,7 @@ from cli_cases import refused, run_json
 from freewill.collector import sqlite
 from freewill.collector.database import StoreError
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store, open_store
-from freewill.collector.stores import read_store
+from freewill.collector.store import Store, open_store, read_store
 from freewill.collector.surveys import Upload, survey_id, to_bytes
 from hostile_stores import ENDLESS, ID, PEOPLE, READ, REFUSED, SURVEY, honest
 

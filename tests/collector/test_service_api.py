@@ -246,7 +246,7 @@ def test_bodies_wait_in_bounded_memory_and_bounded_time(path, monkeypatch):
         full = await client.ask("POST", address, headers=headers, chunks=[b"[", b" " * 600, b"]"])
         assert full.status == 503
         assert full.headers["retry-after"] == "1"
-        monkeypatch.setattr("freewill.collector.uploads._SECONDS", 0.05)
+        monkeypatch.setattr("freewill.collector.intake._SECONDS", 0.05)
 
         async def slow():
             if not started:
@@ -376,7 +376,7 @@ def test_a_fault_of_our_own_is_told_as_json(path, monkeypatch):
 def test_lines_that_are_no_reports_take_no_memory_of_their_own():
     """A list of all lines would take forty times the body."""
     intake = pytest.importorskip("freewill.collector.intake")
-    refusals = pytest.importorskip("freewill.collector.refusals")
+    refusals = pytest.importorskip("freewill.collector.answers")
     for lines in (b"11\n" * (1 << 20), b"\n" * (1 << 20)):
         tracemalloc.start()
         try:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.collector import estimates, uncertainty
+from freewill.collector import estimates
+from freewill.collector.estimates import WAITING
 from freewill.collector.surveys import survey_id
-from freewill.collector.uncertainty import WAITING
 from freewill.domain.survey import Survey
 from service_cases import LINE, SHY, SURVEY, needs_serve, people, sent, served
 
@@ -171,7 +171,7 @@ def test_what_takes_long_stands_in_nobodys_way(path):
         looks.append(fit.evidence.people)
         started.set()
         assert go_on.wait(20)
-        return uncertainty.uncertainty_of(fit, on_step)
+        return estimates.uncertainty_of(fit, on_step)
 
     async def work(client):
         client.made.estimates._later.compute = slow
@@ -206,7 +206,7 @@ def test_what_cannot_be_looked_at_says_why_and_ends_nothing(path):
         await asked(client)
         told = await followed(client)
         assert "MemoryError" in told["uncertainty"]["reason"]
-        client.made.estimates._later.compute = uncertainty.uncertainty_of
+        client.made.estimates._later.compute = estimates.uncertainty_of
         await client.post(people(MANY, 30, np.random.default_rng(9)))
         assert (await followed(client))["intervals"] is not None
 
@@ -223,7 +223,7 @@ def test_reports_that_do_not_fit_in_memory_are_left_to_the_command_line(path, mo
         await asked(client)
         told = await followed(client)
         assert told["intervals"] is None
-        assert told["checks"]["laws"]["verdict"] == uncertainty.STREAMED
+        assert told["checks"]["laws"]["verdict"] == estimates.STREAMED
 
     served(work, path, survey)
 
@@ -249,7 +249,7 @@ def test_an_end_does_not_wait_for_what_takes_long(path):
 
 
 def test_a_vast_alphabet_has_an_estimate_alone(path):
-    wide = fw.Linear(0, uncertainty.MOST_VALUES)
+    wide = fw.Linear(0, estimates.MOST_VALUES)
     survey = Survey(wide, {"k": fw.KRR(wide, 8.0)})
 
     async def work(client):
@@ -259,7 +259,7 @@ def test_a_vast_alphabet_has_an_estimate_alone(path):
         assert told["uncertainty"] == {
             "people": None,
             "pending": False,
-            "reason": uncertainty.BEYOND,
+            "reason": estimates.BEYOND,
         }
         assert "freewill check" in told["checks"]["laws"]["verdict"]
         assert len(told["theta"]) == wide.size
@@ -268,12 +268,12 @@ def test_a_vast_alphabet_has_an_estimate_alone(path):
 
 
 def test_laws_that_fill_the_memory_are_left_to_the_command_line(path, monkeypatch):
-    monkeypatch.setattr(uncertainty, "_LAW_BYTES", 8 * 100**2 * 3 - 1)
+    monkeypatch.setattr(estimates, "_LAW_BYTES", 8 * 100**2 * 3 - 1)
 
     async def work(client):
         await client.post(people(SURVEY, 300, np.random.default_rng(12)))
         checks = (await asked(client)).json["checks"]
-        assert checks["laws"] == {"holds": None, "verdict": uncertainty.LAWS_BEYOND, "advice": ""}
+        assert checks["laws"] == {"holds": None, "verdict": estimates.LAWS_BEYOND, "advice": ""}
         assert checks["free_choice"]["holds"] is not None
 
     served(work, path)

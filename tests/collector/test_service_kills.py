@@ -87,11 +87,12 @@ def test_a_signal_that_comes_as_soon_as_the_address_is_told_ends_the_server(tmp_
     """It was lost, between the server's handlers and ours, and the server ran on."""
     script = (
         "import os, signal\n"
-        "from freewill.collector.serving import Settings, serve\n"
+        "from freewill.collector.serving import serve\n"
         "from freewill.domain.survey import Survey\n"
-        f"settings = Settings(port=0, store={str(tmp_path / 'store.db')!r})\n"
+        f"store = {str(tmp_path / 'store.db')!r}\n"
         f"survey = Survey.load({str(survey)!r})\n"
-        "serve({'survey': survey}, settings, lambda _: os.kill(os.getpid(), signal.SIGTERM))\n"
+        "end = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "serve({'survey': survey}, end, port=0, store=store)\n"
         "print('in order')\n"
     )
     command = [sys.executable, "-c", script]

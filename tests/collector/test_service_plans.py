@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 import freewill as fw
 from freewill.cli.application import app
-from freewill.collector import planning, uncertainty
+from freewill.collector import estimates, planning
+from freewill.collector.answers import RefusedError
 from freewill.collector.planning import question_of
-from freewill.collector.refusals import RefusedError
 from freewill.domain.survey import Survey
 from freewill.stats.planning.design import MOST_PEOPLE, needed_for_interval
 from service_cases import MENU, SURVEY, needs_serve, people, sent, served
@@ -112,12 +112,12 @@ def test_a_plan_for_many_values_is_made_from_their_intervals(path, monkeypatch):
 
 def test_a_plan_waits_for_intervals_that_are_being_made(path, monkeypatch):
     monkeypatch.setattr(planning, "DENSE", 99)
-    monkeypatch.setattr(uncertainty, "AT_ONCE", 99)
+    monkeypatch.setattr(estimates, "AT_ONCE", 99)
     ready = threading.Event()
 
     def slow(fit, on_step=None):
         assert ready.wait(20)
-        return uncertainty.uncertainty_of(fit, on_step)
+        return estimates.uncertainty_of(fit, on_step)
 
     async def work(client):
         client.made.estimates._later.compute = slow
@@ -177,8 +177,7 @@ def test_what_a_plan_cannot_be_asked_is_refused(path, query):
 
 @given(st.floats(min_value=5e-324, allow_nan=False, allow_infinity=False))
 def test_any_target_is_taken_and_answered(target):
-    question = question_of([("target", repr(target))])
-    assert question.target == target
+    assert question_of([("target", repr(target))]) == (target, "shares")
     for variance in (0.0, 5e-324, 0.25, 1e300, np.inf):
         needed = needed_for_interval(np.array([variance]), target)
         if variance == 0:

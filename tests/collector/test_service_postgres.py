@@ -8,11 +8,9 @@ import pytest
 
 from cli_cases import refused
 from freewill.collector.database import StoreBusyError, StoreError
-from freewill.collector.holdings import evidence_of
 from freewill.collector.postgres import MOST_READERS, shown_url
-from freewill.collector.store import is_token, open_store
-from freewill.collector.stores import read_store
-from freewill.collector.surveys import Stored, Upload, survey_id
+from freewill.collector.store import is_token, open_store, read_store
+from freewill.collector.surveys import Stored, Upload, evidence_of, survey_id
 from freewill.errors import ParameterError
 from postgres_cases import needs_postgres, rows_of, server, sql, url
 from service_cases import ID, SHY, SURVEY, small_places, stored_ids

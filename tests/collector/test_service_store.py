@@ -14,20 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
+from freewill.collector.answers import RefusedError
 from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
-from freewill.collector.holdings import StorePages, evidence_of, people_by_day, people_of
 from freewill.collector.marks import marks_of
-from freewill.collector.refusals import Refusal
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store
-from freewill.collector.stores import read_store
+from freewill.collector.store import Store, read_store
 from freewill.collector.surveys import (
     Stored,
+    StorePages,
     Upload,
+    evidence_of,
     filled,
     from_bytes,
-    ordered,
     page_rows,
+    people_by_day,
+    people_of,
     survey_id,
     to_bytes,
 )
@@ -105,7 +106,8 @@ def test_uploads_are_counted_as_a_naive_collector_counts_them(tmp_path_factory, 
             kept = kept if clash else own
             expected.append(clash or Stored(new, len(rows) - new))
     told = [
-        [place for place, _ in one.faults] if isinstance(one, Refusal) else one for one in found
+        [place for place, _ in one.faults] if isinstance(one, RefusedError) else one
+        for one in found
     ]
     assert told == expected
     counts = Counter(kept.values())
@@ -168,7 +170,8 @@ def test_pages_mix_early_and_late_reports(store):
         store.write([Upload(own, rows)], "2026-01-01")
     with store.view() as view:
         for (page,) in view.rows("SELECT content FROM pages"):
-            assert bytes(page) == ordered(bytes(page), 13)
+            full, rest = filled(bytes(page), 13)
+            assert bytes(page) == b"".join([*full, rest])
     store.tidy()
     with store.view() as view:
         full = view.rows("SELECT content FROM pages WHERE page <> 0 ORDER BY mechanism, page")

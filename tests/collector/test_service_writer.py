@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
+from freewill.collector.answers import RefusedError
 from freewill.collector.database import StoreBusyError, StoreFullError
-from freewill.collector.refusals import RefusedError
 from freewill.collector.surveys import Stored, Upload
 from freewill.collector.writer import Writer, today
 
@@ -65,8 +65,8 @@ def test_a_full_queue_is_told_to_come_again_and_grows_no_further():
         await settled(lambda: writer.waiting == 8)
         with pytest.raises(RefusedError) as refused:
             await writer.write(upload(4))
-        assert refused.value.refusal.status == 503
-        assert refused.value.refusal.headers == {"retry-after": "1"}
+        assert refused.value.status == 503
+        assert refused.value.headers == {"retry-after": "1"}
         tasks.append(asyncio.create_task(writer.write(upload(2))))
         await settled(lambda: writer.waiting == 10)
         store.let.set()
@@ -90,8 +90,8 @@ def test_a_commit_that_fails_is_told_to_all_of_its_group_and_the_next_one_goes_o
         writer = Writer(store)
         with pytest.raises(RefusedError) as refused:
             await writer.write(upload(1))
-        assert refused.value.refusal.status == status
-        assert "ids" in refused.value.refusal.what_to_do
+        assert refused.value.status == status
+        assert "ids" in refused.value.what_to_do
         failing = [writer.failing]
         store.error = None
         assert await writer.write(upload(1)) == Stored(1, 0)

@@ -103,8 +103,8 @@ BODIES = {
 @pytest.mark.parametrize("form", ["one", "array", "lines"])
 def test_a_field_that_stands_twice_in_a_body_is_refused(name, form):
     pytest.importorskip("msgspec")
+    from freewill.collector.answers import RefusedError  # noqa: PLC0415
     from freewill.collector.intake import decoded  # noqa: PLC0415
-    from freewill.collector.refusals import RefusedError  # noqa: PLC0415
 
     body = {
         "one": BODIES[name],
@@ -114,7 +114,7 @@ def test_a_field_that_stands_twice_in_a_body_is_refused(name, form):
     twice = "report" if name == "beside a name" else name.partition(",")[0]
     with pytest.raises(RefusedError, match=f"'{twice}' is named twice") as error:
         decoded(body.encode(), lines=form == "lines")
-    assert error.value.refusal.status == 400
+    assert error.value.status == 400
 
 
 def test_values_that_look_like_names_are_no_names():

@@ -10,7 +10,7 @@ import pytest
 import freewill as fw
 from contract import Exponential
 from freewill.collector.store import open_store
-from freewill.collector.surveys import canonical, given_out, survey_id
+from freewill.collector.surveys import canonical, survey_id
 from freewill.domain import survey as surveys
 from freewill.domain.mechanisms.registry import portable_alphabet, portable_spec
 from freewill.io import evidence_file
@@ -83,7 +83,6 @@ def test_what_would_not_come_back_is_refused_by_every_writer(name, tmp_path):
         survey.for_devices,
         lambda: survey_id(survey),
         lambda: canonical(survey),
-        lambda: given_out(survey),
     ):
         with pytest.raises(fw.SurveyError, match=f"{what}.* cannot be saved: .*Nothing was"):
             write()

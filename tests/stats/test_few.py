@@ -6,7 +6,7 @@ from benchmarks.few import CASES, ORDINARY, drawn
 
 import freewill as fw
 from cli_cases import run, run_json
-from freewill.collector.uncertainty import uncertainty_of
+from freewill.collector.estimates import uncertainty_of
 from freewill.io.evidence_file import save_evidence
 from freewill.paper.mixtures import MIXTURES
 from freewill.paper.settings import settings

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.collector import uncertainty
+from freewill.collector import estimates
 from freewill.collector.answers import json_bytes
 from freewill.stats import covariance
 from freewill.stats.checks import check_assumptions
@@ -181,15 +181,15 @@ def test_nothing_is_computed_twice(counted):
 
 def test_a_refresh_of_a_dashboard_inverts_no_matrix_twice(counted):
     fit = fw.fit(drawn(MIXTURES["bits"]))
-    uncertainty.takes_long(fit)
-    uncertainty.uncertainty_of(fit)
+    estimates.takes_long(fit)
+    estimates.uncertainty_of(fit)
     assert counted["maxima"] == 1
     assert counted["inverses"] == 2, "the information at theta_w, and that of the band"
 
 
 def test_a_dashboard_says_what_the_functions_say():
     evidence = drawn(MIXTURES["line"])
-    told = json.loads(json_bytes(uncertainty.uncertainty_of(fw.fit(evidence))))
+    told = json.loads(json_bytes(estimates.uncertainty_of(fw.fit(evidence))))
     for name, joint in (("intervals", False), ("band", True)):
         sure = fw.intervals(evidence, joint=joint)
         assert told[name]["low"] == json.loads(json_bytes(sure.low))

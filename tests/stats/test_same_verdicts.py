@@ -8,9 +8,9 @@ import pytest
 
 import freewill as fw
 from cli_cases import run, run_json
-from freewill.collector import uncertainty
+from freewill.collector import estimates
 from freewill.collector.answers import json_bytes
-from freewill.collector.uncertainty import uncertainty_of
+from freewill.collector.estimates import uncertainty_of
 from freewill.domain.survey import Survey
 from freewill.io.evidence_file import save_evidence
 from freewill.stats.checks import CHECKS, check_assumptions
@@ -125,10 +125,10 @@ def test_levels_are_checked_before_all_else():
 def test_laws_beside_a_choice_over_many_values_are_left_to_the_command_line(monkeypatch):
     reports = chosen((SHY, BOLD), 5000, 1, 0.4)
     evidence = fw.collect([(SHY, reports[0]), (BOLD, reports[1])])
-    monkeypatch.setattr(uncertainty, "_MOST_BESIDE", 17)
+    monkeypatch.setattr(estimates, "_MOST_BESIDE", 17)
     told = uncertainty_of(fw.fit(evidence))["checks"]
     assert told["free_choice"]["holds"] is False
-    assert told["laws"] == {"holds": None, "verdict": uncertainty.CHOICE_BEYOND, "advice": ""}
+    assert told["laws"] == {"holds": None, "verdict": estimates.CHOICE_BEYOND, "advice": ""}
     free = chosen((SHY, BOLD), 3000, 1, 0.0)
     evidence = fw.collect([(SHY, free[0]), (BOLD, free[1])])
     assert uncertainty_of(fw.fit(evidence))["checks"]["laws"]["holds"] is True
@@ -140,7 +140,7 @@ def test_laws_beside_a_choice_over_many_values_are_left_to_the_command_line(monk
 def test_what_takes_long_follows_only_where_the_choice_is_not_free(
     strength, follows, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(uncertainty, "_BESIDE_AT_ONCE", 35)
+    monkeypatch.setattr(estimates, "_BESIDE_AT_ONCE", 35)
     survey = Survey(AGES, {"shy": SHY, "bold": BOLD})
     reports = chosen((SHY, BOLD), 5000, 2, strength)
     rows = [

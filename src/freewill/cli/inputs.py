@@ -108,7 +108,7 @@ def _no_reports(reading: "Reading") -> str:
 
 
 def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Reading":
-    from freewill.collector import stores  # noqa: PLC0415
+    from freewill.collector import store as stores  # noqa: PLC0415
     from freewill.io.reading import Reading  # noqa: PLC0415
 
     if len(sources) > 1:

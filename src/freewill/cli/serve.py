@@ -7,7 +7,6 @@ import typer
 
 from freewill.cli.options import integral, load_survey, option
 from freewill.cli.show import say
-from freewill.collector.serving import Settings, Started
 from freewill.collector.serving import serve as run
 from freewill.errors import ParameterError
 
@@ -42,17 +41,16 @@ def serve(
     if port > _MOST_PORTS:
         raise ParameterError(f"--port {port}: expected 0 to {_MOST_PORTS}.")
     offered = {str(path): load_survey(path) for path in surveys}
-    settings = Settings(host, port, store, min_people, public, new_token)
-    run(offered, settings, _show)
+    run(offered, _show, host, port, store, min_people, public, new_token)
     say("stopped: everything that was acknowledged is in the store.")
 
 
-def _show(started: Started) -> None:
-    for name in started.surveys:
-        say(f"{name}: {started.page(name)}")
-    if started.token is not None:
+def _show(pages: dict[str, str], token: str | None) -> None:
+    for name, page in pages.items():
+        say(f"{name}: {page}")
+    if token is not None:
         say(
-            f"administrator's token, shown this once: {started.token}\n"
+            f"administrator's token, shown this once: {token}\n"
             f"keep it where others cannot read it; --new-token makes another."
         )
     say("people answer at these addresses; with /dashboard behind one you watch it. Ctrl-C stops.")

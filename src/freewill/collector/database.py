@@ -40,7 +40,6 @@ chose a mechanism on a day.
 """
 
 NAMES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
-"""Those of the tables."""
 
 
 class StoreError(FreewillError, ValueError):
@@ -55,11 +54,12 @@ class StoreBusyError(StoreError):
     """A store that another process holds, or that cannot be reached just now."""
 
 
-def refuse_version(name: str, version: int) -> None:
-    """Refuse a store of another release."""
-    if version != SCHEMA_VERSION:
+class StoreVersionError(StoreError):
+    """A store of another release."""
+
+    def __init__(self, name: str, version: int) -> None:
         advice = "Update freewill" if version > SCHEMA_VERSION else "Use the release that made it"
-        raise StoreError(
+        super().__init__(
             f"{name} is a store of version {version}; this release reads version "
             f"{SCHEMA_VERSION}. {advice}: the store was left as it is."
         )
@@ -97,6 +97,8 @@ class Database(Reader, Protocol):
         all_new = self.run(statement, rows) == len(rows)
         if not all_new:
             self._connection.execute("ROLLBACK TO trial")
+        # Else SQLite would go on to copy each page before it changes.
+        self._connection.execute("RELEASE trial")
         return all_new
 
     def among(self, query: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:

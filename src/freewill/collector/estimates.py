@@ -1,4 +1,7 @@
-"""Estimates of what a store holds: each begins where the last one ended, with its checks."""
+"""Estimates of what a store holds, each from where the last one ended, with intervals and checks.
+
+These are made at once, later, or left to the reader, by how long they take.
+"""
 
 import asyncio
 import math
@@ -7,27 +10,105 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from freewill.collector import uncertainty
-from freewill.collector.answers import json_bytes
-from freewill.collector.holdings import evidence_of, people_of
-from freewill.collector.refusals import RefusedError, refused
+from freewill.collector.answers import RefusedError, json_bytes
+from freewill.collector.store import Store
+from freewill.collector.surveys import evidence_of, people_of
 from freewill.core.frames import csv_text
-from freewill.errors import several
+from freewill.core.presented import portable
+from freewill.errors import FreewillError, several
+from freewill.numeric.solvers.solution import OnStep
+from freewill.present.document import checks_content, intervals_content
+from freewill.stats.checks import Verdict, is_free, verdict_of
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.evidence import Evidence
-from freewill.stats.fit import fit
+from freewill.stats.fit import Fit, fit
 from freewill.stats.intervals import COLUMNS
 
-if TYPE_CHECKING:
-    from freewill.collector.store import Store
-
 _Result = TypeVar("_Result")
-MIN_PEOPLE = 100
-"""People below whom no estimate is shown."""
 _PATIENCE = 5.0
 """Seconds that an end waits for what is being computed; it is lost then, and can be made again."""
+AT_ONCE = 256
+"""Values up to which all of it takes less than half a second, and is made with the estimate."""
+_BESIDE_AT_ONCE = 256
+"""Values times mechanisms up to which laws are tested given the choice within a second."""
+_MOST_BESIDE = 512
+"""Values up to which laws are tested given a choice by the value: a minute of one core."""
+MOST_VALUES = 4096
+"""Values up to which it is made at all: a minute or two of one core, beside all else."""
+_MOST_BANDED = 1024
+_LAW_BYTES = 1 << 27
+"""Bytes of the laws of all mechanisms up to which they are tested, which takes some six times as
+many: 2,300 values of three mechanisms, and a gigabyte."""
+_ELSEWHERE = "Download the evidence and run `freewill check`"
+WAITING = "being computed: it takes a while, and is shown when it is ready"
+BEYOND = (
+    f"not computed: more than {MOST_VALUES:,} values. {_ELSEWHERE} and `freewill estimate "
+    f"--intervals --bins`"
+)
+LAWS_BEYOND = (
+    f"not tested: too many values for the server's memory limit ({_LAW_BYTES >> 20} MiB). "
+    f"{_ELSEWHERE}"
+)
+CHOICE_BEYOND = (
+    f"not tested: the choice depends on the value, and testing laws given the choice takes long "
+    f"for more than {_MOST_BESIDE} values. {_ELSEWHERE}"
+)
+STREAMED = (
+    f"not computed: the reports do not fit in the server's memory. {_ELSEWHERE} and `freewill "
+    f"estimate --intervals`"
+)
+
+
+def takes_long(made: Fit) -> bool:
+    """Say whether all of it takes longer than whoever asks for an estimate should wait."""
+    size = made.evidence.alphabet.size
+    if size > AT_ONCE or size * len(made.evidence.groups) <= _BESIDE_AT_ONCE:
+        return size > AT_ONCE
+    return not is_free(made)
+
+
+def uncertainty_of(made: Fit, on_step: OnStep | None = None) -> dict[str, Any]:
+    """Return the intervals, the band and the checks of a fit, as JSON has them.
+
+    `on_step` is called along the way through the intervals; what it raises ends the work.
+    """
+    alphabet = made.evidence.alphabet
+    # The band of a map would be a third map, which says no more than that of the widths.
+    banded = len(alphabet.axes) == 1 and alphabet.size <= _MOST_BANDED
+    alone, band, reason = None, None, ""
+    try:
+        alone = intervals_content(made.intervals(on_step=on_step))
+        band = intervals_content(made.intervals(joint=True, on_step=on_step)) if banded else None
+    except FreewillError as error:
+        reason = str(error)
+    beyond = _laws_beyond(made)
+    laws = Verdict(None, beyond) if beyond else verdict_of(made, "laws")
+    checks = {"free choice": verdict_of(made, "free choice"), "laws": laws}
+    content: dict[str, Any] = portable(
+        {
+            "intervals": alone,
+            "band": band,
+            "checks": checks_content(checks),
+            "uncertainty": {"people": made.evidence.people, "pending": False, "reason": reason},
+        }
+    )
+    return content
+
+
+def _laws_beyond(made: Fit) -> str:
+    """Say why laws are not tested on a server, if they are not."""
+    size, groups = made.evidence.alphabet.size, len(made.evidence.groups)
+    if 8 * size**2 * groups > _LAW_BYTES:
+        return LAWS_BEYOND
+    return CHOICE_BEYOND if size > _MOST_BESIDE and not is_free(made) else ""
+
+
+def _unknown(reason: str, *, people: int | None = None, pending: bool = False) -> dict[str, Any]:
+    """Return the same where nothing was computed, and why."""
+    checks = checks_content(dict.fromkeys(("free choice", "laws"), Verdict(None, reason)))
+    state = {"people": people, "pending": pending, "reason": reason}
+    return {"intervals": None, "band": None, "checks": checks, "uncertainty": state}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +127,8 @@ class Latest:
 class Estimates:
     """The last estimate of each survey, and the next ones, which are made one at a time."""
 
-    store: "Store"
-    min_people: int = MIN_PEOPLE
+    store: Store
+    min_people: int
     _latest: dict[str, Latest] = field(default_factory=dict)
     _running: dict[str, "asyncio.Future[bytes]"] = field(default_factory=dict)
 
@@ -58,8 +139,7 @@ class Estimates:
     async def current(self, survey: str) -> bytes:
         """Return the estimate of what is stored now, as JSON; who asks meanwhile gets it too."""
         if survey not in self._running:
-            loop = asyncio.get_running_loop()
-            running = loop.run_in_executor(self._pool, self.made, survey)
+            running = asyncio.ensure_future(self.after(self.made, survey))
             self._running[survey] = running
             running.add_done_callback(lambda _: self._running.pop(survey, None))
         return await asyncio.shield(self._running[survey])
@@ -81,14 +161,20 @@ class Estimates:
             stored = self.store.survey(view, survey)
             people = people_of(view, stored)
             if people < self.min_people:
-                raise too_few(people, self.min_people)
+                least = f"an estimate is shown of {self.min_people:,} at least"
+                raise RefusedError(
+                    409,
+                    f"{several(people, 'person')} answered, and {least}",
+                    "Wait for more reports. The least number is set by `freewill serve "
+                    "--min-people`.",
+                )
             before = self._latest.get(survey)
             if before and (before.estimate.people, before.closed) == (people, stored.closed):
                 return before
             made = fit(evidence_of(view, stored), start=before.estimate if before else None)
             document = {**made.estimate.to_dict(), "survey": survey, "closed": stored.closed}
-            at_once = not uncertainty.takes_long(made)
-            document |= uncertainty.uncertainty_of(made) if at_once else {}
+            at_once = not takes_long(made)
+            document |= uncertainty_of(made) if at_once else {}
         whole = json_bytes(document) if at_once else None
         estimate = replace(made.estimate, evidence=None)
         self._latest[survey] = Latest(estimate, document, stored.closed, whole)
@@ -120,15 +206,6 @@ class Estimates:
         self._pool.shutdown(cancel_futures=True)
 
 
-def too_few(people: int, least: int) -> RefusedError:
-    """Return the refusal to show an estimate of a few people."""
-    return refused(
-        409,
-        f"{several(people, 'person')} answered, and an estimate is shown of {least:,} at least",
-        "Wait for more reports. The least number is set by `freewill serve --min-people`.",
-    )
-
-
 class _EndedError(Exception):
     """The server ends: what is being computed is of no use."""
 
@@ -141,8 +218,8 @@ class Later:
     surveys. After each the thread rests for as long as it took: one core is half busy at most.
     """
 
-    store: "Store"
-    compute: Callable[..., dict[str, Any]] = uncertainty.uncertainty_of
+    store: Store
+    compute: Callable[..., dict[str, Any]] = uncertainty_of
     _computed: dict[str, dict[str, Any]] = field(default_factory=dict)
     _waiting: dict[str, Estimate] = field(default_factory=dict)
     _thread: threading.Thread | None = None
@@ -153,24 +230,21 @@ class Later:
 
     def of(self, survey: str, estimate: Estimate) -> dict[str, Any]:
         """Return intervals and checks of an estimate, or of an earlier one; ask for what lacks."""
-        if estimate.alphabet.size > uncertainty.MOST_VALUES:
-            return uncertainty.unknown(uncertainty.BEYOND)
+        if estimate.alphabet.size > MOST_VALUES:
+            return _unknown(BEYOND)
         with self._changed:
             made = self._computed.get(survey)
             pending = made is None or made["uncertainty"]["people"] != estimate.people
             if pending and not self._ended:
-                self._ask(survey, estimate)
+                self._waiting[survey] = estimate
+                if self._thread is None:
+                    # A daemon: what may take minutes does not keep the process from its end.
+                    self._thread = threading.Thread(target=self._work, name="later", daemon=True)
+                    self._thread.start()
+                self._changed.notify_all()
         if made is None:
-            return uncertainty.unknown(uncertainty.WAITING, pending=True)
+            return _unknown(WAITING, pending=True)
         return {**made, "uncertainty": {**made["uncertainty"], "pending": pending}}
-
-    def _ask(self, survey: str, estimate: Estimate) -> None:
-        self._waiting[survey] = estimate
-        if self._thread is None:
-            # A daemon: what may take minutes does not keep the process from its end.
-            self._thread = threading.Thread(target=self._work, name="later", daemon=True)
-            self._thread.start()
-        self._changed.notify_all()
 
     def _work(self) -> None:
         rest = 0.0
@@ -195,20 +269,17 @@ class Later:
     def _made(self, survey: str, start: Estimate) -> dict[str, Any]:
         people = start.people
         try:
-            evidence = self._evidence(survey)
+            # The view is closed at once: one open for minutes would let the journal grow.
+            with self.store.view() as view:
+                evidence = evidence_of(view, self.store.survey(view, survey))
             people = evidence.people
             if not evidence.held:
-                return uncertainty.unknown(uncertainty.STREAMED, people=people)
+                return _unknown(STREAMED, people=people)
             return self.compute(fit(evidence, start=start), on_step=self._go_on)
         except _EndedError:
             raise
         except Exception as error:  # the next survey is still to be computed
-            return uncertainty.unknown(f"failed ({type(error).__name__}): {error}", people=people)
-
-    def _evidence(self, survey: str) -> Evidence:
-        # The view is closed at once: one that is open for minutes would let the journal grow.
-        with self.store.view() as view:
-            return evidence_of(view, self.store.survey(view, survey))
+            return _unknown(f"failed ({type(error).__name__}): {error}", people=people)
 
     def _go_on(self, _: Any) -> None:
         if self._ended:

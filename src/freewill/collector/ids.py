@@ -59,7 +59,7 @@ class Ids:
         if settled != self._settled:
             self._settled = None
             ((self._loose,),) = rows("SELECT count(*) FROM reports")
-            self._sieve.clear()
+            self._sieve = Sieve()
             for (content,) in rows("SELECT content FROM settled"):
                 self._sieve.add(from_bytes(bytes(content)).keys)
             self._settled = settled
@@ -126,7 +126,8 @@ class Ids:
         if self._settled is None or not maybe.size:
             return NONE
         bits = _bits(self._settled.many)
-        buckets, starts = np.unique(_bucket(maybe, bits), return_index=True)
+        # Of each bucket the lowest key that begins with the same bits.
+        buckets, starts = np.unique(maybe >> (64 - bits) << (64 - bits), return_index=True)
         settled = [NONE]
         query = "SELECT content FROM settled WHERE bucket = ?"
         for bucket, some in zip(buckets.tolist(), np.split(maybe, starts[1:]), strict=False):
@@ -168,8 +169,8 @@ class Settled(NamedTuple):
     So whoever holds a sieve can tell whether it is that of the buckets as they are.
     """
 
-    many: int
-    mixed: int
+    many: int = 0
+    mixed: int = 0
 
     @classmethod
     def of(cls, view: Reader) -> "Settled":
@@ -188,17 +189,9 @@ class Settled(NamedTuple):
         return f"{self.many} {self.mixed}".encode()
 
 
-NOTHING_SETTLED = Settled(0, 0)
-
-
 def _bits(many: int) -> int:
     """Return how many bits of their keys the ids of a bucket share, where there are so many."""
     return max(1, (many // _BUCKET).bit_length())
-
-
-def _bucket(keys: IntArray, bits: int) -> IntArray:
-    """Return the lowest key that begins with the same bits."""
-    return np.asarray(keys >> (64 - bits) << (64 - bits))
 
 
 def _slices(settled: int) -> Iterator[tuple[int, int]]:

@@ -1,27 +1,43 @@
-"""What comes in: bodies of JSON into checked reports, by msgspec and by the library's own rules."""
+"""The intake of reports: read within limits, checked, stored, and only then acknowledged."""
 
+import asyncio
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import msgspec
 import numpy as np
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
+from freewill.collector import answers, openapi
+from freewill.collector.answers import Faults, RefusedError
 from freewill.collector.marks import ID_BYTES
-from freewill.collector.openapi import Sent
-from freewill.collector.refusals import MOST_FAULTS, RefusedError, refused
-from freewill.collector.surveys import Row, Upload, explained, given_out, survey_id, to_bytes
+from freewill.collector.openapi import LINES, SURVEY, Operation, Sent
+from freewill.collector.surveys import Row, Upload, survey_id, to_bytes
+from freewill.collector.writer import Writer
 from freewill.core.texts import read_json
+from freewill.device.explain import explain
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import Reason
 from freewill.domain.survey import Survey, listed
-from freewill.errors import shown
+from freewill.errors import several, shown
 from freewill.io.decoding import SentReader, longest_report
 
 MOST_REPORTS = 50_000
 """Reports of one batch."""
+MOST_BYTES = 8 << 20
+"""Bytes of one body."""
+_MOST_AT_ONCE = 64 << 20
+"""Bytes of all bodies that came and are not answered yet."""
+_SECONDS = 30
+"""Time for a body to arrive."""
+_LARGE = 1 << 16
+"""Bytes of a body beyond which it is decoded beside the event loop, where others need not wait."""
 _REMEMBERED = 1 << 16
 """Spellings of reports, of all mechanisms of a survey, that are decoded once."""
 _ESCAPED_LETTER = re.compile(rb"\\u00[5-7]")
@@ -44,13 +60,13 @@ def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
     try:
         sent = _read(body, lines)
     except msgspec.ValidationError as error:
-        raise refused(422, f"not a report: {error}", advice) from None
+        raise RefusedError(422, f"not a report: {error}", advice) from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise refused(400, f"not JSON: {error}", advice) from None
+        raise RefusedError(400, f"not JSON: {error}", advice) from None
     if not sent:
-        raise refused(422, "a batch without reports", advice)
+        raise RefusedError(422, "a batch without reports", advice)
     if len(sent) > MOST_REPORTS:
-        raise refused(
+        raise RefusedError(
             413,
             f"a batch of more than {MOST_REPORTS:,} reports",
             f"Send at most {MOST_REPORTS:,} at a time.",
@@ -140,7 +156,8 @@ class Intake:
 
     def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
         self.survey, self.id = survey, survey_id(survey)
-        self.explained, self.spec = explained(survey), given_out(survey)
+        self.explained = answers.json_bytes(explain(survey).for_devices())
+        self.spec = answers.json_bytes(survey.for_devices())
         """The survey as it is given out; that of a large law is not written anew for everyone."""
         longest = longest_report(survey)
         room = _REMEMBERED // len(survey.mechanisms)
@@ -150,10 +167,11 @@ class Intake:
             name: offers[survey.mechanisms[own].id] for name, own in survey.names.items()
         }
 
-    def upload(self, sent: Sequence[Sent]) -> Upload:
-        """Return what is stored of reports that are all right."""
+    def upload(self, body: bytes | bytearray, lines: bool) -> Upload:
+        """Return what is stored of a body whose reports are all right."""
+        sent = decoded(body, lines)
         rows: list[Row] = []
-        faults: list[tuple[int, str]] = []
+        faults: Faults = []
         later: dict[str, list[int]] = {}
         for place, row in enumerate(sent):
             report_id = _id(row.report_id)
@@ -171,17 +189,24 @@ class Intake:
                     later.setdefault(row.mechanism, []).append(place)
                 rows.append((offer.number, output or b"", report_id))
                 continue
-            if len(faults) >= MOST_FAULTS:
+            if len(faults) >= answers.MOST_FAULTS:
                 break
         if not faults:
             faults = self._decode_later(sent, later, rows)
         if faults:
-            raise _complaint(faults, len(sent))
+            place, first = faults[0]
+            raise RefusedError(
+                422,
+                first if len(sent) == 1 else f"report {place} of {len(sent):,}: {first}",
+                "Nothing was stored. Mend or leave out what is wrong: GET the survey for its "
+                "mechanisms, and see docs/reports.md for what a report may be.",
+                faults if len(sent) > 1 else [],
+            )
         return Upload(self.id, rows)
 
     def _decode_later(
         self, sent: Sequence[Sent], later: dict[str, list[int]], rows: list[Row]
-    ) -> list[tuple[int, str]]:
+    ) -> Faults:
         """Fill in the outputs that were not known at once; return what is wrong."""
         wrong: list[tuple[int, Reason]] = []
         for name, places in later.items():
@@ -194,7 +219,7 @@ class Intake:
                     rows[place] = (number, output, report_id)
         return [
             (place, f"{why}: report {shown(sent[place].report)} of {shown(sent[place].mechanism)}")
-            for place, why in sorted(wrong)[:MOST_FAULTS]
+            for place, why in sorted(wrong)[: answers.MOST_FAULTS]
         ]
 
 
@@ -208,11 +233,128 @@ def _id(digits: str) -> bytes | None:
     return report_id if len(report_id) == ID_BYTES else None
 
 
-def _complaint(faults: list[tuple[int, str]], of: int) -> RefusedError:
-    place, first = faults[0]
-    what = first if of == 1 else f"report {place} of {of:,}: {first}"
-    advice = (
-        "Nothing was stored. Mend or leave out what is wrong: GET the survey for its mechanisms, "
-        "and see docs/reports.md for what a report may be."
+@dataclass(eq=False)
+class Uploads:
+    """Takes reports for the surveys that are served, in bodies that are refused when too long."""
+
+    intakes: Mapping[str, Intake]
+    writer: Writer
+    most: int = MOST_BYTES
+    most_at_once: int = _MOST_AT_ONCE
+    held: int = 0
+    """Bytes of bodies that came and are not answered yet."""
+
+    @Operation(
+        f"{SURVEY}/reports",
+        openapi.Stored,
+        (400, 404, 405, 408, 409, 410, 413, 415, 422, 503, 507),
+        method="POST",
+        body=openapi.Reports,
     )
-    return refused(422, what, advice, faults=tuple(faults) if of > 1 else ())
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send one report, or many; answered after they are on the disk.
+
+        All of an upload is stored, or nothing. Sent again with the same ids it is acknowledged
+        again, and counted once.
+        """
+        try:
+            if scope["method"] != "POST":
+                raise RefusedError(
+                    405,
+                    f"{scope['method']} of reports",
+                    "Reports are sent by POST; they are never given out.",
+                    headers={"allow": "POST"},
+                )
+            intake = self.intakes.get(scope["path_params"]["survey"])
+            if intake is None:
+                raise unknown_survey(scope["path_params"]["survey"])
+            headers = dict(scope["headers"])
+            lines = _is_lines(headers.get(b"content-type", b""))
+            length = headers.get(b"content-length", b"")
+            async with self._body(length, receive) as body:
+                if len(body) > _LARGE:
+                    upload = await asyncio.to_thread(intake.upload, body, lines)
+                else:
+                    upload = intake.upload(body, lines)
+                stored = await self.writer.write(upload)
+        except RefusedError as refusal:
+            await answers.refuse(send, refusal)
+        except ClientDisconnect:
+            return
+        else:
+            counts = f'{{"stored":{stored.stored},"known":{stored.known}}}'
+            await answers.answer(send, counts.encode())
+
+    @asynccontextmanager
+    async def _body(self, length: bytes, receive: Receive) -> AsyncIterator[bytearray]:
+        """Yield the body of a request; there is room for it until it is answered."""
+        if length.isdigit() and int(length) > self.most:
+            raise self._too_long()
+        content, more = bytearray(), True
+        try:
+            try:
+                async with asyncio.timeout(_SECONDS):
+                    while more:
+                        message = await receive()
+                        if message["type"] == "http.disconnect":
+                            raise ClientDisconnect
+                        piece, more = message.get("body", b""), message.get("more_body", False)
+                        if len(content) + len(piece) > self.most:
+                            raise self._too_long()
+                        if self.held + len(piece) > self.most_at_once:
+                            raise answers.busy("too many bodies at once")
+                        self.held += len(piece)
+                        content += piece
+            except TimeoutError:
+                raise answers.too_slow(_SECONDS) from None
+            yield content
+        finally:
+            self.held -= len(content)
+
+    def _too_long(self) -> RefusedError:
+        return RefusedError(
+            413,
+            f"a body of more than {several(self.most, 'byte')}",
+            "Send fewer reports at a time: a report takes about 100 bytes.",
+        )
+
+
+def unknown_survey(name: str) -> RefusedError:
+    """Return the refusal of a survey that is not served here."""
+    return RefusedError(
+        404,
+        f"survey {name!r:.80} is not collected here",
+        "GET /v1/surveys has those that are. The id is a hash of the whole survey: of another "
+        "version of it, it is another one.",
+    )
+
+
+def _is_lines(content_type: bytes) -> bool:
+    """Say whether a body is one report a line; refuse what is not said to be JSON."""
+    kind = content_type.split(b";", 1)[0].strip().lower()
+    if kind not in (answers.JSON.encode(), LINES.encode()):
+        raise RefusedError(
+            415,
+            "a body that is not said to be JSON",
+            "Send Content-Type: application/json, or application/x-ndjson for one report a line.",
+        )
+    return kind == LINES.encode()
+
+
+def metrics_text(uploads: Uploads) -> str:
+    """Return what was done since the start in Prometheus' text format: sums, of no survey."""
+    writer, done = uploads.writer, uploads.writer.tally
+    metrics = {
+        "reports_stored_total": ("counter", "Reports that were new.", done.stored),
+        "reports_known_total": ("counter", "Reports sent again, counted once.", done.known),
+        "uploads_refused_total": ("counter", "Uploads refused at the store.", done.refused),
+        "commits_total": ("counter", "Groups of uploads written to the store.", done.commits),
+        "commit_failures_total": ("counter", "Groups that could not be written.", done.failures),
+        "commit_seconds_total": ("counter", "Time spent on commits.", done.seconds),
+        "reports_waiting": ("gauge", "Reports that wait for their commit.", writer.waiting),
+        "body_bytes": ("gauge", "Bytes of bodies that are not answered yet.", uploads.held),
+    }
+    return "".join(
+        f"# HELP freewill_{name} {what}\n# TYPE freewill_{name} {kind}\nfreewill_{name} {number}\n"
+        for name, (kind, what, number) in metrics.items()
+    )

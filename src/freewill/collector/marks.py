@@ -135,10 +135,6 @@ class Sieve:
     """
 
     def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Let everything fall."""
         # Zeros that nobody wrote to take no memory.
         self._bits = np.zeros(1 << (_SIEVE_BITS - 3), dtype=np.uint8)
 

@@ -16,7 +16,7 @@ from freewill.domain.outputs import VALUE
 SURVEY = "/v1/surveys/{survey}"
 """The address of a survey."""
 PARQUET, CSV, TEXT = "application/vnd.apache.parquet", "text/csv", "text/plain"
-_LINES = "application/x-ndjson"
+LINES = "application/x-ndjson"
 _REFUSALS = {
     400: "Not JSON",
     401: "No token, or another one",
@@ -165,11 +165,14 @@ class Operation:
     body: Any = None
     """The type of what is sent."""
     query: tuple[dict[str, Any], ...] = ()
-    text: str = ""
-    """What the handler says of itself."""
 
-    def described(self, components: dict[str, Any]) -> dict[str, Any]:
-        """Return the OpenAPI object; types join the components."""
+    def __call__(self, handler: _Handler) -> _Handler:
+        """Mark a function as what answers at the address."""
+        handler.operation = self  # type: ignore[attr-defined]
+        return handler
+
+    def described(self, text: str, components: dict[str, Any]) -> dict[str, Any]:
+        """Return the OpenAPI object, in the words of the handler; types join the components."""
 
         def content(kind: Any) -> dict[str, Any]:
             if isinstance(kind, str):
@@ -178,7 +181,7 @@ class Operation:
             components.update(types)
             return {"application/json": {"schema": schema}}
 
-        summary, _, more = self.text.partition("\n")
+        summary, _, more = text.partition("\n")
         statuses = self.refusals if self.access == "everyone" else (401, *self.refusals)
         responses = {"200": {"description": summary, "content": content(self.answer)}}
         for status in statuses:
@@ -190,29 +193,15 @@ class Operation:
         if self.access != "everyone":
             described["security"] = [{"token": []}]
         if self.body is not None:
-            bodies = {**content(self.body), **content(_LINES)}
+            bodies = {**content(self.body), **content(LINES)}
             described["requestBody"] = {"required": True, "content": bodies}
         return described
 
 
-def operation(
-    path: str, answer: Any, *refusals: int, **more: Any
-) -> Callable[[_Handler], _Handler]:
-    """Mark a function as what answers at an address."""
-
-    def marked(handler: _Handler) -> _Handler:
-        text = inspect.getdoc(handler) or ""
-        own = Operation(path, answer, refusals, text=text, **more)
-        handler.operation = own  # type: ignore[attr-defined]
-        return handler
-
-    return marked
-
-
-def operations_of(*owners: type) -> dict[str, Operation]:
-    """Return the operations that functions of classes are marked as, by the names of these."""
-    members = [member for owner in owners for member in vars(owner).items()]
-    return {name: part.operation for name, part in members if hasattr(part, "operation")}
+def handlers_of(*owners: type) -> list[Any]:
+    """Return the functions of classes that are marked as operations."""
+    members = [member for owner in owners for member in vars(owner).values()]
+    return [member for member in members if hasattr(member, "operation")]
 
 
 def parameter(
@@ -223,17 +212,18 @@ def parameter(
     return {**fields, "description": text, "schema": schema}
 
 
-def description(operations: Iterable[Operation], surveys: Iterable[str]) -> dict[str, Any]:
-    """Return the description, version 3.1, of some operations on these surveys."""
+def description(handlers: Iterable[Any], surveys: Iterable[str]) -> dict[str, Any]:
+    """Return the description, version 3.1, of what some handlers do for these surveys."""
     ids = {"type": "string", "enum": list(surveys)}
     survey = parameter("survey", "The survey's id: a hash of all of it", ids, "path")
     paths: dict[str, dict[str, Any]] = {}
     results = json.dumps(schema()["$defs"]).replace("#/$defs/", _REFERENCE.format(name=""))
     components: dict[str, Any] = json.loads(results)
-    for own in operations:
+    for handler in handlers:
+        own: Operation = handler.operation
         parameters = [*([survey] if "{survey}" in own.path else []), *own.query]
         path = paths.setdefault(own.path, {"parameters": parameters})
-        path[own.method.lower()] = own.described(components)
+        path[own.method.lower()] = own.described(inspect.getdoc(handler) or "", components)
     return {
         "openapi": "3.1.0",
         "info": {

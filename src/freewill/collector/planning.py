@@ -3,12 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from freewill.collector.holdings import people_by_day
-from freewill.collector.refusals import RefusedError, refused
+from freewill.collector.answers import RefusedError
+from freewill.collector.estimates import Estimates, Latest
+from freewill.collector.surveys import people_by_day
 from freewill.core.texts import number
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
@@ -18,20 +19,8 @@ from freewill.stats.information import DENSE, advice_on_plans, enough_people
 from freewill.stats.planning.design import MOST_PEOPLE, REACH, Design, needed_for_interval
 from freewill.stats.planning.plan import BLIND
 
-if TYPE_CHECKING:
-    from freewill.collector.estimates import Estimates, Latest
-    from freewill.collector.store import Store
-
 _OF = ("shares", "mean")
 """What may be asked about, as `fw.plan` calls it: every value's share, or the mean."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """How near, and of what: half of the widest 95 % interval is to be the target at most."""
-
-    target: float
-    of: str = "shares"
 
 
 @dataclass(frozen=True)
@@ -47,11 +36,11 @@ class Errors:
     """People from whom on no error rests on few of them."""
 
 
-def question_of(query: Sequence[tuple[str, str]]) -> Question:
-    """Return what a query asks for.
+def question_of(query: Sequence[tuple[str, str]]) -> tuple[float, str]:
+    """Return what a query asks for: half of the widest 95 % interval, at most, and of what.
 
     >>> question_of([("target", "0.01")])
-    Question(target=0.01, of='shares')
+    (0.01, 'shares')
     """
     given: dict[str, str] = {}
     for name, value in query:
@@ -68,11 +57,11 @@ def question_of(query: Sequence[tuple[str, str]]) -> Question:
         raise _wrong(f"target={shown(text)}")
     if of not in _OF:
         raise _wrong(f"of={shown(of)}")
-    return Question(target, of)
+    return target, of
 
 
 def _wrong(what: str) -> RefusedError:
-    return refused(
+    return RefusedError(
         422,
         what,
         "Ask for ?target= and a number > 0, half of the widest 95 % interval: 0.01 is a "
@@ -84,11 +73,10 @@ def _wrong(what: str) -> RefusedError:
 class Plans:
     """Plans from the last estimate of each survey, whose errors are worked out once."""
 
-    store: "Store"
-    estimates: "Estimates"
+    estimates: Estimates
     _errors: dict[tuple[str, str], Errors] = field(default_factory=dict)
 
-    def made(self, survey: str, question: Question) -> dict[str, Any]:
+    def made(self, survey: str, target: float, of: str) -> dict[str, Any]:
         """Answer a question, to first order: the people needed are exact for a normal estimate.
 
         With C at the estimate and at the shares of mechanisms seen so far, the widest interval has
@@ -96,31 +84,32 @@ class Plans:
         """
         latest = self.estimates.latest(survey)
         estimate = latest.estimate
-        errors = self._errors.get((survey, question.of))
+        errors = self._errors.get((survey, of))
         if errors is None or errors.people != estimate.people:
-            errors = self._errors_of(survey, question.of, latest)
-            self._errors[survey, question.of] = errors
-        needed = needed_for_interval(errors.variances, question.target)
+            errors = self._errors_of(survey, of, latest)
+            self._errors[survey, of] = errors
+        needed = needed_for_interval(errors.variances, target)
         widest = int(np.argmax(errors.variances))
         return {
             "survey": survey,
             "people": estimate.people,
-            "of": question.of,
-            "target": question.target,
+            "of": of,
+            "target": target,
             "now": REACH * math.sqrt(errors.variances[widest] / estimate.people),
             "widest": errors.names[widest],
             "needed": needed,
             "more": None if needed is None else max(0, needed - estimate.people),
             "worth": errors.worth,
-            "advice": _advice(errors, question.target, needed),
+            "advice": _advice(errors, target, needed),
         }
 
-    def _errors_of(self, survey: str, of: str, latest: "Latest") -> Errors:
+    def _errors_of(self, survey: str, of: str, latest: Latest) -> Errors:
         estimate = latest.estimate
         if of == "shares" and estimate.alphabet.size > DENSE:
             return self._errors_by_intervals(survey, latest)
-        with self.store.view() as view:
-            stored = self.store.survey(view, survey)
+        store = self.estimates.store
+        with store.view() as view:
+            stored = store.survey(view, survey)
             chose = {name: sum(n.values()) for name, n in people_by_day(view, stored).items()}
         whole = sum(chose.values())
         offered = stored.survey.mechanisms.items()
@@ -133,14 +122,14 @@ class Plans:
             worth = design.worth(weights.rows)
             enough = enough_people(design.rests_on(weights.rows))
         except FreewillError as error:
-            raise refused(422, str(error), "Ask of=shares.") from None
+            raise RefusedError(422, str(error), "Ask of=shares.") from None
         return Errors(estimate.people, weights.names, variances, worth, enough)
 
-    def _errors_by_intervals(self, survey: str, latest: "Latest") -> Errors:
+    def _errors_by_intervals(self, survey: str, latest: Latest) -> Errors:
         """Take the errors of many values from their intervals, where these were computed."""
         estimate, document = latest.estimate, self.estimates.document(survey, latest)
         if document["intervals"] is None:
-            raise refused(
+            raise RefusedError(
                 409,
                 f"intervals of the shares of {several(estimate.alphabet.size, 'value')}: "
                 f"{document['uncertainty']['reason']}",

@@ -1,26 +1,16 @@
 """PostgreSQL as the database of a store, which several collectors may share."""
 
-import contextlib
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cache
 from queue import Empty, LifoQueue
 from typing import Any
 from urllib.parse import urlsplit
 
-from freewill.collector.database import (
-    NAMES,
-    SCHEMA_VERSION,
-    Database,
-    Reader,
-    Rows,
-    StoreBusyError,
-    StoreError,
-    StoreFullError,
-    refuse_version,
-)
+from freewill.collector import database
+from freewill.collector.database import Reader, Rows, StoreBusyError, StoreError, StoreFullError
 from freewill.errors import ParameterError, first_line
 
 PREFIXES = ("postgresql://", "postgres://")
@@ -71,14 +61,14 @@ _KEYS = {
     "days": "people",
 }
 """The tables that grow, and a column of each that is small."""
-_OURS = ", ".join(f"to_regclass('{name}')" for name in NAMES)
+_OURS = ", ".join(f"to_regclass('{name}')" for name in database.NAMES)
 _VERSION = "INSERT INTO facts VALUES ('version', %s)"
 _WORDS = {"bytes": "BYTEA", "integer": "BIGINT", "keyed": ""}
 _VALUES = re.compile(r"VALUES \([?, ]*\)")
 _TYPES = {int: "bigint", bytes: "bytea", str: "text"}
 
 
-class Postgres(Database):
+class Postgres(database.Database):
     """A database of PostgreSQL, each commit of which is on its disk before it returns."""
 
     words = _WORDS
@@ -92,7 +82,7 @@ class Postgres(Database):
                 ((there,),) = self.rows("SELECT to_regclass('facts') IS NOT NULL")
                 if not there:
                     self._create_tables()
-                    self._connection.execute(_VERSION, (str(SCHEMA_VERSION).encode(),))
+                    self._connection.execute(_VERSION, (str(database.SCHEMA_VERSION).encode(),))
                 _check_version(self, self.name)
         except BaseException:
             self.close()
@@ -114,7 +104,7 @@ class Postgres(Database):
                 if status != "COMMIT":  # of a transaction that failed, PostgreSQL makes a ROLLBACK
                     raise StoreBusyError(f"{self.name} answered COMMIT by {status}: try again.")
             except BaseException:
-                with contextlib.suppress(_psycopg().Error):
+                with suppress(_psycopg().Error):
                     if not self._connection.closed:
                         self._connection.execute("ROLLBACK")
                 raise
@@ -155,11 +145,9 @@ class Postgres(Database):
         """Yield the rows of a query that ends in `IN`, for any number of whole numbers."""
         return self.rows(f"{query.removesuffix('IN')} = ANY(?::bigint[])", (_array(values),))
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Reader]:
+    def snapshot(self) -> AbstractContextManager[Reader]:
         """View the store as it is now, on a connection of its own."""
-        with self._readers.view() as view:
-            yield view
+        return self._readers.view()
 
     def rewrite(self) -> None:
         """Write the tables anew in the order of their keys, if no other collector is at work.
@@ -168,7 +156,10 @@ class Postgres(Database):
         them are made again in a single one before.
         """
         with self.writing():
-            if not self._is_last():
+            # From here on this one counts as gone. Of two that end at once, the second is the last.
+            self._connection.execute(f"SELECT pg_advisory_unlock_shared({_PRESENT})")
+            ((last,),) = self.rows(f"SELECT pg_try_advisory_lock({_PRESENT})")
+            if not last:
                 return
             for name, column in _KEYS.items():
                 self._connection.execute(f"UPDATE {name} SET {column} = {column}")
@@ -176,15 +167,6 @@ class Postgres(Database):
             for name in _KEYS:
                 self._connection.execute(f"CLUSTER {name} USING {name}_pkey")
             self._connection.execute(f"SELECT pg_advisory_unlock({_PRESENT})")
-
-    def _is_last(self) -> bool:
-        """Say whether no other collector is at work; from here on this one counts as gone.
-
-        Of two that end at once, the second to ask is the last.
-        """
-        self._connection.execute(f"SELECT pg_advisory_unlock_shared({_PRESENT})")
-        ((last,),) = self.rows(f"SELECT pg_try_advisory_lock({_PRESENT})")
-        return bool(last)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -195,7 +177,7 @@ class Postgres(Database):
 @contextmanager
 def reading(url: str) -> Iterator[Reader]:
     """View a store as it is now; whoever writes to it meanwhile is neither seen nor hindered."""
-    with contextlib.closing(Readers(url)) as readers, readers.view() as view:
+    with closing(Readers(url)) as readers, readers.view() as view:
         yield view
 
 
@@ -230,29 +212,23 @@ class Readers:
             message = f"{self.name} is read by {MOST_READERS} others: try again."
             raise StoreBusyError(message) from None
         try:
-            view = self._begun(connection)
-            connection = view.connection
+            view = None
+            if connection is not None:
+                with suppress(StoreBusyError):  # it broke meanwhile: a new one takes its place
+                    view = Snapshot(connection, self.name)
+            if view is None:
+                connection = self.connected(_READING)
+                connection.autocommit = False
+                view = Snapshot(connection, self.name)
             yield view
         finally:
-            self._put_back(connection)
-
-    def _begun(self, connection: Any) -> "Snapshot":
-        """Begin a view, on a new connection unless there is one that did not break meanwhile."""
-        if connection is not None:
-            with contextlib.suppress(StoreBusyError):
-                return Snapshot(connection, self.name)
-        connection = self.connected(_READING)
-        connection.autocommit = False
-        return Snapshot(connection, self.name)
-
-    def _put_back(self, connection: Any) -> None:
-        if connection is not None:
-            with contextlib.suppress(_psycopg().Error):
-                connection.rollback()
-            if self._closed or connection.closed:
-                connection.close()
-                connection = None
-        self._idle.put(connection)
+            if connection is not None:
+                with suppress(_psycopg().Error):
+                    connection.rollback()
+                if self._closed or connection.closed:
+                    connection.close()
+                    connection = None
+            self._idle.put(connection)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -266,7 +242,7 @@ class Snapshot:
     """A connection in a transaction that only reads, of the moment at which it is checked."""
 
     def __init__(self, connection: Any, name: str) -> None:
-        self.connection, self._name = connection, name
+        self._connection, self._name = connection, name
         self._numbers = itertools.count()
         try:
             _check_version(self, name)
@@ -278,7 +254,7 @@ class Snapshot:
         """Yield the rows of a query, in pieces; several queries may be under way at once."""
         with (
             _explained(self._name),
-            self.connection.cursor(name=f"view{next(self._numbers)}") as cursor,
+            self._connection.cursor(name=f"view{next(self._numbers)}") as cursor,
         ):
             cursor.itersize = _FETCHED
             yield from cursor.execute(_translated(query), values)
@@ -295,10 +271,11 @@ def _check_version(view: Reader, name: str) -> None:
         raise StoreError(
             f"{name} has a table `facts` that is none of ours: name a database of its own."
         )
-    refuse_version(name, version)
+    if version != database.SCHEMA_VERSION:
+        raise database.StoreVersionError(name, version)
     # A view in the place of a table may have no end.
     query = f"SELECT relname FROM pg_class WHERE relkind = 'r' AND oid IN ({_OURS})"
-    missing = {*NAMES} - {row[0] for row in view.rows(query)}
+    missing = {*database.NAMES} - {row[0] for row in view.rows(query)}
     if missing:
         raise StoreError(
             f"{name} has no table {min(missing)}, or a view in its place: it is damaged, or "

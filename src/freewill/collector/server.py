@@ -13,8 +13,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from freewill.collector.answers import headers_of, json_bytes
-from freewill.collector.refusals import Refusal, busy, too_slow
+from freewill.collector.answers import RefusedError, busy, headers_of, too_slow
 from freewill.errors import several
 
 MOST_HEAD = 1 << 14
@@ -36,7 +35,7 @@ _LARGE_SHARE = 0.9
 HEAD_SECONDS = 10.0
 """Time for the head of a request to arrive, from the connection or the last answer on."""
 BODY_SECONDS = 31.0
-"""Time for a body to arrive, also where nobody waits for it; `uploads.py` refuses a slow one."""
+"""Time for a body to arrive, also where nobody waits for it; `intake.py` refuses a slow one."""
 READ_SECONDS = 30.0
 """Time in which some more of an answer must have been taken."""
 _LUMP = 1 << 12
@@ -94,7 +93,7 @@ class Bounded:
         super().connection_made(transport)  # type: ignore[misc]
         self.flow = Gate(transport)
         if len(self.connections) > self.most_connections:
-            self.refuse(busy(f"over {several(self.most_connections, 'connection')}").refusal)
+            self.refuse(busy(f"over {several(self.most_connections, 'connection')}"))
 
     def connection_lost(self: Any, error: Exception | None) -> None:
         """Forget what waits."""
@@ -114,8 +113,7 @@ class Bounded:
     def on_response_complete(self: Any) -> None:
         """Go on with what came while a request was answered."""
         super().on_response_complete()  # type: ignore[misc]
-        if self.flow.held:
-            self._go_on()
+        self._go_on()
 
     def _go_on(self: Any) -> None:
         if self.flow.held and not self.transport.is_closing():
@@ -193,7 +191,7 @@ class Bounded:
         """Refuse what is no request, in the words of all refusals."""
         self.refuse(_malformed("what came is no HTTP request"))
 
-    def refuse(self: Any, refusal: Refusal) -> None:
+    def refuse(self: Any, refusal: RefusedError) -> None:
         """Answer with a refusal, unless another answer is under way, and hang up."""
         cycle = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
@@ -228,16 +226,9 @@ class _ByState(Bounded):
         return str(self.conn.their_state) == "SEND_BODY"
 
 
-def bounded(protocol: type, most_connections: int = MOST_CONNECTIONS) -> type:
-    """Return a protocol of uvicorn's whose connections cost so much and no more."""
-    limits = _ByCallbacks if hasattr(protocol, "on_message_complete") else _ByState
-    members = {"most_connections": most_connections}
-    return type(f"Bounded{protocol.__name__}", (limits, protocol), members)
-
-
-def response(refusal: Refusal, headers: list[tuple[bytes, bytes]]) -> bytes:
+def response(refusal: RefusedError, headers: list[tuple[bytes, bytes]]) -> bytes:
     """Return the bytes of an answer that is the last of its connection."""
-    body = json_bytes(refusal.describe())
+    body = refusal.body()
     lines = [b"%s: %s" % pair for pair in (*headers, *headers_of(body, refusal.headers))]
     status = HTTPStatus(refusal.status)
     first = f"HTTP/1.1 {status.value} {status.phrase}".encode()
@@ -263,19 +254,19 @@ def _up_to_blank(data: bytes, start: int) -> bytes:
     return piece[: len(piece) - split]
 
 
-def _malformed(what: str) -> Refusal:
+def _malformed(what: str) -> RefusedError:
     advice = (
         "Send HTTP/1.1 by RFC 9112; a body by its length, or in chunks of a hundred bytes and more."
     )
-    return Refusal(400, what, advice)
+    return RefusedError(400, what, advice)
 
 
-def _too_long(status: int, what: str) -> Refusal:
+def _too_long(status: int, what: str) -> RefusedError:
     advice = (
         f"Send at most {MOST_HEAD:,} bytes of head with {MOST_FIELDS} header fields and a first "
         f"line of {MOST_LINE:,} bytes."
     )
-    return Refusal(status, what, advice)
+    return RefusedError(status, what, advice)
 
 
 class Server(uvicorn.Server):
@@ -299,7 +290,10 @@ class Server(uvicorn.Server):
         super().__init__(config)
         if not config.loaded:
             config.load()
-        config.http_protocol_class = bounded(config.http_protocol_class, most_connections)
+        protocol: Any = config.http_protocol_class
+        limits = _ByCallbacks if hasattr(protocol, "on_message_complete") else _ByState
+        limited = {"most_connections": most_connections}
+        config.http_protocol_class = type("BoundedProtocol", (limits, protocol), limited)
         self._patience = seconds, body_seconds, read_seconds
         self._signals = signals
         """Those that came before the server had handlers of its own, which end it."""
@@ -336,7 +330,7 @@ class Server(uvicorn.Server):
             if now - since <= most:
                 self._since[connection] = (progress, since)
             elif answering and not unread:
-                connection.refuse(too_slow(most).refusal)
+                connection.refuse(too_slow(most))
             else:
                 # Not `close`, which waits until the answer is read.
                 connection.transport.abort()

@@ -5,14 +5,12 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 
 from freewill.collector.database import StoreError
-from freewill.collector.estimates import MIN_PEOPLE
 from freewill.collector.store import Store, open_store
-from freewill.collector.surveys import survey_id
+from freewill.collector.surveys import MIN_PEOPLE, survey_id
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, why
 
@@ -23,34 +21,6 @@ _FILES = 256
 """Files that may be open beside connections: the store, its readers, evidence that is sent."""
 _GARBAGE = 50_000
 """New objects after which garbage is looked for."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a collector is served."""
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    store: str = "collector.db"
-    min_people: int = MIN_PEOPLE
-    public: bool = False
-    new_token: bool = False
-
-
-@dataclass(frozen=True)
-class Started:
-    """What there is to say at the start."""
-
-    root: str
-    """The address of the server."""
-    surveys: dict[str, str]
-    """The ids of the surveys, by their files."""
-    token: str | None
-    """Where it is new: this is the one time that it can be shown."""
-
-    def page(self, name: str) -> str:
-        """Return where people answer a survey; `/dashboard` behind it is for the collector."""
-        return f"{self.root}/surveys/{self.surveys[name]}"
 
 
 def require_serve() -> None:
@@ -65,55 +35,55 @@ def require_serve() -> None:
 
 
 def serve(
-    surveys: dict[str, Survey], settings: Settings, started: Callable[[Started], None]
+    surveys: dict[str, Survey],
+    started: Callable[[dict[str, str], str | None], None],
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    store: str = "collector.db",
+    min_people: int = MIN_PEOPLE,
+    public: bool = False,
+    new_token: bool = False,
 ) -> None:
     """Serve surveys, by the names of their files, until the process is told to end.
 
-    At the end no more is taken in, what waits is written and answered, and the store is written
-    anew, in an order that tells nothing. A signal that comes while all is made ready waits until
-    then: the token that is made meanwhile can be shown once alone.
+    `started` is called with the pages on which people answer, by the same names, and with the
+    administrator's token where it is new: this is the one time that it can be shown. At the end no
+    more is taken in, what waits is written and answered, and the store is written anew, in an order
+    that tells nothing. A signal that comes while all is made ready waits until then.
     """
     require_serve()
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.app import application, collector  # noqa: PLC0415
+    from freewill.collector.app import Collector, application  # noqa: PLC0415
     from freewill.collector.server import Server  # noqa: PLC0415
 
-    _refuse_twice(surveys)
-    listener = listening(settings.host, settings.port)
-    with listener:
-        store = open_store(settings.store)
-        try:
-            with _noted_signals() as signals:
-                token = store.new_token(first=not settings.new_token)
-                made = collector(
-                    store, list(surveys.values()), settings.min_people, settings.public
-                )
-                config = uvicorn.Config(
-                    application(made),
-                    access_log=False,
-                    # Warnings are of what others send: they would fill whatever keeps them.
-                    log_level="error",
-                    server_header=False,
-                    proxy_headers=False,
-                    ws="none",
-                    lifespan="on",
-                    backlog=_BACKLOG,
-                    timeout_graceful_shutdown=_GRACE_SECONDS,
-                )
-                server = Server(config, most_connections=most_connections(), signals=signals)
-                _unhurried()
-                host, port = listener.getsockname()[:2]
-                root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-                ids = {name: survey_id(survey) for name, survey in surveys.items()}
-                try:
-                    started(Started(root, ids, token))
-                    server.run(sockets=[listener])
-                finally:
-                    made.stop()
-            _put_in_order(store)
-        finally:
-            store.close()
+    ids = _distinct_ids(surveys)
+    with listening(host, port) as listener, closing(open_store(store)) as opened:
+        with _noted_signals() as signals:
+            token = opened.new_token(first=not new_token)
+            made = Collector(opened, surveys.values(), min_people, public)
+            config = uvicorn.Config(
+                application(made),
+                access_log=False,
+                # Warnings are of what others send: they would fill whatever keeps them.
+                log_level="error",
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                lifespan="on",
+                backlog=_BACKLOG,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+            server = Server(config, most_connections=most_connections(), signals=signals)
+            _unhurried()
+            at, number = listener.getsockname()[:2]
+            root = f"http://{f'[{at}]' if ':' in at else at}:{number}/surveys"
+            try:
+                started({name: f"{root}/{own}" for name, own in ids.items()}, token)
+                server.run(sockets=[listener])
+            finally:
+                made.stop()
+        _put_in_order(opened)
 
 
 def _unhurried() -> None:
@@ -191,9 +161,12 @@ def listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _refuse_twice(surveys: dict[str, Survey]) -> None:
+def _distinct_ids(surveys: dict[str, Survey]) -> dict[str, str]:
+    """Return the ids of surveys, by the names of their files; refuse one that is named twice."""
+    ids = {name: survey_id(survey) for name, survey in surveys.items()}
     names: dict[str, str] = {}
-    for name, survey in surveys.items():
-        first = names.setdefault(survey_id(survey), name)
+    for name, own in ids.items():
+        first = names.setdefault(own, name)
         if first != name:
             raise StoreError(f"{first} and {name} are one survey: name it once.")
+    return ids

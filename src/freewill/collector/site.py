@@ -15,14 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from freewill.collector.answers import policy
-from freewill.collector.refusals import refused
+from freewill.collector.answers import RefusedError, policy
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _HERE = Path(__file__).parent / "web"
 _DEVICE = Path(__file__).parents[1] / "device" / "js"
-_LEVEL = 6
-"""Of gzip."""
+_GZIP_LEVEL = 6
 _KINDS = {
     ".html": "text/html",
     ".js": "text/javascript",
@@ -88,7 +86,11 @@ def site_routes(surveys: Collection[str]) -> list[Route]:
 
     def file(contents: Mapping[str, Content]) -> Endpoint:
         async def endpoint(request: Request) -> Response:
-            return _named(contents, request).answer(request)
+            name = request.path_params["file"]
+            if name not in contents:
+                what, advice = f"{request.url.path}: not here", "GET / is the page to begin with."
+                raise RefusedError(404, what, advice)
+            return contents[name].answer(request)
 
         return endpoint
 
@@ -111,18 +113,11 @@ def _contents(folder: Path) -> dict[str, Content]:
     return {path.name: Content(path.read_bytes(), _KINDS[path.suffix]) for path in paths}
 
 
-def _named(contents: Mapping[str, Content], request: Request) -> Content:
-    name = request.path_params["file"]
-    if name not in contents:
-        raise refused(404, f"{request.url.path}: not here", "GET / is the page to begin with.")
-    return contents[name]
-
-
 @lru_cache(1)
 def _charts() -> Content:
     """Return the library that draws charts; it is packed the first time."""
     plain = charts_file().read_bytes()
-    return Content(plain, _KINDS[".js"], gzip.compress(plain, _LEVEL, mtime=0))
+    return Content(plain, _KINDS[".js"], gzip.compress(plain, _GZIP_LEVEL, mtime=0))
 
 
 def charts_file() -> Path:
@@ -132,7 +127,7 @@ def charts_file() -> Path:
     files = [Path(folder) / "package_data" / "plotly.min.js" for folder in folders]
     there = [file for file in files if file.is_file()]
     if not there:
-        raise refused(
+        raise RefusedError(
             404,
             "the package plotly, which brings the charts, is not installed",
             "pip install 'freewill[serve]'",

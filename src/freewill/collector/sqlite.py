@@ -10,23 +10,14 @@ import re
 import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from freewill.collector.database import (
-    SCHEMA_VERSION,
-    TABLES,
-    Database,
-    Reader,
-    Rows,
-    StoreBusyError,
-    StoreError,
-    StoreFullError,
-    refuse_version,
-)
+from freewill.collector import database
+from freewill.collector.database import Reader, Rows, StoreBusyError, StoreError, StoreFullError
 from freewill.core.files import checked_path
 from freewill.core.types import SURVEY_FILE_BYTES
 from freewill.errors import first_line, printable, why
@@ -54,13 +45,21 @@ _MAGIC = b"SQLite format 3\0"
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """What SQLite opens: the file, and what may lie beside it. A pipe would let it wait for ever."""
 _SCHEMA = "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema LIMIT ?"
+_STATISTICS = {
+    ("table", name, name, f"CREATE TABLE {name}({columns})")
+    for name, columns in (
+        ("sqlite_stat1", "tbl,idx,stat"),
+        ("sqlite_stat4", "tbl,idx,neq,nlt,ndlt,sample"),
+    )
+}
+"""What ANALYZE adds, by which SQLite chooses how to look things up, and nothing else."""
 _TEXT_BYTES = 1 << 16
 """Of a statement of a schema; ours have some hundred."""
 _STEPS, _MOST_STEPS = 1 << 16, 1 << 27
-"""Instructions of SQLite between two calls of `View.went_on`, and between two rows: two seconds."""
+"""Instructions between two calls of `View._is_endless`, and between two rows: two seconds."""
 
 
-class Sqlite(Database):
+class Sqlite(database.Database):
     """A file of SQLite, in WAL mode, each commit of which is on the disk before it returns."""
 
     words = _WORDS
@@ -82,7 +81,7 @@ class Sqlite(Database):
                 if version == 0:
                     self._create_tables()
                     self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                    self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                    self._connection.execute(f"PRAGMA user_version = {database.SCHEMA_VERSION}")
         except BaseException:
             self.close()
             raise
@@ -100,13 +99,6 @@ class Sqlite(Database):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-
-    def trial(self, statement: str, rows: Rows) -> bool:
-        """Insert rows, and say whether all of them were new; if any was not, insert none."""
-        all_new = super().trial(statement, rows)
-        # Else SQLite would go on to copy each page before it changes.
-        self._connection.execute("RELEASE trial")
-        return all_new
 
     def run(self, statement: str, rows: Rows) -> int:
         """Run a statement for each row, many of them in one step, and return how many changed.
@@ -137,11 +129,9 @@ class Sqlite(Database):
             some = values[start : start + _CHUNK]
             yield from self.rows(f"{query} ({', '.join('?' * len(some))})", some)
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Reader]:
+    def snapshot(self) -> AbstractContextManager[Reader]:
         """View the store as it is now, on a connection of its own."""
-        with reading(self.path) as view:
-            yield view
+        return reading(self.path)
 
     def rewrite(self) -> None:
         """Write the file anew in the order of the keys, and empty the journal."""
@@ -169,12 +159,10 @@ def reading(path: Path) -> Iterator[Reader]:
     with _explained(path):
         _refuse_irregular(path)
         view = View(path)
-    try:
+    with closing(view):
         if not view.has_store:
             raise StoreError(f"{path} has no store yet: `freewill serve` makes it.")
         yield view
-    finally:
-        view.close()
 
 
 class View:
@@ -182,12 +170,12 @@ class View:
 
     def __init__(self, path: Path) -> None:
         self._path, self._connection = path, _connected(path, "?mode=ro", _READING)
+        self._left = _MOST_STEPS // _STEPS
         try:
             for limit in (sqlite3.SQLITE_LIMIT_LENGTH, sqlite3.SQLITE_LIMIT_SQL_LENGTH):
                 self._connection.setlimit(limit, _TEXT_BYTES)
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-            self._left = _MOST_STEPS // _STEPS
-            self._connection.set_progress_handler(self._went_on, _STEPS)
+            self._connection.set_progress_handler(self._is_endless, _STEPS)
             # The view is of the moment of the first query.
             self._connection.execute("BEGIN")
             self.has_store = _has_tables(self._connection, path)
@@ -197,7 +185,7 @@ class View:
             self.close()
             raise
 
-    def _went_on(self) -> bool:
+    def _is_endless(self) -> bool:
         self._left -= 1
         return self._left < 0
 
@@ -248,12 +236,13 @@ def _refuse_irregular(path: Path) -> None:
 
 
 def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
-    """Say whether a database has the tables of a store, and these alone, or none at all.
+    """Say whether a database has the tables of a store, and statistics of them, or none at all.
 
     Refuse a database of something else, a store of another release, and one with tables that differ
     from ours, with views, triggers or indices.
     """
-    schema = connection.execute(_SCHEMA, (len(_ours()) + 1,)).fetchall()
+    most = len(_ours()) + len(_STATISTICS)
+    schema = connection.execute(_SCHEMA, (most + 1,)).fetchall()
     if not schema:
         return False
     (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -262,14 +251,15 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path} is a database, but no store of Freewill's: name another file, or none yet."
         )
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    refuse_version(str(path), version)
-    tables = {row[:4] for row in schema}
+    if version != database.SCHEMA_VERSION:
+        raise database.StoreVersionError(str(path), version)
+    tables = {row[:4] for row in schema} - _STATISTICS
     roots = {row[4] for row in schema}
     if tables != _ours() or len(roots) != len(schema):
         raise StoreError(
             f"{path} is damaged, or somebody changed it: {_difference(tables)}. Expected the "
-            f"tables that `freewill serve` makes, of version {SCHEMA_VERSION}, and nothing else. "
-            f"Restore it from a backup; it was left as it is."
+            f"tables that `freewill serve` makes, of version {version}, and nothing else. Restore "
+            f"it from a backup; it was left as it is."
         )
     return True
 
@@ -277,12 +267,9 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
 @cache
 def _ours() -> frozenset[tuple[Any, ...]]:
     """Return the schema of a new store, in the spelling of SQLite."""
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.executescript(TABLES.format(**_WORDS))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(database.TABLES.format(**_WORDS))
         return frozenset(row[:4] for row in connection.execute(_SCHEMA, (99,)))
-    finally:
-        connection.close()
 
 
 def _difference(tables: set[tuple[Any, ...]]) -> str:

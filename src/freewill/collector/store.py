@@ -7,28 +7,31 @@ import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from freewill.collector import surveys
-from freewill.collector.database import Database, Reader
-from freewill.collector.holdings import StoredSurvey, evidence_of
-from freewill.collector.ids import NOTHING_SETTLED, Ids
+from freewill.collector import postgres, sqlite, surveys
+from freewill.collector.answers import Faults, RefusedError
+from freewill.collector.database import Database, Reader, StoreError
+from freewill.collector.ids import Ids, Settled
 from freewill.collector.marks import SECRET_BYTES, Marks, marks_from, marks_of
-from freewill.collector.postgres import PREFIXES, Postgres
-from freewill.collector.refusals import Refusal
-from freewill.collector.sqlite import Sqlite
-from freewill.collector.surveys import Row, Stored, Upload
+from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of
+from freewill.core.types import slices
 from freewill.domain.survey import Survey
 from freewill.stats.evidence import Evidence
 
 _TIDY_BYTES = 1 << 27
 """Bytes of pages that are mixed at once."""
 _TOKEN_BYTES = 32
+_CONFLICT = (
+    "Send a report again as it was, never a fresh draw; a new report needs a new random id. "
+    "Nothing of this upload was stored."
+)
 
-Outcome: TypeAlias = Stored | Refusal
+Outcome: TypeAlias = Stored | RefusedError
 
 
 class Store:
@@ -58,13 +61,11 @@ class Store:
         self._heads: dict[int, bytes] = {}
         self._surveys: dict[str, StoredSurvey] = {}
         with database.writing():
-            for name, fact in (
-                ("secret", secrets.token_bytes(SECRET_BYTES)),
-                ("token", b""),
-                ("settled", NOTHING_SETTLED.fact),
-            ):
-                statement = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
-                database.run(statement, [(name, fact)])
+            secret = secrets.token_bytes(SECRET_BYTES)
+            database.run(
+                "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
+                [("secret", secret), ("token", b""), ("settled", Settled().fact)],
+            )
             self._secret = self._fact("secret")
         self._ids = Ids(database)
 
@@ -164,7 +165,8 @@ class Store:
         new: dict[int, int] = {}
         for upload in uploads:
             here: dict[int, int] = {}
-            fresh, faults = [], []
+            fresh: list[Row] = []
+            faults: Faults = []
             for place, (row, (key, mark)) in enumerate(zip(upload.rows, pairs, strict=False)):
                 before = stored.get(key, new.get(key, here.get(key)))
                 if before is None:
@@ -173,9 +175,12 @@ class Store:
                 elif before != mark:
                     faults.append((place, "this report_id came with another report before"))
             if upload.survey in closed and (fresh or faults):
-                outcomes.append(_late(closed[upload.survey]))
+                what = f"this survey was closed on {closed[upload.survey]}"
+                advice = "It takes no more reports: nothing was stored."
+                outcomes.append(RefusedError(410, what, advice))
             elif faults:
-                outcomes.append(_conflict(faults))
+                what = "a report_id came before, with another report"
+                outcomes.append(RefusedError(409, what, _CONFLICT, faults))
             else:
                 new.update(here)
                 accepted += fresh
@@ -219,11 +224,9 @@ class Store:
             [(number, surveys.OPEN, rest), *surveys.new_pages(number, full)],
         )
 
-    @contextmanager
-    def view(self) -> Iterator[Reader]:
+    def view(self) -> AbstractContextManager[Reader]:
         """View the store as it is now."""
-        with self._database.snapshot() as view:
-            yield view
+        return self._database.snapshot()
 
     def evidence(self, survey: str) -> Evidence:
         """Return the evidence of a survey that was added, as it is now, in memory."""
@@ -238,11 +241,10 @@ class Store:
         for number, width in self._widths.items():
             query = "SELECT page FROM pages WHERE mechanism = ? AND page <> ?"
             with self._one_at_a_time:
-                pages = list(self._database.rows(query, (number, surveys.OPEN)))
+                pages = [page for (page,) in self._database.rows(query, (number, surveys.OPEN))]
             secrets.SystemRandom().shuffle(pages)
-            size = max(1, _TIDY_BYTES // (surveys.page_rows(width) * width))
-            for start in range(0, len(pages), size):
-                self._mix(number, width, [page for (page,) in pages[start : start + size]])
+            for bulk in slices(len(pages), _TIDY_BYTES // (surveys.page_rows(width) * width)):
+                self._mix(number, width, pages[bulk])
         with self._writing():
             self._ids.refresh()
             self._ids.settle()
@@ -273,23 +275,48 @@ class Store:
 
 def open_store(where: str) -> Store:
     """Open a store, or make it: a file of SQLite, or a database of PostgreSQL by its address."""
-    return Store(Postgres(where) if where.startswith(PREFIXES) else Sqlite(where))
+    by_address = where.startswith(postgres.PREFIXES)
+    return Store(postgres.Postgres(where) if by_address else sqlite.Sqlite(where))
 
 
-def _late(day: str) -> Refusal:
-    return Refusal(
-        410, f"this survey was closed on {day}", "It takes no more reports: nothing was stored."
-    )
+def shown_store(where: str) -> str:
+    """Return where a store lies, without a password.
+
+    >>> shown_store("people.db"), shown_store("postgresql:///people?password=secret")
+    ('people.db', 'postgresql:///people')
+    """
+    return postgres.shown_url(where) if where.startswith(postgres.PREFIXES) else where
 
 
-def _conflict(faults: list[tuple[int, str]]) -> Refusal:
-    return Refusal(
-        409,
-        "a report_id came before, with another report",
-        "Send a report again as it was, never a fresh draw; a new report needs a new random id. "
-        "Nothing of this upload was stored.",
-        tuple(faults),
-    )
+def view_store(where: str, holding: ExitStack) -> Reader:
+    """View a store as it is now, for as long as the stack."""
+    if where.startswith(postgres.PREFIXES):
+        return holding.enter_context(postgres.reading(where))
+    path = Path(where)
+    if not path.exists():
+        raise StoreError(f"{path}: there is no such store.")
+    return holding.enter_context(sqlite.reading(path))
+
+
+def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidence:
+    """Return the evidence of one survey of a store, which stays open as long as the stack.
+
+    A server may be writing to it meanwhile. A survey that is not in the store, or that nobody has
+    answered yet, is refused: what is counted of it would be nobody.
+    """
+    view = view_store(str(where), holding)
+    stored = surveys.stored_survey(view, survey)
+    evidence = None if stored is None else evidence_of(view, stored)
+    if evidence is None or not evidence.people:
+        own, name = surveys.survey_id(survey), shown_store(str(where))
+        fault = "is not in" if evidence is None else "has no people yet in"
+        raise StoreError(
+            f"survey {own} {fault} the store {name}: {surveys.surveys_in_words(view)}. Expected "
+            f"the survey that was served and answered, unchanged to the letter, for its id is made "
+            f"of all of it: take the file that was served, or GET /v1/surveys/ID of the collector, "
+            f'under "survey". Nothing was written.'
+        )
+    return evidence
 
 
 def token_digest(token: str) -> bytes:

@@ -1,27 +1,37 @@
-"""The id of a survey, a hash of its description, and how its reports lie in a store.
+"""A survey in a store: its id, how its reports lie there, and what is read of them at one moment.
 
-Reports that do not repeat lie in pages: rows of equal length, in an order that is mute.
+Reports that repeat are counted. Those that do not lie in pages: rows of equal length, in an order
+that is mute.
 """
 
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from datetime import date
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from freewill.core.types import Reports
-from freewill.device.explain import explain
+from freewill.collector.database import Reader, StoreError
+from freewill.core.texts import read_json
+from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
+from freewill.errors import first_line, printable, several, shown
+from freewill.stats.evidence import Evidence, Group, assemble, grouped, refuse_impossible
+from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
 
 PAGE_BYTES = 1 << 14
 """Bytes of a page: it is written anew with each commit until it is full."""
 OPEN = 0
 """The number of the page that is not full yet; all others have random ones."""
-
+MIN_PEOPLE = 100
+"""People below whom no estimate is shown."""
+_NAMED = 5
+"""Surveys of a store that a message names."""
 
 Row: TypeAlias = tuple[int, bytes, bytes]
 """A report that was checked: the number of its mechanism, its output, and its id.
@@ -52,25 +62,6 @@ def canonical(survey: Survey) -> str:
     """
     whole = survey.for_devices()
     return json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def given_out(survey: Survey) -> bytes:
-    """Return a survey as devices are given it: in its own order, with all laws that are solved for.
-
-    >>> import freewill as fw
-    >>> line = fw.Linear(0, 1)
-    >>> offered = {"z": fw.KRR(line, 1.0), "a": fw.Shokri(line, 0.25)}
-    >>> spec = json.loads(given_out(fw.Survey(line, offered)))
-    >>> list(spec["mechanisms"]), list(spec["tables"])
-    (['z', 'a'], ['a'])
-    """
-    return json.dumps(survey.for_devices(), separators=(",", ":"), allow_nan=False).encode()
-
-
-def explained(survey: Survey) -> bytes:
-    """Return what the page says of each choice beside its promise: numbers and a picture."""
-    choices = explain(survey).for_devices()
-    return json.dumps(choices, separators=(",", ":"), allow_nan=False).encode()
 
 
 def survey_id(survey: Survey) -> str:
@@ -128,31 +119,232 @@ def page_rows(width: int) -> int:
     return max(1, PAGE_BYTES // width)
 
 
-def ordered(content: bytes, width: int) -> bytes:
-    """Return rows in the order of their bytes, which tells nothing but what they are.
-
-    >>> ordered(b"cdabef", 2)
-    b'abcdef'
-    """
-    return np.sort(np.frombuffer(content, dtype=np.dtype((np.void, width)))).tobytes()
-
-
 def filled(content: bytes, width: int) -> tuple[list[bytes], bytes]:
-    """Split rows into full pages and the rest, each of them in order.
+    """Split rows into full pages and the rest, each in the order of its bytes, which is mute.
 
     Which rows fill a page is drawn, so that not even a page has those that came first.
+
+    >>> filled(b"cdabef", 2)
+    ([], b'abcdef')
     """
-    rows, full = len(content) // width, page_rows(width)
-    if rows < full:
-        return [], ordered(content, width)
-    table = np.frombuffer(content, dtype=np.uint8).reshape(-1, width)
-    order = np.argsort(np.frombuffer(secrets.token_bytes(8 * rows), dtype=np.uint64))
-    mixed = table[order].tobytes()
-    pages = [mixed[start : start + full * width] for start in range(0, len(mixed), full * width)]
-    rest = pages.pop() if rows % full else b""
-    return [ordered(page, width) for page in pages], ordered(rest, width)
+    rows, full = np.frombuffer(content, dtype=np.dtype((np.void, width))), page_rows(width)
+    if len(rows) >= full:
+        drawn = np.frombuffer(secrets.token_bytes(8 * len(rows)), dtype=np.uint64)
+        rows = rows[np.argsort(drawn)]
+    pages = [np.sort(rows[some]).tobytes() for some in slices(len(rows), full)]
+    rest = pages.pop() if len(rows) % full else b""
+    return pages, rest
 
 
 def new_pages(number: int, contents: Iterable[bytes]) -> list[tuple[int, int, bytes]]:
     """Return rows for the pages of a mechanism, by random numbers, none of them the open one's."""
     return [(number, secrets.randbits(62) + 1, content) for content in contents]
+
+
+@dataclass(frozen=True)
+class StoredSurvey:
+    """A survey as it stands in a store."""
+
+    id: str
+    survey: Survey
+    numbers: dict[str, int]
+    """Of its mechanisms, by their ids."""
+    closed: str | None
+    """The day on which it was closed."""
+
+
+def stored_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
+    """Return a survey as a store has it, if it does: what is stored under its id is the survey."""
+    own, spec = survey_id(survey), canonical(survey)
+    described = list(view.rows("SELECT spec, closed FROM surveys WHERE id = ?", (own,)))
+    if not described:
+        return None
+    offered = {mechanism.id for mechanism in survey.mechanisms.values()}
+    query = "SELECT mechanism, number FROM mechanisms WHERE survey = ? LIMIT ?"
+    numbers = dict(view.rows(query, (own, len(offered) + 1)))
+    fine = numbers.keys() == offered and all(type(number) is int for number in numbers.values())
+    (text, closed), *_ = described
+    if text != spec or not fine:
+        raise StoreError(
+            f"survey {own} in the store is not what its id says: the store is damaged, or of "
+            f"another release. Restore it from a backup."
+        )
+    return StoredSurvey(own, survey, numbers, closed)
+
+
+def surveys_in_words(view: Reader) -> str:
+    """Say in words which surveys a store has, those with the most people first."""
+    query = (
+        "SELECT surveys.id, coalesce(sum(people), 0) AS everyone FROM surveys "
+        "LEFT JOIN mechanisms ON mechanisms.survey = surveys.id "
+        "LEFT JOIN days ON days.mechanism = mechanisms.number "
+        "GROUP BY surveys.id ORDER BY everyone DESC, surveys.id LIMIT ?"
+    )
+    largest = [(str(own), int(people)) for own, people in view.rows(query, (_NAMED + 1,))]
+    if not largest:
+        return "it has no survey yet"
+    texts = [
+        f"{printable(own, 40)} {_called(view, own)}({several(people, 'person')})"
+        for own, people in largest[:_NAMED]
+    ]
+    more = " and others" if len(largest) > _NAMED else ""
+    return f"it has {', '.join(texts)}{more}"
+
+
+def _called(view: Reader, own: str) -> str:
+    """Return what people read of a survey, its title or question, where it has any."""
+    with suppress(ValueError):
+        for (spec,) in view.rows("SELECT spec FROM surveys WHERE id = ?", (own,)):
+            content = read_json(spec)
+            fields = content if isinstance(content, dict) else {}
+            words = fields.get("title") or fields.get("question")
+            return f"{shown(words)} " if isinstance(words, str) else ""
+    return ""
+
+
+def people_by_day(view: Reader, stored: StoredSurvey) -> dict[str, dict[str, int]]:
+    """Return how many people chose each mechanism, by its name, on each day."""
+    query = "SELECT day, people FROM days WHERE mechanism = ? ORDER BY day"
+    by_name = {}
+    for name, mechanism in stored.survey.mechanisms.items():
+        with _undamaged(mechanism):
+            rows = dict(_ordered(view.rows(query, (stored.numbers[mechanism.id],)), str))
+            for day in rows:
+                date.fromisoformat(day)
+            counts = checked_counts(list(rows.values()), "its days").tolist()
+        by_name[name] = dict(zip(rows, counts, strict=True))
+    return by_name
+
+
+def _ordered(rows: Iterable[tuple[Any, Any]], kind: type) -> Iterator[tuple[Any, Any]]:
+    """Yield rows whose keys are of a kind and rise: a damaged tree may lead round in a circle."""
+    before: Any = None
+    for key, content in rows:
+        if not isinstance(key, kind) or (before is not None and not key > before):
+            raise ValueError("keys that are none, or not in their order")
+        before = key
+        yield key, content
+
+
+def people_of(view: Reader, stored: StoredSurvey) -> int:
+    """Return how many people answered a survey."""
+    return sum(sum(days.values()) for days in people_by_day(view, stored).values())
+
+
+def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> Evidence:
+    """Return the evidence of a survey: counts, and pages of reports that do not repeat.
+
+    Pages come into memory if they are at most `hold` bytes; else solvers pass over them where they
+    lie, for as long as the view is open.
+    """
+    groups = []
+    for name, days in people_by_day(view, stored).items():
+        mechanism, people = stored.survey.mechanisms[name], sum(days.values())
+        pages = StorePages(view, stored.numbers[mechanism.id], mechanism)
+        with _undamaged(mechanism):
+            if mechanism.output_space.repeats:
+                group = _counted(view, pages.number, mechanism, name)
+            elif people * row_width(mechanism) <= hold:
+                group = pages.brought(name, people)
+            else:
+                group = pages.left(name)
+            # Both grow with each commit.
+            if group.people != people:
+                counts = f"{several(group.people, 'report')} of {several(people, 'person')}"
+                raise ValueError(f"{counts} by day")
+        groups.append(group)
+    return assemble(stored.survey.alphabet, groups)
+
+
+def _counted(view: Reader, number: int, mechanism: Mechanism, name: str) -> Group:
+    query = "SELECT output, people FROM counts WHERE mechanism = ? ORDER BY output"
+    width = row_width(mechanism)
+    outputs, people = [], []
+    for output, count in _ordered(view.rows(query, (number,)), bytes):
+        if len(output) != width:
+            raise ValueError(f"an output of {several(len(output), 'byte')}")
+        outputs.append(output)
+        people.append(count)
+    counts = checked_counts(people, str(mechanism))
+    distinct = from_bytes(b"".join(outputs), mechanism)
+    checked = mechanism.output_space.checked(distinct, mechanism.name)
+    group = grouped(mechanism, [(checked, counts)], name)
+    refuse_impossible(group)
+    return group
+
+
+@contextmanager
+def _undamaged(mechanism: Mechanism) -> Iterator[None]:
+    """Refuse what only a damaged store can hold: what was stored was checked, once."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except (ValueError, TypeError, OverflowError) as error:
+        raise StoreError(
+            f"the store is damaged in what it has of {mechanism} ({first_line(error)}): restore "
+            f"it from a backup."
+        ) from None
+
+
+@dataclass(frozen=True)
+class StorePages:
+    """Reports of a mechanism that do not repeat, in the pages of a store, read anew each time."""
+
+    view: Reader
+    number: int
+    mechanism: Mechanism
+    held: ClassVar[bool] = False
+
+    def brought(self, name: str, people: int) -> Group:
+        """Return the reports in memory."""
+        outputs: list[tuple[Reports, None]] = []
+        rows = 0
+        for block in self.blocks():
+            outputs.append((block.outputs, None))
+            rows += len(block.outputs)
+            if rows > people:
+                break  # more than by day, which is refused, and maybe than memory holds
+        return grouped(self.mechanism, outputs, name)
+
+    def left(self, name: str) -> Group:
+        """Return the reports where they lie."""
+        (first,) = self.map(summarising({self.mechanism.id: self.mechanism}))
+        seen = first.summaries.get(self.mechanism.id)
+        if seen is None:
+            raise ValueError("no reports")
+        stream = Stream(self, self.mechanism, seen.seen.people, seen.rows, seen)
+        return Group(self.mechanism, None, (stream,), name)
+
+    def map(self, work: Work) -> Iterator[Any]:
+        """Do the work here, while the pages stream by."""
+        yield work(self)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the reports as they stream by."""
+        return gathered(self._blocks(), copy=False)
+
+    __iter__ = blocks
+
+    def _blocks(self) -> Iterator[Block]:
+        query = "SELECT page, content FROM pages WHERE mechanism = ? ORDER BY page"
+        space, width = self.mechanism.output_space, row_width(self.mechanism)
+        with _undamaged(self.mechanism):
+            for _, content in _ordered(self.view.rows(query, (self.number,)), int):
+                if not isinstance(content, bytes):
+                    raise ValueError("a page that is none")
+                if len(content) > page_rows(width) * width:
+                    raise ValueError(f"a page of {several(len(content), 'byte')}")
+                outputs = space.checked(from_bytes(content, self.mechanism), self.mechanism.name)
+                if len(outputs):
+                    yield Block(self.mechanism.id, outputs)
+
+    def refused(self) -> list[Any]:
+        """Nothing: what is stored was checked."""
+        return []
+
+    def close(self) -> None:
+        """Leave the view to whoever opened it."""
+
+    def __str__(self) -> str:
+        return "the store"

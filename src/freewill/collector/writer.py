@@ -9,18 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from freewill.collector.answers import RefusedError, busy
 from freewill.collector.database import StoreBusyError, StoreFullError
-from freewill.collector.refusals import RefusedError, busy, refused
+from freewill.collector.store import Outcome, Store
 from freewill.collector.surveys import Stored, Upload
 from freewill.errors import several
 
-if TYPE_CHECKING:
-    from freewill.collector.store import Outcome, Store
-
-    _Waiting: TypeAlias = tuple[Upload, asyncio.Future[Outcome]]
-
+_Waiting: TypeAlias = tuple[Upload, "asyncio.Future[Outcome]"]
 MOST_WAITING = 400_000
 """Reports that wait to be written, or are being written; more are told to come again."""
 _GROUP_ROWS = 100_000
@@ -56,7 +53,7 @@ class Writer:
     a time to come again, and nothing is kept for later.
     """
 
-    store: "Store"
+    store: Store
     most_waiting: int = MOST_WAITING
     day: Callable[[], str] = today
     tally: Tally = field(default_factory=Tally)
@@ -88,13 +85,13 @@ class Writer:
         outcome = await answer
         if isinstance(outcome, Stored):
             return outcome
-        raise RefusedError(outcome)
+        raise outcome
 
     def _run(self) -> None:
         while group := self._next():
             self._commit(group)
 
-    def _next(self) -> "list[_Waiting]":
+    def _next(self) -> list[_Waiting]:
         """Return what waits, up to a group; nothing when all is written and no more will come."""
         with self._work:
             while not self._queue and not self._ending:
@@ -106,7 +103,7 @@ class Writer:
                 rows += len(group[-1][0].rows)
             return group
 
-    def _commit(self, group: "list[_Waiting]") -> None:
+    def _commit(self, group: list[_Waiting]) -> None:
         started = time.perf_counter()
         outcomes: list[Outcome]
         try:
@@ -116,7 +113,7 @@ class Writer:
         except Exception as error:
             self.tally.failures += 1
             self.failing = True
-            outcomes = [_failure(error).refusal] * len(group)
+            outcomes = [_failure(error) for _ in group]
         self.tally.seconds += time.perf_counter() - started
         for outcome in outcomes:
             if isinstance(outcome, Stored):
@@ -157,7 +154,7 @@ def _failure(error: Exception) -> RefusedError:
         "counts once, also if it was stored after all."
     )
     if isinstance(error, StoreFullError):
-        return refused(507, "the collector's disk is full, or cannot be written to", again)
+        return RefusedError(507, "the collector's disk is full, or cannot be written to", again)
     if isinstance(error, StoreBusyError):
         return busy("the collector's store is held by another process, or is away")
-    return refused(500, f"the collector could not store this ({type(error).__name__})", again)
+    return RefusedError(500, f"the collector could not store this ({type(error).__name__})", again)
