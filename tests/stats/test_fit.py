@@ -12,7 +12,7 @@ import pytest
 import freewill as fw
 from freewill.collector import uncertainty
 from freewill.collector.answers import json_bytes
-from freewill.stats import covariance
+from freewill.stats import information
 from freewill.stats.checks import check_assumptions
 from freewill.stats.laws import group_laws
 
@@ -68,7 +68,7 @@ def counted(monkeypatch):
         import_module(f"freewill.{name}") for name in ("stats.estimators.gibu", "stats.one_step")
     )
     count("maxima", [gibu], "_attempt")
-    count("inverses", [covariance, group_laws], "inverse_on_simplex")
+    count("inverses", [information, group_laws], "inverse_on_simplex")
     count("gradients", [one_step], "slope_at")
     return counts
 

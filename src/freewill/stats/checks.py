@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, room
 from freewill.errors import FreewillError, printable, several
 from freewill.stats.choice.check import ChoiceCheck, check_choice
 from freewill.stats.estimators.estimate import Start, in_words
@@ -44,9 +44,7 @@ class Checks(dict[str, Verdict], Presented):
         return all(verdict.holds is not False for verdict in self.values())
 
     def __str__(self) -> str:
-        from freewill.present.words import check_lines  # noqa: PLC0415
-
-        return "\n".join(check_lines(self))
+        return "\n".join(room("words").check_lines(self))
 
 
 def check_assumptions(

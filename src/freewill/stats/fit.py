@@ -20,8 +20,6 @@ from freewill.stats.one_step import one_step as one_step_of
 from freewill.stats.planning.plan import Plan, plan
 from freewill.stats.smooth import SmoothEstimate, smooth
 
-_MAXIMUM = Method("gibu")
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(OneStep, Presented):
@@ -33,12 +31,10 @@ class Fit(OneStep, Presented):
     a warm start.
     """
 
-    method: Method = _MAXIMUM
-
     @cached_property
     def estimate(self) -> Estimate:
         """The estimate: by maximum likelihood, unless another method was asked for."""
-        return self.maximum if self.method == _MAXIMUM else self.method.run(self.evidence)
+        return self.maximum
 
     intervals = intervals_of
     checks = check_assumptions
@@ -114,9 +110,9 @@ def fit(
     >>> monday.compare(tuesday).verdict
     'they differ (p = 0.0067)'
     """
-    made = Fit(checked_evidence(evidence, "fit"), start, Method.parse(method))
-    if made.method == _MAXIMUM:
+    made = Fit(checked_evidence(evidence, "fit"), start)
+    if method == "gibu" or Method.parse(method) == Method("gibu"):
         vars(made)["maximum"] = gibu(evidence, start=start, on_step=on_step)
     else:
-        vars(made)["estimate"] = made.method.run(evidence, on_step)
+        vars(made)["estimate"] = Method.parse(method).run(evidence, on_step)
     return made

@@ -17,9 +17,8 @@ from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
-from freewill.stats.information import Information, advice_on_few, several_people
+from freewill.stats.information import Information, Work, advice_on_few, several_people
 from freewill.stats.one_step import Estimated, OneStep, fit_of
-from freewill.stats.work import Work
 
 COLUMNS = ("point", "low", "high", "standard_error")
 """Columns of each functional, in tables and files."""

@@ -22,18 +22,17 @@ from freewill.stats.estimators.estimate import (
     certified_estimate,
     default_tolerance,
 )
-from freewill.stats.estimators.gibu import gibu
-from freewill.stats.estimators.identifiability import unresolved_directions
+from freewill.stats.estimators.gibu import gibu, unresolved_directions
 from freewill.stats.evidence import Evidence
 from freewill.stats.information import (
     PULL,
     Information,
     Shape,
+    Work,
     information_at,
     pulled,
     several_people,
 )
-from freewill.stats.work import Work
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ from freewill.numeric.solvers.threads import one_blas_thread
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.stats.choice.bases import BasisName
 from freewill.stats.choice.check import Check
+from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level
@@ -21,7 +22,6 @@ from freewill.stats.information import several_people
 from freewill.stats.laws.departures import Departures, Explained, Null, explained
 from freewill.stats.laws.group_laws import ChoiceLaw, Crowd, epsilon_of
 from freewill.stats.one_step import OneStep, fit_of
-from freewill.stats.tails import written
 
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""

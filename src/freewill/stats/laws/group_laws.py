@@ -11,10 +11,9 @@ from freewill.core.types import FloatArray
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.rappor import RAPPOR
 from freewill.stats.choice.model import ChoiceModel
-from freewill.stats.covariance import inverse_on_simplex
 from freewill.stats.estimators.estimate import Start, default_tolerance, theta_of
 from freewill.stats.evidence import Evidence, Group
-from freewill.stats.information import pulled
+from freewill.stats.information import inverse_on_simplex, pulled
 from freewill.stats.one_step import OneStep, slope_at
 
 _EPSILON_STEP = 1e-3

@@ -17,7 +17,7 @@ from freewill.stats.collect import collect
 from freewill.stats.difference import norm_on
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence
-from freewill.stats.information import DENSE, Information, information_of
+from freewill.stats.information import DENSE, FEW, SHARE, Information, information_of
 
 _SIMULATED_VALUES = 400
 """Values up to which a simulated survey is solved in milliseconds, on a grid some hundred of them.
@@ -106,11 +106,14 @@ class Design:
             return np.zeros(len(rows))
         return self.information.variances(rows)
 
-    def rests_on(self, rows: FloatArray) -> FloatArray:
-        """Return the share of the people on whom each functional rests (`Information.shape`)."""
+    def enough_people(self, rows: FloatArray) -> int:
+        """Return from how many people on no functional rests on few (`Information.shape`)."""
         if self.alphabet.size == 1:
-            return np.ones(len(rows))
-        return self.information.shape(rows, self.information.influences(rows)).effective_people
+            return 0
+        influences = self.information.influences(rows)
+        # Of one person: the share of the people on whom each functional rests.
+        least = float(self.information.shape(rows, influences).effective_people.min(initial=1.0))
+        return math.ceil(FEW / least) if least < SHARE else 0
 
     def worth(self, rows: FloatArray) -> dict[str, float]:
         """Return what one more person of each mechanism is worth, in average people.
