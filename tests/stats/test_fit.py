@@ -14,7 +14,7 @@ from freewill.collector import uncertainty
 from freewill.collector.answers import json_bytes
 from freewill.stats import information
 from freewill.stats.checks import check_assumptions
-from freewill.stats.laws import group_laws
+from freewill.stats.laws import check
 
 LINE, CITY, MENU = fw.Linear(0, 11), fw.Grid(4, 3, 0.5), fw.Categorical(["a", "b", "c", "d"])
 MIXTURES = {
@@ -68,7 +68,7 @@ def counted(monkeypatch):
         import_module(f"freewill.{name}") for name in ("stats.estimators.gibu", "stats.one_step")
     )
     count("maxima", [gibu], "_attempt")
-    count("inverses", [information, group_laws], "inverse_on_simplex")
+    count("inverses", [information, check], "inverse_on_simplex")
     count("gradients", [one_step], "slope_at")
     return counts
 

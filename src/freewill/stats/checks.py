@@ -13,7 +13,8 @@ from freewill.stats.estimators.estimate import Start, in_words
 from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import FEW, several_people
-from freewill.stats.laws.check import FitCheck, check_fit, fit_beside_choice
+from freewill.stats.laws.beside_choice import fit_beside_choice
+from freewill.stats.laws.check import FitCheck, check_fit
 from freewill.stats.one_step import OneStep, fit_of
 
 _NAMED = 5
