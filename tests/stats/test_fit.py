@@ -65,7 +65,7 @@ def counted(monkeypatch):
             monkeypatch.setattr(module, attribute, counting)
 
     gibu, one_step = (  # modules, whose names those of their functions hide
-        import_module(f"freewill.{name}") for name in ("stats.estimators.gibu", "stats.one_step")
+        import_module(f"freewill.{name}") for name in ("stats.estimators.gibu", "stats.intervals")
     )
     count("maxima", [gibu], "_attempt")
     count("inverses", [information, check], "inverse_on_simplex")

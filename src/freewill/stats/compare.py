@@ -17,8 +17,7 @@ from freewill.stats.difference import distance_between, equality, solves_of, tra
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
 from freewill.stats.information import Work, advice_on_few, several_people
-from freewill.stats.intervals import band, interval_lines, intervals, reach_of
-from freewill.stats.one_step import OneStep, fit_of
+from freewill.stats.intervals import OneStep, band, fit_of, interval_lines, intervals, reach_of
 from freewill.stats.provenance import Body, refuse_shared
 
 _TRANSPORT = 10

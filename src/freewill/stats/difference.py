@@ -11,11 +11,11 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.metrics import emd
 from freewill.stats.covariance import OnRow
-from freewill.stats.estimators.estimate import default_tolerance
+from freewill.stats.estimators.estimate import default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, merge
 from freewill.stats.information import DENSE, Information, Work, information_at, pulled
-from freewill.stats.one_step import OneStep, slope_at
+from freewill.stats.intervals import OneStep, normal_draws
 
 _DRAWS = 1000
 _PLANE_DRAWS = 100
@@ -76,10 +76,7 @@ def distance_between(
     if not all(np.isfinite(some.information.standard_error()).all() for some in (one, other)):
         return distance, 0.0, most
     covariance = one.information.covariance + other.information.covariance
-    roots, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(roots, 0.0))
-    many = _PLANE_DRAWS if exact else _DRAWS
-    errors = np.random.default_rng(0).standard_normal((many, alphabet.size)) @ root.T
+    errors = normal_draws(covariance, _PLANE_DRAWS if exact else _DRAWS)
     # Both bodies exchanged, d has the other sign: so has each error, and lengths are the same.
     errors *= -1.0 if difference[np.argmax(np.abs(difference))] < 0 else 1.0
     share = (1 + level) / 2

@@ -14,8 +14,8 @@ from freewill.stats.estimators.estimate import Estimate, Start
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
 from freewill.stats.evidence import Evidence, checked_evidence, names_of
+from freewill.stats.intervals import OneStep
 from freewill.stats.intervals import intervals as intervals_of
-from freewill.stats.one_step import OneStep
 from freewill.stats.one_step import one_step as one_step_of
 from freewill.stats.planning.plan import Plan, plan
 from freewill.stats.smooth import SmoothEstimate, smooth

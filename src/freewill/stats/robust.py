@@ -20,8 +20,7 @@ from freewill.stats.estimators.estimate import Estimate, default_tolerance, posi
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.information import several_people
-from freewill.stats.intervals import Intervals, intervals
-from freewill.stats.one_step import OneStep
+from freewill.stats.intervals import Intervals, OneStep, intervals
 
 PRICES = 0.8, 0.4, 0.2, 0.1, 0.05
 """What an atom costs beside 1, the cost of honest mass: from those that stick out most."""

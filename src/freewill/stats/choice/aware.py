@@ -21,8 +21,7 @@ from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.functionals import Weights, checked_level
 from freewill.stats.information import Information, Work, information_at
-from freewill.stats.intervals import Intervals, answered, band, intervals_about
-from freewill.stats.one_step import Estimated
+from freewill.stats.intervals import Estimated, Intervals, answered, band, intervals_about
 
 _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""

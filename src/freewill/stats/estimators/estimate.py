@@ -285,6 +285,11 @@ def certificate_of(
     return source.certify(theta, default_tolerance(evidence) if tolerance is None else tolerance)
 
 
+def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
+    """Return g = sum w a / p at theta, one number a value: 1 on average over theta."""
+    return np.asarray(certificate_of(evidence, theta).slope)
+
+
 def certified_estimate(
     evidence: Evidence,
     theta: FloatArray,

@@ -11,13 +11,13 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.bases import BasisName
 from freewill.stats.choice.check import Check
 from freewill.stats.choice.model import ChoiceModel
-from freewill.stats.estimators.estimate import Start, default_tolerance, theta_of
+from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
 from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import inverse_on_simplex, pulled, several_people
+from freewill.stats.intervals import OneStep, fit_of
 from freewill.stats.laws.departures import Explained, StickingOut, explained, sticking_out
 from freewill.stats.laws.residuals import Residuals, epsilon_of
-from freewill.stats.one_step import OneStep, fit_of, slope_at
 
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""
