@@ -155,6 +155,12 @@ class Estimate(Presented):
         return {**self.__dict__, "evidence": counts}
 
     @property
+    def solution(self) -> Solution:
+        """What a solver would return of it, to go on from."""
+        certificate = Certificate(self.log_likelihood, self.theta, self.gap)
+        return Solution(self.theta, certificate, self.steps, self.status)
+
+    @property
     def certificate(self) -> str:
         """What the gap says, in words."""
         if not np.isfinite(self.gap):
@@ -311,33 +317,27 @@ def certified_estimate(
     bounded = np.all(theta >= 0) and np.isfinite(certificate.gap)
     gap = certificate.gap if bounded else np.inf
     solution = Solution(theta, certificate._replace(gap=gap), steps, status, trace)
-    return estimate_of(evidence, solution, method, seconds, unresolved=unresolved)
+    return Estimate(**described(evidence, solution, method, seconds, unresolved))
 
 
-def estimate_of(
-    evidence: Evidence,
-    solution: Solution,
-    method: str,
-    seconds: float,
-    solver: str = "",
-    unresolved: int | None = None,
-) -> Estimate:
-    """Say what a solution is a solution of."""
+def described(
+    evidence: Evidence, solution: Solution, method: str, seconds: float, unresolved: int | None
+) -> dict[str, Any]:
+    """Say what a solution is a solution of: what all kinds of estimates have."""
     theta, certificate, steps, status, trace, hessian = solution
-    return Estimate(
-        theta=theta,
-        alphabet=evidence.alphabet,
-        people=evidence.people,
-        mechanisms=evidence.mechanisms,
-        method=method,
-        status=status,
-        gap=certificate.gap,
-        log_likelihood=certificate.value,
-        steps=steps,
-        seconds=seconds,
-        solver=solver,
-        unresolved=unresolved,
-        trace=trace,
-        curvature=hessian,
-        evidence=evidence,
-    )
+    return {
+        "theta": theta,
+        "alphabet": evidence.alphabet,
+        "people": evidence.people,
+        "mechanisms": evidence.mechanisms,
+        "method": method,
+        "status": status,
+        "gap": certificate.gap,
+        "log_likelihood": certificate.value,
+        "steps": steps,
+        "seconds": seconds,
+        "unresolved": unresolved,
+        "trace": trace,
+        "curvature": hessian,
+        "evidence": evidence,
+    }

@@ -30,7 +30,7 @@ from freewill.stats.estimators.estimate import (
     Start,
     certificate_of,
     default_tolerance,
-    estimate_of,
+    described,
     likelihood_of,
     passes_of,
     positive,
@@ -142,7 +142,8 @@ def gibu(
         if second.certificate.gap < solution.certificate.gap:
             chosen, solution = other, second
     unresolved = unresolved_directions(evidence)
-    return estimate_of(evidence, solution, "gibu", perf_counter() - started, chosen, unresolved)
+    common = described(evidence, solution, "gibu", perf_counter() - started, unresolved)
+    return Estimate(**common, solver=chosen)
 
 
 class _Run(NamedTuple):
@@ -165,8 +166,7 @@ def _attempt(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     except (ArithmeticError, np.linalg.LinAlgError):
         size = evidence.alphabet.size
         theta = np.full(size, 1 / size) if run.start is None else run.start
-        certificate = certificate_of(evidence, theta, run.tolerance)
-        return Solution(theta, certificate, 0, Status.STALLED)
+        return Solution(theta, certificate_of(evidence, theta, run.tolerance), 0, Status.STALLED)
 
 
 def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:

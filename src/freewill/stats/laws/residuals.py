@@ -320,7 +320,11 @@ class BitLaw(GroupLaw):
         size, flip = theta.size, mechanism.flip
         gain = 1 - 2 * flip
         means = flip + gain * theta
-        score = _ones_score(mechanism, size)
+        low, high, apart = _around(mechanism, mechanism.epsilon)
+        set_law = _set_law(flip, size)
+        change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
+        # d log P(j bits are set) / d epsilon
+        score = np.divide(change, set_law, out=np.zeros(size + 1), where=set_law > 0)
         guess = group.summary.guess
         ones = np.zeros(size) if guess is None else guess.ones
         self.expected = self.people * means
@@ -333,7 +337,7 @@ class BitLaw(GroupLaw):
         covariance[:-1, :-1] = -(gain**2) * np.outer(theta, theta)
         np.fill_diagonal(covariance, means * (1 - means))
         covariance[-1, :-1] = covariance[:-1, -1] = theta * own + (1 - theta) * rest
-        covariance[-1, -1] = float(_set_law(flip, size) @ score**2)
+        covariance[-1, -1] = float(set_law @ score**2)
         self._covariance = self.people * covariance
 
 
@@ -374,14 +378,6 @@ def _binomial(trials: int, chance: float) -> FloatArray:
 def _set_law(flip: float, size: int) -> FloatArray:
     """Return the law of how many of so many bits are set, one of them the own."""
     return np.convolve(_binomial(size - 1, flip), [flip, 1 - flip]) if size else np.zeros(1)
-
-
-def _ones_score(mechanism: Any, size: int) -> FloatArray:
-    """Return d log P(j bits are set) / d epsilon."""
-    low, high, apart = _around(mechanism, mechanism.epsilon)
-    law = _set_law(mechanism.flip, size)
-    change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
-    return np.asarray(np.divide(change, law, out=np.zeros(size + 1), where=law > 0))
 
 
 def _set_counts(group: Group, size: int) -> FloatArray:

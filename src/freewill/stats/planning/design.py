@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,7 +167,10 @@ class Design:
             return Expected(0.0, 0.0, 0.0, 0.0, simulated=False)
         simulate = self.can_simulate(people) if simulate is None else simulate
         length = norm_on(self.alphabet)
-        thetas = self._simulated(people) if simulate else self.projected.draws(people)
+        rng = np.random.default_rng(0)
+        thetas = self.projected.draws(people)
+        if simulate:
+            thetas = (gibu(self.draw(people, rng)).theta for _ in count())
         aim = accuracy or (_SIMULATED_ACCURACY if simulate else _ACCURACY)
         most = _MOST_SIMULATED if simulate else _MOST
         drawn = enough((length(theta - self.theta) for theta in thetas), aim, most)
@@ -231,12 +235,6 @@ class Design:
         few = not any(bits) or (people * size <= _SIMULATED_BITS and not all(bits))
         return few and size <= _SIMULATED_VALUES
 
-    def _simulated(self, people: int) -> Iterator[FloatArray]:
-        """Yield estimates from one simulated survey after the other."""
-        rng = np.random.default_rng(0)
-        while True:
-            yield gibu(self.draw(people, rng)).theta
-
     def draw(self, people: int, rng: np.random.Generator) -> Evidence:
         """Draw evidence: the counts of reports at once, or report by report where they are bits."""
         who = rng.multinomial(people, np.array([share for _, _, share in self.parts]))
@@ -284,11 +282,6 @@ class Projected:
         roots, vectors = np.linalg.eigh(self.information)
         return np.asarray((vectors * np.sqrt(np.maximum(roots, 0.0))) @ vectors.T)
 
-    @cached_property
-    def _weight(self) -> float:
-        """What a sum that is not 1 costs: of the size of K where the people are."""
-        return float(self.theta @ self.information.diagonal())
-
     def draws(self, people: int) -> Iterator[FloatArray]:
         """Yield estimates, the same draws for any number of people."""
         rng = np.random.default_rng(0)
@@ -304,8 +297,10 @@ class Projected:
 
         By multipliers: with c/2 (sum u - 1)^2 added, the program has the single constraint u >= 0.
         """
-        # Heavier where the noise is larger than K, so that the sum is near 1 from the first.
-        weight = max(self._weight, _NOISE * float(np.ptp(score)))
+        # What a sum that is not 1 costs: of the size of K where the people are, and heavier where
+        # the noise is larger than K, so that the sum is near 1 from the first.
+        size = float(self.theta @ self.information.diagonal())
+        weight = max(size, _NOISE * float(np.ptp(score)))
         matrix = self.information + weight
         multiplier, rise = weight, 1 / weight
         before: tuple[float, float] | None = None
