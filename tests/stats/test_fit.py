@@ -13,7 +13,7 @@ import freewill as fw
 from freewill.collector import uncertainty
 from freewill.collector.answers import json_bytes
 from freewill.stats import information
-from freewill.stats.checks import check_assumptions
+from freewill.stats.fit import check_assumptions
 from freewill.stats.laws import check
 
 LINE, CITY, MENU = fw.Linear(0, 11), fw.Grid(4, 3, 0.5), fw.Categorical(["a", "b", "c", "d"])

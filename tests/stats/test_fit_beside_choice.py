@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 
 import freewill as fw
-from freewill.stats.checks import fit_beside_choice
+from freewill.stats.fit import fit_beside_choice
 from freewill.stats.laws.check import ChoiceLaw, Crowd, choice_law
 from freewill.stats.laws.residuals import Residuals
 

@@ -6,8 +6,7 @@ from freewill.core.presented import portable
 from freewill.errors import FreewillError
 from freewill.numeric.solvers.solution import OnStep
 from freewill.present.document import checks_content, intervals_content
-from freewill.stats.checks import Verdict, is_free, verdict_of
-from freewill.stats.fit import Fit
+from freewill.stats.fit import Fit, Verdict, is_free, verdict_of
 
 CHECKED = ("free choice", "laws")
 AT_ONCE = 256
