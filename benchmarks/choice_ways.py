@@ -24,8 +24,8 @@ from benchmarks.intervals import Case, setting_of
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import FloatArray
 from freewill.stats.choice.check import _Scores, _unweighted
+from freewill.stats.difference import combined, weighted_chi_square_tail
 from freewill.stats.information import information_of
-from freewill.stats.tails import combined, weighted_chi_square_tail
 
 KINDS = ("free", "displaced", "slope", "distance")
 ROUNDS = 8

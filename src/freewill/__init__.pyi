@@ -75,7 +75,7 @@ from freewill.stats.estimators.em import em as em
 from freewill.stats.estimators.em import ibu as ibu
 from freewill.stats.estimators.estimate import Estimate as Estimate
 from freewill.stats.estimators.gibu import gibu as gibu
-from freewill.stats.estimators.identifiability import unresolved_directions as unresolved_directions
+from freewill.stats.estimators.gibu import unresolved_directions as unresolved_directions
 from freewill.stats.estimators.inversion import debias as debias
 from freewill.stats.estimators.inversion import inversion as inversion
 from freewill.stats.estimators.methods import combine_mechanisms as combine_mechanisms

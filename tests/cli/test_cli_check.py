@@ -6,7 +6,7 @@ import pytest
 import freewill as fw
 from cli_cases import AGES, MENU, refused, run, run_json
 from freewill.io.evidence_file import load_evidence, save_evidence
-from freewill.stats import checks as module
+from freewill.stats import fit as module
 
 NAMES = ["people", "identified", "free choice", "laws", "information"]
 SHY, BOLD = fw.Geometric(AGES, 0.1), fw.KRR(AGES, 5.0)

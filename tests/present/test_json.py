@@ -11,7 +11,7 @@ from cli_cases import run_json
 from freewill.core.presented import schema
 from freewill.io.evidence_file import save_evidence
 from freewill.present.document import to_dict
-from freewill.stats.checks import check_assumptions
+from freewill.stats.fit import check_assumptions
 from problems import uniform_evidence
 from service_cases import LINE, SURVEY, needs_serve, people, served
 

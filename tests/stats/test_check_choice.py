@@ -11,9 +11,8 @@ from scipy.stats import cauchy, chi2, kstest
 
 import freewill as fw
 from freewill.stats.choice.check import _Scores, holm, preference
-from freewill.stats.difference import displacements
+from freewill.stats.difference import combined, displacements, weighted_chi_square_tail
 from freewill.stats.information import pulled
-from freewill.stats.tails import combined, weighted_chi_square_tail
 
 AGES = fw.Linear(0, 19)
 MIXED = (fw.Geometric(AGES, 0.5), fw.KRR(AGES, 2.0), fw.RAPPOR(AGES, 3.0))

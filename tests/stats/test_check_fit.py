@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.stats.information import pulled
-from freewill.stats.laws.departures import Departures, rooted_deviance
-from freewill.stats.laws.group_laws import BitLaw, Crowd, SymbolLaw, at_epsilon, epsilon_of
+from freewill.stats.laws.check import Crowd
+from freewill.stats.laws.departures import column
+from freewill.stats.laws.residuals import (
+    BitLaw,
+    Residuals,
+    SymbolLaw,
+    at_epsilon,
+    epsilon_of,
+    rooted_deviance,
+)
 
 AGES = fw.Linear(0, 19)
 MIXED = (fw.Geometric(AGES, 0.5), fw.KRR(AGES, 2.0), fw.RAPPOR(AGES, 3.0))
@@ -39,7 +47,7 @@ def test_residuals_are_those_of_the_formula():
     """R and its covariance within and between groups, by dense sums over outputs."""
     evidence = reports(MIXED[:2], 500, 1)
     mode = fw.gibu(evidence).theta
-    found = Departures.of(evidence, Crowd.of(evidence, None, mode))
+    found = Residuals.of(evidence, Crowd.of(evidence, None, mode))
     theta, people = pulled(mode, evidence.people), evidence.people
     laws = [group.mechanism.law() for group in evidence.groups]
     shares = [theta @ law for law in laws]
@@ -72,7 +80,7 @@ def test_residuals_are_those_of_the_formula():
         covariance[own, own] += group.people * f @ (np.diag(p) - np.outer(p, p)) @ f.T
     np.testing.assert_allclose(found.variances, np.diag(covariance), rtol=1e-4, atol=1e-5)
     for place in (3, 20, 25, 41):
-        np.testing.assert_allclose(found.column(place), covariance[place], rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(column(found, place), covariance[place], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.7, 3.0, 12.0])
@@ -287,7 +295,7 @@ def test_any_epsilon_gives_numbers(epsilon, other, size, kind):
     line = fw.Linear(0, size - 1)
     theta = np.full(size, 1 / size)
     evidence = reports([kind(line, epsilon), fw.KRR(line, other)], 200, 1, theta=theta)
-    if not Departures.of(evidence, Crowd.of(evidence, None)).testable.any():
+    if not Residuals.of(evidence, Crowd.of(evidence, None)).testable.any():
         with pytest.raises(fw.EvidenceError, match="no law can be tested"):
             fw.check_fit(evidence)
         return

@@ -18,7 +18,7 @@ from freewill.stats.difference import (
     smooth_differences,
 )
 from freewill.stats.functionals import weights_of
-from freewill.stats.work import Work
+from freewill.stats.information import Work
 from problems import simulated
 
 LINE = fw.Linear(0, 19)

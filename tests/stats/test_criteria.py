@@ -7,7 +7,7 @@ import pytest
 
 import freewill as fw
 from freewill.stats.difference import Scores, in_stages, smooth_differences
-from freewill.stats.work import Work
+from freewill.stats.information import Work
 
 LINE = fw.Linear(0, 19)
 

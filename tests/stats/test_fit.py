@@ -12,9 +12,9 @@ import pytest
 import freewill as fw
 from freewill.collector import estimates
 from freewill.collector.answers import json_bytes
-from freewill.stats import covariance
-from freewill.stats.checks import check_assumptions
-from freewill.stats.laws import group_laws
+from freewill.stats import information
+from freewill.stats.fit import check_assumptions
+from freewill.stats.laws import check
 
 LINE, CITY, MENU = fw.Linear(0, 11), fw.Grid(4, 3, 0.5), fw.Categorical(["a", "b", "c", "d"])
 MIXTURES = {
@@ -65,10 +65,10 @@ def counted(monkeypatch):
             monkeypatch.setattr(module, attribute, counting)
 
     gibu, one_step = (  # modules, whose names those of their functions hide
-        import_module(f"freewill.{name}") for name in ("stats.estimators.gibu", "stats.one_step")
+        import_module(f"freewill.{name}") for name in ("stats.estimators.gibu", "stats.intervals")
     )
     count("maxima", [gibu], "_attempt")
-    count("inverses", [covariance, group_laws], "inverse_on_simplex")
+    count("inverses", [information, check], "inverse_on_simplex")
     count("gradients", [one_step], "slope_at")
     return counts
 

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import softmax
 
 import freewill as fw
-from freewill.stats.laws.check import choice_law, fit_beside_choice
-from freewill.stats.laws.departures import Departures
-from freewill.stats.laws.group_laws import ChoiceLaw, Crowd
+from freewill.stats.fit import fit_beside_choice
+from freewill.stats.laws.check import ChoiceLaw, Crowd, choice_law
+from freewill.stats.laws.residuals import Residuals
 
 AGES = fw.Linear(0, 19)
 BELL = np.exp(-(((np.arange(20) - 9) / 4) ** 2))
@@ -78,8 +78,8 @@ def test_where_nothing_is_allowed_for_it_is_the_test_of_a_free_choice():
     shares = np.array([one.people for one in evidence.groups]) / evidence.people
     law = ChoiceLaw(np.tile(shares, (20, 1)), np.zeros((20, 0)), np.zeros((4, 3)), 1.0)
     theta = fw.gibu(evidence).theta
-    free = Departures.of(evidence, Crowd.of(evidence, None, theta))
-    given = Departures.of(evidence, Crowd.of(evidence, law, theta))
+    free = Residuals.of(evidence, Crowd.of(evidence, None, theta))
+    given = Residuals.of(evidence, Crowd.of(evidence, law, theta))
     np.testing.assert_allclose(given.residuals, free.residuals, atol=1e-6)
     np.testing.assert_allclose(given.variances, free.variances, rtol=1e-6)
 

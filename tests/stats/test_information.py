@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.stats.covariance import DenseCovariance, ProductCovariance
+from freewill.stats.covariance import ProductCovariance
 from freewill.stats.information import information_of, pulled
 
 LINE = fw.Linear(0, 9)
@@ -51,7 +51,7 @@ def test_the_covariance_is_that_of_the_laws(name):
 def test_products_say_what_the_matrix_says(name):
     moments = [(1 / len(MIXTURES[name]), one.moments(THETA)) for one in MIXTURES[name]]
     rows = np.vstack([np.eye(10)[3], np.arange(10.0), np.arange(10) < 5])
-    dense = DenseCovariance(moments, THETA).influences(rows)
+    dense = told(MIXTURES[name]).influences(rows)
     for plane in (None, (1, 10)):
         products = ProductCovariance(moments, THETA, plane).influences(rows)
         for row, one, other in zip(rows, dense, products, strict=True):
@@ -61,9 +61,10 @@ def test_products_say_what_the_matrix_says(name):
 def test_a_grid_by_products_is_the_grid_by_a_matrix():
     city = fw.Grid(12, 8, cell=0.5)
     theta = np.random.default_rng(0).dirichlet(np.ones(96))
-    parts = [(0.5, fw.PlanarGeometric(city, e).moments(theta)) for e in (1.0, 3.0)]
+    groups = [(fw.PlanarGeometric(city, epsilon), 0.5, "") for epsilon in (1.0, 3.0)]
+    parts = [(share, mechanism.moments(theta)) for mechanism, share, _ in groups]
     rows = np.vstack([np.arange(96) % 12 < 4, np.arange(96) // 12]).astype(float)
-    dense = DenseCovariance(parts, theta).influences(rows)
+    dense = information_of(city, groups, theta, 1).influences(rows)
     products = ProductCovariance(parts, theta, city.plane).influences(rows)
     for row, one, other in zip(rows, dense, products, strict=True):
         assert row @ other == pytest.approx(row @ one, rel=4e-3)

@@ -8,8 +8,9 @@ from scipy.stats import binom
 
 import freewill as fw
 from freewill.stats.functionals import weights_of
-from freewill.stats.intervals import _crossing, reach_needed
+from freewill.stats.intervals import reach_needed
 from freewill.stats.one_step import monotone
+from freewill.stats.quantiles import crossings
 from problems import simulated
 
 LINE = fw.Linear(0, 19)
@@ -108,8 +109,7 @@ def test_reports_that_stay_in_files_have_the_same_intervals(tmp_path):
 def test_quantiles_lie_where_the_curve_crosses():
     edges = np.array([0.0, 1.0, 2.0, 3.0])
     curve = np.array([0.0, 0.2, 0.2, 1.0])
-    assert _crossing(curve, 0.1, edges) == pytest.approx(0.5)
-    assert _crossing(curve, 0.6, edges) == pytest.approx(2.5)
+    assert crossings(curve, [0.1, 0.2, 0.6], edges) == pytest.approx([0.5, 1.0, 2.5])
     evidence = fw.collect([(fw.Identity(LINE), [4, 9], [600, 400])])
     median = fw.intervals(evidence, "median")
     assert 3.5 <= median.low <= median.point <= median.high <= 4.5

@@ -64,7 +64,9 @@ def test_draws_are_the_most_likely_distributions(name, alphabet, epsilon, truth,
 def test_draws_agree_with_nonnegative_least_squares(epsilon):
     projected = design_of(BINOMIAL, fw.KRR(LINE, epsilon), fw.Geometric(LINE, 1.0)).projected
     rng = np.random.default_rng(1)
-    heavy = 1e4 * projected._weight  # the sum is nearly 1 at any cost
+    heavy = (
+        1e4 * projected.theta @ projected.information.diagonal()
+    )  # the sum is nearly 1 at any cost
     root = np.linalg.cholesky(projected.information + heavy)
     for _ in range(5):
         score = projected._root @ rng.standard_normal(20) / 30

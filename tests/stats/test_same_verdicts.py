@@ -13,7 +13,7 @@ from freewill.collector.answers import json_bytes
 from freewill.collector.estimates import uncertainty_of
 from freewill.domain.survey import Survey
 from freewill.io.evidence_file import save_evidence
-from freewill.stats.checks import CHECKS, check_assumptions
+from freewill.stats.fit import CHECKS, check_assumptions
 from freewill.stats.information import FEW
 from service_cases import needs_serve, served
 

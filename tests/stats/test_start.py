@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.stats.laws.check import fit_beside_choice
+from freewill.stats.fit import fit_beside_choice
 
 DRAWS = 400
 """At least, of which p-values of laws come."""

@@ -10,7 +10,7 @@ from freewill.cli.options import AsJson, Engine, EngineName, Strict, numeric
 from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
 from freewill.present.words import WHAT_TO_DO
-from freewill.stats.checks import check_assumptions
+from freewill.stats.fit import check_assumptions
 from freewill.stats.information import several_people
 
 

@@ -20,7 +20,6 @@ from freewill.core.presented import portable
 from freewill.errors import FreewillError, several
 from freewill.numeric.solvers.solution import OnStep
 from freewill.present.document import checks_content, intervals_content
-from freewill.stats.checks import Verdict, is_free, verdict_of
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.fit import Fit, fit
 from freewill.stats.intervals import COLUMNS

@@ -15,9 +15,9 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
 from freewill.errors import FreewillError, several, shown
 from freewill.stats.functionals import weights_of
-from freewill.stats.information import DENSE, advice_on_plans, enough_people
+from freewill.stats.information import DENSE
 from freewill.stats.planning.design import MOST_PEOPLE, REACH, Design, needed_for_interval
-from freewill.stats.planning.plan import BLIND
+from freewill.stats.planning.plan import BLIND, advice_on_few
 
 _OF = ("shares", "mean")
 """What may be asked about, as `fw.plan` calls it: every value's share, or the mean."""
@@ -120,7 +120,7 @@ class Plans:
             design = Design(estimate.alphabet, parts, estimate.theta / estimate.theta.sum())
             variances = design.variances(weights.rows)
             worth = design.worth(weights.rows)
-            enough = enough_people(design.rests_on(weights.rows))
+            enough = design.enough_people(weights.rows)
         except FreewillError as error:
             raise RefusedError(422, str(error), "Ask of=shares.") from None
         return Errors(estimate.people, weights.names, variances, worth, enough)
@@ -144,7 +144,7 @@ class Plans:
 
 def _advice(errors: Errors, target: float, needed: int | None) -> str:
     if needed is not None:
-        return advice_on_plans(errors.enough, needed)
+        return advice_on_few(errors.enough, needed)
     if np.isfinite(errors.variances).all():
         return f"{target:g} is out of reach: more than {several(MOST_PEOPLE, 'person')}."
     return BLIND

@@ -16,7 +16,7 @@ class Presented:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON has it (docs/json.md)."""
-        document: dict[str, Any] = _room("document").to_dict(self)
+        document: dict[str, Any] = room("document").to_dict(self)
         return document
 
     def plot(self, **options: Any) -> Any:
@@ -24,16 +24,16 @@ class Presented:
 
         `ax` takes axes of your own, `path` writes a file, `title` may be the question asked.
         """
-        return _room("notebook").plot(self, **options)
+        return room("notebook").plot(self, **options)
 
     def _repr_html_(self) -> str:
-        return str(_room("notebook").page(self))
+        return str(room("notebook").page(self))
 
     def _repr_pretty_(self, printer: Any, _: bool) -> None:
-        printer.text(_room("notebook").few_lines(self))
+        printer.text(room("notebook").few_lines(self))
 
 
-def _room(name: str) -> Any:
+def room(name: str) -> Any:
     """Return a module of the room that presents: it lies above all, and no import leads there."""
     return import_module(f"freewill.present.{name}")
 

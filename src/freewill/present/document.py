@@ -19,13 +19,12 @@ from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, shown
 from freewill.present.shares import Shares
 from freewill.present.words import WHAT_TO_DO, mechanism_names
-from freewill.stats.checks import Checks, Verdict, tested
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import ChoiceCheck
 from freewill.stats.compare import COLUMNS, Comparison
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import Evidence
-from freewill.stats.fit import Fit
+from freewill.stats.fit import Checks, Fit, Verdict, tested
 from freewill.stats.intervals import Intervals
 from freewill.stats.laws.check import FitCheck
 from freewill.stats.planning.plan import Plan

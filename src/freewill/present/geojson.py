@@ -21,7 +21,8 @@ from freewill.domain.alphabets.groups import (
     merged_weights,
 )
 from freewill.errors import AlphabetError, ParameterError, several
-from freewill.stats.intervals import Intervals, check_intervals
+from freewill.present.shares import check_intervals
+from freewill.stats.intervals import Intervals
 
 _DIGITS = 9
 """Of a degree: a tenth of a millimetre."""

@@ -18,8 +18,9 @@ from freewill.domain.alphabets.groups import Groups, as_groups, merged_weights
 from freewill.errors import ParameterError, several, shown
 from freewill.present import canvas
 from freewill.present.canvas import Ground, Reach, Series, plain, save, saved
+from freewill.present.shares import check_intervals
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.intervals import Intervals, check_intervals
+from freewill.stats.intervals import Intervals
 from freewill.stats.planning.plan import Plan
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from freewill.core.frames import frame
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, IntArray
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Groups, Values, coarser, merged_weights
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.solution import OnStep
@@ -179,6 +180,17 @@ def intervals_of(
     return intervals(
         evidence, of, level, joint, start=estimate if arrived else None, on_step=on_step
     )
+
+
+def check_intervals(intervals: Any, alphabet: Alphabet, count: int) -> None:
+    """Refuse intervals of anything but the shares that are shown."""
+    if not isinstance(intervals, Intervals):
+        raise ParameterError(f"intervals={shown(intervals)}: expected those of fw.intervals.")
+    if intervals.alphabet != alphabet or np.shape(intervals.point) != (count,):
+        raise ParameterError(
+            f"intervals of {several(len(intervals), 'functional')} over {intervals.alphabet}, for "
+            f"{several(count, 'share')} over {alphabet}: expected one for each share."
+        )
 
 
 def is_quick(estimate: Estimate) -> bool:

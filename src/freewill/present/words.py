@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from freewill.domain.mechanisms.base import brief
 from freewill.errors import EvidenceError, printable, several
-from freewill.stats.checks import Verdict, some
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import check_choice, preference
 from freewill.stats.compare import Comparison
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import names_of
+from freewill.stats.fit import Verdict, some
 
 _LONGEST = 2000
 """Characters of a line."""

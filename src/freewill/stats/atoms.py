@@ -19,7 +19,7 @@ from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.gibu import dense_maximum
 from freewill.stats.evidence import Evidence, Group, refuse_nobody
 from freewill.stats.information import Information, refuse_unheld
-from freewill.stats.one_step import OneStep
+from freewill.stats.intervals import OneStep
 
 _DENSE = 1 << 22
 """Entries of the law, atoms included, up to which it is held as an array."""

@@ -12,15 +12,12 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.solution import OnStep, one_blas_thread
-from freewill.stats.difference import distance_between, equality, solves_of, transports_on
+from freewill.stats.difference import distance_between, equality, solves_of, transports_on, written
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
-from freewill.stats.information import advice_on_few, several_people
-from freewill.stats.intervals import band, interval_lines, intervals, reach_of
-from freewill.stats.one_step import OneStep, fit_of
+from freewill.stats.information import Work, advice_on_few, several_people
+from freewill.stats.intervals import OneStep, band, fit_of, interval_lines, intervals, reach_of
 from freewill.stats.provenance import Body, refuse_shared
-from freewill.stats.tails import written
-from freewill.stats.work import Work
 
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""

@@ -1,4 +1,4 @@
-"""C = K^- on the simplex: dense where alphabets are small, by products where they are large."""
+"""C h on the simplex by products alone, for alphabets too large for a matrix."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,12 @@ from functools import cached_property
 
 import numpy as np
 from scipy.fft import dctn, idctn
-from scipy.linalg import lapack
 
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Map
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.solvers.conjugate import conjugate_steps
 
-_LOST = 1e-13
-"""Eigenvalues of the scaled information below which rounding is all that a direction holds."""
 _ACCURACY = 2e-3
 """Relative error of a variance by products: a thousandth of a standard error."""
 _QUIET = 5
@@ -28,80 +25,6 @@ Weighted = Sequence[tuple[float, Moments]]
 
 OnRow = Callable[[int], None]
 """Called with the number of rows done since the last call."""
-
-
-@dataclass(frozen=True, eq=False)
-class DenseCovariance:
-    """C for one person as an array (`inverse_on_simplex`): C 1 = 0, C = C K C."""
-
-    parts: Weighted
-    theta: FloatArray
-
-    @cached_property
-    def information(self) -> FloatArray:
-        """K of the mixture, k x k."""
-        matrix = np.zeros((self.theta.size, self.theta.size))
-        for share, moments in self.parts:
-            matrix += share * moments.information()
-        return matrix
-
-    @cached_property
-    def _inverse(self) -> tuple[FloatArray, FloatArray | None]:
-        """C, and the directions that are lost, in rows, if any are."""
-        return inverse_on_simplex(self.information, self.theta)
-
-    @property
-    def matrix(self) -> FloatArray:
-        """C, k x k; along directions that are lost, without what they would add."""
-        return self._inverse[0]
-
-    def products(self, rows: FloatArray) -> FloatArray:
-        """Return K u for each row u."""
-        return np.asarray(rows @ self.information)
-
-    def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
-        """Return C h for each row h; infinite where the reports tell nothing of h."""
-        matrix, lost = self._inverse
-        influences = np.asarray(rows @ matrix)
-        if lost is not None:
-            # What the reports cannot tell changes h'theta by more than rounding.
-            blind = np.abs(rows @ lost.T).max(axis=1) > 1e-9 * np.abs(rows).max(axis=1)
-            influences[blind] = np.inf
-        if on_row is not None:
-            on_row(len(rows))
-        return influences
-
-
-def inverse_on_simplex(
-    information: FloatArray, theta: FloatArray
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return C = K^- where theta sums to 1, and the directions that are lost, in rows, if any are.
-
-    With J = K + c 1 1' for any c > 0, J theta = c 1 and C = J^-1 - theta theta' / c. J is scaled to
-    a unit diagonal before it is factored, and c is of the size of K. Unknowns behind theta, of
-    which K may tell as well, are free: 1 and theta are 0 there.
-    """
-    size, many = theta.size, len(information)
-    constant = float(np.trace(information[:size, :size])) / size
-    if not constant > 0:
-        return np.zeros((many, many)), np.eye(many)
-    whole = information.copy()
-    whole[:size, :size] += constant
-    scale = 1 / np.sqrt(np.diag(whole))
-    scaled = whole * scale[:, None] * scale
-    factor, failed = lapack.dpotrf(scaled, lower=1)
-    lost = None
-    if failed or np.diag(factor).min() ** 2 < _LOST * many:
-        roots, vectors = np.linalg.eigh(scaled)
-        clear = roots > _LOST * many * roots[-1]
-        inverse = (vectors[:, clear] / roots[clear]) @ vectors[:, clear].T
-        lost = vectors[:, ~clear].T * scale if not clear.all() else None
-    else:
-        lower, _ = lapack.dpotri(factor, lower=1)
-        inverse = np.tril(lower) + np.tril(lower, -1).T
-    inverse = inverse * scale[:, None] * scale
-    inverse[:size, :size] -= np.outer(theta, theta) / constant
-    return inverse, lost
 
 
 @dataclass(frozen=True, eq=False)

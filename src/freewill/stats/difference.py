@@ -1,22 +1,21 @@
-"""How two bodies of evidence differ: their earth mover's distance, and a test of equality."""
+"""How distributions differ: the earth mover's distance, what tests look along, and their tails."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc
+from scipy.special import chdtrc, ndtr
 
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.metrics import emd
 from freewill.stats.covariance import OnRow
-from freewill.stats.estimators.estimate import default_tolerance
+from freewill.stats.estimators.estimate import default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, merge
-from freewill.stats.information import DENSE, Information, information_at, pulled
-from freewill.stats.one_step import OneStep, slope_at
-from freewill.stats.work import Work
+from freewill.stats.information import DENSE, Information, Work, information_at, pulled
+from freewill.stats.intervals import OneStep, normal_draws
 
 _DRAWS = 1000
 _PLANE_DRAWS = 100
@@ -27,6 +26,13 @@ _WAVES = 24
 """Functions that are tested where values are too many for a matrix."""
 _LEFT = 0.05
 """Share of the information that must be left for a second test."""
+_NEGLIGIBLE = 1e-9
+"""Weights of a sum of squares, as shares of the largest, that change nothing."""
+_LEAST_P, _MOST_P = 1e-300, 0.99
+"""Between which p-values are combined."""
+_ROUNDING = 1e-14
+_NEAR = 1e-3
+"""Distance to the mean, in standard deviations, within which the formula of a tail is 0 / 0."""
 
 
 def transports_on(alphabet: Alphabet) -> int:
@@ -70,10 +76,7 @@ def distance_between(
     if not all(np.isfinite(some.information.standard_error()).all() for some in (one, other)):
         return distance, 0.0, most
     covariance = one.information.covariance + other.information.covariance
-    roots, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(roots, 0.0))
-    many = _PLANE_DRAWS if exact else _DRAWS
-    errors = np.random.default_rng(0).standard_normal((many, alphabet.size)) @ root.T
+    errors = normal_draws(covariance, _PLANE_DRAWS if exact else _DRAWS)
     # Both bodies exchanged, d has the other sign: so has each error, and lengths are the same.
     errors *= -1.0 if difference[np.argmax(np.abs(difference))] < 0 else 1.0
     share = (1 + level) / 2
@@ -296,3 +299,73 @@ def _cosines(alphabet: Alphabet) -> FloatArray:
 
 def _wave(size: int, number: int) -> FloatArray:
     return np.asarray(np.cos(np.pi * number * (np.arange(size) + 0.5) / size))
+
+
+def weighted_chi_square_tail(value: float, weights: FloatArray) -> float:
+    """Return P(sum_j w_j Z_j^2 > value) for independent standard normal Z.
+
+    By the saddlepoint formula of Lugannani and Rice: with K(t) = -1/2 sum log(1 - 2 t w_j), the t
+    with K'(t) = value, r = sign(t) sqrt(2 (t value - K(t))) and v = t sqrt(K''(t)), it is
+    Phi(-r - log(v / r) / r), good to some percent of itself however small it is.
+
+    >>> round(weighted_chi_square_tail(3.84, np.array([1.0])), 3)
+    0.05
+    >>> round(weighted_chi_square_tail(7.0, np.array([2.0, 1.0, 0.5])), 4)
+    0.1174
+    """
+    heavy = weights[weights > _NEGLIGIBLE * weights.max(initial=0.0)]
+    if not heavy.size or not value > 0:
+        return 1.0
+    largest = float(heavy.max())
+    heavy, value = heavy / largest, value / largest
+    if heavy.min() == 1:
+        return float(chdtrc(heavy.size, value))
+    mean, deviation = float(heavy.sum()), math.sqrt(2 * float(heavy @ heavy))
+    if abs(value - mean) < _NEAR * deviation:
+        # Straight across the point where the formula cannot be evaluated.
+        return (_tail(mean - _NEAR * deviation, heavy) + _tail(mean + _NEAR * deviation, heavy)) / 2
+    return _tail(value, heavy)
+
+
+def _tail(value: float, weights: FloatArray) -> float:
+    # K' is convex and rises from 0 at minus infinity to infinity at 1/2: from above its root,
+    # Newton's method falls to it and never below.
+    point = 0.5 * (1 - 1 / (2 + 2 * value))
+    while np.sum(weights / (1 - 2 * point * weights)) < value:
+        point = (point + 0.5) / 2
+    step = 1.0
+    while step > _ROUNDING * max(abs(point), 1e-3):
+        ratios = weights / (1 - 2 * point * weights)
+        step = float((ratios.sum() - value) / (2 * ratios @ ratios))
+        point -= step
+    factors = 1 - 2 * point * weights
+    root = math.copysign(
+        math.sqrt(max(2 * point * value + float(np.log(factors).sum()), 0.0)), point
+    )
+    curve = point * math.sqrt(2 * float(np.sum(np.square(weights / factors))))
+    return float(ndtr(-root - math.log(curve / root) / root))
+
+
+def combined(p_values: Sequence[float]) -> float:
+    """Return the p-value of several tests of one hypothesis, however they depend on each other.
+
+    If p is uniform, cot(pi p) is a Cauchy number, and so is the mean of several, exactly where they
+    are independent and in the tail whatever they are (Liu and Xie, 2020):
+
+        p = P(Cauchy > mean_i cot(pi p_i)).
+
+    >>> round(combined([0.03, 0.03]), 4), round(combined([0.001, 0.6]), 4)
+    (0.03, 0.002)
+    """
+    # A p-value of 1 would outweigh all others.
+    cotangents = [1 / math.tan(math.pi * min(max(p, _LEAST_P), _MOST_P)) for p in p_values]
+    return math.atan2(1.0, math.fsum(cotangents) / len(cotangents)) / math.pi
+
+
+def written(p_value: float) -> str:
+    """Return a p-value as people write it.
+
+    >>> written(0.41234), written(0.0003), written(1e-9), written(1.0)
+    ('p = 0.41', 'p = 0.0003', 'p < 0.0001', 'p = 1')
+    """
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"

@@ -1,26 +1,304 @@
-"""One fit, many questions: evidence, its estimate, and what is computed once from both."""
+"""One fit, many questions: evidence, its estimate, and whether all that both assume holds."""
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
-from freewill.core.presented import Presented
+import numpy as np
+
+from freewill.core.presented import Presented, room
 from freewill.domain.survey import Survey
+from freewill.errors import FreewillError, printable, several
 from freewill.numeric.solvers.solution import OnStep
-from freewill.stats.checks import check_assumptions
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.stats.choice.bases import BasisName
+from freewill.stats.choice.check import ChoiceCheck, check_choice
 from freewill.stats.compare import compare as compare_fits
-from freewill.stats.estimators.estimate import Estimate, Start
+from freewill.stats.difference import written
+from freewill.stats.estimators.estimate import Estimate, Start, in_words
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
 from freewill.stats.evidence import Evidence, checked_evidence, names_of
+from freewill.stats.functionals import checked_level
+from freewill.stats.information import FEW, several_people
+from freewill.stats.intervals import OneStep, fit_of
 from freewill.stats.intervals import intervals as intervals_of
-from freewill.stats.one_step import OneStep
+from freewill.stats.laws.check import FitCheck, check_fit
 from freewill.stats.one_step import one_step as one_step_of
-from freewill.stats.planning.plan import Plan, plan
 from freewill.stats.smooth import SmoothEstimate, smooth
 
-_MAXIMUM = Method("gibu")
+if TYPE_CHECKING:
+    from freewill.stats.planning.plan import Plan
+
+_NAMED = 5
+"""Groups that a text names; details have all of them."""
+_CLIENTS = 2
+"""Departures that are an explanation; more of them are a list of symptoms."""
+_SIMPLE: dict[BasisName, str] = {"linear": "by a slope alone", "quadratic": "by a parabola alone"}
+_ALONE = 0.9
+"""Share of the information from which on a group is hardly contradicted by all others."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check says: that something holds, that it does not, or None where it cannot tell."""
+
+    holds: bool | None
+    text: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Checks(dict[str, Verdict], Presented):
+    """The verdicts on all that an estimate assumes, by the names of what should hold."""
+
+    def __init__(self, verdicts: Mapping[str, Verdict], level: float = 0.95) -> None:
+        super().__init__(verdicts)
+        self.level = level
+
+    @property
+    def hold(self) -> bool:
+        """Whether nothing fails; what cannot be tested is no failure."""
+        return all(verdict.holds is not False for verdict in self.values())
+
+    def __str__(self) -> str:
+        return "\n".join(room("words").check_lines(self))
+
+
+def check_assumptions(
+    evidence: Evidence | OneStep,
+    level: float = 0.95,
+    names: Collection[str] | None = None,
+    on_check: Callable[[float, str], None] | None = None,
+    start: Start | None = None,
+) -> Checks:
+    """Check all that an estimate of evidence assumes, or what is named of `CHECKS`.
+
+    "free choice" is the verdict of `fw.check_choice`, "laws" that of `fw.check_fit` (where the
+    choice is not free, given who chooses what). `on_check` is called before each check with the
+    share of them that is done and its name. `start` is a warm start for the maximum likelihood.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> for name, one in check_assumptions(fw.collect([(coin, [0, 1], [600, 400])])).items():
+    ...     print(f"{name}: {one.holds}")
+    people: True
+    identified: True
+    free choice: None
+    laws: None
+    information: None
+    """
+    fit = fit_of(evidence, start)
+    several_people(fit.evidence, "check_assumptions")
+    level = checked_level(level)
+    names = list(CHECKS if names is None else names)
+    verdicts = {}
+    for number, name in enumerate(names):
+        if on_check is not None:
+            on_check(number / len(names), name)
+        verdicts[name] = verdict_of(fit, name, level)
+    return Checks(verdicts, level)
+
+
+def verdict_of(fit: OneStep, name: str, level: float = 0.95) -> Verdict:
+    """Make one of `CHECKS`; one that cannot be made says why."""
+    try:
+        return CHECKS[name](fit, level)
+    except FreewillError as error:
+        return Verdict(None, str(error).rstrip("."))
+
+
+def is_free(fit: OneStep, level: float = 0.95) -> bool:
+    """Say whether nothing speaks against free choice, or nothing can."""
+    return verdict_of(fit, "free choice", level).holds is not False
+
+
+def people(fit: OneStep, _: float) -> Verdict:
+    """Say whether there are enough people for shares to mean something."""
+    many = fit.evidence.people
+    text = several(many, "person")
+    if many < FEW:
+        text += f": below {FEW} shares are unsure, and tests find little. Look at intervals"
+    return Verdict(many >= FEW, text, {"people": many})
+
+
+def identified(fit: OneStep, _: float) -> Verdict:
+    """Say whether reports tell all of the distribution, were there enough of them."""
+    lost, sets = fit.maximum.unresolved, fit.maximum.confounded
+    among = f" among {in_words(sets, fit.evidence.alphabet)}" if sets else ""
+    text = (
+        f"{several(lost, 'direction')} of the distribution{among} without a trace in the reports: "
+        f"other distributions explain them as well"
+        if lost
+        else "no other distribution explains the reports as well"
+    )
+    return Verdict(not lost, text, {"unresolved": lost})
+
+
+def free_choice(fit: OneStep, level: float) -> Verdict:
+    """Say whether people chose their mechanism without regard to their value."""
+    return tested(check_choice(fit, level))
+
+
+def laws(fit: OneStep, level: float) -> Verdict:
+    """Say whether reports fit their laws; where the choice is not free, given who chooses what.
+
+    For then theta is the distribution of no group, and laws that are right seem to be wrong.
+    """
+    if is_free(fit, level):
+        return tested(check_fit(fit, level))
+    try:
+        check = fit_beside_choice(fit, level)
+    except FreewillError as error:
+        why = str(error).rstrip(".")
+        return Verdict(None, f"cannot be told apart from a choice that depends on the value: {why}")
+    details = {} if check.check is None else _details(check.check)
+    details |= {"p_value": check.p_value, "given_choice": True}
+    return Verdict(check.holds, check.verdict, details)
+
+
+def held(fit: OneStep, _: float) -> Verdict:
+    """Say how much of the information each group holds; that is no failure.
+
+    A group that alone determines the distribution cannot be contradicted: a wrong law or forged
+    reports of it would not be noticed.
+    """
+    evidence, information = fit.evidence, fit.information
+    shares = np.array([information.share(one.mechanism) for one in evidence.groups])
+    if not shares.any():
+        return Verdict(None, "the reports tell nothing, of which groups could hold a share")
+    shares = np.clip(shares, 0.0, 1.0)
+    names = names_of(evidence, short=True)
+    order = np.argsort(-shares, kind="stable")
+    text = some([f"{printable(names[place])} holds {shares[place]:.1%}" for place in order])
+    if len(names) == 1:
+        text += "; nothing else would contradict it, were its reports wrong"
+    elif shares[order[0]] >= _ALONE:
+        text += "; hardly anything would contradict the first, were its reports wrong"
+    rows = zip(names, shares.tolist(), strict=True)
+    return Verdict(None, text, {"groups": [{"name": name, "share": one} for name, one in rows]})
+
+
+CHECKS: dict[str, Callable[[OneStep, float], Verdict]] = {
+    "people": people,
+    "identified": identified,
+    "free choice": free_choice,
+    "laws": laws,
+    "information": held,
+}
+"""All that is checked, in this order, by the name of what should hold."""
+
+
+def tested(check: ChoiceCheck | FitCheck) -> Verdict:
+    """Return the verdict of a test."""
+    return Verdict(check.holds, check.verdict, _details(check))
+
+
+def _details(check: ChoiceCheck | FitCheck) -> dict[str, Any]:
+    blamed = check.deviating if isinstance(check, ChoiceCheck) else check.suspects
+    return {
+        "p_value": check.p_value,
+        "groups": [
+            {**asdict(one), "p_value": one.p_value, "words": one.words} for one in check.groups
+        ],
+        "blamed": [one.name for one in blamed],
+        "left_out": dict(check.left_out),
+    }
+
+
+def some(texts: list[str]) -> str:
+    """Return texts in a row, the first of them where they are many."""
+    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return ", ".join(texts[:_NAMED]) + more
+
+
+@dataclass(frozen=True)
+class FitBesideChoice:
+    """The laws, tested where free choice is rejected.
+
+    `holds` is True where nothing speaks against them given who chooses what; None where that
+    explains all reports, but so would a simpler choice and a client or two that break their law;
+    False where laws are broken whatever the choice depends on. `check` is the test that says so,
+    None where it would name nothing but symptoms.
+    """
+
+    holds: bool | None
+    p_value: float
+    verdict: str
+    check: FitCheck | None
+
+
+def fit_beside_choice(
+    evidence: Evidence | OneStep, level: float = 0.95, start: Start | None = None
+) -> FitBesideChoice:
+    """Test the laws where the choice may depend on the value.
+
+    Laws are tested given ever richer choice laws: free choice, a slope, a parabola, and the one
+    that `choice_aware` finds, with all that its intervals allow for. The first that leaves nothing
+    decides: alone, or together with at most two departures, which are then named. These are to
+    blame where the richest law does not do without them; else they are one of two explanations.
+
+    Where it is the choice that is to blame, this blames nobody:
+
+    >>> import numpy as np, freewill as fw
+    >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(0)
+    >>> open_one, shy = fw.KRR(ages, 4.0), fw.Geometric(ages, 0.5)
+    >>> values = rng.integers(20, size=4000)
+    >>> hides = rng.random(4000) < 0.1 + 0.04 * values
+    >>> parts = [(open_one, open_one.obfuscate(values[~hides], rng)),
+    ...          (shy, shy.obfuscate(values[hides], rng))]
+    >>> evidence = fw.collect(parts)
+    >>> fw.check_fit(evidence).holds, fit_beside_choice(evidence).holds
+    (False, True)
+    """
+    fit = fit_of(evidence, start)
+    aware = choice_aware(fit.evidence)
+    richest = check_fit(fit, level, aware=aware)
+    whatever = f"{FitCheck.failure}, whatever the choice ({written(richest.p_value)})"
+    for rank, (assumed, check) in enumerate(chain(_ladder(fit, level, aware), [("", richest)])):
+        if check.holds:
+            p_value = written(check.p_value)
+            text = f"nothing speaks against the laws, given who chooses what ({p_value})"
+            return FitBesideChoice(True, check.p_value, text, check)
+        if check is not richest and _explains(check, rank, aware):
+            if richest.holds:
+                text = f"cannot be told apart from a choice that depends on the value: {assumed}, "
+                return FitBesideChoice(None, check.p_value, f"{text}{check.named}", check)
+            return FitBesideChoice(False, richest.p_value, f"{whatever}: {check.named}", check)
+    text = f"{whatever}; no client or two explain it"
+    return FitBesideChoice(False, richest.p_value, text, None)
+
+
+def _explains(check: FitCheck, rank: int, aware: ChoiceAwareEstimate) -> bool:
+    """Say whether what a test blames explains the reports, with a choice as simple as it took.
+
+    It leaves nothing; without it nothing asks for a richer choice; and the reports, where all of
+    them are kept, are as likely as by the choice alone, an epsilon costing log(n) / 2.
+    """
+    if check.blamed > _CLIENTS or check.left_p < 1 - check.level or check.amended is None:
+        return False
+    # Where one output is all that a group sent, nobody may be left in it.
+    left = tuple(group for group in check.amended.groups if group.people)
+    if len(left) < 2:
+        return False
+    beside = choice_aware(Evidence(check.amended.alphabet, left))
+    if beside.basis.partition(",")[0] not in ["none", *_SIMPLE][: rank + 1]:
+        return False
+    cost = check.blamed * math.log(aware.people) / 2
+    return beside.people != aware.people or beside.best.criterion - cost >= aware.best.criterion
+
+
+def _ladder(
+    fit: OneStep, level: float, aware: ChoiceAwareEstimate
+) -> Iterator[tuple[str, FitCheck]]:
+    """Test the laws given choices simpler than the one that was found, the simplest first."""
+    yield "were the choice free", check_fit(fit, level)
+    for basis, words in _SIMPLE.items():
+        if basis in [tried.basis for tried in aware.fits[1:]]:
+            law = choice_aware(fit.evidence, basis)
+            yield f"did the choice depend on the value {words}", check_fit(fit, level, aware=law)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,23 +311,23 @@ class Fit(OneStep, Presented):
     a warm start.
     """
 
-    method: Method = _MAXIMUM
-
     @cached_property
     def estimate(self) -> Estimate:
         """The estimate: by maximum likelihood, unless another method was asked for."""
-        return self.maximum if self.method == _MAXIMUM else self.method.run(self.evidence)
+        return self.maximum
 
     intervals = intervals_of
     checks = check_assumptions
     compare = compare_fits
     one_step = one_step_of
 
-    def plan(self, people: Any = None, target: float | None = None, of: Any = "emd") -> Plan:
+    def plan(self, people: Any = None, target: float | None = None, of: Any = "emd") -> "Plan":
         """Predict the errors of the next survey (`fw.plan`), were people and choices as in this.
 
         The truth to plan for is the estimate, and mechanisms are chosen as often as they were here.
         """
+        from freewill.stats.planning.plan import plan  # noqa: PLC0415
+
         evidence = self.evidence
         shares = [group.people / evidence.people for group in evidence.groups]
         names = names_of(evidence, short=True)
@@ -114,9 +392,9 @@ def fit(
     >>> monday.compare(tuesday).verdict
     'they differ (p = 0.0067)'
     """
-    made = Fit(checked_evidence(evidence, "fit"), start, Method.parse(method))
-    if made.method == _MAXIMUM:
+    made = Fit(checked_evidence(evidence, "fit"), start)
+    if method == "gibu" or Method.parse(method) == Method("gibu"):
         vars(made)["maximum"] = gibu(evidence, start=start, on_step=on_step)
     else:
-        vars(made)["estimate"] = made.method.run(evidence, on_step)
+        vars(made)["estimate"] = Method.parse(method).run(evidence, on_step)
     return made

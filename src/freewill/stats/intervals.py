@@ -1,8 +1,9 @@
-"""Intervals for anything one may ask of theta, one by one or all together."""
+"""The efficient estimator, and intervals about it for anything one may ask of theta."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -13,12 +14,24 @@ from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.solvers.solution import OnStep, one_blas_thread
-from freewill.stats.estimators.estimate import Start
+from freewill.stats.covariance import OnRow
+from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance, slope_at
+from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
-from freewill.stats.information import Information, advice_on_few, several_people
-from freewill.stats.one_step import Estimated, OneStep, fit_of
-from freewill.stats.work import Work
+from freewill.stats.functionals import Weights, checked_level, estimable
+from freewill.stats.information import (
+    PULL,
+    Information,
+    Shape,
+    Work,
+    advice_on_few,
+    information_at,
+    pulled,
+    several_people,
+)
+from freewill.stats.quantiles import quantiles_of
+
+T = TypeVar("T")
 
 COLUMNS = ("point", "low", "high", "standard_error")
 """Columns of each functional, in tables and files."""
@@ -28,6 +41,107 @@ _FAINT = 0.005
 """People a value in a theta that is hardly pulled, whose errors the pull itself does not make."""
 _WIDE = 0.5
 """Standard errors, as shares of what a functional is, beyond which it is hardly known."""
+
+
+@dataclass(frozen=True, eq=False)
+class OneStep:
+    """theta_1 = theta_w + C g(theta_w): unbiased to first order, and no distribution.
+
+    The maximum likelihood keeps the positive part of the noise of every value near 0, and is biased
+    by far more than its standard error where there are many. theta_1 is not: it sums to 1 and may
+    be negative. theta_w is the maximum pulled inside by half a person a value. All of it is
+    computed when it is first asked for, and once.
+    """
+
+    evidence: Evidence
+    start: Start | None
+    """Where the search for the maximum begins: a warm start, on which nothing else depends."""
+
+    @cached_property
+    def maximum(self) -> Estimate:
+        """The certified maximum likelihood."""
+        return gibu(self.evidence, start=self.start)
+
+    @property
+    def maxima(self) -> int:
+        """How many maxima are still to be computed, 1 or 0; none from a start, which is near."""
+        return int(self.start is None and "maximum" not in vars(self))
+
+    def solved_by(self, work: Work) -> Self:
+        """Find the maximum now, and tell of the steps to it, as a part of work with `maxima`."""
+        if self.maxima:
+            on_step = work.maximum(default_tolerance(self.evidence))
+            vars(self)["maximum"] = gibu(self.evidence, on_step=on_step)
+        return self
+
+    @property
+    def mode(self) -> FloatArray:
+        """The most likely theta."""
+        return self.maximum.theta
+
+    def once(self, compute: Callable[["OneStep"], T]) -> T:
+        """Return what a function computes from this, and compute it once."""
+        computed: dict[Any, T] = vars(self).setdefault("_computed", {})
+        if compute not in computed:
+            computed[compute] = compute(self)
+        return computed[compute]
+
+    @cached_property
+    def information(self) -> Information:
+        """The information at theta_w."""
+        return self.information_at(PULL)
+
+    def information_at(self, pull: float) -> Information:
+        """Return the information where each value has so many people more than the maximum says."""
+        return information_at(self.evidence, pulled(self.mode, self.evidence.people, pull))
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        """Gradient g at theta_w, one number a value."""
+        return slope_at(self.evidence, self.information.theta)
+
+    @property
+    def theta(self) -> FloatArray:
+        """theta_1 of up to 1,024 values; what the reports do not tell stays as in theta_w."""
+        information = self.information
+        moved = information.people * information.covariance @ (self.slope - 1)
+        return np.asarray(information.theta + moved)
+
+    def estimated(self, rows: FloatArray, on_row: OnRow | None = None) -> "Estimated":
+        """Return h'theta_1 for rows h, with their errors."""
+        information = self.information
+        influences = information.influences(rows, on_row)
+        finite = np.isfinite(influences).all(axis=1)
+        values = np.asarray(rows @ information.theta)
+        # C 1 = 0: what is added to g for all values alike changes nothing but rounding.
+        values[finite] += influences[finite] @ (self.slope - 1)
+        variances = information.variances_of(rows, influences)
+        shape = information.shape(rows, influences)
+        return Estimated(rows, influences, values, variances, shape, information.people)
+
+
+def fit_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneStep:
+    """Return a fit as it is, and one of evidence."""
+    return evidence if isinstance(evidence, OneStep) else OneStep(evidence, start)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """Functionals h'theta_1 of one fit, a row h each."""
+
+    rows: FloatArray
+    influences: FloatArray
+    """C h."""
+    values: FloatArray
+    variances: FloatArray
+    """For one person; infinite where the reports tell nothing."""
+    shape: Shape
+    people: int
+
+    @property
+    def errors(self) -> FloatArray:
+        """Standard errors."""
+        return np.asarray(np.sqrt(self.variances / self.people))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,15 +255,18 @@ def answered(
     joint: bool,
     answer: Callable[[Weights, float], Intervals],
 ) -> Intervals:
-    """Return intervals by a function that makes them for weights at a level; both are checked."""
+    """Return intervals by a function that makes them for checked weights at a level."""
     level = checked_level(level)
     if not isinstance(joint, bool | np.bool_):
         raise ParameterError(f"joint={shown(joint)}: expected True or False.")
     weights, quantiles = estimable(of, alphabet)
-    answers = answer(weights, level)
+    answers, alone = answer(weights, level), weights.single and not joint
     if quantiles is not None:
-        return quantiles_of(answers, quantiles)
-    return single(answers) if weights.single and not joint else answers
+        answers, alone = quantiles_of(answers, quantiles), quantiles.single
+    if not alone or len(answers) != 1:
+        return answers
+    arrays = (*COLUMNS, "effective_people")
+    return replace(answers, **{name: getattr(answers, name)[0] for name in arrays})
 
 
 def intervals_about(
@@ -215,7 +332,7 @@ def _joint(fit: OneStep, weights: Weights, estimates: Estimated, level: float, w
     mode, least, most = rows @ fit.mode, weights.least[moving], weights.most[moving]
     room = 1e-9 * np.maximum(most - least, 1e-300)
     ends = mode >= most - room, mode <= least + room
-    return _critical(_draws(matrix), estimates.shape.skewness[moving], level, ends)
+    return _critical(normal_draws(matrix), estimates.shape.skewness[moving], level, ends)
 
 
 def _faint(fit: OneStep) -> Information:
@@ -229,7 +346,7 @@ def band(covariance: FloatArray, skewness: FloatArray, level: float) -> float:
     2.0
     """
     scale = 1 / np.sqrt(np.diag(covariance))
-    draws = _draws(covariance * scale[:, None] * scale)
+    draws = normal_draws(covariance * scale[:, None] * scale)
     # Draws of both signs: to exchange what is compared must change nothing.
     return _critical(np.concatenate([draws, -draws]), skewness, level)
 
@@ -253,64 +370,17 @@ def _critical(
     return max(joint, float(ndtri((1 + level) / 2)))
 
 
-def _draws(correlation: FloatArray) -> FloatArray:
-    """Return draws of N(0, correlation), the same at each call, in rows."""
-    roots, vectors = np.linalg.eigh(correlation)
+def normal_draws(covariance: FloatArray, many: int = _DRAWS) -> FloatArray:
+    """Return draws of N(0, covariance), the same at each call, in rows."""
+    roots, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(roots, 0.0))
-    return np.asarray(np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root.T)
+    return np.asarray(np.random.default_rng(0).standard_normal((many, len(root))) @ root.T)
 
 
 def reach_needed(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
     """Return the number c with c + skewness (2 c^2 + 1) / 6 = deviation, where that is positive."""
     beyond = np.maximum(deviations - skewness / 6, 0.0)
     return np.asarray(2 * beyond / (1 + np.sqrt(1 + 4 / 3 * skewness * beyond)))
-
-
-def quantiles_of(curve: Intervals, wanted: Quantiles) -> Intervals:
-    """Return what the intervals of the CDF do not rule out."""
-    (low, high), size = curve.alphabet.reach[0], curve.alphabet.size
-    edges = np.linspace(low, high, size + 1)
-    middle, lower, upper = (
-        np.concatenate([[0.0], np.maximum.accumulate(heights), [1.0]])
-        for heights in (curve.point, curve.low, curve.high)
-    )
-    point, first, last = (
-        np.array([_crossing(heights, share, edges) for share in wanted.levels])
-        for heights in (middle, upper, lower)
-    )
-    names = tuple(str(wanted).split(", "))
-    # The CDF of all values is 1: it rests on nobody.
-    crossed = np.minimum(np.searchsorted(middle[1:], wanted.levels), max(size - 2, 0))
-    effective_people = curve.effective_people[crossed]
-    whole = replace(
-        curve,
-        of=names,
-        point=point,
-        low=first,
-        high=last,
-        standard_error=(last - first) / (2 * curve.critical),
-        effective_people=effective_people,
-        advice=advice_on_few(names, effective_people, curve.people),
-    )
-    return single(whole) if wanted.single else whole
-
-
-def _crossing(curve: FloatArray, share: float, edges: FloatArray) -> float:
-    """Return where a rising curve over the edges reaches a share."""
-    place = int(np.searchsorted(curve, share))
-    if place == 0:
-        return float(edges[0])
-    before, after = curve[place - 1], curve[place]
-    part = (share - before) / (after - before)
-    return float(edges[place - 1] + part * (edges[place] - edges[place - 1]))
-
-
-def single(intervals: Intervals) -> Intervals:
-    """Return one functional's interval as numbers."""
-    if len(intervals.of) != 1:
-        return intervals
-    arrays = (*COLUMNS, "effective_people")
-    return replace(intervals, **{name: getattr(intervals, name)[0] for name in arrays})
 
 
 def _hardly_known(weights: Weights, point: FloatArray, errors: FloatArray) -> str:
@@ -326,14 +396,3 @@ def _hardly_known(weights: Weights, point: FloatArray, errors: FloatArray) -> st
         f"{many}{faint} of {len(point)} have a standard error of more than half of what "
         f"they are{f': {weights.better}' if weights.better else ''}."
     )
-
-
-def check_intervals(intervals: Any, alphabet: Alphabet, count: int) -> None:
-    """Refuse intervals of anything but the shares that are shown."""
-    if not isinstance(intervals, Intervals):
-        raise ParameterError(f"intervals={shown(intervals)}: expected those of fw.intervals.")
-    if intervals.alphabet != alphabet or np.shape(intervals.point) != (count,):
-        raise ParameterError(
-            f"intervals of {several(len(intervals), 'functional')} over {intervals.alphabet}, for "
-            f"{several(count, 'share')} over {alphabet}: expected one for each share."
-        )

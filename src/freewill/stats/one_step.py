@@ -1,10 +1,7 @@
-"""The efficient estimator: one Newton step from the pulled maximum, left negative where it is."""
+"""The efficient estimate as a distribution: one Newton step from the pulled maximum, clipped."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from time import perf_counter
-from typing import Any, Self, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,139 +10,14 @@ from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import is_line
 from freewill.numeric.simplex import project
 from freewill.numeric.solvers.solution import OnStep, Status, one_blas_thread
-from freewill.stats.covariance import OnRow
-from freewill.stats.estimators.estimate import (
-    Estimate,
-    Start,
-    certificate_of,
-    certified_estimate,
-    default_tolerance,
-)
-from freewill.stats.estimators.gibu import gibu
-from freewill.stats.estimators.identifiability import unresolved_directions
+from freewill.stats.estimators.estimate import Estimate, Start, certified_estimate
+from freewill.stats.estimators.gibu import gibu, unresolved_directions
 from freewill.stats.evidence import Evidence
-from freewill.stats.information import (
-    PULL,
-    Information,
-    Shape,
-    information_at,
-    pulled,
-    several_people,
-)
-from freewill.stats.work import Work
-
-T = TypeVar("T")
-
+from freewill.stats.information import Information, Work, information_at, pulled, several_people
+from freewill.stats.intervals import OneStep, fit_of
 
 _HAIR = 1e-9
 """Share of the uniform distribution in a theta that is given, so that nothing divides by 0."""
-
-
-@dataclass(frozen=True, eq=False)
-class OneStep:
-    """theta_1 = theta_w + C g(theta_w): unbiased to first order, and no distribution.
-
-    The maximum likelihood keeps the positive part of the noise of every value near 0, and is biased
-    by far more than its standard error where there are many. theta_1 is not: it sums to 1 and may
-    be negative. theta_w is the maximum pulled inside by half a person a value. All of it is
-    computed when it is first asked for, and once.
-    """
-
-    evidence: Evidence
-    start: Start | None
-    """Where the search for the maximum begins: a warm start, on which nothing else depends."""
-
-    @cached_property
-    def maximum(self) -> Estimate:
-        """The certified maximum likelihood."""
-        return gibu(self.evidence, start=self.start)
-
-    @property
-    def maxima(self) -> int:
-        """How many maxima are still to be computed, 1 or 0; none from a start, which is near."""
-        return int(self.start is None and "maximum" not in vars(self))
-
-    def solved_by(self, work: Work) -> Self:
-        """Find the maximum now, and tell of the steps to it, as a part of work with `maxima`."""
-        if self.maxima:
-            vars(self)["maximum"] = gibu(
-                self.evidence, on_step=work.maximum(default_tolerance(self.evidence))
-            )
-        return self
-
-    @property
-    def mode(self) -> FloatArray:
-        """The most likely theta."""
-        return self.maximum.theta
-
-    def once(self, compute: Callable[["OneStep"], T]) -> T:
-        """Return what a function computes from this, and compute it once."""
-        computed: dict[Any, T] = vars(self).setdefault("_computed", {})
-        if compute not in computed:
-            computed[compute] = compute(self)
-        return computed[compute]
-
-    @cached_property
-    def information(self) -> Information:
-        """The information at theta_w."""
-        return self.information_at(PULL)
-
-    def information_at(self, pull: float) -> Information:
-        """Return the information where each value has so many people more than the maximum says."""
-        return information_at(self.evidence, pulled(self.mode, self.evidence.people, pull))
-
-    @cached_property
-    def slope(self) -> FloatArray:
-        """Gradient g at theta_w, one number a value."""
-        return slope_at(self.evidence, self.information.theta)
-
-    @property
-    def theta(self) -> FloatArray:
-        """theta_1 of up to 1,024 values; what the reports do not tell stays as in theta_w."""
-        information = self.information
-        moved = information.people * information.covariance @ (self.slope - 1)
-        return np.asarray(information.theta + moved)
-
-    def estimated(self, rows: FloatArray, on_row: OnRow | None = None) -> "Estimated":
-        """Return h'theta_1 for rows h, with their errors."""
-        information = self.information
-        influences = information.influences(rows, on_row)
-        finite = np.isfinite(influences).all(axis=1)
-        values = np.asarray(rows @ information.theta)
-        # C 1 = 0: what is added to g for all values alike changes nothing but rounding.
-        values[finite] += influences[finite] @ (self.slope - 1)
-        variances = information.variances_of(rows, influences)
-        shape = information.shape(rows, influences)
-        return Estimated(rows, influences, values, variances, shape, information.people)
-
-
-def fit_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneStep:
-    """Return a fit as it is, and one of evidence."""
-    return evidence if isinstance(evidence, OneStep) else OneStep(evidence, start)
-
-
-@dataclass(frozen=True, eq=False)
-class Estimated:
-    """Functionals h'theta_1 of one fit, a row h each."""
-
-    rows: FloatArray
-    influences: FloatArray
-    """C h."""
-    values: FloatArray
-    variances: FloatArray
-    """For one person; infinite where the reports tell nothing."""
-    shape: Shape
-    people: int
-
-    @property
-    def errors(self) -> FloatArray:
-        """Standard errors."""
-        return np.asarray(np.sqrt(self.variances / self.people))
-
-
-def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
-    """Return g = sum w a / p at theta, one number a value: 1 on average over theta."""
-    return np.asarray(certificate_of(evidence, theta).slope)
 
 
 def information(

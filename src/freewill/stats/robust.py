@@ -11,16 +11,21 @@ from freewill.core.frames import frame
 from freewill.core.types import IntArray
 from freewill.domain.alphabets.base import readable
 from freewill.errors import EvidenceError, FreewillError, printable, several
-from freewill.numeric.solvers.solution import OnStep, Trace, one_blas_thread
+from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Trace, one_blas_thread
 from freewill.stats.atoms import AtomFit, AtomModel, DoubtedOneStep, watched
 from freewill.stats.choice.aware import choice_aware
 from freewill.stats.choice.check import check_choice
-from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
+from freewill.stats.estimators.estimate import (
+    Estimate,
+    default_tolerance,
+    described,
+    positive,
+    whole,
+)
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.information import several_people
-from freewill.stats.intervals import Intervals, intervals
-from freewill.stats.one_step import OneStep
+from freewill.stats.intervals import Intervals, OneStep, intervals
 
 PRICES = 0.8, 0.4, 0.2, 0.1, 0.05
 """What an atom costs beside 1, the cost of honest mass: from those that stick out most."""
@@ -201,20 +206,11 @@ def robust(
     if set_aside:
         gained = best.score - model.criterion(free, 0)
         doubt = doubt_of(evidence, exact, float(best.fit.forged.sum()), gained)
+    certificate = Certificate(best.fit.log_likelihood, best.fit.theta, best.fit.gap)
+    steps = exact.steps + search.steps
+    solution = Solution(best.fit.theta, certificate, steps, best.fit.status, trace.gaps)
     estimate = RobustEstimate(
-        theta=best.fit.theta,
-        alphabet=evidence.alphabet,
-        people=evidence.people,
-        mechanisms=evidence.mechanisms,
-        method="robust",
-        status=best.fit.status,
-        gap=best.fit.gap,
-        log_likelihood=best.fit.log_likelihood,
-        steps=exact.steps + search.steps,
-        seconds=perf_counter() - started,
-        unresolved=exact.unresolved,
-        trace=trace.gaps,
-        evidence=evidence,
+        **described(evidence, solution, "robust", perf_counter() - started, exact.unresolved),
         set_aside=set_aside,
         price=best.price,
         kept=kept,

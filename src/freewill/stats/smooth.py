@@ -9,15 +9,14 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.errors import several
 from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.solution import (
-    Certificate,
-    OnStep,
-    Solution,
-    Status,
-    Trace,
-    one_blas_thread,
+from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace, one_blas_thread
+from freewill.stats.estimators.estimate import (
+    Estimate,
+    default_tolerance,
+    described,
+    positive,
+    whole,
 )
-from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, refuse_nobody
 from freewill.stats.sieves import Fit, Kernels, Sieves
@@ -130,28 +129,16 @@ def smooth(
     exact = gibu(evidence, tolerance, limit)
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
-        certificate = Certificate(exact.log_likelihood, exact.theta, exact.gap)
-        solution = Solution(exact.theta, certificate, exact.steps, exact.status)
-        fits = weighted(_tried(sieves, solution, trace))
+        fits = weighted(_tried(sieves, exact.solution, trace))
     used = [fit for fit in fits if fit.weight]
     theta = average(fits)
     failed = (fit.status for fit in used if fit.status != Status.CERTIFIED)
-    return SmoothEstimate(
-        theta=theta,
-        alphabet=evidence.alphabet,
-        people=evidence.people,
-        mechanisms=evidence.mechanisms,
-        method="smooth",
-        status=next(failed, Status.CERTIFIED),
-        gap=max(fit.gap for fit in used),
-        log_likelihood=Likelihood(sieves.law, sieves.weights).certify(theta, tolerance).value,
-        steps=len(fits),
-        seconds=perf_counter() - started,
-        unresolved=exact.unresolved,
-        trace=trace.gaps,
-        evidence=evidence,
-        fits=tuple(fits),
-    )
+    certificate = Likelihood(sieves.law, sieves.weights).certify(theta, tolerance)
+    certificate = certificate._replace(gap=max(fit.gap for fit in used))
+    status = next(failed, Status.CERTIFIED)
+    solution = Solution(theta, certificate, len(fits), status, trace.gaps)
+    common = described(evidence, solution, "smooth", perf_counter() - started, exact.unresolved)
+    return SmoothEstimate(**common, fits=tuple(fits))
 
 
 def _tried(sieves: Sieves, exact: Solution, trace: Trace) -> list[Fit]:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from time import perf_counter
 from typing import Any
 
@@ -22,14 +23,18 @@ from freewill.numeric.solvers.solution import (
 from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
 from freewill.stats.choice.fit import ChoiceFit, Free, beside_constants, corrected, fit, narrowed
 from freewill.stats.choice.model import ChoiceModel, inverse_of
-from freewill.stats.estimators.estimate import Estimate, default_tolerance, positive, whole
+from freewill.stats.estimators.estimate import (
+    Estimate,
+    default_tolerance,
+    described,
+    positive,
+    whole,
+)
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.functionals import Weights, checked_level
-from freewill.stats.information import Information, information_at
-from freewill.stats.intervals import Intervals, answered, band, intervals_about
-from freewill.stats.one_step import Estimated
-from freewill.stats.work import Work
+from freewill.stats.information import Information, Work, information_at
+from freewill.stats.intervals import Estimated, Intervals, answered, band, intervals_about
 
 _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""
@@ -274,44 +279,32 @@ def choice_aware(
     free = _free(model, exact)
     # A basis that was asked for needs no more than a reason; one of many, that of the criterion.
     doubt = math.log(evidence.people) / 2 if basis is None else 0.0
+    criterion = attrgetter("criterion")
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
         fits = _tried(model, bases, free, doubt, trace)
-        widest = best = max(fits if basis is None else fits[-1:], key=_criterion)
+        widest = best = max(fits if basis is None else fits[-1:], key=criterion)
         common = narrowed(model, widest, free, doubt) if basis is None else None
         if common is not None:
             fits.append(common)
             trace.add(len(fits), common.gap, common.log_likelihood, 1.0)
-            best = max(widest, common, key=_criterion)
+            best = max(widest, common, key=criterion)
         last = corrected(model, best)
         blind = _blind(model, bases, free)
     stays = not last.spread
     certified = Status.CERTIFIED if last.gap <= tolerance else Status.STALLED
+    theta, status = (exact.theta, exact.status) if stays else (last.theta, certified)
+    certificate = Certificate(last.log_likelihood, theta, last.gap)
+    solution = Solution(theta, certificate, len(fits), status, trace.gaps)
     return ChoiceAwareEstimate(
-        theta=exact.theta if stays else last.theta,
-        alphabet=evidence.alphabet,
-        people=evidence.people,
-        mechanisms=evidence.mechanisms,
-        method="choice-aware",
-        status=exact.status if stays else certified,
-        gap=last.gap,
-        log_likelihood=last.log_likelihood,
-        steps=len(fits),
-        seconds=perf_counter() - started,
-        unresolved=exact.unresolved,
-        trace=trace.gaps,
+        **described(evidence, solution, "choice-aware", perf_counter() - started, exact.unresolved),
         choice=last.choice,
         basis=last.basis,
         fits=tuple(fits),
         likelihood_ratio=2 * evidence.people * (last.log_likelihood - fits[0].log_likelihood),
         blind=blind,
         together=_together(model, bases, widest),
-        evidence=evidence,
     )
-
-
-def _criterion(tried: ChoiceFit) -> float:
-    return tried.criterion
 
 
 def _tried(
@@ -354,8 +347,8 @@ def _bases(evidence: Evidence, given: BasisName | None) -> list[Basis]:
 def _free(model: ChoiceModel, exact: Estimate) -> Free:
     """Return the maximum under free choice, which is gibu's, as one of the pairs."""
     value = exact.log_likelihood + float(model.shares @ np.log(model.shares))
-    certificate = Certificate(value, np.ones(model.size), exact.gap)
-    solution = Solution(exact.theta, certificate, exact.steps, exact.status)
+    certificate = exact.solution.certificate._replace(value=value)
+    solution = exact.solution._replace(certificate=certificate)
     return Free(solution, model.place(exact.theta, np.tile(model.shares, (model.size, 1))))
 
 

@@ -11,13 +11,19 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, readable
 from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.solvers.solution import one_blas_thread
-from freewill.stats.difference import displacements, single_differences, smooth_differences
-from freewill.stats.estimators.estimate import Start
+from freewill.stats.difference import (
+    combined,
+    displacements,
+    single_differences,
+    smooth_differences,
+    weighted_chi_square_tail,
+    written,
+)
+from freewill.stats.estimators.estimate import Start, slope_at
 from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import several_people
-from freewill.stats.one_step import OneStep, fit_of, slope_at
-from freewill.stats.tails import combined, weighted_chi_square_tail, written
+from freewill.stats.intervals import OneStep, fit_of
 
 _ROUNDING = 1e-12
 """Variances of a score, beside the squares of differences, that are rounding alone."""

@@ -22,8 +22,7 @@ from freewill.stats.estimators.estimate import (
     theta_of,
     whole,
 )
-from freewill.stats.estimators.gibu import gibu
-from freewill.stats.estimators.identifiability import unresolved_directions
+from freewill.stats.estimators.gibu import gibu, unresolved_directions
 from freewill.stats.estimators.inversion import only_group
 from freewill.stats.evidence import Evidence
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, room
 from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet, is_line, texts
 from freewill.domain.mechanisms.base import Mechanism
@@ -89,16 +89,16 @@ class Estimate(Presented):
         >>> fw.gibu(fw.collect([(tens, [0, 0, 1])])).confounded
         ((0, 1), (2, 3))
         """
-        from freewill.stats.estimators import identifiability  # noqa: PLC0415
+        from freewill.stats.estimators.gibu import confounded_values  # noqa: PLC0415
 
         if not self.unresolved or self.evidence is None:
             return ()
-        return identifiability.confounded_values(self.evidence)
+        return confounded_values(self.evidence)
 
     @property
     def shares(self) -> "Shares":
         """The share of every value, as `coarser` has those of groups."""
-        shares: Shares = _readable().shares_of(self)
+        shares: Shares = room("shares").shares_of(self)
         return shares
 
     def coarser(self, by: Any, rows: int | None = None) -> "Shares":
@@ -116,7 +116,7 @@ class Estimate(Presented):
         >>> estimate.coarser(5).shares, estimate.coarser({"three": [3]}).names
         (array([0.75, 0.25]), ('three', 'the rest'))
         """
-        shares: Shares = _readable().coarser_shares(self, by, rows)
+        shares: Shares = room("shares").coarser_shares(self, by, rows)
         return shares
 
     def intervals(
@@ -130,7 +130,7 @@ class Estimate(Presented):
 
         They are about the one-step estimate, whatever method this one is of (docs/inference.md).
         """
-        answer: Intervals = _readable().intervals_of(self, of, level, joint, on_step)
+        answer: Intervals = room("shares").intervals_of(self, of, level, joint, on_step)
         return answer
 
     def table(
@@ -153,6 +153,12 @@ class Estimate(Presented):
         if self.evidence is not None and self.evidence.held:
             counts = Evidence(self.alphabet, tuple(map(replace, self.evidence.groups)))
         return {**self.__dict__, "evidence": counts}
+
+    @property
+    def solution(self) -> Solution:
+        """What a solver would return of it, to go on from."""
+        certificate = Certificate(self.log_likelihood, self.theta, self.gap)
+        return Solution(self.theta, certificate, self.steps, self.status)
 
     @property
     def certificate(self) -> str:
@@ -182,13 +188,6 @@ class Estimate(Presented):
             f"If that is little beside 1, theta is as good as the best one: tol={self.gap:.1e} "
             f"accepts it. If a solver was named, name none: others are then tried as well."
         )
-
-
-def _readable() -> Any:
-    """Return the room that shows estimates, which lies above this one: entered when first used."""
-    from freewill.present import shares  # noqa: PLC0415
-
-    return shares
 
 
 def in_words(sets: tuple[tuple[int, ...], ...], alphabet: Alphabet) -> str:
@@ -292,6 +291,11 @@ def certificate_of(
     return source.certify(theta, default_tolerance(evidence) if tolerance is None else tolerance)
 
 
+def slope_at(evidence: Evidence, theta: FloatArray) -> FloatArray:
+    """Return g = sum w a / p at theta, one number a value: 1 on average over theta."""
+    return np.asarray(certificate_of(evidence, theta).slope)
+
+
 def certified_estimate(
     evidence: Evidence,
     theta: FloatArray,
@@ -313,33 +317,27 @@ def certified_estimate(
     bounded = np.all(theta >= 0) and np.isfinite(certificate.gap)
     gap = certificate.gap if bounded else np.inf
     solution = Solution(theta, certificate._replace(gap=gap), steps, status, trace)
-    return estimate_of(evidence, solution, method, seconds, unresolved=unresolved)
+    return Estimate(**described(evidence, solution, method, seconds, unresolved))
 
 
-def estimate_of(
-    evidence: Evidence,
-    solution: Solution,
-    method: str,
-    seconds: float,
-    solver: str = "",
-    unresolved: int | None = None,
-) -> Estimate:
-    """Say what a solution is a solution of."""
+def described(
+    evidence: Evidence, solution: Solution, method: str, seconds: float, unresolved: int | None
+) -> dict[str, Any]:
+    """Say what a solution is a solution of: what all kinds of estimates have."""
     theta, certificate, steps, status, trace, hessian = solution
-    return Estimate(
-        theta=theta,
-        alphabet=evidence.alphabet,
-        people=evidence.people,
-        mechanisms=evidence.mechanisms,
-        method=method,
-        status=status,
-        gap=certificate.gap,
-        log_likelihood=certificate.value,
-        steps=steps,
-        seconds=seconds,
-        solver=solver,
-        unresolved=unresolved,
-        trace=trace,
-        curvature=hessian,
-        evidence=evidence,
-    )
+    return {
+        "theta": theta,
+        "alphabet": evidence.alphabet,
+        "people": evidence.people,
+        "mechanisms": evidence.mechanisms,
+        "method": method,
+        "status": status,
+        "gap": certificate.gap,
+        "log_likelihood": certificate.value,
+        "steps": steps,
+        "seconds": seconds,
+        "unresolved": unresolved,
+        "trace": trace,
+        "curvature": hessian,
+        "evidence": evidence,
+    }

@@ -1,12 +1,14 @@
-"""GIBU: certified maximum likelihood over any mixture of mechanisms."""
+"""GIBU: certified maximum likelihood over any mixture, and what no number of reports tells."""
 
 from functools import partial
 from time import perf_counter
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+from scipy.linalg import eigvalsh, null_space, qr
 
 from freewill.core.types import FloatArray, refuse_beyond
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import DenseOperator, Structure
 from freewill.numeric.solvers import columns, interior, passes
@@ -26,15 +28,14 @@ from freewill.stats.estimators.estimate import (
     Start,
     certificate_of,
     default_tolerance,
-    estimate_of,
+    described,
     likelihood_of,
     passes_of,
     positive,
     theta_of,
     whole,
 )
-from freewill.stats.estimators.identifiability import unresolved_directions
-from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.evidence import Evidence, Group, checked_evidence
 
 SolverName = Literal["interior", "linear", "conjugate", "columns", "passes"]
 
@@ -69,6 +70,18 @@ _MOST_ROWS = 2000
 """Rows without structure that "linear" takes: a matrix of that size is factored at each step."""
 _CLOSE = 0.1
 """Gap below which where one solver ended is a good start for the next."""
+SINGULAR = 1e-10
+_CLEAR = 1e-12
+"""Least over largest eigenvalue of A A' from which no singular value is near SINGULAR."""
+_OBSERVED = 4
+"""Observed outputs a value that are taken, where not all outputs can be listed."""
+_WORK = 2e10
+"""Operations up to which the rank of laws is computed: some seconds, for a law of 2,500 values."""
+_NAMING_WORK = 2e9
+"""Operations up to which values are named: directions take ten times as long as their number."""
+_TOUCHED = 1e-5
+"""Entry of the projector on what is lost from which on two values are connected: rounding near
+SINGULAR turns that space by up to 1e-6."""
 
 
 def gibu(
@@ -127,8 +140,8 @@ def gibu(
         if second.certificate.gap < solution.certificate.gap:
             chosen, solution = other, second
     unresolved = unresolved_directions(evidence)
-    seconds = perf_counter() - started
-    return estimate_of(evidence, solution, "gibu", seconds, chosen, unresolved)
+    common = described(evidence, solution, "gibu", perf_counter() - started, unresolved)
+    return Estimate(**common, solver=chosen)
 
 
 class _Run(NamedTuple):
@@ -151,12 +164,11 @@ def _attempt(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     except (ArithmeticError, np.linalg.LinAlgError):
         size = evidence.alphabet.size
         theta = np.full(size, 1 / size) if run.start is None else run.start
-        certificate = certificate_of(evidence, theta, run.tolerance)
-        return Solution(theta, certificate, 0, Status.STALLED)
+        return Solution(theta, certificate_of(evidence, theta, run.tolerance), 0, Status.STALLED)
 
 
 def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
-    size = evidence.alphabet.size
+    size, plane = evidence.alphabet.size, evidence.alphabet.plane
     matrix = f"a matrix of {size:,} x {size:,}"
     if solver == "passes":
         _refuse_beyond(solver, size * size, matrix)
@@ -164,7 +176,6 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     likelihood = likelihood_of(evidence)
     operator = likelihood.operator
     if solver == "columns":
-        plane = evidence.alphabet.plane
         return columns.solve(compact(likelihood, _TABLE), *run[:3], plane, run.on_step)
     if solver == "conjugate":
         system: System = conjugate_system(operator)
@@ -222,8 +233,7 @@ def dense_maximum(
             solution = solve()
         except (ArithmeticError, np.linalg.LinAlgError):
             continue
-        if solution.certificate.gap < best.certificate.gap:
-            best = solution
+        best = min(best, solution, key=lambda each: each.certificate.gap)
         if best.status == Status.CERTIFIED:
             break
     return best
@@ -238,21 +248,13 @@ def choose_solver(evidence: Evidence) -> SolverName:
         return "linear"
     if size <= _SHORT and outputs * size <= _FEW_ENTRIES:
         return "interior"
-    if structures <= _LINES:
+    if "bits" in structures and outputs > _FEW_REPORTS * size:
+        return "passes" if size <= _DENSE_VALUES else "conjugate"
+    if _beside_a_line(evidence):
         # Noise so wide on a line so long that its optimum is sparse.
         long = size * (1 + 2 * len(evidence.groups)) ** 1.5 >= _LONG_SYSTEM
         sparse = structures == {"geometric"} and long and _fineness(evidence) <= _SMOOTH_LINE
         return "columns" if sparse else "linear"
-    return _for_any(evidence)
-
-
-def _for_any(evidence: Evidence) -> SolverName:
-    """Pick a solver for large mixtures that are not all laws on a line."""
-    outputs, size, structures = _shape(evidence)
-    if "bits" in structures and outputs > _FEW_REPORTS * size:
-        return "passes" if size <= _DENSE_VALUES else "conjugate"
-    if _beside_a_line(evidence):
-        return "linear"
     sharp = "planar" in structures and _fineness(evidence) > _SMOOTH_PLANE
     return "conjugate" if sharp else "columns"
 
@@ -261,16 +263,16 @@ def alternatives(evidence: Evidence, chosen: SolverName) -> list[SolverName]:
     """Name what else may work where the chosen solver does not arrive, the likelier first."""
     if not evidence.held:
         return []
-    outputs, size, structures = _shape(evidence)
-    others: list[SolverName] = []
-    if structures <= _LINES or _beside_a_line(evidence):
-        others.append("linear")
-    if size <= _DENSE_VALUES and outputs * size <= _DENSE_ENTRIES:
-        others.append("interior")
-    others += ["columns", "conjugate"]
-    if size <= _DENSE_VALUES:
-        others.append("passes")
-    return [other for other in others if other != chosen]
+    outputs, size, _ = _shape(evidence)
+    small = size <= _DENSE_VALUES
+    others: dict[SolverName, bool] = {
+        "linear": _beside_a_line(evidence),
+        "interior": small and outputs * size <= _DENSE_ENTRIES,
+        "columns": True,
+        "conjugate": True,
+        "passes": small,
+    }
+    return [other for other, works in others.items() if works and other != chosen]
 
 
 def _shape(evidence: Evidence) -> tuple[int, int, set[Structure]]:
@@ -280,7 +282,7 @@ def _shape(evidence: Evidence) -> tuple[int, int, set[Structure]]:
 
 
 def _beside_a_line(evidence: Evidence) -> bool:
-    """Say if all but a few rows have structure on a line, and those are many."""
+    """Say if all rows have structure on a line, or all but a few beside many."""
     line = [group.rows for group in evidence.groups if group.structure in _LINES]
     others = sum(group.rows for group in evidence.groups) - sum(line)
     return others <= _FEW_ROWS and sum(line) >= _MANY_TO_ONE * others
@@ -294,3 +296,103 @@ def _fineness(evidence: Evidence) -> float:
     """
     cubes = (group.people * min(group.operator.sharpness, _SHARP) ** 3 for group in evidence.groups)
     return evidence.alphabet.size * sum(cubes) / max(1, evidence.people)
+
+
+def unresolved_directions(evidence: Evidence) -> int | None:
+    """Count the directions of theta that leave no trace in any output of any mechanism present.
+
+    Directions d with d A = 0 for every mechanism A: theta and theta + d give the same outputs,
+    so that no number of people can tell them apart. A mechanism of full rank (k-RR, the geometric
+    ones, RAPPOR, Identity) resolves everything, and so does any mixture with one of them, though a
+    tiny epsilon takes more people than there are: standard errors say so. Where there is none, the
+    laws are searched, all outputs of all mechanisms that have reports, O(k^2 *
+    outputs). None: not known, for the laws are too large for that (from some 2,500 values on),
+    or have outputs that cannot be listed, of which those observed do not tell all apart.
+
+    >>> import freewill as fw
+    >>> blind = fw.Matrix(fw.Linear(0, 2), [[0.5, 0.5]] * 3)
+    >>> unresolved_directions(fw.collect([(blind, [0, 1])]))
+    2
+    >>> sparse = fw.Shokri(fw.Linear(0, 9), 2.0, selection="vertex")
+    >>> unresolved_directions(fw.collect([(sparse, [0, 9])]))
+    2
+    """
+    if any(map(_of_full_rank, checked_evidence(evidence, "this").mechanisms)):
+        return 0
+    if _work(evidence) > _WORK:
+        return None
+    laws = [_law(group) for group in evidence.groups]
+    # Of full rank by a wide margin, in a few products: most laws are.
+    eigenvalues = eigvalsh(sum((law @ law.T for law in laws), np.zeros((len(laws[0]),) * 2)))
+    clear = eigenvalues[0] > _CLEAR * eigenvalues[-1]
+    lost = 0 if clear else lost_directions(np.hstack(laws))
+    listed = all(group.mechanism.output_space.listable for group in evidence.groups)
+    return lost if listed or lost == 0 else None
+
+
+def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
+    """Return the sets of values whose shares are not known one by one, however many people report.
+
+    The smallest sets such that each lost direction is a sum of directions within single sets: the
+    blocks of the projector on what is lost. The share of a set is known, and so is that of every
+    value in none of them. Values with equal laws are such a set; so are three of which one's law is
+    a mixture of the others'. Empty where nothing is lost, or where it is not known what is
+    (`unresolved_directions`, and from some 1,000 values on). O(k^2 * outputs).
+
+    >>> import freewill as fw
+    >>> pairs = fw.Matrix(fw.Linear(1, 4), [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]])
+    >>> confounded_values(fw.collect([(pairs, [0, 1])]))
+    ((1, 2),)
+    """
+    if _work(evidence) > _NAMING_WORK or not unresolved_directions(evidence):
+        return ()
+    law = np.hstack([_law(group) for group in evidence.groups])
+    short = law.T if law.shape[1] <= len(law) else qr(law.T, mode="r")[0][: len(law)]
+    lost = null_space(short, rcond=SINGULAR)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    _, which = connected_components(np.abs(lost @ lost.T) > _TOUCHED, directed=False)
+    sets = [np.flatnonzero(which == one) for one in np.unique(which)]
+    return tuple(tuple(values.tolist()) for values in sets if values.size > 1)
+
+
+def _of_full_rank(mechanism: Mechanism) -> bool:
+    """Say whether a law is of full rank by its kind; a kind derived from it may have another."""
+    for kind in type(mechanism).__mro__:
+        if "full_rank" in vars(kind):
+            return bool(mechanism.full_rank)
+        if vars(kind).keys() & {"operator", "law", "output_space"}:
+            return False
+    return False
+
+
+def _work(evidence: Evidence) -> float:
+    """Return how many operations the rank of all laws takes."""
+    size, columns = evidence.alphabet.size, sum(map(_columns, evidence.groups))
+    return float(size) * columns * min(size, columns)
+
+
+def _columns(group: Group) -> int:
+    """Return how many outputs are taken: all of them, or some of those observed."""
+    space = group.mechanism.output_space
+    if space.listable:
+        return len(space.all())
+    return min(group.rows, _OBSERVED * group.mechanism.alphabet.size) if group.held else 0
+
+
+def _law(group: Group) -> FloatArray:
+    """Return the law of these outputs, one row a value; rows of observed ones up to a factor."""
+    mechanism = group.mechanism
+    if mechanism.output_space.listable:
+        return mechanism.law()
+    outputs = group.outputs if group.held else mechanism.output_space.empty()
+    return mechanism.operator(outputs[: _columns(group)]).dense().T
+
+
+def lost_directions(law: FloatArray) -> int:
+    """Count the directions d with d A = 0, to ten digits: rows of A minus its numerical rank.
+
+    >>> lost_directions(np.array([[0.5, 0.5], [0.5, 0.5]]))
+    1
+    """
+    return len(law) - (int(np.linalg.matrix_rank(law, rtol=SINGULAR)) if law.size else 0)

@@ -12,7 +12,7 @@ from freewill.errors import IdentifiabilityError, LawError, ParameterError, seve
 from freewill.numeric.simplex import normalise, project
 from freewill.numeric.solvers.solution import Status
 from freewill.stats.estimators.estimate import Estimate, certified_estimate
-from freewill.stats.estimators.identifiability import SINGULAR, lost_directions
+from freewill.stats.estimators.gibu import SINGULAR, lost_directions
 from freewill.stats.evidence import Evidence, Group, checked_evidence
 
 Post = Literal["project", "normalise", "none"]

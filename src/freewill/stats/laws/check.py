@@ -1,55 +1,32 @@
 """A test of the laws: whether each group's reports are what its mechanism would send."""
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any
 
 import numpy as np
 
-from freewill.domain.alphabets.base import readable
-from freewill.errors import EvidenceError, ParameterError, printable, several, shown
+from freewill.core.types import FloatArray
+from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.solution import one_blas_thread
-from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.bases import BasisName
 from freewill.stats.choice.check import Check
-from freewill.stats.estimators.estimate import Start
+from freewill.stats.choice.model import ChoiceModel
+from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
 from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.information import several_people
-from freewill.stats.laws.departures import Departures, Explained, Null, explained
-from freewill.stats.laws.group_laws import ChoiceLaw, Crowd, epsilon_of
-from freewill.stats.one_step import OneStep, fit_of
-from freewill.stats.tails import written
+from freewill.stats.information import inverse_on_simplex, pulled, several_people
+from freewill.stats.intervals import OneStep, fit_of
+from freewill.stats.laws.departures import Explained, StickingOut, explained, sticking_out
+from freewill.stats.laws.residuals import Residuals, epsilon_of
 
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""
+_STEPS = 100
 _RAREST = 1e-9
 """Share of the people of a value who choose a mechanism, at least: nothing divides by 0."""
 _FEW = 2
-"""Departures that are an explanation; more of them are a list of symptoms."""
+"""Residuals that are an explanation; more of them are a list of symptoms."""
 _SIMPLE: dict[BasisName, str] = {"linear": "by a slope alone", "quadratic": "by a parabola alone"}
-
-
-@dataclass(frozen=True)
-class StickingOut:
-    """An output that is reported too often, or too rarely, to come from its mechanism.
-
-    `output` is as `mechanism.report` would give it; where reports are bits, the value of the bit.
-    `excess` is how many reports are too many (negative: too few), with its standard error.
-    """
-
-    output: Any
-    reports: int
-    excess: float
-    error: float
-    p_value: float
-
-    def __str__(self) -> str:
-        what = "many" if self.excess > 0 else "few"
-        value = printable(str(self.output))
-        return f"{abs(self.excess):,.0f} ± {self.error:,.0f} reports too {what} on {value}"
 
 
 @dataclass(frozen=True)
@@ -149,6 +126,110 @@ class FitCheck(Check):
         return "; ".join(group.blame for group in self.suspects)
 
 
+@dataclass(frozen=True, eq=False)
+class ChoiceLaw:
+    """Who chooses what, and the functions of the value by which it may be otherwise.
+
+    `choice` is c, [value, mechanism]; `functions` are [value, function], the constant not among
+    them; `contrasts` those of the mechanisms' logits, orthonormal, [mechanism, contrast]; `scale`
+    is the prior standard deviation of the coefficients.
+    """
+
+    choice: FloatArray
+    functions: FloatArray
+    contrasts: FloatArray
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Estimated values of the people of each group, and how they move with what is unknown.
+
+    Where the choice is free, theta alone is unknown and every group has it. Where it depends on
+    the value, by logits sum_j f_j(x) b_jm, those who choose m have
+
+        theta_m(x) = theta(x) c_m(x) / s_m,   s_m = sum_x theta(x) c_m(x),
+
+    and theta and b are unknown. With J_m = d theta_m / d (theta, b) but for its normalisation,
+    which no law notices, and K_m the information of mechanism m at theta_m,
+
+        I = sum_m n_m J_m' K_m J_m,    (theta, b)_1 = (theta, b)_w + C sum_m J_m' U_m,    C = I^-
+
+    on the simplex, U_m the sum of a / p_m - 1 over the reports of group m. `theta` is theta_w of
+    everybody, `thetas` are theta_m, `covariance` is C, and `jacobians` are J_m, [value, unknown];
+    there are none where theta is all that is unknown, and J_m = 1.
+    """
+
+    theta: FloatArray
+    thetas: tuple[FloatArray, ...]
+    jacobians: tuple[FloatArray, ...]
+    covariance: FloatArray
+    law: ChoiceLaw | None
+
+    @classmethod
+    def free(cls, fit: OneStep) -> "Crowd":
+        """Return the people of a fit, whose choice is free."""
+        inside, count = fit.information.theta, len(fit.evidence.groups)
+        return cls(inside, (inside,) * count, (), fit.information.covariance, None)
+
+    @classmethod
+    def of(cls, evidence: Evidence, law: ChoiceLaw | None, start: Start | None = None) -> "Crowd":
+        """Return the people of evidence, at the most likely theta given the law, pulled inside.
+
+        `start` is what that is looked for from.
+        """
+        if law is None:
+            return cls.free(OneStep(evidence, start))
+        model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
+        first = np.full(model.size, 1 / model.size)
+        first = first if start is None else theta_of(start, evidence.alphabet)
+        inside = pulled(model.solve(law.choice, first).theta, evidence.people)
+        size, mean = inside.size, law.choice @ law.contrasts
+        thetas, jacobians = [], []
+        prior = np.full(law.functions.shape[1] * law.contrasts.shape[1], law.scale**-2)
+        information = np.diag(np.concatenate([np.zeros(size), prior]))
+        for group, own, contrast in zip(evidence.groups, law.choice.T, law.contrasts, strict=True):
+            share = float(own @ inside)
+            theta = own * inside / share
+            moves = theta[:, None] * (contrast - mean)
+            step = (law.functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
+            jacobian = np.hstack([np.diag(own / share), step])
+            own_information = group.mechanism.moments(theta).information()
+            information += group.people * jacobian.T @ own_information @ jacobian
+            thetas.append(theta)
+            jacobians.append(jacobian)
+        covariance, _ = inverse_on_simplex(information, inside)
+        return cls(inside, tuple(thetas), tuple(jacobians), covariance, law)
+
+    def amended(self, evidence: Evidence) -> "Crowd":
+        """Return the people of evidence without departures, by the same choice law."""
+        return Crowd.of(evidence, self.law, start=self.theta)
+
+    def along(self, group: int, rows: FloatArray) -> FloatArray:
+        """Return rows h J_m: how a group's functionals of theta_m move with what is unknown."""
+        return np.asarray(rows @ self.jacobians[group]) if self.jacobians else rows
+
+    def slope(self, evidence: Evidence) -> FloatArray:
+        """Return sum_m J_m' U_m."""
+        if self.law is None:
+            return np.asarray(evidence.people * (slope_at(evidence, self.theta) - 1))
+        total = np.zeros(len(self.covariance))
+        for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
+            own = slope_at(Evidence(evidence.alphabet, (group,)), theta) - 1
+            total += self.along(place, group.people * own)
+        return total
+
+    def shares(self, evidence: Evidence) -> FloatArray:
+        """Return the part of the information that each group holds: trace(n_m J_m' K_m J_m C)."""
+        shares = np.zeros(len(self.thetas))
+        for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
+            information = group.mechanism.moments(theta).information()
+            through = self.along(place, self.along(place, information).T)
+            shares[place] = group.people * float(np.sum(through * self.covariance))
+        total = shares.sum()
+        return shares / total if total > 0 else shares
+
+
 @one_blas_thread
 def check_fit(
     evidence: Evidence | OneStep,
@@ -198,31 +279,33 @@ def check_fit(
     names = names_of(evidence)
     crowd = Crowd.free(fit) if aware is None else _choosing(evidence, aware)
     skipped = [place for place, group in enumerate(evidence.groups) if too_small(group)]
-    first = Departures.of(evidence, crowd, skipped)
+    first = Residuals.of(evidence, crowd, skipped)
     untested = _untested(evidence, first)
     if len(untested) == len(names):
         why = "; ".join(f"{names[place]} is not, {reason}" for place, reason in untested.items())
         raise EvidenceError(
             f"no law can be tested: {why}. Collect more reports, and of more mechanisms."
         )
-    null = Null(first)
-    explanation = explained(evidence, first, null, 1 - level, skipped)
+    p_value = min(first.p_values(first))
+    explanation = Explained(first, first)
+    if p_value < 1 - level:
+        explanation = explained(evidence, first, 1 - level, skipped)
     shares = crowd.shares(evidence)
     return FitCheck(
-        p_value=min(null.p_values(first)),
+        p_value=p_value,
         level=level,
         groups=tuple(
-            _group_fit(evidence, null, explanation, place, name, float(shares[place]))
+            _group_fit(evidence, explanation, place, name, float(shares[place]))
             for place, name in enumerate(names)
             if place not in untested
         ),
         left_out={names[place]: why for place, why in untested.items()},
-        left_p=min(null.p_values(explanation.left)),
+        left_p=min(first.p_values(explanation.left)),
         amended=explanation.amended,
     )
 
 
-def _untested(evidence: Evidence, first: Departures) -> dict[int, str]:
+def _untested(evidence: Evidence, first: Residuals) -> dict[int, str]:
     """Say which groups cannot be tested, and why."""
     reasons = {}
     for place, group in enumerate(evidence.groups):
@@ -263,7 +346,7 @@ def choice_law(aware: ChoiceAwareEstimate) -> ChoiceLaw:
 
 
 def _group_fit(
-    evidence: Evidence, null: Null, explanation: Explained, place: int, name: str, share: float
+    evidence: Evidence, explanation: Explained, place: int, name: str, share: float
 ) -> GroupFit:
     """Say what an explanation of all reports says of one group."""
     group, first, left = evidence.groups[place], explanation.first, explanation.left
@@ -276,7 +359,7 @@ def _group_fit(
     def p_value(blamed: list[int], epsilon: bool) -> float:
         largest = float(deviations[own & (first.epsilons == epsilon)].max(initial=0.0))
         p_values = [explanation.p_values[number] for number in blamed]
-        return min([*p_values, null.p_value(largest, epsilon=epsilon)])
+        return min([*p_values, first.p_value(largest, epsilon=epsilon)])
 
     epsilon, sent, error = epsilon_of(group.mechanism), None, None
     score = np.flatnonzero(own & first.epsilons & left.testable)
@@ -296,105 +379,5 @@ def _group_fit(
         epsilon_p=p_value(wrong, True),
         output_p=p_value(outputs, False),
         wrong_epsilon=bool(wrong),
-        sticking_out=tuple(_sticking_out(evidence, explanation, number) for number in outputs),
+        sticking_out=tuple(sticking_out(evidence, explanation, number) for number in outputs),
     )
-
-
-def _sticking_out(evidence: Evidence, explanation: Explained, number: int) -> StickingOut:
-    first, place = explanation.first, explanation.places[number]
-    group, output = int(first.groups[place]), int(first.within[place])
-    outputs = evidence.groups[group].mechanism.output_space.alphabet or evidence.alphabet
-    return StickingOut(
-        output=readable(outputs, [output])[0],
-        reports=round(first.laws[group].reports(output)),
-        excess=float(explanation.sizes[number]),
-        error=float(explanation.errors[number]),
-        p_value=explanation.p_values[number],
-    )
-
-
-@dataclass(frozen=True)
-class FitBesideChoice:
-    """The laws, tested where free choice is rejected.
-
-    `holds` is True where nothing speaks against them given who chooses what; None where that
-    explains all reports, but so would a simpler choice and a client or two that break their law;
-    False where laws are broken whatever the choice depends on. `check` is the test that says so,
-    None where it would name nothing but symptoms.
-    """
-
-    holds: bool | None
-    p_value: float
-    verdict: str
-    check: FitCheck | None
-
-
-def fit_beside_choice(
-    evidence: Evidence | OneStep, level: float = 0.95, start: Start | None = None
-) -> FitBesideChoice:
-    """Test the laws where the choice may depend on the value.
-
-    Laws are tested given ever richer choice laws: free choice, a slope, a parabola, and the one
-    that `choice_aware` finds, with all that its intervals allow for. The first that leaves nothing
-    decides: alone, or together with at most two departures, which are then named. These are to
-    blame where the richest law does not do without them; else they are one of two explanations.
-
-    Where it is the choice that is to blame, this blames nobody:
-
-    >>> import numpy as np, freewill as fw
-    >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(0)
-    >>> open_one, shy = fw.KRR(ages, 4.0), fw.Geometric(ages, 0.5)
-    >>> values = rng.integers(20, size=4000)
-    >>> hides = rng.random(4000) < 0.1 + 0.04 * values
-    >>> parts = [(open_one, open_one.obfuscate(values[~hides], rng)),
-    ...          (shy, shy.obfuscate(values[hides], rng))]
-    >>> evidence = fw.collect(parts)
-    >>> fw.check_fit(evidence).holds, fit_beside_choice(evidence).holds
-    (False, True)
-    """
-    fit = fit_of(evidence, start)
-    aware = choice_aware(fit.evidence)
-    richest = check_fit(fit, level, aware=aware)
-    whatever = f"{FitCheck.failure}, whatever the choice ({written(richest.p_value)})"
-    for rank, (assumed, check) in enumerate(chain(_ladder(fit, level, aware), [("", richest)])):
-        if check.holds:
-            p_value = written(check.p_value)
-            text = f"nothing speaks against the laws, given who chooses what ({p_value})"
-            return FitBesideChoice(True, check.p_value, text, check)
-        if check is not richest and _explains(check, rank, aware):
-            if richest.holds:
-                text = f"cannot be told apart from a choice that depends on the value: {assumed}, "
-                return FitBesideChoice(None, check.p_value, f"{text}{check.named}", check)
-            return FitBesideChoice(False, richest.p_value, f"{whatever}: {check.named}", check)
-    text = f"{whatever}; no client or two explain it"
-    return FitBesideChoice(False, richest.p_value, text, None)
-
-
-def _explains(check: FitCheck, rank: int, aware: ChoiceAwareEstimate) -> bool:
-    """Say whether what a test blames explains the reports, with a choice as simple as it took.
-
-    It leaves nothing; without it nothing asks for a richer choice; and the reports, where all of
-    them are kept, are as likely as by the choice alone, an epsilon costing log(n) / 2.
-    """
-    if check.blamed > _FEW or check.left_p < 1 - check.level or check.amended is None:
-        return False
-    # Where one output is all that a group sent, nobody may be left in it.
-    left = tuple(group for group in check.amended.groups if group.people)
-    if len(left) < 2:
-        return False
-    beside = choice_aware(Evidence(check.amended.alphabet, left))
-    if beside.basis.partition(",")[0] not in ["none", *_SIMPLE][: rank + 1]:
-        return False
-    cost = check.blamed * math.log(aware.people) / 2
-    return beside.people != aware.people or beside.best.criterion - cost >= aware.best.criterion
-
-
-def _ladder(
-    fit: OneStep, level: float, aware: ChoiceAwareEstimate
-) -> Iterator[tuple[str, FitCheck]]:
-    """Test the laws given choices simpler than the one that was found, the simplest first."""
-    yield "were the choice free", check_fit(fit, level)
-    for basis, words in _SIMPLE.items():
-        if basis in [tried.basis for tried in aware.fits[1:]]:
-            law = choice_aware(fit.evidence, basis)
-            yield f"did the choice depend on the value {words}", check_fit(fit, level, aware=law)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from freewill.stats.collect import collect
 from freewill.stats.difference import norm_on
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence
-from freewill.stats.information import DENSE, Information, information_of
+from freewill.stats.information import DENSE, FEW, SHARE, Information, information_of
 
 _SIMULATED_VALUES = 400
 """Values up to which a simulated survey is solved in milliseconds, on a grid some hundred of them.
@@ -106,11 +107,14 @@ class Design:
             return np.zeros(len(rows))
         return self.information.variances(rows)
 
-    def rests_on(self, rows: FloatArray) -> FloatArray:
-        """Return the share of the people on whom each functional rests (`Information.shape`)."""
+    def enough_people(self, rows: FloatArray) -> int:
+        """Return from how many people on no functional rests on few (`Information.shape`)."""
         if self.alphabet.size == 1:
-            return np.ones(len(rows))
-        return self.information.shape(rows, self.information.influences(rows)).effective_people
+            return 0
+        influences = self.information.influences(rows)
+        # Of one person: the share of the people on whom each functional rests.
+        least = float(self.information.shape(rows, influences).effective_people.min(initial=1.0))
+        return math.ceil(FEW / least) if least < SHARE else 0
 
     def worth(self, rows: FloatArray) -> dict[str, float]:
         """Return what one more person of each mechanism is worth, in average people.
@@ -163,7 +167,10 @@ class Design:
             return Expected(0.0, 0.0, 0.0, 0.0, simulated=False)
         simulate = self.can_simulate(people) if simulate is None else simulate
         length = norm_on(self.alphabet)
-        thetas = self._simulated(people) if simulate else self.projected.draws(people)
+        rng = np.random.default_rng(0)
+        thetas = self.projected.draws(people)
+        if simulate:
+            thetas = (gibu(self.draw(people, rng)).theta for _ in count())
         aim = accuracy or (_SIMULATED_ACCURACY if simulate else _ACCURACY)
         most = _MOST_SIMULATED if simulate else _MOST
         drawn = enough((length(theta - self.theta) for theta in thetas), aim, most)
@@ -228,12 +235,6 @@ class Design:
         few = not any(bits) or (people * size <= _SIMULATED_BITS and not all(bits))
         return few and size <= _SIMULATED_VALUES
 
-    def _simulated(self, people: int) -> Iterator[FloatArray]:
-        """Yield estimates from one simulated survey after the other."""
-        rng = np.random.default_rng(0)
-        while True:
-            yield gibu(self.draw(people, rng)).theta
-
     def draw(self, people: int, rng: np.random.Generator) -> Evidence:
         """Draw evidence: the counts of reports at once, or report by report where they are bits."""
         who = rng.multinomial(people, np.array([share for _, _, share in self.parts]))
@@ -281,11 +282,6 @@ class Projected:
         roots, vectors = np.linalg.eigh(self.information)
         return np.asarray((vectors * np.sqrt(np.maximum(roots, 0.0))) @ vectors.T)
 
-    @cached_property
-    def _weight(self) -> float:
-        """What a sum that is not 1 costs: of the size of K where the people are."""
-        return float(self.theta @ self.information.diagonal())
-
     def draws(self, people: int) -> Iterator[FloatArray]:
         """Yield estimates, the same draws for any number of people."""
         rng = np.random.default_rng(0)
@@ -301,8 +297,10 @@ class Projected:
 
         By multipliers: with c/2 (sum u - 1)^2 added, the program has the single constraint u >= 0.
         """
-        # Heavier where the noise is larger than K, so that the sum is near 1 from the first.
-        weight = max(self._weight, _NOISE * float(np.ptp(score)))
+        # What a sum that is not 1 costs: of the size of K where the people are, and heavier where
+        # the noise is larger than K, so that the sum is near 1 from the first.
+        size = float(self.theta @ self.information.diagonal())
+        weight = max(size, _NOISE * float(np.ptp(score)))
         matrix = self.information + weight
         multiplier, rise = weight, 1 / weight
         before: tuple[float, float] | None = None

@@ -16,7 +16,7 @@ from freewill.errors import ParameterError, SurveyError, closest, several, shown
 from freewill.numeric.solvers.solution import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import Weights
-from freewill.stats.information import DENSE, advice_on_plans, enough_people
+from freewill.stats.information import DENSE, FEW
 from freewill.stats.planning.design import MOST_PEOPLE, REACH, Design, needed_for_interval
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
 
@@ -252,8 +252,19 @@ def _advice(
     if target is not None and needed is None and not advice:
         advice = f"{target:g} is out of reach: more than {several(MOST_PEOPLE, 'person')}."
     least = min(int(people.min()), needed or MOST_PEOPLE)
-    few = advice_on_plans(enough_people(design.rests_on(weights.rows)), least)
+    few = advice_on_few(design.enough_people(weights.rows), least)
     return f"{advice} {few}".strip()
+
+
+def advice_on_few(enough: int, people: int) -> str:
+    """Say that errors planned for so many people, to first order, are too small; or nothing."""
+    if people >= enough:
+        return ""
+    return (
+        f"Below some {float(f'{enough:.2g}'):,.0f} people, standard errors and whatever is not "
+        f"simulated rest on fewer than {FEW} of them, those with the most accurate mechanisms: "
+        f"errors will be larger, and intervals hold the truth less often than they say."
+    )
 
 
 def checked_shares(survey: Survey, shares: Any) -> dict[str, float]:

@@ -1,125 +1,198 @@
-"""What each group's reports are compared with: the values of its people, and the law of sums."""
+"""How far reports are from their laws: sums over each group, and their residuals."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import gammaln, xlog1py, xlogy
+from scipy.special import gammaln, kl_div, ndtr, xlog1py, xlogy
 
-from freewill.core.types import FloatArray
+from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.randomised_response import RAPPOR
-from freewill.stats.choice.model import ChoiceModel
-from freewill.stats.covariance import inverse_on_simplex
-from freewill.stats.estimators.estimate import Start, default_tolerance, theta_of
 from freewill.stats.evidence import Evidence, Group
 from freewill.stats.information import pulled
-from freewill.stats.one_step import OneStep, slope_at
 
+if TYPE_CHECKING:
+    from freewill.stats.laws.check import Crowd
+
+_DRAWS, _FEWEST_DRAWS = 1000, 400
+_WORK = 10_000_000_000
+"""Products of numbers in all draws, beyond which there are fewer of them."""
+_CHUNK = 1 << 22
+"""Numbers of draws that are held at once."""
+LEFT = 1e-6
+"""Share of a variance that must be left, theta estimated, for a residual to be more than rounding.
+"""
+_NEAR = 1e-3
+"""Relative distance from the mean within which a deviance is taken from its series."""
 _EPSILON_STEP = 1e-3
 """Share of epsilon by which it is moved to see how the law moves."""
-_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class ChoiceLaw:
-    """Who chooses what, and the functions of the value by which it may be otherwise.
+class Residuals:
+    """Residuals R = T - n_m B (theta_1 - theta_w) of all groups' sums T, one after the other.
 
-    `choice` is c, [value, mechanism]; `functions` are [value, function], the constant not among
-    them; `contrasts` those of the mechanisms' logits, orthonormal, [mechanism, contrast]; `scale`
-    is the prior standard deviation of the coefficients.
+    With theta_1 = theta_w + C (g - 1), R is linear in the reports, has mean 0 and, within a group
+    and between two,
+
+        cov R_m = n_m (cov f - s_m B C B'),   cov(R_m, R_l) = -n_m n_l / n  B_m C B_l'.
+
+    A departure of one kind (an epsilon, forged reports on one output) shifts all residuals in
+    proportion to their covariances with its own. Of each residual, `groups` has the group, `within`
+    its place there, and `epsilons` whether it is the score of an epsilon, or of an output;
+    `slopes` are n_m B by all that is unknown, n_m B J_m where the choice is, too; `theta_known` has
+    the variances that sums would have were theta known, and `tested` what is to be tested: nothing
+    of groups that are too small.
     """
 
-    choice: FloatArray
-    functions: FloatArray
-    contrasts: FloatArray
-    scale: float
-
-
-@dataclass(frozen=True, eq=False)
-class Crowd:
-    """Estimated values of the people of each group, and how they move with what is unknown.
-
-    Where the choice is free, theta alone is unknown and every group has it. Where it depends on
-    the value, by logits sum_j f_j(x) b_jm, those who choose m have
-
-        theta_m(x) = theta(x) c_m(x) / s_m,   s_m = sum_x theta(x) c_m(x),
-
-    and theta and b are unknown. With J_m = d theta_m / d (theta, b) but for its normalisation,
-    which no law notices, and K_m the information of mechanism m at theta_m,
-
-        I = sum_m n_m J_m' K_m J_m,    (theta, b)_1 = (theta, b)_w + C sum_m J_m' U_m,    C = I^-
-
-    on the simplex, U_m the sum of a / p_m - 1 over the reports of group m. `theta` is theta_w of
-    everybody, `thetas` are theta_m, `covariance` is C, and `jacobians` are J_m, [value, unknown];
-    there are none where theta is all that is unknown, and J_m = 1.
-    """
-
-    theta: FloatArray
-    thetas: tuple[FloatArray, ...]
-    jacobians: tuple[FloatArray, ...]
-    covariance: FloatArray
-    law: ChoiceLaw | None
+    crowd: "Crowd"
+    laws: "tuple[GroupLaw, ...]"
+    groups: IntArray
+    within: IntArray
+    epsilons: BoolArray
+    slopes: FloatArray
+    residuals: FloatArray
+    variances: FloatArray
+    theta_known: FloatArray
+    tested: BoolArray
 
     @classmethod
-    def free(cls, fit: OneStep) -> "Crowd":
-        """Return the people of a fit, whose choice is free."""
-        inside, count = fit.information.theta, len(fit.evidence.groups)
-        return cls(inside, (inside,) * count, (), fit.information.covariance, None)
+    def of(cls, evidence: Evidence, crowd: "Crowd", skipped: Sequence[int] = ()) -> "Residuals":
+        """Take the residuals of evidence of such people."""
+        laws = tuple(map(law_of, evidence.groups, crowd.thetas))
+        sizes = [law.sums.size for law in laws]
+        groups = np.repeat(np.arange(len(laws)), sizes)
+        within = np.concatenate([np.arange(size) for size in sizes])
+        last = within == np.array(sizes)[groups] - 1
+        slopes = np.concatenate(
+            [crowd.along(place, law.people * law.slopes) for place, law in enumerate(laws)]
+        )
+        theta_known = np.concatenate([law.variances() for law in laws])
+        step = crowd.covariance @ crowd.slope(evidence)
+        return cls(
+            crowd=crowd,
+            laws=laws,
+            groups=groups,
+            within=within,
+            epsilons=last & np.array([law.has_epsilon for law in laws])[groups],
+            slopes=slopes,
+            residuals=np.concatenate([law.sums for law in laws]) - slopes @ step,
+            variances=theta_known - np.einsum("ij,ij->i", slopes @ crowd.covariance, slopes),
+            theta_known=theta_known,
+            tested=~np.isin(groups, skipped),
+        )
 
-    @classmethod
-    def of(cls, evidence: Evidence, law: ChoiceLaw | None, start: Start | None = None) -> "Crowd":
-        """Return the people of evidence, at the most likely theta given the law, pulled inside.
+    @cached_property
+    def testable(self) -> BoolArray:
+        """Which residuals are more than rounding: the others no other group can contradict."""
+        left = self.variances > LEFT * self.theta_known
+        return np.asarray(left & (self.theta_known > 0) & self.tested)
 
-        `start` is what that is looked for from.
+    @cached_property
+    def expected(self) -> FloatArray:
+        """Expected reports n p of each output or bit; infinite for epsilons, sums of many."""
+        expected = np.full(self.groups.size, np.inf)
+        expected[~self.epsilons] = np.concatenate([law.expected for law in self.laws])
+        return expected
+
+    def deviations(self) -> FloatArray:
+        """Return residuals as nearly normal numbers, those of rare outputs too.
+
+        A count with expectation e, of which theta estimated leaves the share r of its variance, has
+        a residual with variance r e and third moment r^3 e, as r^2 (X - l) has for X Poisson with
+        mean l = e / r^3: the signed root of the deviance of X is nearly normal. 0 where there is
+        nothing to test.
         """
-        if law is None:
-            return cls.free(OneStep(evidence, start))
-        model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
-        first = np.full(model.size, 1 / model.size)
-        first = first if start is None else theta_of(start, evidence.alphabet)
-        inside = pulled(model.solve(law.choice, first).theta, evidence.people)
-        size, mean = inside.size, law.choice @ law.contrasts
-        thetas, jacobians = [], []
-        prior = np.full(law.functions.shape[1] * law.contrasts.shape[1], law.scale**-2)
-        information = np.diag(np.concatenate([np.zeros(size), prior]))
-        for group, own, contrast in zip(evidence.groups, law.choice.T, law.contrasts, strict=True):
-            share = float(own @ inside)
-            theta = own * inside / share
-            moves = theta[:, None] * (contrast - mean)
-            step = (law.functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
-            jacobian = np.hstack([np.diag(own / share), step])
-            own_information = group.mechanism.moments(theta).information()
-            information += group.people * jacobian.T @ own_information @ jacobian
-            thetas.append(theta)
-            jacobians.append(jacobian)
-        covariance, _ = inverse_on_simplex(information, inside)
-        return cls(inside, tuple(thetas), tuple(jacobians), covariance, law)
+        return self._rooted(self.residuals, self.expected, self.testable & ~self.epsilons)
 
-    def along(self, group: int, rows: FloatArray) -> FloatArray:
-        """Return rows h J_m: how a group's functionals of theta_m move with what is unknown."""
-        return np.asarray(rows @ self.jacobians[group]) if self.jacobians else rows
+    def standardised(self, residuals: FloatArray) -> FloatArray:
+        """Return residuals in standard errors, 0 where there is nothing to test."""
+        return residuals / np.sqrt(np.where(self.testable, self.variances, np.inf))
 
-    def slope(self, evidence: Evidence) -> FloatArray:
-        """Return sum_m J_m' U_m."""
-        if self.law is None:
-            return np.asarray(evidence.people * (slope_at(evidence, self.theta) - 1))
-        total = np.zeros(len(self.covariance))
-        for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
-            own = slope_at(Evidence(evidence.alphabet, (group,)), theta) - 1
-            total += self.along(place, group.people * own)
-        return total
+    def _rooted(self, residuals: FloatArray, expected: FloatArray, counts: BoolArray) -> FloatArray:
+        """Return roots of deviances of residuals of counts, and standardised ones elsewhere."""
+        deviations = self.standardised(residuals)
+        share = self.variances[counts] / self.expected[counts]
+        mean = expected[..., counts] / share**3
+        deviations[..., counts] = rooted_deviance(residuals[..., counts] / share**2 / mean, mean)
+        return deviations
 
-    def shares(self, evidence: Evidence) -> FloatArray:
-        """Return the part of the information that each group holds: trace(n_m J_m' K_m J_m C)."""
-        shares = np.zeros(len(self.thetas))
-        for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
-            information = group.mechanism.moments(theta).information()
-            through = self.along(place, self.along(place, information).T)
-            shares[place] = group.people * float(np.sum(through * self.covariance))
-        total = shares.sum()
-        return shares / total if total > 0 else shares
+    @cached_property
+    def _draws(self) -> tuple[FloatArray, FloatArray]:
+        """The largest deviations of outputs and of epsilons, were every law right, sorted.
+
+        Reports are drawn at theta_w, and theta estimated from them: by the
+        linear theta_1 for the residuals and, as the maximum likelihood has no negative shares, its
+        positive part for what is expected. For an estimate that follows rare reports makes them
+        less surprising.
+        """
+        rng, theta = np.random.default_rng(0), self.crowd.theta
+        many = int(np.clip(_WORK // max(1, self.slopes.size), _FEWEST_DRAWS, _DRAWS))
+        people = sum(law.people for law in self.laws)
+        # Bits are drawn as normal numbers already.
+        whole = np.array([law.counted for law in self.laws])[self.groups] & ~self.epsilons
+        each = max(1, _CHUNK // max(1, self.groups.size))
+        largest = []
+        for start in range(0, many, each):
+            pairs = [law.draws(rng, min(each, many - start)) for law in self.laws]
+            scores = [self.crowd.along(place, pair[1]) for place, pair in enumerate(pairs)]
+            steps = np.asarray(sum(scores)) @ self.crowd.covariance
+            sums = np.concatenate([pair[0] for pair in pairs], axis=1)
+            moved = steps.copy()
+            moved[:, : theta.size] = _positive(theta + steps[:, : theta.size], people) - theta
+            expected = np.maximum(self.expected + moved @ self.slopes.T, LEFT * self.expected)
+            drawn = self._rooted(sums - steps @ self.slopes.T, expected, self.testable & whole)
+            largest.append(self.largest(drawn))
+        outputs, epsilons = np.sort(np.concatenate(largest, axis=1))
+        return outputs, epsilons
+
+    def largest(self, deviations: FloatArray) -> FloatArray:
+        """Return the largest deviation of all outputs, and of all epsilons; 0 without any."""
+        sizes = np.abs(deviations)
+        kinds = (~self.epsilons, self.epsilons)
+        return np.stack([sizes[..., kind].max(axis=-1, initial=0.0) for kind in kinds])
+
+    def p_values(self, left: "Residuals") -> tuple[float, float]:
+        """Return the p-value of the largest deviation left of outputs, and of epsilons."""
+        outputs, epsilons = left.largest(left.deviations()).tolist()
+        return self.p_value(outputs, epsilon=False), self.p_value(epsilons, epsilon=True)
+
+    def p_value(self, deviation: float, *, epsilon: bool) -> float:
+        """Return the chance that any of its kind deviates as far, times the number of kinds.
+
+        By draws in which every law is right and, beyond all of them, the sum of the normal tails.
+        """
+        if not deviation > 0:
+            return 1.0
+        largest = self._draws[epsilon]
+        tested = [int(np.sum(self.testable & (self.epsilons == kind))) for kind in (False, True)]
+        beyond = largest.size - int(np.searchsorted(largest, deviation))
+        chance = (1 + beyond) / (1 + largest.size)
+        if not beyond:
+            chance = min(chance, 2 * tested[epsilon] * float(ndtr(-deviation)))
+        return min(1.0, chance * (2 if all(tested) else 1))
+
+
+def _positive(thetas: FloatArray, people: int) -> FloatArray:
+    """Return the positive parts of rows, pulled inside as theta_w is."""
+    parts = np.maximum(thetas, 0.0)
+    parts /= parts.sum(axis=1, keepdims=True)
+    return np.stack([pulled(row, people) for row in parts])
+
+
+def rooted_deviance(excess: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return the signed root of 2 (x log(x / m) - x + m) for x = m (1 + excess), x >= 0.
+
+    >>> rooted_deviance(np.array([-1.0, 0.0, 1.0]), np.array([2.0, 2.0, 2.0])).round(3)
+    array([-2.   ,  0.   ,  1.243])
+    """
+    excess = np.maximum(excess, -1.0)
+    series = excess * excess * (0.5 - excess / 6)
+    half = np.where(np.abs(excess) < _NEAR, series, kl_div(1 + excess, 1.0))
+    return np.asarray(np.sign(excess) * np.sqrt(2 * mean * half))
 
 
 def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
@@ -247,7 +320,11 @@ class BitLaw(GroupLaw):
         size, flip = theta.size, mechanism.flip
         gain = 1 - 2 * flip
         means = flip + gain * theta
-        score = _ones_score(mechanism, size)
+        low, high, apart = _around(mechanism, mechanism.epsilon)
+        set_law = _set_law(flip, size)
+        change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
+        # d log P(j bits are set) / d epsilon
+        score = np.divide(change, set_law, out=np.zeros(size + 1), where=set_law > 0)
         guess = group.summary.guess
         ones = np.zeros(size) if guess is None else guess.ones
         self.expected = self.people * means
@@ -260,7 +337,7 @@ class BitLaw(GroupLaw):
         covariance[:-1, :-1] = -(gain**2) * np.outer(theta, theta)
         np.fill_diagonal(covariance, means * (1 - means))
         covariance[-1, :-1] = covariance[:-1, -1] = theta * own + (1 - theta) * rest
-        covariance[-1, -1] = float(_set_law(flip, size) @ score**2)
+        covariance[-1, -1] = float(set_law @ score**2)
         self._covariance = self.people * covariance
 
 
@@ -301,14 +378,6 @@ def _binomial(trials: int, chance: float) -> FloatArray:
 def _set_law(flip: float, size: int) -> FloatArray:
     """Return the law of how many of so many bits are set, one of them the own."""
     return np.convolve(_binomial(size - 1, flip), [flip, 1 - flip]) if size else np.zeros(1)
-
-
-def _ones_score(mechanism: Any, size: int) -> FloatArray:
-    """Return d log P(j bits are set) / d epsilon."""
-    low, high, apart = _around(mechanism, mechanism.epsilon)
-    law = _set_law(mechanism.flip, size)
-    change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
-    return np.asarray(np.divide(change, law, out=np.zeros(size + 1), where=law > 0))
 
 
 def _set_counts(group: Group, size: int) -> FloatArray:
