@@ -85,12 +85,14 @@ def init(
         title = title or _prompt_text("A title for their page", "title")
     values = _prompt_alphabet() if alphabet is None else parse_alphabet(alphabet)
     promise = _promise(values, distance)
-    levels = [_level(text) for text in level] if level else _prompt_levels(values, promise)
-    names = [name for name, _ in levels]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ParameterError(f"level {printable(twice)!r} was named twice: names must differ.")
-    offered = {name: offer(values, number, promise) for name, number in levels}
+    expected = "a name and a number, as careful=0.5"
+    levels = [parse_pair(text, "--level", expected) for text in level or ()]
+    offered: dict[str, Mechanism] = {}
+    for given, number in levels or _prompt_levels(values, promise):
+        name = given.strip()
+        if name in offered:
+            raise ParameterError(f"level {printable(name)!r} was named twice: names must differ.")
+        offered[name] = offer(values, number, promise)
     survey = Survey(values, offered, title, question)
     survey.save(out)
     if as_json:
@@ -182,12 +184,3 @@ def _prompt_levels(alphabet: Alphabet, promise: Promise) -> list[tuple[str, floa
         (_prompt(f"name for {number:g}", str, name) or name, number)
         for name, number in zip(names, numbers, strict=False)
     ]
-
-
-def _level(text: str) -> tuple[str, float]:
-    name, number = parse_pair(text)
-    if number is None:
-        raise ParameterError(
-            f"--level {printable(text)}: expected a name and a number, as careful=0.5."
-        )
-    return name.strip(), number

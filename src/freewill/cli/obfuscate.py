@@ -28,7 +28,7 @@ from freewill.domain.draws.sources import SystemGenerator
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, printable, several, shown
+from freewill.errors import ParameterError, several, shown
 from freewill.io.writing import write_reports
 
 
@@ -135,11 +135,7 @@ def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:
     names = list(survey.mechanisms)
     weights = [0.0 if texts else 1.0] * len(names)
     for text in texts:
-        name, weight = parse_pair(text)
-        if weight is None or weight < 0:
-            raise ParameterError(
-                f"--share {printable(text)}: expected NAME=WEIGHT, such as {names[0]}=0.5."
-            )
+        name, weight = parse_pair(text, "--share", f"NAME=WEIGHT, such as {names[0]}=0.5", least=0)
         weights[_place(name, survey)] += weight
     total = sum(weights)
     if not 0 < total < math.inf:

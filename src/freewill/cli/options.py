@@ -1,5 +1,6 @@
 """Options that several commands share, and how their texts are read."""
 
+import math
 import os
 import re
 import sys
@@ -136,14 +137,19 @@ def parse_list(text: str, name: str) -> list[str]:
     return texts
 
 
-def parse_pair(text: str) -> tuple[str, float | None]:
-    """Read NAME=NUMBER; of what is no number, None.
+def parse_pair(
+    text: str, option_name: str, expected: str, least: float = -math.inf
+) -> tuple[str, float]:
+    """Read NAME=NUMBER; the name may have equals signs of its own.
 
-    >>> parse_pair("a=b=0.5"), parse_pair("careful=much"), parse_pair("careful")
-    (('a=b', 0.5), ('careful', None), ('careful', None))
+    >>> parse_pair("a=b=0.5", "--share", "a name and a share, careful=0.3")
+    ('a=b', 0.5)
     """
-    name, mark, written = text.rpartition("=")
-    return (name, number(written)) if mark else (text, None)
+    name, _, written = text.rpartition("=")
+    value = number(written)
+    if not name or value is None or value < least:
+        raise ParameterError(f"{option_name} {printable(text)}: expected {expected}.")
+    return name, value
 
 
 def _grid(columns: int, rows: int, numbers: list[str], text: str) -> Alphabet:

@@ -1,7 +1,7 @@
 """Evidence in a Parquet file: mergeable, with the specs that it needs in the file itself."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -22,7 +22,7 @@ from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.domain.outputs.base import MOST_PEOPLE, checked_people
-from freewill.errors import EvidenceError, FreewillError, SpecError, first_line, several, shown, why
+from freewill.errors import EvidenceError, FreewillError, first_line, raised_as, several, shown, why
 from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats.evidence import (
@@ -73,10 +73,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
     refuse_beyond(_HEAD_BYTES, len(head), f"the laws in {path}", advice, EvidenceError)
     mechanisms = {mechanism.id: mechanism for mechanism in evidence.mechanisms}
-    spaces = [mechanism.output_space for mechanism in evidence.mechanisms]
-    kinds = {space.column: space.encode(space.empty()).type for space in spaces}
-    fields = [("mechanism", pa.string()), *kinds.items(), ("count", pa.int64())]
-    schema = pa.schema(fields, metadata={EVIDENCE_KEY: head})
+    schema = pa.schema(_fields(evidence.mechanisms), metadata={EVIDENCE_KEY: head})
     try:
         with (
             whole_file(path) as part,
@@ -95,14 +92,19 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
         raise EvidenceError(f"{path} cannot be written: {why(error)}.") from None
 
 
+def _fields(mechanisms: Iterable[Mechanism]) -> dict[str, Any]:
+    """Return the columns of a file, with their types."""
+    spaces = [mechanism.output_space for mechanism in mechanisms]
+    kinds = {space.column: space.encode(space.empty()).type for space in spaces}
+    return {"mechanism": pa.string(), **kinds, "count": pa.int64()}
+
+
 def _described(evidence: Evidence) -> dict[str, Any]:
     """Return the head of a file, of which all that is read again is proven to be the same."""
     refuse_vast(evidence.alphabet, EvidenceError)
-    try:
+    with raised_as(EvidenceError):
         alphabet = portable_alphabet(evidence.alphabet)
         specs = [portable_spec(mechanism) for mechanism in evidence.mechanisms]
-    except SpecError as error:
-        raise EvidenceError(str(error)) from None
     return {
         "version": EVIDENCE_VERSION,
         "alphabet": alphabet,
@@ -212,9 +214,7 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry], Parts]
 
 def _check_types(schema: Any, entries: list[_Entry]) -> None:
     """Check the columns that are read: texts in the place of numbers might unfold to any size."""
-    spaces = [entry.mechanism.output_space for entry in entries]
-    written = {space.column: space.encode(space.empty()).type for space in spaces}
-    for name, wanted in {"mechanism": pa.string(), **written, "count": pa.int64()}.items():
+    for name, wanted in _fields(entry.mechanism for entry in entries).items():
         kind = schema.field(name).type if schema.names.count(name) == 1 else None
         if kind is None or type_family(kind) != type_family(wanted):
             raise ValueError(f"a column {name!r} of type {kind}")

@@ -63,17 +63,15 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
     alike: dict[tuple[Any, ...], dict[str, int | None]] = {}
     kinds: dict[str, str] = {}
     for path in files.paths:
+        folders = {name: v for name, v in folder_values(path).items() if name in rows.NAMES}
+        # Names are decoded when first asked for, those of a damaged file in vain.
         with _explained(path, files.format):
             schema, separator, count = _described(path, files.format, peek)
-            # Names are decoded when first asked for, those of a damaged file in vain.
-            names = schema.names
-        folders = {name: v for name, v in folder_values(path).items() if name in rows.NAMES}
-        if files.format != "ndjson":
-            _check_columns(schema, folders, path, files.format)
-        if rows.REPORT in names:
-            kinds.setdefault(type_family(schema.field(rows.REPORT).type), path)
-        if files.format in TEXTS and not is_remote(path):
-            with _explained(path, files.format):
+            if files.format != "ndjson":
+                _check_columns(schema, folders, path, files.format)
+            if rows.REPORT in schema.names:
+                kinds.setdefault(type_family(schema.field(rows.REPORT).type), path)
+            if files.format in TEXTS and not is_remote(path):
                 count = csv_rows(path) if files.format == "csv" else ndjson_rows(path)
         key = (tuple(folders.items()), _columns(schema, files.format), separator)
         alike.setdefault(key, {})[path] = count
