@@ -9,7 +9,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import CITY, MENU, refused, run, run_json
-from freewill.cli.inputs import refuse_overwriting
+from freewill.cli.standard import refuse_overwriting
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store, Upload
 from freewill.collector.surveys import survey_id, to_bytes

@@ -9,10 +9,9 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from freewill.cli.inputs import refuse_overwriting
-from freewill.cli.options import check_target, integral, option
+from freewill.cli.options import integral, option
 from freewill.cli.show import remark
-from freewill.cli.standard import DASH
+from freewill.cli.standard import DASH, check_target
 from freewill.core.progress import Show, progress, towards
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Groups, Values, coarser
@@ -141,8 +140,7 @@ def check_picture(path: Path | None, inputs: list[str], name: str = "--plot") ->
     require_matplotlib()
     if str(path) == DASH:
         raise ParameterError(f"{name} -: a picture goes into a file: .png, .svg or .pdf.")
-    refuse_overwriting(path, inputs, name)
-    check_target(path, FORMATS, "a picture")
+    check_target(path, FORMATS, "a picture", inputs, name)
 
 
 def say_drawn(path: Path, what: str = "picture") -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.inputs import losses, read_with_progress, refuse_overwriting, show_losses
+from freewill.cli.inputs import losses, read_with_progress, show_losses
 from freewill.cli.options import (
     AsJson,
     Engine,
@@ -13,13 +13,11 @@ from freewill.cli.options import (
     EvidencePath,
     Strict,
     SurveyPath,
-    check_target,
-    is_standard_output,
     load_survey,
     option,
 )
 from freewill.cli.show import say, say_json, table
-from freewill.cli.standard import standard_input, standard_output
+from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.domain.mechanisms.base import brief
 from freewill.errors import several
 from freewill.io.evidence_file import save_evidence
@@ -55,8 +53,7 @@ def collect(
 
         freewill collect 'reports/*.parquet' --survey survey.json --out monday.parquet
     """
-    refuse_overwriting(out, [*sources, survey])
-    check_target(out, (".parquet",), "evidence")
+    check_target(out, (".parquet",), "evidence", [*sources, survey])
     aside = is_standard_output(out, as_json=as_json)
     with standard_input(sources) as files, standard_output(out, ".parquet") as target:
         offered = load_survey(survey)

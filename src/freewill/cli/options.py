@@ -1,7 +1,6 @@
 """Options that several commands share, and how their texts are read."""
 
 import math
-import os
 import re
 import sys
 from enum import StrEnum
@@ -20,14 +19,7 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec
 from freewill.domain.survey import Survey, parsed
-from freewill.errors import (
-    FreewillError,
-    ParameterError,
-    SpecError,
-    SurveyError,
-    printable,
-    shown,
-)
+from freewill.errors import ParameterError, SpecError, SurveyError, printable, shown
 
 Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
 """What counts the reports."""
@@ -205,34 +197,3 @@ def load_json(path: Path) -> Any:
         return parsed(content, ".json")
     except SurveyError as error:
         raise SpecError(f"{name}: {error}") from None
-
-
-def check_target(path: Path, endings: tuple[str, ...], what: str) -> None:
-    """Refuse, before any work is done, a file that could not be written in the end."""
-    if str(path) == DASH:
-        return
-    if path.is_dir():
-        raise ParameterError(f"{path} is a folder: expected the name of a file.")
-    if path.suffix.lower() not in endings:
-        raise ParameterError(
-            f"{path}: {what} is written as {' or '.join(endings)}; choose such an ending."
-        )
-    if not path.parent.is_dir():
-        raise FreewillError(f"{path}: the folder {path.parent} does not exist. Make it first.")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise FreewillError(f"{path}: nothing may be written to the folder {path.parent}.")
-
-
-def is_standard_output(out: Path, *, as_json: bool, binary: bool = True) -> bool:
-    """Say whether standard output is for the table that is written, and for nothing else."""
-    if str(out) != DASH:
-        return False
-    if as_json:
-        raise ParameterError("--out - and --json were both given: standard output is for one.")
-    if binary and sys.stdout.isatty():
-        raise ParameterError(
-            "--out -: evidence is Parquet, which no terminal can show. Send it into a file or to "
-            "another command, as in `freewill collect reports.csv -s survey.json -o - | freewill "
-            "estimate -`."
-        )
-    return True

@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -87,7 +85,14 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
             ) as file,
         ):
             for block in gathered(evidence.blocks()):
-                file.write_batch(_batch(block, mechanisms[block.mechanism], schema))
+                space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
+                filled = {
+                    "mechanism": pa.repeat(pa.scalar(block.mechanism), rows),
+                    space.column: space.encode(block.outputs),
+                    "count": pa.array(block.numbers),
+                }
+                columns = [filled.get(field.name, pa.nulls(rows, field.type)) for field in schema]
+                file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
     except OSError as error:
         raise EvidenceError(f"{path} cannot be written: {why(error)}.") from None
 
@@ -116,17 +121,6 @@ def _described(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:
-    rows, space = len(block.outputs), mechanism.output_space
-    filled = {
-        "mechanism": pa.repeat(pa.scalar(mechanism.id), rows),
-        space.column: space.encode(block.outputs),
-        "count": pa.array(block.numbers),
-    }
-    columns = [filled.get(field.name, pa.nulls(rows, field.type)) for field in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
 def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     """Read evidence written by `save_evidence`, checking all of it again.
 
@@ -145,9 +139,9 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
         size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
         left = EvidenceFile(str(path), wide if size > hold else {})
-        stays: Summaries = (
-            reduce(add, left.map(summarising(wide))) if left.mechanisms else Summaries({})
-        )
+        stays = Summaries({})
+        if left.mechanisms:
+            (stays,) = left.map(summarising(wide))
         here = {key: m for key, m in mechanisms.items() if key not in stays.summaries}
         blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
         coming = {entry.mechanism.id: entry.outputs for entry in entries}

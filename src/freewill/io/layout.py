@@ -75,7 +75,12 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
                 count = csv_rows(path) if files.format == "csv" else ndjson_rows(path)
         key = (tuple(folders.items()), _columns(schema, files.format), separator)
         alike.setdefault(key, {})[path] = count
-    _refuse_mixed(kinds)
+    if len(kinds) > 1:  # an engine would cast some to the others' kind
+        (kind, first), (other_kind, second), *_ = kinds.items()
+        raise ReportError(
+            f"mixed types: reports are {kind} in {first} and {other_kind} in {second}. Read "
+            f"them apart and merge their evidence with +."
+        )
     return [
         Part(tuple(counts), dict(folders), columns, separator, total(counts.values()))
         for (folders, columns, separator), counts in alike.items()
@@ -165,13 +170,3 @@ def _described(path: str, kind: str, peek: Callable[[str], Any]) -> tuple[Any, s
         schema, count = file.schema_arrow, int(file.metadata.num_rows)
     refuse_long_rows(path, rows.NAMES)
     return schema, ",", count
-
-
-def _refuse_mixed(kinds: Mapping[str, str]) -> None:
-    """Refuse reports of different kinds, of which an engine would cast some to the others' kind."""
-    if len(kinds) > 1:
-        (kind, first), (other_kind, second), *_ = kinds.items()
-        raise ReportError(
-            f"mixed types: reports are {kind} in {first} and {other_kind} in {second}. Read "
-            f"them apart and merge their evidence with +."
-        )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from freewill.core.files import whole_file
 from freewill.core.presented import portable
-from freewill.core.types import IntArray, numbers
+from freewill.core.types import IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import (
     Blocks,
@@ -20,7 +20,8 @@ from freewill.domain.alphabets.groups import (
     checked_plane,
     merged_weights,
 )
-from freewill.errors import AlphabetError, ParameterError, several
+from freewill.errors import AlphabetError, ParameterError
+from freewill.present.canvas import finite_weights
 from freewill.stats.intervals import Intervals, check_intervals
 
 _DIGITS = 9
@@ -50,12 +51,7 @@ def features(
     {'index': 0, 'column': 0, 'row': 0, 'columns': 2, 'rows': 1, 'share': 1.0}
     """
     check_place(alphabet)
-    weights = numbers(theta, "theta", several(alphabet.size, "share"))
-    if weights.shape != (alphabet.size,) or not np.all(np.isfinite(weights)):
-        raise ParameterError(
-            f"theta has shape {weights.shape}: expected a finite share for each of the "
-            f"{several(alphabet.size, 'cell')}."
-        )
+    weights = finite_weights(theta, "theta", alphabet)
     groups = as_groups(alphabet, merged)
     if isinstance(groups, Sets):
         raise ParameterError("sets of cells are no rectangles: expected districts, or every cell.")
