@@ -13,7 +13,6 @@ from freewill.cli.options import (
     EvidencePath,
     Strict,
     SurveyPath,
-    load_survey,
     option,
 )
 from freewill.cli.show import say, say_json, table
@@ -55,13 +54,13 @@ def collect(
     """
     check_target(out, (".parquet",), "evidence", [*sources, survey])
     aside = is_standard_output(out, as_json=as_json)
-    with standard_input(sources) as files, standard_output(out, ".parquet") as target:
-        offered = load_survey(survey)
-        with ExitStack() as holding:
-            reading = read_with_progress(
-                files, offered, engine, holding, strict=strict, equal=equal
-            )
-            save_evidence(reading.evidence, target)
+    with (
+        standard_input(sources) as files,
+        standard_output(out, ".parquet") as target,
+        ExitStack() as holding,
+    ):
+        reading = read_with_progress(files, survey, engine, holding, strict=strict, equal=equal)
+        save_evidence(reading.evidence, target)
     if as_json:
         say_json({**reading.evidence.to_dict(), "out": str(out), **losses(reading)})
         return

@@ -29,7 +29,6 @@ from freewill.stats.information import several_people
 from freewill.stats.provenance import Body, refuse_shared
 
 Of = StrEnum("Of", ["SHARES", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
-"""What may be compared."""
 _HEADS = (*COLUMNS[:-1], "std error")
 _SIGNS = ("", "", "+", "+", "+", "")
 _BAR = 31  # characters from the lowest end to the highest, 0 in the middle

@@ -49,7 +49,7 @@ def evidence_of(
                     )
             evidence, left_out = merged(files), {}
         else:
-            reading = read_with_progress(files, load_survey(survey), engine, holding, strict=strict)
+            reading = read_with_progress(files, survey, engine, holding, strict=strict)
             show_losses(reading)
             evidence, left_out = reading.evidence, losses(reading)
         yield evidence.only(*only) if only else evidence, left_out
@@ -66,7 +66,7 @@ def is_store(source: str) -> bool:
 
 def read_with_progress(
     sources: list[str],
-    survey: Survey,
+    survey: Path,
     engine: Engine,
     holding: ExitStack,
     *,
@@ -80,12 +80,13 @@ def read_with_progress(
     from freewill.io.copies import refuse_copies  # noqa: PLC0415
     from freewill.io.reading import read  # noqa: PLC0415
 
+    offered = load_survey(survey)
     if any(map(is_store, sources)):
-        return _read_store(sources, survey, holding)
+        return _read_store(sources, offered, holding)
     if not equal:
         refuse_copies(sources)
     with progress("reading reports") as show:
-        reading = read(sources, survey, engine=engine.value, strict=strict, show=show)
+        reading = read(sources, offered, engine=engine.value, strict=strict, show=show)
     if not reading.evidence.people:
         fault = "there is no row of reports, and evidence of nobody is of no use"
         if reading.rows:

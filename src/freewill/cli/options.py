@@ -22,7 +22,6 @@ from freewill.domain.survey import Survey, parsed
 from freewill.errors import ParameterError, SpecError, SurveyError, printable, shown
 
 Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
-"""What counts the reports."""
 
 
 def option(text: str, *spellings: str, **settings: Any) -> Any:
@@ -73,33 +72,32 @@ _LISTED = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|(?!\s*")([^,]*))(?=,|$)')
 
 
 def parse_alphabet(text: str) -> Alphabet:
-    """Read an alphabet, of which a vector still fits in memory.
+    """Read an alphabet: a survey's file, a line 0..99[year], a grid 24x16x0.5, or labels yes,no.
+
+    A vector of it must fit in memory.
 
     >>> print(parse_alphabet("0..99"), "|", parse_alphabet("24x16x0.5"), "|", parse_alphabet("a,b"))
     0..99 | 24 x 16 cells of 0.5 km | 2 labels
     """
-    alphabet = _alphabet(text)
+    alphabet: Alphabet
+    if text.endswith((".json", ".toml")):
+        alphabet = Survey.load(text).alphabet
+    elif line := _LINE.fullmatch(text):
+        first, last, step, unit = line.groups()
+        alphabet = Linear(int(first), int(last), int(step or 1), unit or "")
+    elif grid := _GRID.fullmatch(text) or _BOX.fullmatch(text):
+        alphabet = _grid(int(grid[1]), int(grid[2]), grid[3].split(","), text)
+    elif "," in text:
+        alphabet = Categorical(parse_list(text, "--alphabet"))
+    else:
+        raise ParameterError(
+            f"--alphabet {printable(text)}: expected a line such as 0..99 (or "
+            f"1900..2020:10[year]), a grid such as 24x16x0.5 (columns, rows, km a cell), a map "
+            f"such as 24x16@37.7,37.8,-122.5,-122.3 (south, north, west, east), labels such as "
+            f"yes,no or a survey's file."
+        )
     refuse_vast(alphabet)
     return alphabet
-
-
-def _alphabet(text: str) -> Alphabet:
-    """Read an alphabet: a survey's file, a line 0..99[year], a grid 24x16x0.5, or labels yes,no."""
-    if text.endswith((".json", ".toml")):
-        return Survey.load(text).alphabet
-    if line := _LINE.fullmatch(text):
-        first, last, step, unit = line.groups()
-        return Linear(int(first), int(last), int(step or 1), unit or "")
-    if grid := _GRID.fullmatch(text) or _BOX.fullmatch(text):
-        return _grid(int(grid[1]), int(grid[2]), grid[3].split(","), text)
-    if "," in text:
-        return Categorical(parse_list(text, "--alphabet"))
-    raise ParameterError(
-        f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10[year]), a "
-        f"grid such as 24x16x0.5 (columns, rows, km a cell), a map such as "
-        f"24x16@37.7,37.8,-122.5,-122.3 (south, north, west, east), labels such as yes,no or a "
-        f"survey's file."
-    )
 
 
 def parse_list(text: str, name: str) -> list[str]:
@@ -162,14 +160,6 @@ def load_survey(path: Path) -> Survey:
     if str(path) == DASH:
         raise ParameterError(f"--survey -: expected a file, .json or .toml; {INPUT} is for rows.")
     return Survey.load(path)
-
-
-def load_mechanisms(path: Path) -> dict[str, Mechanism]:
-    """Read the mechanisms of a survey, or the one that a mechanism's spec describes."""
-    choices = load_choices(path)
-    if isinstance(choices, Survey):
-        return dict(choices.mechanisms)
-    return {Path(called(path)).stem: choices}
 
 
 def load_choices(path: Path) -> Survey | Mechanism:

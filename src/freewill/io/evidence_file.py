@@ -23,6 +23,7 @@ from freewill.domain.outputs.base import MOST_PEOPLE, checked_people
 from freewill.errors import EvidenceError, FreewillError, first_line, raised_as, several, shown, why
 from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
+from freewill.stats import streams
 from freewill.stats.evidence import (
     Evidence,
     Group,
@@ -32,16 +33,6 @@ from freewill.stats.evidence import (
     refuse_nobody,
 )
 from freewill.stats.provenance import Parts, checked_parts
-from freewill.stats.streams import (
-    HELD_BYTES,
-    Block,
-    Stream,
-    Summaries,
-    Work,
-    ahead,
-    gathered,
-    summarising,
-)
 
 EVIDENCE_VERSION = 2
 _BATCH_ROWS = 1 << 17
@@ -84,7 +75,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
                 use_dictionary=["mechanism"],
             ) as file,
         ):
-            for block in gathered(evidence.blocks()):
+            for block in streams.gathered(evidence.blocks()):
                 space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
                 filled = {
                     "mechanism": pa.repeat(pa.scalar(block.mechanism), rows),
@@ -121,7 +112,7 @@ def _described(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
+def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
     """Read evidence written by `save_evidence`, checking all of it again.
 
     Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
@@ -139,9 +130,9 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
         size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
         left = EvidenceFile(str(path), wide if size > hold else {})
-        stays = Summaries({})
+        stays = streams.Summaries({})
         if left.mechanisms:
-            (stays,) = left.map(summarising(wide))
+            (stays,) = left.map(streams.summarising(wide))
         here = {key: m for key, m in mechanisms.items() if key not in stays.summaries}
         blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
         coming = {entry.mechanism.id: entry.outputs for entry in entries}
@@ -156,7 +147,7 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
             group = grouped(mechanism, blocks[mechanism.id], entry.name)
             summary = stays.summaries.get(mechanism.id)
             if summary is not None:
-                stream = Stream(left, mechanism, summary.seen.people, summary.rows, summary)
+                stream = streams.Stream(left, mechanism, summary.seen.people, summary.rows, summary)
                 group = Group(mechanism, None, (stream,), entry.name)
             if (group.rows, group.people) != (entry.outputs, entry.people):
                 raise ValueError(f"{several(group.rows, 'output')} of {mechanism}, not as it says")
@@ -239,18 +230,18 @@ class EvidenceFile:
     mechanisms: Mapping[str, Mechanism]
     held: ClassVar[bool] = False
 
-    def map(self, work: Work) -> Iterator[Any]:
+    def map(self, work: streams.Work) -> Iterator[Any]:
         """Do the work here, while the rows stream by."""
         yield work(self)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[streams.Block]:
         """Yield the rows as they stream by."""
         return iter(self)
 
-    def __iter__(self) -> Iterator[Block]:
-        return ahead(gathered(self._blocks()))
+    def __iter__(self) -> Iterator[streams.Block]:
+        return streams.ahead(streams.gathered(self._blocks()))
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[streams.Block]:
         used = {mechanism.output_space.column for mechanism in self.mechanisms.values()}
         columns = ["mechanism", *used, "count"]
         with (
@@ -289,7 +280,7 @@ class EvidenceFile:
         return self.path
 
 
-def _block(batch: Any, mechanism: Mechanism) -> Block:
+def _block(batch: Any, mechanism: Mechanism) -> streams.Block:
     """Read rows of one mechanism."""
     space = mechanism.output_space
     column, numbers = batch.column(space.column), batch.column("count")
@@ -300,7 +291,7 @@ def _block(batch: Any, mechanism: Mechanism) -> Block:
     people = counts.dtype == np.int64 and counts.min() >= 1 and counts.max() <= MOST_PEOPLE
     if not (good.all() and people):
         raise ValueError(f"an output or a count that {mechanism} cannot have")
-    return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
+    return streams.Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
 
 
 @contextmanager

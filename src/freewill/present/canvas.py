@@ -277,7 +277,6 @@ class Ground:
     which: IntArray
     """The block of each cell, in rows and columns."""
     each: str
-    """What a block is called."""
 
     @classmethod
     def of(cls, groups: Groups) -> Self:

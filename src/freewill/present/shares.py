@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 ROWS = 20
 """Shares, the largest, of a text or a page."""
-MORE = "intervals() tells more."
-"""How to ask for intervals."""
 DENSE, _WORK = 1024, 10**7
 """Values, and products of values and mechanisms or reports, with which intervals take a second."""
 _CHECKED = 20
@@ -212,7 +210,7 @@ def is_quick(estimate: Estimate) -> bool:
 def warning(
     shares: Shares,
     sure: Intervals | None,
-    more: str = MORE,
+    more: str = "intervals() tells more.",
     level: float = 0.95,
     large: int = _LARGE,
 ) -> str:
