@@ -52,6 +52,7 @@ Joint = Annotated[
         "Make a confidence band: all intervals hold at once, at the confidence level.", "--joint"
     ),
 ]
+Rows = Annotated[int, integral("Print this many rows, the largest; 0: all.", 0)]
 Picture = Annotated[Path | None, option("Write a picture to this file: .png, .svg or .pdf.")]
 
 

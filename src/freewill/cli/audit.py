@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.options import AsJson, load_choices, option
+from freewill.cli.options import AsJson, SurveyOrSpec, load_choices, option
 from freewill.cli.show import FAILED, say, say_json, table
 from freewill.cli.standard import called
 from freewill.core.progress import progress
@@ -22,10 +22,7 @@ _CLAIM = re.compile(
 
 
 def audit(
-    source: Annotated[
-        Path,
-        typer.Argument(help="A survey, or the JSON spec of one mechanism; - reads standard input."),
-    ],
+    source: SurveyOrSpec,
     claim: Annotated[
         str | None,
         option("The guarantee to verify: 1.5-ldp, 0.1-geo or 0.1-geo per km."),

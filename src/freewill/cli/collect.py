@@ -6,15 +6,7 @@ from typing import Annotated
 import typer
 
 from freewill.cli.inputs import losses, read_with_progress, show_losses
-from freewill.cli.options import (
-    AsJson,
-    Engine,
-    EngineName,
-    EvidencePath,
-    Strict,
-    SurveyPath,
-    option,
-)
+from freewill.cli.options import AsJson, Engine, EngineName, Equal, EvidencePath, Strict, SurveyPath
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.domain.mechanisms.base import brief
@@ -35,9 +27,7 @@ def collect(
     out: EvidencePath,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    equal: Annotated[
-        bool, option("Accept files of equal content, which are not copies.", "--equal")
-    ] = False,
+    equal: Equal = False,
     as_json: AsJson = False,
 ) -> None:
     """Count reports into evidence, which is all that an estimate needs.

@@ -10,8 +10,8 @@ import typer
 
 from freewill.cli import analysis
 from freewill.cli.inputs import evidence_of, refuse_shared_files
-from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
-from freewill.cli.show import remark, room_beside, say, say_json, say_raw, table
+from freewill.cli.options import AsJson, Engine, EngineName, Equal, Strict, numeric, option
+from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say_raw
 from freewill.cli.standard import DASH, called
 from freewill.core.frames import csv_text
 from freewill.core.progress import progress
@@ -47,15 +47,10 @@ def compare(
     bins: analysis.Bins = None,
     level: Annotated[float, numeric("Confidence level of the intervals and the test.")] = 0.95,
     joint: analysis.Joint = False,
-    equal: Annotated[
-        bool,
-        option(
-            "Compare although both seem to be of the same people; use if they are not.", "--equal"
-        ),
-    ] = False,
+    equal: Equal = False,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    rows: Annotated[int, integral("Print this many differences, the largest; 0: all.", 0)] = 20,
+    rows: analysis.Rows = 20,
     as_json: AsJson = False,
     as_csv: Annotated[bool, option("Print CSV: what, difference, interval.", "--csv")] = False,
     plot: analysis.Picture = None,
@@ -166,8 +161,7 @@ def _show(comparison: Comparison, groups: Groups | None, names: tuple[str, str],
     lines = [[*label, *row] for label, *row in zip(labels, *texts, strict=True)]
     heads = [*(("of",) if groups is None else groups.axes), *_HEADS]
     bars = _bars(numbers["low"], numbers["high"], room_beside([heads, *lines], _BAR))
-    lines = [[*line, bar] for line, bar in zip(lines, bars, strict=True)]
-    table([*heads, ""], lines, numbers=range(len(heads)))
+    bar_table(heads, lines, bars)
     left = len(comparison) - len(places)
     if left:
         say(f"\n{left:,} more with --rows 0, --csv or --json.")

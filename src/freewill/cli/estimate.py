@@ -10,7 +10,7 @@ from freewill.cli import analysis
 from freewill.cli.analysis import AnyMethod
 from freewill.cli.inputs import evidence_of
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
-from freewill.cli.show import FAILED, remark, room_beside, say, say_json, say_raw, table
+from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw
 from freewill.cli.standard import DASH, check_target
 from freewill.core.frames import csv_text
 from freewill.core.progress import progress
@@ -66,7 +66,7 @@ def estimate(
     bins: analysis.Bins = None,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    rows: Annotated[int, integral("Print this many values, the largest shares; 0: all.", 0)] = 20,
+    rows: analysis.Rows = 20,
     as_json: AsJson = False,
     as_csv: Annotated[bool, option("Print CSV: value, share, interval.", "--csv")] = False,
     plot: analysis.Picture = None,
@@ -247,9 +247,7 @@ def _show(shares: Shares, sure: Intervals | None, rows: int, unsure: str) -> Non
     heads, lines = shares.lines(largest, sure, "{:8.4%}")
     bars = shares.bars(largest, sure, room_beside([heads, *lines], _BAR))
     # Solid up to what shares are at least, and shaded up to what they may be.
-    drawn = ["█" * solid + "░" * more for solid, more in bars]
-    lines = [[*line, bar] for line, bar in zip(lines, drawn, strict=True)]
-    table([*heads, ""], lines, numbers=range(len(heads)))
+    bar_table(heads, lines, ["█" * solid + "░" * more for solid, more in bars])
     left = len(shares) - len(largest)
     if left:
         say(

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from freewill.cli.options import AsJson, load_choices, option
+from freewill.cli.options import AsJson, SurveyOrSpec, load_choices, option
 from freewill.cli.show import remark, say, say_json
 from freewill.cli.standard import DASH, check_target
 from freewill.core.files import whole_file
@@ -17,10 +15,7 @@ from freewill.errors import ParameterError
 
 
 def explain(
-    source: Annotated[
-        Path,
-        typer.Argument(help="A survey, or the JSON spec of one mechanism; - reads standard input."),
-    ],
+    source: SurveyOrSpec,
     choice: Annotated[
         str | None, option("Explain only this choice, by name or id.", "--choice", "-c")
     ] = None,

@@ -6,7 +6,7 @@ import typer
 
 from freewill.cli.collect import evidence_table
 from freewill.cli.inputs import merged
-from freewill.cli.options import AsJson, EvidencePath, option
+from freewill.cli.options import AsJson, Equal, EvidencePath
 from freewill.cli.show import say, say_json
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.core.progress import progress
@@ -17,9 +17,7 @@ from freewill.io.evidence_file import save_evidence
 def merge(
     sources: Annotated[list[str], typer.Argument(help="Evidence files, or -.")],
     out: EvidencePath,
-    equal: Annotated[
-        bool, option("Merge evidence that looks as if it were of the same people.", "--equal")
-    ] = False,
+    equal: Equal = False,
     as_json: AsJson = False,
 ) -> None:
     """Add evidence together; an estimate from the sum equals one from all reports at once.

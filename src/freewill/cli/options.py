@@ -61,6 +61,13 @@ EvidencePath = Annotated[Path, option("The evidence file to write, .parquet or -
 EngineName = Annotated[Engine, option("The engine that counts reports.")]
 AsJson = Annotated[bool, option("Print JSON.", "--json")]
 Strict = Annotated[bool, option("Fail if any row is invalid.", "--strict")]
+Equal = Annotated[
+    bool, option("Accept sources that look like copies of each other, if they are not.", "--equal")
+]
+SurveyOrSpec = Annotated[
+    Path,
+    typer.Argument(help="A survey, or the JSON spec of one mechanism; - reads standard input."),
+]
 
 # No more digits than integers that a machine counts with.
 _LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?(?: ?\[(.{1,30})\])?")

@@ -83,6 +83,12 @@ def table(
     console(stderr=stderr).print(drawn)
 
 
+def bar_table(heads: list[str], rows: list[list[str]], bars: list[str]) -> None:
+    """Print a table of numbers with a bar at the end of each row."""
+    lines = [[*row, bar] for row, bar in zip(rows, bars, strict=True)]
+    table([*heads, ""], lines, numbers=range(len(heads)))
+
+
 def room_beside(lines: Sequence[Sequence[str]], most: int) -> int:
     """Return how long bars may be beside these columns, each with two spaces after it."""
     taken = sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
