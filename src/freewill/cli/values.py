@@ -13,16 +13,9 @@ from pyarrow import csv, parquet
 from freewill.core.files import checked_path
 from freewill.core.texts import read_json, whole
 from freewill.domain.alphabets.base import Alphabet, Inside
-from freewill.errors import (
-    AlphabetError,
-    FreewillError,
-    closest,
-    first_line,
-    printable,
-    several,
-    shown,
-)
+from freewill.errors import AlphabetError, FreewillError, closest, first_line, several, shown
 from freewill.io.files import SEPARATORS, csv_rows, first_row, head_of, separator_of
+from freewill.io.rows import in_a_few_letters
 
 _SUFFIXES = (".csv", ".parquet", ".ndjson", ".jsonl")
 _FAR_BETTER = 2
@@ -89,8 +82,8 @@ def _ndjson(path: Path, columns: list[str]) -> pa.Table:
                 raise FreewillError(f"{path}, line {number}, is not JSON: {error}.") from None
             if not isinstance(row, dict):
                 raise FreewillError(
-                    f"{path}, line {number}, is {printable(line.decode().strip(), 40)}: expected "
-                    f"an object, such as {{{json.dumps(columns[0])}: 1}}."
+                    f"{path}, line {number}, is {json.dumps(row):.40}: expected an object, such as "
+                    f"{{{json.dumps(columns[0])}: 1}}."
                 )
             keys.update(row)
             for name, column in values.items():
@@ -128,7 +121,7 @@ def _csv(path: Path, columns: list[str], texts: Collection[str]) -> pa.Table:
 
 
 def _no_column(path: Path, name: str, names: list[str]) -> str:
-    some = printable(", ".join(names), 400)
+    some = in_a_few_letters(names)
     if name in names:
         many = several(names.count(name), "column")
         return f"{path} has {many} {name!r}: rename one. It has {some}."
