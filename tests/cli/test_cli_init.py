@@ -104,7 +104,7 @@ def test_what_cannot_be_made_says_why_and_writes_nothing(tmp_path):
     assert "named twice" in refused(*words, "-l", "a=1", "-l", "a=2")
     assert "same mechanism" in refused(*words, "-l", "a=1", "-l", "b=1")
     assert "must be" in refused(*words, "-l", "a=-1")
-    assert "text that is not empty" in refused(*words, "-l", "=1")
+    assert "expected a name and a number" in refused(*words, "-l", "=1")
     assert ".json" in refused("init", tmp_path / "survey.toml", "-a", "yes,no", "-l", "a=1")
     assert "four edges" in refused("init", path, "-a", "2x2@1,2,3", "-l", "a=1")
     assert "north" in refused("init", path, "-a", "2x2@2,1,3,4", "-l", "a=1")

@@ -9,7 +9,7 @@ import pytest
 
 import freewill as fw
 from cli_cases import CITY, MENU, refused, run, run_json
-from freewill.cli.inputs import refuse_overwriting
+from freewill.cli.standard import refuse_overwriting
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store, Upload
 from freewill.collector.surveys import survey_id, to_bytes
@@ -247,7 +247,7 @@ def test_outputs_that_cannot_be_are_refused_before_the_work(own, monkeypatch):
     (own / "v.csv").write_text("age\n41\n")
     run("obfuscate", own / "v.csv", "-s", own / "survey.json", "-c", "age", "-o", own / "r.csv")
     run("collect", own / "r.csv", "-s", own / "survey.json", "-o", own / "e.parquet")
-    for module in ("collect", "obfuscate", "inputs"):
+    for module in ("obfuscate", "inputs"):
         monkeypatch.setattr(f"freewill.cli.{module}.load_survey", None)  # no work was begun
     survey = ("-s", own / "survey.json")
     commands = (

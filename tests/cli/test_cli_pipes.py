@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from cli_cases import refused, run
 from freewill.cli import app
-from freewill.cli.options import is_standard_output
+from freewill.cli.standard import is_standard_output
 from freewill.errors import ParameterError
 from freewill.io.evidence_file import load_evidence
 

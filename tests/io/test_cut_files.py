@@ -234,9 +234,9 @@ def test_duplicates_are_counted_and_not_what_is_left_over():
         (b"11\n", "line 1, is 11: expected an object"),
         (
             b'{"age": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n",
-            "line 1, is not JSON: nested too deep",
+            "line 1, is not JSON: lists or objects are nested too deep",
         ),
-        (b'{"age": 1, "age": 2}\n', "a key stands there twice"),
+        (b'{"age": 1, "age": 2}\n', "'age' is named twice in one object"),
         (b'{"age": 1}\n{"age": "x"}\n', "cannot be read"),
         (b'{"age": "\xff"}\n', "is not JSON"),
     ],

@@ -138,6 +138,16 @@ def empty_lines(folder):
     return folder, [(A, [1, 2]), (B, [3, 3, 3])]
 
 
+def folders_that_give_all(suffix):
+    def layout(folder):
+        put(folder, f"mechanism=a/report=1/1.{suffix}", {"note": ["x", "y"]})
+        put(folder, f"mechanism=b/report=3/1.{suffix}", {"note": ["z"]})
+        return folder, [(A, [1, 1]), (B, [3])]
+
+    layout.__name__ = f"folders_that_give_all_of_{suffix}"
+    return layout
+
+
 def many_files(folder):
     for number in range(200):
         put(folder, f"{number:04}.parquet", rows("ab", (number % 10, 0)))
@@ -162,6 +172,7 @@ GOOD = [
     integers_of_any_width_in_arrow,
     empty_lines,
     many_files,
+    *map(folders_that_give_all, ("csv", "ndjson", "parquet", "arrow")),
 ]
 
 

@@ -2,6 +2,8 @@
 
 import threading
 import time
+from itertools import cycle
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -129,14 +131,14 @@ def test_work_that_is_watched_returns_what_it_found():
         time.sleep(0.25)
         return 7
 
-    assert reading._watched(table, work, None) == 7
+    assert reading._watched(table, [work], None) == [7]
     assert threads == [threading.main_thread()]
-    assert reading._watched(table, work, shares.append) == 7
+    assert reading._watched(table, [work], shares.append) == [7]
     assert threads[1] is not threading.main_thread()
-    assert set(shares) == {1.5}
+    assert set(shares) == {1.0}
     assert 1 <= len(shares) <= 20
     with pytest.raises(ZeroDivisionError):
-        reading._watched(table, lambda: 1 / 0, shares.append)
+        reading._watched(table, [lambda: 1 / 0], shares.append)
     assert not table.session.stopped.is_set()
 
 
@@ -147,19 +149,19 @@ def test_an_interrupt_stops_the_engine_too():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reading._watched(table, lambda: table.session.stopped.wait(5), interrupted)
+        reading._watched(table, [lambda: table.session.stopped.wait(5)], interrupted)
     assert table.session.stopped.is_set()
 
 
-def test_parts_of_the_work_are_shares_of_the_whole():
-    shares = []
-    for number in range(4):
-        part = reading._part_of(shares.append, number, 4)
-        part(0.0)
-        part(0.5)
-        part(2.0)
+def test_parts_of_the_work_are_shares_of_the_whole(monkeypatch):
+    shares, table = [], Watched()
+    running = cycle([True, True, True, False])
+    monkeypatch.setattr(
+        reading, "wait", lambda works, timeout: SimpleNamespace(not_done=next(running))
+    )
+    monkeypatch.setattr(table.session, "progress", cycle([0.0, 0.5, 2.0]).__next__)
+    assert reading._watched(table, [lambda: 7] * 4, shares.append) == [7] * 4
     assert shares == [0, 0.125, 0.25, 0.25, 0.375, 0.5, 0.5, 0.625, 0.75, 0.75, 0.875, 1.0]
-    assert reading._part_of(None, 0, 4) is None
 
 
 @pytest.mark.parametrize(
@@ -169,15 +171,19 @@ def test_parts_of_the_work_are_shares_of_the_whole():
 def test_every_step_of_a_reading_is_shown(survey, numbered, steps, monkeypatch):
     """Symbols are one step, few bits another, wide bits one; ids double those and add one."""
     asked, shown = [], []
-    monkeypatch.setattr(
-        reading, "_part_of", lambda show, number, of: asked.append((number, of)) or show
-    )
+    watched = reading._watched
+
+    def counting(table, works, show):
+        asked.append(len(works))
+        return watched(table, works, show)
+
+    monkeypatch.setattr(reading, "_watched", counting)
     parts = drawn(survey, 200)
     table = table_of(parts, "bytes")
     if numbered:
         table = table.append_column("report_id", pa.array(np.arange(len(table)).astype(str)))
     assert read(table, survey, show=shown.append).evidence == expected(survey, parts)
-    assert asked == [(number, steps) for number in range(steps)]
+    assert asked == [steps]
     assert shown[-1] == 1.0
 
 

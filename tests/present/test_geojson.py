@@ -48,9 +48,9 @@ def test_neighbours_share_their_edges():
         (fw.Linear(0, 3), [0.25] * 4, "bounds"),
         (fw.Grid(2, 2, cell=1.0), [0.25] * 4, "bounds"),
         (fw.Categorical(["a", "b"]), [0.5, 0.5], "bounds"),
-        (CITY, [0.5, 0.5], "24 cells"),
+        (CITY, [0.5, 0.5], "24 values"),
         (CITY, [np.nan] * 24, "finite"),
-        (CITY, "x", "24 shares"),
+        (CITY, "x", "24 weights"),
     ],
 )
 def test_what_has_no_place_on_the_earth_is_refused(alphabet, theta, words):

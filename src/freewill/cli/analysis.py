@@ -9,10 +9,9 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from freewill.cli.inputs import refuse_overwriting
-from freewill.cli.options import check_target, integral, option
+from freewill.cli.options import integral, option
 from freewill.cli.show import remark
-from freewill.cli.standard import DASH
+from freewill.cli.standard import DASH, check_target
 from freewill.core.progress import Show, progress, towards
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Groups, Values, coarser
@@ -53,6 +52,7 @@ Joint = Annotated[
         "Make a confidence band: all intervals hold at once, at the confidence level.", "--joint"
     ),
 ]
+Rows = Annotated[int, integral("Print this many rows, the largest; 0: all.", 0)]
 Picture = Annotated[Path | None, option("Write a picture to this file: .png, .svg or .pdf.")]
 
 
@@ -141,8 +141,7 @@ def check_picture(path: Path | None, inputs: list[str], name: str = "--plot") ->
     require_matplotlib()
     if str(path) == DASH:
         raise ParameterError(f"{name} -: a picture goes into a file: .png, .svg or .pdf.")
-    refuse_overwriting(path, inputs, name)
-    check_target(path, FORMATS, "a picture")
+    check_target(path, FORMATS, "a picture", inputs, name)
 
 
 def say_drawn(path: Path, what: str = "picture") -> None:

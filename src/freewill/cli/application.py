@@ -47,17 +47,6 @@ def command(name: str) -> Callable[..., None]:
     return function
 
 
-def _in_words(parameters: list[Any]) -> list[Any]:
-    """Let help say what an option takes in words; a flag takes nothing, and says nothing."""
-    for parameter in parameters:
-        if hasattr(parameter, "display_type_rich"):  # newer releases of typer, and "<bool>" there
-            shown_type = parameter.display_type_rich
-            parameter.display_type_rich = lambda ctx, shown_type=shown_type: _words(
-                shown_type(ctx=ctx) or ""
-            )
-    return parameters
-
-
 def _words(shown_type: str) -> str | None:
     """Return what typer tells of a type in the words of the reference.
 
@@ -85,11 +74,20 @@ def _harmless() -> Iterator[None]:
         raise
 
 
-class _InWords(TyperCommand):
-    """A command whose help speaks in words."""
+class _InWords:
+    """Lets help say what an option takes in words; a flag takes nothing, and says nothing."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _in_words(super().get_params(ctx))
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            # Newer releases of typer have it, and "<bool>" there.
+            if shown_type := getattr(parameter, "display_type_rich", None):
+                parameter.display_type_rich = lambda ctx, f=shown_type: _words(f(ctx=ctx) or "")
+        return parameters
+
+
+class _Command(_InWords, TyperCommand):
+    """A command as it is run."""
 
 
 class _OnDemand(TyperCommand):
@@ -105,19 +103,16 @@ class _OnDemand(TyperCommand):
 
     def make_context(self, info_name: Any, *arguments: Any, **options: Any) -> Any:
         alone = typer.Typer(**_LOOKS)
-        alone.command(cls=_InWords)(command(self.name or info_name))
+        alone.command(cls=_Command)(command(self.name or info_name))
         return typer.main.get_command(alone).make_context(info_name, *arguments, **options)
 
 
-class _Commands(TyperGroup):
+class _Commands(_InWords, TyperGroup):
     """Lists the commands, and turns what the library refuses into one message and an exit code."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands.update({name: _OnDemand.named(name) for name in COMMANDS})
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _in_words(super().get_params(ctx))
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with _harmless():
@@ -127,23 +122,15 @@ class _Commands(TyperGroup):
         try:
             with _harmless():
                 return super().invoke(ctx)
-        except IdentifiabilityError as error:
-            complain(str(error))
-            raise typer.Exit(FAILED) from None
-        except FreewillError as error:
-            complain(str(error))
-            raise typer.Exit(BAD_INPUT) from None
         except BrokenPipeError:
             raise  # whoever read the output has stopped, as `head` does
-        except OSError as error:
-            complain(_reason(error))
-            raise typer.Exit(BAD_INPUT) from None
-
-
-def _reason(error: OSError) -> str:
-    if error.filename is None:
-        return str(error)
-    return f"{printable(str(error.filename))}: {why(error)}."
+        except (FreewillError, OSError) as error:
+            text = str(error)
+            if isinstance(error, OSError) and error.filename is not None:
+                text = f"{printable(str(error.filename))}: {why(error)}."
+            complain(text)
+            failed = isinstance(error, IdentifiabilityError)
+            raise typer.Exit(FAILED if failed else BAD_INPUT) from None
 
 
 app = typer.Typer(name="freewill", cls=_Commands, no_args_is_help=True, **_LOOKS)

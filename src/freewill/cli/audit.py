@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.options import AsJson, load_mechanisms, option
+from freewill.cli.options import AsJson, SurveyOrSpec, load_choices, option
 from freewill.cli.show import FAILED, say, say_json, table
+from freewill.cli.standard import called
 from freewill.core.progress import progress
 from freewill.core.texts import number
 from freewill.domain.guarantees.audit import audit as recompute
 from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable
 
 _CLAIM = re.compile(
@@ -20,10 +22,7 @@ _CLAIM = re.compile(
 
 
 def audit(
-    source: Annotated[
-        Path,
-        typer.Argument(help="A survey, or the JSON spec of one mechanism; - reads standard input."),
-    ],
+    source: SurveyOrSpec,
     claim: Annotated[
         str | None,
         option("The guarantee to verify: 1.5-ldp, 0.1-geo or 0.1-geo per km."),
@@ -53,12 +52,10 @@ def audit(
         freewill audit survey.json --claim 4-ldp
     """
     guarantee = None if claim is None else parse_claim(claim)
-    mechanisms = load_mechanisms(source)
+    given = load_choices(source)
+    named = given.mechanisms if isinstance(given, Survey) else {Path(called(source)).stem: given}
     with progress("auditing"):
-        results = {
-            name: recompute(mechanism, guarantee, exact=exact)
-            for name, mechanism in mechanisms.items()
-        }
+        results = {name: recompute(each, guarantee, exact=exact) for name, each in named.items()}
     holds = all(result.holds for result in results.values())
     if as_json:
         audits = {name: result.describe() for name, result in results.items()}

@@ -5,21 +5,10 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.inputs import losses, read_with_progress, refuse_overwriting, show_losses
-from freewill.cli.options import (
-    AsJson,
-    Engine,
-    EngineName,
-    EvidencePath,
-    Strict,
-    SurveyPath,
-    check_target,
-    is_standard_output,
-    load_survey,
-    option,
-)
+from freewill.cli.inputs import losses, read_with_progress, show_losses
+from freewill.cli.options import AsJson, Engine, EngineName, Equal, EvidencePath, Strict, SurveyPath
 from freewill.cli.show import say, say_json, table
-from freewill.cli.standard import standard_input, standard_output
+from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.domain.mechanisms.base import brief
 from freewill.errors import several
 from freewill.io.evidence_file import save_evidence
@@ -38,9 +27,7 @@ def collect(
     out: EvidencePath,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    equal: Annotated[
-        bool, option("Accept files of equal content, which are not copies.", "--equal")
-    ] = False,
+    equal: Equal = False,
     as_json: AsJson = False,
 ) -> None:
     """Count reports into evidence, which is all that an estimate needs.
@@ -55,16 +42,15 @@ def collect(
 
         freewill collect 'reports/*.parquet' --survey survey.json --out monday.parquet
     """
-    refuse_overwriting(out, [*sources, survey])
-    check_target(out, (".parquet",), "evidence")
+    check_target(out, (".parquet",), "evidence", [*sources, survey])
     aside = is_standard_output(out, as_json=as_json)
-    with standard_input(sources) as files, standard_output(out, ".parquet") as target:
-        offered = load_survey(survey)
-        with ExitStack() as holding:
-            reading = read_with_progress(
-                files, offered, engine, holding, strict=strict, equal=equal
-            )
-            save_evidence(reading.evidence, target)
+    with (
+        standard_input(sources) as files,
+        standard_output(out, ".parquet") as target,
+        ExitStack() as holding,
+    ):
+        reading = read_with_progress(files, survey, engine, holding, strict=strict, equal=equal)
+        save_evidence(reading.evidence, target)
     if as_json:
         say_json({**reading.evidence.to_dict(), "out": str(out), **losses(reading)})
         return

@@ -1,18 +1,17 @@
 """`freewill compare`: how two days, two districts, or treatment and control differ."""
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
 from freewill.cli import analysis
 from freewill.cli.inputs import evidence_of, refuse_shared_files
-from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
-from freewill.cli.show import remark, room_beside, say, say_json, say_raw, table
+from freewill.cli.options import AsJson, Engine, EngineName, Equal, Strict, numeric, option
+from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say_raw
 from freewill.cli.standard import DASH, called
 from freewill.core.frames import csv_text
 from freewill.core.progress import progress
@@ -20,6 +19,7 @@ from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Groups
 from freewill.errors import ParameterError, several
+from freewill.present.shares import difference_columns
 from freewill.present.words import apart
 from freewill.stats import functionals
 from freewill.stats.compare import COLUMNS, Comparison
@@ -29,7 +29,6 @@ from freewill.stats.information import several_people
 from freewill.stats.provenance import Body, refuse_shared
 
 Of = StrEnum("Of", ["SHARES", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
-"""What may be compared."""
 _HEADS = (*COLUMNS[:-1], "std error")
 _SIGNS = ("", "", "+", "+", "+", "")
 _BAR = 31  # characters from the lowest end to the highest, 0 in the middle
@@ -48,15 +47,10 @@ def compare(
     bins: analysis.Bins = None,
     level: Annotated[float, numeric("Confidence level of the intervals and the test.")] = 0.95,
     joint: analysis.Joint = False,
-    equal: Annotated[
-        bool,
-        option(
-            "Compare although both seem to be of the same people; use if they are not.", "--equal"
-        ),
-    ] = False,
+    equal: Equal = False,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    rows: Annotated[int, integral("Print this many differences, the largest; 0: all.", 0)] = 20,
+    rows: analysis.Rows = 20,
     as_json: AsJson = False,
     as_csv: Annotated[bool, option("Print CSV: what, difference, interval.", "--csv")] = False,
     plot: analysis.Picture = None,
@@ -102,17 +96,17 @@ def compare(
         with progress("comparing") as show:
             on_step = analysis.watching(show, default_tolerance(first))
             comparison = compared(first, second, wanted, level, joint, on_step, equal=True)
-    differences = Differences(comparison, groups if of == Of.SHARES else None, names)
+    listed = groups if of == Of.SHARES else None
     if as_json:
         from freewill.present.document import to_dict  # noqa: PLC0415
 
         losses = {"losses": [lost, more]} if survey is not None else {}
-        document = to_dict(comparison, groups=differences.groups, of=str(of), sources=names)
+        document = to_dict(comparison, groups=listed, of=str(of), sources=names)
         say_json({**document, **losses})
     elif as_csv:
-        say_raw(csv_text(differences.columns()))
+        say_raw(csv_text(difference_columns(comparison, listed)))
     else:
-        differences.show(rows)
+        _show(comparison, listed, names, rows)
     if plot is not None:
         from freewill.present.comparison import comparison as draw  # noqa: PLC0415
 
@@ -138,58 +132,39 @@ def _checked_groups(of: Of, bins: int | None, alphabet: Alphabet) -> Groups:
     return groups
 
 
-@dataclass(frozen=True)
-class Differences:
-    """A comparison as it is printed: of the shares of groups, or else of functionals by name."""
+def _show(comparison: Comparison, groups: Groups | None, names: tuple[str, str], rows: int) -> None:
+    """Print the verdict, the distance, and the largest differences in the alphabet's order.
 
-    comparison: Comparison
-    groups: Groups | None
-    names: tuple[str, str]
-
-    def columns(self) -> dict[str, Any]:
-        """Return the columns of a table for programs, one row a difference."""
-        labels: dict[str, Any] = {"of": self.comparison.of}
-        if self.groups is not None:
-            cells = self.groups.cells(np.arange(len(self.comparison)))
-            labels = dict(zip(self.groups.heads, zip(*cells, strict=True), strict=True))
-        return {**labels, **self._numbers(1)}
-
-    def _numbers(self, scale: float) -> dict[str, FloatArray]:
-        return {name: scale * np.atleast_1d(getattr(self.comparison, name)) for name in COLUMNS}
-
-    def show(self, rows: int) -> None:
-        """Print the verdict, the distance, and the largest differences in the alphabet's order."""
-        comparison = self.comparison
-        one, other = (several(many, "person") for many in comparison.people)
-        kind = "all together" if comparison.joint else "one by one"
-        points = ", in points" if comparison.shares else ""
-        measured = math.isfinite(comparison.emd) and comparison.unit == "value"
-        unit = ", in the unit of the values" if measured else ""
-        say(f"{comparison.verdict}\n{apart(comparison)}{unit}\n")
-        names = self.names
-        say(f"one: {one}, {names[0]}; other: {other}, {names[1]}; {comparison.alphabet}")
-        say(f"{100 * comparison.level:.12g} % intervals, {kind}, of other less one{points}.\n")
-        places = largest(comparison, rows)
-        shares = comparison.shares
-        columns = [column[places] for column in self._numbers(100 if shares else 1).values()]
-        texts = [
-            [_number(number, sign, shares) for number in column]
-            for sign, column in zip(_SIGNS, columns, strict=True)
-        ]
-        labels = zip(self._labels(places), *texts, strict=True)
-        lines = [[*words, *numbers] for words, *numbers in labels]
-        heads = [*(("of",) if self.groups is None else self.groups.axes), *_HEADS]
-        bars = _bars(columns[3], columns[4], room_beside([heads, *lines], _BAR))
-        lines = [[*line, bar] for line, bar in zip(lines, bars, strict=True)]
-        table([*heads, ""], lines, numbers=range(len(heads)))
-        left = len(comparison) - len(places)
-        if left:
-            say(f"\n{left:,} more with --rows 0, --csv or --json.")
-
-    def _labels(self, places: IntArray) -> list[list[str]]:
-        if self.groups is None:
-            return [[self.comparison.of[place]] for place in places]
-        return self.groups.texts(places)
+    They are of the shares of groups or, where there are none, of functionals by name.
+    """
+    one, other = (several(many, "person") for many in comparison.people)
+    kind = "all together" if comparison.joint else "one by one"
+    points = ", in points" if comparison.shares else ""
+    measured = math.isfinite(comparison.emd) and comparison.unit == "value"
+    unit = ", in the unit of the values" if measured else ""
+    say(f"{comparison.verdict}\n{apart(comparison)}{unit}\n")
+    say(f"one: {one}, {names[0]}; other: {other}, {names[1]}; {comparison.alphabet}")
+    say(f"{100 * comparison.level:.12g} % intervals, {kind}, of other less one{points}.\n")
+    places = largest(comparison, rows)
+    shares = comparison.shares
+    numbers = {
+        name: (100 if shares else 1) * np.atleast_1d(getattr(comparison, name))[places]
+        for name in COLUMNS
+    }
+    texts = [
+        [_number(number, sign, shares) for number in column]
+        for sign, column in zip(_SIGNS, numbers.values(), strict=True)
+    ]
+    labels = [[comparison.of[place]] for place in places]
+    if groups is not None:
+        labels = groups.texts(places)
+    lines = [[*label, *row] for label, *row in zip(labels, *texts, strict=True)]
+    heads = [*(("of",) if groups is None else groups.axes), *_HEADS]
+    bars = _bars(numbers["low"], numbers["high"], room_beside([heads, *lines], _BAR))
+    bar_table(heads, lines, bars)
+    left = len(comparison) - len(places)
+    if left:
+        say(f"\n{left:,} more with --rows 0, --csv or --json.")
 
 
 def largest(comparison: Comparison, rows: int) -> IntArray:

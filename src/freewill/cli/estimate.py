@@ -4,27 +4,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from freewill.cli import analysis
 from freewill.cli.analysis import AnyMethod
-from freewill.cli.inputs import evidence_of, refuse_overwriting
-from freewill.cli.options import (
-    AsJson,
-    Engine,
-    EngineName,
-    Strict,
-    check_target,
-    integral,
-    numeric,
-    option,
-)
-from freewill.cli.show import FAILED, remark, room_beside, say, say_json, say_raw, table
-from freewill.cli.standard import DASH
+from freewill.cli.inputs import evidence_of
+from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
+from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw
+from freewill.cli.standard import DASH, check_target
 from freewill.core.frames import csv_text
 from freewill.core.progress import progress
-from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, printable, several
 from freewill.numeric.solvers.solution import Status
 from freewill.present.shares import Shares, advice, heading, is_quick, warning
@@ -77,7 +66,7 @@ def estimate(
     bins: analysis.Bins = None,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
-    rows: Annotated[int, integral("Print this many values, the largest shares; 0: all.", 0)] = 20,
+    rows: analysis.Rows = 20,
     as_json: AsJson = False,
     as_csv: Annotated[bool, option("Print CSV: value, share, interval.", "--csv")] = False,
     plot: analysis.Picture = None,
@@ -173,8 +162,7 @@ def _check_targets(
 ) -> None:
     """Refuse, before the work, a map or a picture that could not be written, or over an input."""
     if geojson is not None:
-        refuse_overwriting(geojson, inputs, "--geojson")
-        check_target(geojson, (".geojson", ".json"), "GeoJSON")
+        check_target(geojson, (".geojson", ".json"), "GeoJSON", inputs, "--geojson")
     analysis.check_picture(plot, inputs)
     analysis.check_picture(plot_choice, inputs, "--plot-choice")
     if plot is not None and plot == plot_choice:
@@ -206,9 +194,8 @@ def _choice_doubt(estimated: Estimate, method: AnyMethod) -> str:
     evidence = estimated.evidence
     if not method.takes_free_choice or evidence is None or len(evidence.groups) < 2:
         return ""
-    if isinstance(estimated, RobustEstimate) and estimated.doubt:
-        return ""  # it says so itself
-    if not is_quick(estimated):
+    says_so_itself = isinstance(estimated, RobustEstimate) and estimated.doubt
+    if says_so_itself or not is_quick(estimated):
         return ""
     try:
         with progress("testing free choice"):
@@ -258,10 +245,9 @@ def _show(shares: Shares, sure: Intervals | None, rows: int, unsure: str) -> Non
     say("\n".join(head) + "\n")
     largest = shares.largest(rows or len(shares))
     heads, lines = shares.lines(largest, sure, "{:8.4%}")
-    low, high = (shares.shares, shares.shares) if sure is None else (sure.low, sure.high)
-    bars = _bars(low[largest], high[largest], room_beside([heads, *lines], _BAR))
-    lines = [[*line, bar] for line, bar in zip(lines, bars, strict=True)]
-    table([*heads, ""], lines, numbers=range(len(heads)))
+    bars = shares.bars(largest, sure, room_beside([heads, *lines], _BAR))
+    # Solid up to what shares are at least, and shaded up to what they may be.
+    bar_table(heads, lines, ["█" * solid + "░" * more for solid, more in bars])
     left = len(shares) - len(largest)
     if left:
         say(
@@ -269,10 +255,3 @@ def _show(shares: Shares, sure: Intervals | None, rows: int, unsure: str) -> Non
             f"{float(shares.shares[largest].sum()):.1%} of the people; "
             f"{left:,} more with --rows 0, --csv or --json."
         )
-
-
-def _bars(low: FloatArray, high: FloatArray, longest: int) -> list[str]:
-    """Draw bars, solid up to what shares are at least and shaded up to what they may be."""
-    scale = longest / max(float(high.max()), np.finfo(float).tiny)
-    ends = [np.rint(scale * np.maximum(end, 0.0)).astype(int).tolist() for end in (low, high)]
-    return ["█" * solid + "░" * (whole - solid) for solid, whole in zip(*ends, strict=True)]

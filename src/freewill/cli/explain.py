@@ -3,12 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from freewill.cli.inputs import refuse_overwriting
-from freewill.cli.options import AsJson, check_target, load_choices, option
+from freewill.cli.options import AsJson, SurveyOrSpec, load_choices, option
 from freewill.cli.show import remark, say, say_json
-from freewill.cli.standard import DASH
+from freewill.cli.standard import DASH, check_target
 from freewill.core.files import whole_file
 from freewill.core.progress import progress
 from freewill.device.explain import Explanation, SurveyExplanation
@@ -18,10 +15,7 @@ from freewill.errors import ParameterError
 
 
 def explain(
-    source: Annotated[
-        Path,
-        typer.Argument(help="A survey, or the JSON spec of one mechanism; - reads standard input."),
-    ],
+    source: SurveyOrSpec,
     choice: Annotated[
         str | None, option("Explain only this choice, by name or id.", "--choice", "-c")
     ] = None,
@@ -44,8 +38,7 @@ def explain(
     if plot is not None:
         if str(plot) == DASH:
             raise ParameterError("--plot -: a picture goes into a file, .svg.")
-        refuse_overwriting(plot, [str(source)], "--plot")
-        check_target(plot, (".svg",), "a picture of words")
+        check_target(plot, (".svg",), "a picture of words", [source], "--plot")
     given: Any = load_choices(source)
     if choice is not None and not isinstance(given, Survey):
         raise ParameterError(f"--choice beside {source}, one mechanism: it has no choices.")
@@ -72,13 +65,11 @@ def _show(explanation: Explanation | SurveyExplanation) -> None:
 
 def _draw(explanation: Explanation | SurveyExplanation, path: Path) -> None:
     """Write the picture of one choice."""
-    alone: Any = (
-        explanation
-        if isinstance(explanation, Explanation)
-        else next(iter(explanation.choices.values()))
-    )
-    if isinstance(explanation, SurveyExplanation) and len(explanation) > 1:
-        raise ParameterError("--plot: of which choice? Name it by --choice.")
+    if isinstance(explanation, SurveyExplanation):
+        first, *others = explanation.choices.values()
+        if others:
+            raise ParameterError("--plot: of which choice? Name it by --choice.")
+        explanation = first
     with whole_file(path) as part:
-        part.write_text(alone.svg + "\n", encoding="utf-8")
+        part.write_text(f"{explanation.svg}\n", encoding="utf-8")
     remark(f"picture written to {path}")

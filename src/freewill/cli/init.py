@@ -7,16 +7,9 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from freewill.cli.options import (
-    AsJson,
-    as_number,
-    check_target,
-    option,
-    parse_alphabet,
-    parse_list,
-    parse_pair,
-)
+from freewill.cli.options import AsJson, as_number, option, parse_alphabet, parse_list, parse_pair
 from freewill.cli.show import say, say_json, table
+from freewill.cli.standard import check_target
 from freewill.core.texts import LONGEST_TITLE, checked_text
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.grid import Grid
@@ -84,13 +77,20 @@ def init(
         question = question or _prompt_text("The question, as people read it", "question")
         title = title or _prompt_text("A title for their page", "title")
     values = _prompt_alphabet() if alphabet is None else parse_alphabet(alphabet)
-    promise = _promise(values, distance)
-    levels = [_level(text) for text in level] if level else _prompt_levels(values, promise)
-    names = [name for name, _ in levels]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ParameterError(f"level {printable(twice)!r} was named twice: names must differ.")
-    offered = {name: offer(values, number, promise) for name, number in levels}
+    near = isinstance(values, Linear | Grid) and values.size > 1
+    if distance and not near:
+        raise ParameterError(
+            "--distance: words have no distances between them. Give levels as epsilons."
+        )
+    promise = _LOSS if (near if distance is None else distance) else _LDP
+    expected = "a name and a number, as careful=0.5"
+    levels = [parse_pair(text, "--level", expected) for text in level or ()]
+    offered: dict[str, Mechanism] = {}
+    for given, number in levels or _prompt_levels(values, promise):
+        name = given.strip()
+        if name in offered:
+            raise ParameterError(f"level {printable(name)!r} was named twice: names must differ.")
+        offered[name] = offer(values, number, promise)
     survey = Survey(values, offered, title, question)
     survey.save(out)
     if as_json:
@@ -118,15 +118,6 @@ def offer(alphabet: Alphabet, level: float, promise: Promise) -> Mechanism:
     root = math.exp(min(level, 700) / 2)
     few = alphabet.size < ((root + 1) * root + 1) * root + 2
     return mechanisms["k-rr" if few or "rappor" not in mechanisms else "rappor"]
-
-
-def _promise(alphabet: Alphabet, distance: bool | None) -> Promise:
-    near = isinstance(alphabet, Linear | Grid) and alphabet.size > 1
-    if distance and not near:
-        raise ParameterError(
-            "--distance: words have no distances between them. Give levels as epsilons."
-        )
-    return _LOSS if (near if distance is None else distance) else _LDP
 
 
 def _prompt(text: str, read: Callable[[str], T], default: str | None = None) -> T:
@@ -182,12 +173,3 @@ def _prompt_levels(alphabet: Alphabet, promise: Promise) -> list[tuple[str, floa
         (_prompt(f"name for {number:g}", str, name) or name, number)
         for name, number in zip(names, numbers, strict=False)
     ]
-
-
-def _level(text: str) -> tuple[str, float]:
-    name, number = parse_pair(text)
-    if number is None:
-        raise ParameterError(
-            f"--level {printable(text)}: expected a name and a number, as careful=0.5."
-        )
-    return name.strip(), number

@@ -1,8 +1,6 @@
 """What commands read: reports, evidence files and collectors' stores, in one way for all."""
 
-import glob
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from pathlib import Path
@@ -15,7 +13,7 @@ from freewill.core.progress import progress
 from freewill.domain.survey import Survey
 from freewill.errors import EvidenceError, ParameterError, ReportError, several
 from freewill.io.evidence_file import is_evidence, load_evidence
-from freewill.io.files import files_of, identity, local_path
+from freewill.io.files import files_of, identity
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.evidence import merge as added
 
@@ -43,22 +41,18 @@ def evidence_of(
     """
     with standard_input(sources) as files, ExitStack() as holding:
         if survey is None:
-            _refuse_reports(files)
+            for file in files:
+                if is_store(file) or (Path(file).exists() and not is_evidence(file)):
+                    raise ParameterError(
+                        f"{file} is not evidence. If these are reports, or a collector's store, "
+                        f"say by --survey which survey they belong to."
+                    )
             evidence, left_out = merged(files), {}
         else:
-            reading = read_with_progress(files, load_survey(survey), engine, holding, strict=strict)
+            reading = read_with_progress(files, survey, engine, holding, strict=strict)
             show_losses(reading)
             evidence, left_out = reading.evidence, losses(reading)
         yield evidence.only(*only) if only else evidence, left_out
-
-
-def _refuse_reports(sources: list[str]) -> None:
-    for source in sources:
-        if is_store(source) or (Path(source).exists() and not is_evidence(source)):
-            raise ParameterError(
-                f"{source} is not evidence. If these are reports, or a collector's store, say by "
-                f"--survey which survey they belong to."
-            )
 
 
 def is_store(source: str) -> bool:
@@ -72,7 +66,7 @@ def is_store(source: str) -> bool:
 
 def read_with_progress(
     sources: list[str],
-    survey: Survey,
+    survey: Path,
     engine: Engine,
     holding: ExitStack,
     *,
@@ -86,25 +80,22 @@ def read_with_progress(
     from freewill.io.copies import refuse_copies  # noqa: PLC0415
     from freewill.io.reading import read  # noqa: PLC0415
 
+    offered = load_survey(survey)
     if any(map(is_store, sources)):
-        return _read_store(sources, survey, holding)
+        return _read_store(sources, offered, holding)
     if not equal:
         refuse_copies(sources)
     with progress("reading reports") as show:
-        reading = read(sources, survey, engine=engine.value, strict=strict, show=show)
+        reading = read(sources, offered, engine=engine.value, strict=strict, show=show)
     if not reading.evidence.people:
+        fault = "there is no row of reports, and evidence of nobody is of no use"
+        if reading.rows:
+            reasons = "; ".join(map(str, reading.invalid))
+            fault = f"none of {several(reading.rows, 'row')} is a report of this survey: {reasons}"
         raise ReportError(
-            f"{_no_reports(reading)}. Is it the right survey, and are these the right files? "
-            f"Nothing was written."
+            f"{fault}. Is it the right survey, and are these the right files? Nothing was written."
         )
     return reading
-
-
-def _no_reports(reading: "Reading") -> str:
-    if not reading.rows:
-        return "there is no row of reports, and evidence of nobody is of no use"
-    reasons = "; ".join(map(str, reading.invalid))
-    return f"none of {several(reading.rows, 'row')} is a report of this survey: {reasons}"
 
 
 def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Reading":
@@ -205,23 +196,3 @@ def refuse_shared_files(first: str, second: str, *, reports: bool, equal: bool) 
             f"{pair[0]} and {pair[1]} hold the same reports, {_DIFFERENT_PEOPLE}: is one a copy? "
             f"If not, give --equal."
         )
-
-
-def refuse_overwriting(out: Path, inputs: Iterable[str | Path], option: str = "--out") -> None:
-    """Refuse to write to a file that is read, by any name, or into a folder that is read."""
-    if str(out) == DASH:
-        return
-    for given in inputs:
-        text = local_path(str(given))
-        path = Path(text)
-        if path.is_dir() and Path(os.path.realpath(out)).is_relative_to(os.path.realpath(path)):
-            raise ParameterError(
-                f"{option} {out} lies in {given}, the folder that is read: the next run would "
-                f"read it too. Choose another folder for it."
-            )
-        for name in [text] if path.exists() else glob.iglob(text, recursive=True):
-            if out.exists() and identity(name) == identity(str(out)):
-                raise ParameterError(
-                    f"{option} {out} is {name}, which is read: it would be replaced, and lost. "
-                    f"Choose another name."
-                )

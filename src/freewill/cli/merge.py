@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from freewill.cli.collect import evidence_table
-from freewill.cli.inputs import merged, refuse_overwriting
-from freewill.cli.options import AsJson, EvidencePath, check_target, is_standard_output, option
+from freewill.cli.inputs import merged
+from freewill.cli.options import AsJson, Equal, EvidencePath
 from freewill.cli.show import say, say_json
-from freewill.cli.standard import standard_input, standard_output
+from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.core.progress import progress
 from freewill.errors import several
 from freewill.io.evidence_file import save_evidence
@@ -17,9 +17,7 @@ from freewill.io.evidence_file import save_evidence
 def merge(
     sources: Annotated[list[str], typer.Argument(help="Evidence files, or -.")],
     out: EvidencePath,
-    equal: Annotated[
-        bool, option("Merge evidence that looks as if it were of the same people.", "--equal")
-    ] = False,
+    equal: Equal = False,
     as_json: AsJson = False,
 ) -> None:
     """Add evidence together; an estimate from the sum equals one from all reports at once.
@@ -32,8 +30,7 @@ def merge(
 
         freewill merge monday.parquet tuesday.parquet --out week.parquet
     """
-    refuse_overwriting(out, sources)
-    check_target(out, (".parquet",), "evidence")
+    check_target(out, (".parquet",), "evidence", sources)
     aside = is_standard_output(out, as_json=as_json)
     with standard_input(sources) as files, standard_output(out, ".parquet") as target:
         evidence = merged(files, equal=equal)

@@ -8,19 +8,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from freewill.cli.inputs import refuse_overwriting
-from freewill.cli.options import (
-    AsJson,
-    SurveyPath,
-    check_target,
-    integral,
-    is_standard_output,
-    load_survey,
-    option,
-    parse_pair,
-)
+from freewill.cli.options import AsJson, SurveyPath, integral, load_survey, option, parse_pair
 from freewill.cli.show import remark, say, say_json, table
-from freewill.cli.standard import standard_input, standard_output
+from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.cli.values import encode, read_columns
 from freewill.core.progress import progress
 from freewill.core.types import IntArray
@@ -28,7 +18,7 @@ from freewill.domain.draws.sources import SystemGenerator
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, printable, several, shown
+from freewill.errors import ParameterError, several, shown
 from freewill.io.writing import write_reports
 
 
@@ -81,8 +71,8 @@ def obfuscate(
         freewill obfuscate ages.csv --survey survey.json --column age \
             --share careful=3 --share relaxed=1 --out reports.parquet
     """
-    refuse_overwriting(out, [path for path in (values, survey) if not path.is_dir()])
-    check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports")
+    inputs = [path for path in (values, survey) if not path.is_dir()]
+    check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports", inputs)
     aside = is_standard_output(out, as_json=as_json, binary=False)
     offered = load_survey(survey)
     rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
@@ -135,11 +125,7 @@ def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:
     names = list(survey.mechanisms)
     weights = [0.0 if texts else 1.0] * len(names)
     for text in texts:
-        name, weight = parse_pair(text)
-        if weight is None or weight < 0:
-            raise ParameterError(
-                f"--share {printable(text)}: expected NAME=WEIGHT, such as {names[0]}=0.5."
-            )
+        name, weight = parse_pair(text, "--share", f"NAME=WEIGHT, such as {names[0]}=0.5", least=0)
         weights[_place(name, survey)] += weight
     total = sum(weights)
     if not 0 < total < math.inf:

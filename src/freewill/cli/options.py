@@ -1,6 +1,6 @@
 """Options that several commands share, and how their texts are read."""
 
-import os
+import math
 import re
 import sys
 from enum import StrEnum
@@ -19,17 +19,9 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec
 from freewill.domain.survey import Survey, parsed
-from freewill.errors import (
-    FreewillError,
-    ParameterError,
-    SpecError,
-    SurveyError,
-    printable,
-    shown,
-)
+from freewill.errors import ParameterError, SpecError, SurveyError, printable, shown
 
 Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
-"""What counts the reports."""
 
 
 def option(text: str, *spellings: str, **settings: Any) -> Any:
@@ -69,6 +61,13 @@ EvidencePath = Annotated[Path, option("The evidence file to write, .parquet or -
 EngineName = Annotated[Engine, option("The engine that counts reports.")]
 AsJson = Annotated[bool, option("Print JSON.", "--json")]
 Strict = Annotated[bool, option("Fail if any row is invalid.", "--strict")]
+Equal = Annotated[
+    bool, option("Accept sources that look like copies of each other, if they are not.", "--equal")
+]
+SurveyOrSpec = Annotated[
+    Path,
+    typer.Argument(help="A survey, or the JSON spec of one mechanism; - reads standard input."),
+]
 
 # No more digits than integers that a machine counts with.
 _LINE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?::([0-9]{1,18}))?(?: ?\[(.{1,30})\])?")
@@ -80,33 +79,32 @@ _LISTED = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|(?!\s*")([^,]*))(?=,|$)')
 
 
 def parse_alphabet(text: str) -> Alphabet:
-    """Read an alphabet, of which a vector still fits in memory.
+    """Read an alphabet: a survey's file, a line 0..99[year], a grid 24x16x0.5, or labels yes,no.
+
+    A vector of it must fit in memory.
 
     >>> print(parse_alphabet("0..99"), "|", parse_alphabet("24x16x0.5"), "|", parse_alphabet("a,b"))
     0..99 | 24 x 16 cells of 0.5 km | 2 labels
     """
-    alphabet = _alphabet(text)
+    alphabet: Alphabet
+    if text.endswith((".json", ".toml")):
+        alphabet = Survey.load(text).alphabet
+    elif line := _LINE.fullmatch(text):
+        first, last, step, unit = line.groups()
+        alphabet = Linear(int(first), int(last), int(step or 1), unit or "")
+    elif grid := _GRID.fullmatch(text) or _BOX.fullmatch(text):
+        alphabet = _grid(int(grid[1]), int(grid[2]), grid[3].split(","), text)
+    elif "," in text:
+        alphabet = Categorical(parse_list(text, "--alphabet"))
+    else:
+        raise ParameterError(
+            f"--alphabet {printable(text)}: expected a line such as 0..99 (or "
+            f"1900..2020:10[year]), a grid such as 24x16x0.5 (columns, rows, km a cell), a map "
+            f"such as 24x16@37.7,37.8,-122.5,-122.3 (south, north, west, east), labels such as "
+            f"yes,no or a survey's file."
+        )
     refuse_vast(alphabet)
     return alphabet
-
-
-def _alphabet(text: str) -> Alphabet:
-    """Read an alphabet: a survey's file, a line 0..99[year], a grid 24x16x0.5, or labels yes,no."""
-    if text.endswith((".json", ".toml")):
-        return Survey.load(text).alphabet
-    if line := _LINE.fullmatch(text):
-        first, last, step, unit = line.groups()
-        return Linear(int(first), int(last), int(step or 1), unit or "")
-    if grid := _GRID.fullmatch(text) or _BOX.fullmatch(text):
-        return _grid(int(grid[1]), int(grid[2]), grid[3].split(","), text)
-    if "," in text:
-        return Categorical(parse_list(text, "--alphabet"))
-    raise ParameterError(
-        f"--alphabet {printable(text)}: expected a line such as 0..99 (or 1900..2020:10[year]), a "
-        f"grid such as 24x16x0.5 (columns, rows, km a cell), a map such as "
-        f"24x16@37.7,37.8,-122.5,-122.3 (south, north, west, east), labels such as yes,no or a "
-        f"survey's file."
-    )
 
 
 def parse_list(text: str, name: str) -> list[str]:
@@ -136,14 +134,19 @@ def parse_list(text: str, name: str) -> list[str]:
     return texts
 
 
-def parse_pair(text: str) -> tuple[str, float | None]:
-    """Read NAME=NUMBER; of what is no number, None.
+def parse_pair(
+    text: str, option_name: str, expected: str, least: float = -math.inf
+) -> tuple[str, float]:
+    """Read NAME=NUMBER; the name may have equals signs of its own.
 
-    >>> parse_pair("a=b=0.5"), parse_pair("careful=much"), parse_pair("careful")
-    (('a=b', 0.5), ('careful', None), ('careful', None))
+    >>> parse_pair("a=b=0.5", "--share", "a name and a share, careful=0.3")
+    ('a=b', 0.5)
     """
-    name, mark, written = text.rpartition("=")
-    return (name, number(written)) if mark else (text, None)
+    name, _, written = text.rpartition("=")
+    value = number(written)
+    if not name or value is None or value < least:
+        raise ParameterError(f"{option_name} {printable(text)}: expected {expected}.")
+    return name, value
 
 
 def _grid(columns: int, rows: int, numbers: list[str], text: str) -> Alphabet:
@@ -164,14 +167,6 @@ def load_survey(path: Path) -> Survey:
     if str(path) == DASH:
         raise ParameterError(f"--survey -: expected a file, .json or .toml; {INPUT} is for rows.")
     return Survey.load(path)
-
-
-def load_mechanisms(path: Path) -> dict[str, Mechanism]:
-    """Read the mechanisms of a survey, or the one that a mechanism's spec describes."""
-    choices = load_choices(path)
-    if isinstance(choices, Survey):
-        return dict(choices.mechanisms)
-    return {Path(called(path)).stem: choices}
 
 
 def load_choices(path: Path) -> Survey | Mechanism:
@@ -199,34 +194,3 @@ def load_json(path: Path) -> Any:
         return parsed(content, ".json")
     except SurveyError as error:
         raise SpecError(f"{name}: {error}") from None
-
-
-def check_target(path: Path, endings: tuple[str, ...], what: str) -> None:
-    """Refuse, before any work is done, a file that could not be written in the end."""
-    if str(path) == DASH:
-        return
-    if path.is_dir():
-        raise ParameterError(f"{path} is a folder: expected the name of a file.")
-    if path.suffix.lower() not in endings:
-        raise ParameterError(
-            f"{path}: {what} is written as {' or '.join(endings)}; choose such an ending."
-        )
-    if not path.parent.is_dir():
-        raise FreewillError(f"{path}: the folder {path.parent} does not exist. Make it first.")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise FreewillError(f"{path}: nothing may be written to the folder {path.parent}.")
-
-
-def is_standard_output(out: Path, *, as_json: bool, binary: bool = True) -> bool:
-    """Say whether standard output is for the table that is written, and for nothing else."""
-    if str(out) != DASH:
-        return False
-    if as_json:
-        raise ParameterError("--out - and --json were both given: standard output is for one.")
-    if binary and sys.stdout.isatty():
-        raise ParameterError(
-            "--out -: evidence is Parquet, which no terminal can show. Send it into a file or to "
-            "another command, as in `freewill collect reports.csv -s survey.json -o - | freewill "
-            "estimate -`."
-        )
-    return True

@@ -7,7 +7,7 @@ import typer
 
 from freewill.cli.analysis import Bins, Picture, check_picture, groups_of, inputs_of, say_drawn
 from freewill.cli.calibrate import load_prior
-from freewill.cli.options import AsJson, as_number, integral, numeric, option
+from freewill.cli.options import AsJson, integral, numeric, option, parse_pair
 from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
 from freewill.domain.survey import Survey
@@ -89,12 +89,8 @@ def parse_shares(texts: list[str]) -> dict[str, float]:
     """
     shares: dict[str, float] = {}
     for text in texts:
-        name, sign, share = text.rpartition("=")
-        if not sign or not name:
-            raise ParameterError(
-                f"--share {shown(text)}: expected a name and a share, careful=0.3."
-            )
+        name, share = parse_pair(text, "--share", "a name and a share, careful=0.3")
         if name in shares:
             raise ParameterError(f"--share {shown(name)} is given twice: one share for each name.")
-        shares[name] = as_number(share)
+        shares[name] = share
     return shares

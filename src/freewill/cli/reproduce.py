@@ -56,7 +56,9 @@ def reproduce(
         freewill reproduce 7 11b table2 --data checkins.csv.gz --out san-francisco
     """
     if listed:
-        _list()
+        rows = [[p.figure, p.mixture.title, ", ".join(m.label for m in p.methods)] for p in PANELS]
+        rows += [[name, text, ""] for name, text in STUDIES.items()]
+        table(["figure", "shows", "methods"], rows)
         return
     if out.exists() and not out.is_dir():
         raise ParameterError(f"--out {out} is a file: expected a folder, for several files.")
@@ -69,15 +71,6 @@ def reproduce(
     if outcome.judgements:
         _verdicts(outcome.judgements)
     say(f"report: {outcome.page}\ntables: {outcome.summary}\nresults: {outcome.table}")
-
-
-def _list() -> None:
-    rows = [
-        [panel.figure, panel.mixture.title, ", ".join(method.label for method in panel.methods)]
-        for panel in PANELS
-    ]
-    rows += [[name, text, ""] for name, text in STUDIES.items()]
-    table(["figure", "shows", "methods"], rows)
 
 
 def _places(paths: list[Path]) -> tuple[Crowd | None, Crowd | None]:

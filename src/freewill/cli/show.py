@@ -51,17 +51,14 @@ def say_json(content: Mapping[str, Any]) -> None:
     """Print JSON; numbers that JSON does not have become null."""
     text = json.dumps(portable(content), indent=2, ensure_ascii=False, allow_nan=False)
     # Only texts have such characters, and JSON has an escape for each.
-    typer.echo("".join(map(_json_escape, text)) if _steers(text) else text)
+    harmless = text.replace("\n", "").isprintable()
+    typer.echo(text if harmless else "".join(map(_json_escape, text)))
 
 
 def say_raw(text: str) -> None:
     """Print data for other programs as they are, to a terminal only what does not steer it."""
     shown = printable(text, len(text), lines=True) if sys.stdout.isatty() else text
     typer.echo(shown, nl=False)
-
-
-def _steers(text: str) -> bool:
-    return not text.replace("\n", "").isprintable()
 
 
 def _json_escape(letter: str) -> str:
@@ -84,6 +81,12 @@ def table(
     for row in rows:
         drawn.add_row(*(Text(printable(cell, _LONGEST_CELL)) for cell in row))
     console(stderr=stderr).print(drawn)
+
+
+def bar_table(heads: list[str], rows: list[list[str]], bars: list[str]) -> None:
+    """Print a table of numbers with a bar at the end of each row."""
+    lines = [[*row, bar] for row, bar in zip(rows, bars, strict=True)]
+    table([*heads, ""], lines, numbers=range(len(heads)))
 
 
 def room_beside(lines: Sequence[Sequence[str]], most: int) -> int:

@@ -1,11 +1,13 @@
-"""`-` where a command reads or writes one table: standard input and output."""
+"""Where commands read and write: files, and for `-` standard input and output."""
 
+import glob
 import json
+import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -105,3 +107,62 @@ def standard_output(path: Path, suffix: str) -> Iterator[Path]:
         with part.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
         sys.stdout.buffer.flush()
+
+
+def check_target(
+    path: Path,
+    endings: tuple[str, ...],
+    what: str,
+    inputs: Sequence[str | Path] = (),
+    option: str = "--out",
+) -> None:
+    """Refuse, before any work is done, a file that could not be written in the end, or is read."""
+    if str(path) == DASH:
+        return
+    if inputs:
+        refuse_overwriting(path, inputs, option)
+    if path.is_dir():
+        raise ParameterError(f"{path} is a folder: expected the name of a file.")
+    if path.suffix.lower() not in endings:
+        raise ParameterError(
+            f"{path}: {what} is written as {' or '.join(endings)}; choose such an ending."
+        )
+    if not path.parent.is_dir():
+        raise FreewillError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise FreewillError(f"{path}: nothing may be written to the folder {path.parent}.")
+
+
+def is_standard_output(out: Path, *, as_json: bool, binary: bool = True) -> bool:
+    """Say whether standard output is for the table that is written, and for nothing else."""
+    if str(out) != DASH:
+        return False
+    if as_json:
+        raise ParameterError("--out - and --json were both given: standard output is for one.")
+    if binary and sys.stdout.isatty():
+        raise ParameterError(
+            "--out -: evidence is Parquet, which no terminal can show. Send it into a file or to "
+            "another command, as in `freewill collect reports.csv -s survey.json -o - | freewill "
+            "estimate -`."
+        )
+    return True
+
+
+def refuse_overwriting(out: Path, inputs: Sequence[str | Path], option: str = "--out") -> None:
+    """Refuse to write to a file that is read, by any name, or into a folder that is read."""
+    from freewill.io.files import identity, local_path  # noqa: PLC0415
+
+    for given in inputs:
+        text = local_path(str(given))
+        path = Path(text)
+        if path.is_dir() and Path(os.path.realpath(out)).is_relative_to(os.path.realpath(path)):
+            raise ParameterError(
+                f"{option} {out} lies in {given}, the folder that is read: the next run would "
+                f"read it too. Choose another folder for it."
+            )
+        for name in [text] if path.exists() else glob.iglob(text, recursive=True):
+            if out.exists() and identity(name) == identity(str(out)):
+                raise ParameterError(
+                    f"{option} {out} is {name}, which is read: it would be replaced, and lost. "
+                    f"Choose another name."
+                )

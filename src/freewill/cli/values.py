@@ -11,18 +11,11 @@ from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
 from freewill.core.files import checked_path
-from freewill.core.texts import whole
+from freewill.core.texts import read_json, whole
 from freewill.domain.alphabets.base import Alphabet, Inside
-from freewill.errors import (
-    AlphabetError,
-    FreewillError,
-    closest,
-    first_line,
-    printable,
-    several,
-    shown,
-)
+from freewill.errors import AlphabetError, FreewillError, closest, first_line, several, shown
 from freewill.io.files import SEPARATORS, csv_rows, first_row, head_of, separator_of
+from freewill.io.rows import in_a_few_letters
 
 _SUFFIXES = (".csv", ".parquet", ".ndjson", ".jsonl")
 _FAR_BETTER = 2
@@ -41,19 +34,21 @@ def read_columns(path: Path, columns: list[str], texts: Collection[str] = ()) ->
         raise FreewillError(f"{path} {fault}: expected a file of values.")
     if path.suffix.lower() not in _SUFFIXES:
         raise FreewillError(f"{path}: expected a values file, one of {', '.join(_SUFFIXES)}.")
+    kind = path.suffix.lower()
     try:
-        return _columns(path, columns, texts)
+        if kind == ".parquet":
+            table = parquet.read_table(path)
+        else:
+            table = _csv(path, columns, texts) if kind == ".csv" else _ndjson(path, columns)
+        return _columns(path, table, columns)
     except FreewillError:
         raise
-    except UnicodeDecodeError:
-        raise FreewillError(f"{path} cannot be read: expected UTF-8.") from None
     except (pa.ArrowException, ValueError, OverflowError) as error:  # times that Python has not
-        reason = first_line(error) or type(error).__name__
-        raise FreewillError(f"{path} cannot be read: {reason}.") from None
+        raise FreewillError(f"{path} cannot be read: {first_line(error)}.") from None
 
 
-def _columns(path: Path, columns: list[str], texts: Collection[str]) -> list[NDArray[Any]]:
-    table = _table(path, columns, texts)
+def _columns(path: Path, table: pa.Table, columns: list[str]) -> list[NDArray[Any]]:
+    """Return columns of a table, each of which must be there once, and whole."""
     heads = table.column_names
     arrays = []
     for name in columns:
@@ -73,43 +68,28 @@ def _columns(path: Path, columns: list[str], texts: Collection[str]) -> list[NDA
     return arrays
 
 
-def _table(path: Path, columns: list[str], texts: Collection[str]) -> pa.Table:
-    if path.suffix.lower() == ".parquet":
-        return parquet.read_table(path)
-    return _csv(path, columns, texts) if path.suffix.lower() == ".csv" else _ndjson(path, columns)
-
-
 def _ndjson(path: Path, columns: list[str]) -> pa.Table:
     """Read columns of one JSON object a line; PyArrow's reader crashes at some lines."""
     values: dict[str, list[Any]] = {name: [] for name in columns}
     keys: set[str] = set()
-    decode = json.JSONDecoder(object_pairs_hook=_each_key_once).decode
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
-                row = decode(line.decode())
-            except (ValueError, RecursionError) as error:
-                reason = first_line(error) if isinstance(error, ValueError) else "nested too deep"
-                raise FreewillError(f"{path}, line {number}, is not JSON: {reason}.") from None
+                row = read_json(line)
+            except ValueError as error:
+                raise FreewillError(f"{path}, line {number}, is not JSON: {error}.") from None
             if not isinstance(row, dict):
                 raise FreewillError(
-                    f"{path}, line {number}, is {printable(line.decode().strip(), 40)}: expected "
-                    f"an object, such as {{{json.dumps(columns[0])}: 1}}."
+                    f"{path}, line {number}, is {json.dumps(row):.40}: expected an object, such as "
+                    f"{{{json.dumps(columns[0])}: 1}}."
                 )
             keys.update(row)
             for name, column in values.items():
                 column.append(row.get(name))
     present = {name: column for name, column in values.items() if name in keys}
     return pa.table(present or {name: [] for name in sorted(keys)})
-
-
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        raise ValueError("a key stands there twice")
-    return row
 
 
 def _csv(path: Path, columns: list[str], texts: Collection[str]) -> pa.Table:
@@ -141,7 +121,7 @@ def _csv(path: Path, columns: list[str], texts: Collection[str]) -> pa.Table:
 
 
 def _no_column(path: Path, name: str, names: list[str]) -> str:
-    some = printable(", ".join(names), 400)
+    some = in_a_few_letters(names)
     if name in names:
         many = several(names.count(name), "column")
         return f"{path} has {many} {name!r}: rename one. It has {some}."

@@ -21,7 +21,7 @@ from freewill.errors import FreewillError, several
 from freewill.numeric.solvers.solution import OnStep
 from freewill.present.document import checks_content, intervals_content
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.fit import Fit, fit
+from freewill.stats.fit import Fit, Verdict, fit, is_free, verdict_of
 from freewill.stats.intervals import COLUMNS
 
 _Result = TypeVar("_Result")

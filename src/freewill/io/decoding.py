@@ -259,7 +259,7 @@ class SentReader:
         self._space = mechanism.output_space
         self._listed: BoolArray | None = None
         if self._space.alphabet is not None and self._space.listable:
-            self._listed = self._reachable(self._space.all())
+            self._listed = self._possible(self._space.all())
 
     def read(self, reports: Sequence[int | str]) -> tuple[Reports, IntArray, dict[int, Reason]]:
         """Return the outputs that are right, their places, and by place why others are not."""
@@ -297,8 +297,5 @@ class SentReader:
             return np.asarray(self._listed[outputs])
         if not len(outputs) or not self._space.repeats:
             return np.ones(len(outputs), dtype=np.bool_)
-        return self._reachable(outputs)
-
-    def _reachable(self, outputs: Reports) -> BoolArray:
         everyone = np.ones(self.mechanism.alphabet.size)
         return np.asarray(self.mechanism.operator(outputs).forward(everyone) > 0)

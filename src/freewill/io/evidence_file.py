@@ -1,11 +1,9 @@
 """Evidence in a Parquet file: mergeable, with the specs that it needs in the file itself."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,9 +25,10 @@ from freewill.domain.alphabets.base import Alphabet, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
-from freewill.errors import EvidenceError, FreewillError, SpecError, first_line, several, shown, why
+from freewill.errors import EvidenceError, FreewillError, first_line, raised_as, several, shown, why
 from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
+from freewill.stats import streams
 from freewill.stats.evidence import (
     Evidence,
     Group,
@@ -39,16 +38,6 @@ from freewill.stats.evidence import (
     refuse_nobody,
 )
 from freewill.stats.provenance import Parts, checked_parts
-from freewill.stats.streams import (
-    HELD_BYTES,
-    Block,
-    Stream,
-    Summaries,
-    Work,
-    ahead,
-    gathered,
-    summarising,
-)
 
 EVIDENCE_VERSION = 2
 _BATCH_ROWS = 1 << 17
@@ -78,10 +67,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
     refuse_beyond(_HEAD_BYTES, len(head), f"the laws in {path}", advice, EvidenceError)
     mechanisms = {mechanism.id: mechanism for mechanism in evidence.mechanisms}
-    spaces = [mechanism.output_space for mechanism in evidence.mechanisms]
-    kinds = {space.column: space.encode(space.empty()).type for space in spaces}
-    fields = [("mechanism", pa.string()), *kinds.items(), ("count", pa.int64())]
-    schema = pa.schema(fields, metadata={EVIDENCE_KEY: head})
+    schema = pa.schema(_fields(evidence.mechanisms), metadata={EVIDENCE_KEY: head})
     try:
         with (
             whole_file(path) as part,
@@ -94,20 +80,32 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
                 use_dictionary=["mechanism"],
             ) as file,
         ):
-            for block in gathered(evidence.blocks()):
-                file.write_batch(_batch(block, mechanisms[block.mechanism], schema))
+            for block in streams.gathered(evidence.blocks()):
+                space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
+                filled = {
+                    "mechanism": pa.repeat(pa.scalar(block.mechanism), rows),
+                    space.column: space.encode(block.outputs),
+                    "count": pa.array(block.numbers),
+                }
+                columns = [filled.get(field.name, pa.nulls(rows, field.type)) for field in schema]
+                file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
     except OSError as error:
         raise EvidenceError(f"{path} cannot be written: {why(error)}.") from None
+
+
+def _fields(mechanisms: Iterable[Mechanism]) -> dict[str, Any]:
+    """Return the columns of a file, with their types."""
+    spaces = [mechanism.output_space for mechanism in mechanisms]
+    kinds = {space.column: space.encode(space.empty()).type for space in spaces}
+    return {"mechanism": pa.string(), **kinds, "count": pa.int64()}
 
 
 def _described(evidence: Evidence) -> dict[str, Any]:
     """Return the head of a file, of which all that is read again is proven to be the same."""
     refuse_vast(evidence.alphabet, EvidenceError)
-    try:
+    with raised_as(EvidenceError):
         alphabet = portable_alphabet(evidence.alphabet)
         specs = [portable_spec(mechanism) for mechanism in evidence.mechanisms]
-    except SpecError as error:
-        raise EvidenceError(str(error)) from None
     return {
         "version": EVIDENCE_VERSION,
         "alphabet": alphabet,
@@ -119,18 +117,7 @@ def _described(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _batch(block: Block, mechanism: Mechanism, schema: Any) -> Any:
-    rows, space = len(block.outputs), mechanism.output_space
-    filled = {
-        "mechanism": pa.repeat(pa.scalar(mechanism.id), rows),
-        space.column: space.encode(block.outputs),
-        "count": pa.array(block.numbers),
-    }
-    columns = [filled.get(field.name, pa.nulls(rows, field.type)) for field in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
+def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
     """Read evidence written by `save_evidence`, checking all of it again.
 
     Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
@@ -148,9 +135,9 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
         wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
         size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
         left = EvidenceFile(str(path), wide if size > hold else {})
-        stays: Summaries = (
-            reduce(add, left.map(summarising(wide))) if left.mechanisms else Summaries({})
-        )
+        stays = streams.Summaries({})
+        if left.mechanisms:
+            (stays,) = left.map(streams.summarising(wide))
         here = {key: m for key, m in mechanisms.items() if key not in stays.summaries}
         blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
         coming = {entry.mechanism.id: entry.outputs for entry in entries}
@@ -165,7 +152,7 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
             group = grouped(mechanism, blocks[mechanism.id], entry.name)
             summary = stays.summaries.get(mechanism.id)
             if summary is not None:
-                stream = Stream(left, mechanism, summary.seen.people, summary.rows, summary)
+                stream = streams.Stream(left, mechanism, summary.seen.people, summary.rows, summary)
                 group = Group(mechanism, None, (stream,), entry.name)
             if (group.rows, group.people) != (entry.outputs, entry.people):
                 raise ValueError(f"{several(group.rows, 'output')} of {mechanism}, not as it says")
@@ -217,9 +204,7 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry], Parts]
 
 def _check_types(schema: Any, entries: list[_Entry]) -> None:
     """Check the columns that are read: texts in the place of numbers might unfold to any size."""
-    spaces = [entry.mechanism.output_space for entry in entries]
-    written = {space.column: space.encode(space.empty()).type for space in spaces}
-    for name, wanted in {"mechanism": pa.string(), **written, "count": pa.int64()}.items():
+    for name, wanted in _fields(entry.mechanism for entry in entries).items():
         kind = schema.field(name).type if schema.names.count(name) == 1 else None
         if kind is None or type_family(kind) != type_family(wanted):
             raise ValueError(f"a column {name!r} of type {kind}")
@@ -250,18 +235,18 @@ class EvidenceFile:
     mechanisms: Mapping[str, Mechanism]
     held: ClassVar[bool] = False
 
-    def map(self, work: Work) -> Iterator[Any]:
+    def map(self, work: streams.Work) -> Iterator[Any]:
         """Do the work here, while the rows stream by."""
         yield work(self)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[streams.Block]:
         """Yield the rows as they stream by."""
         return iter(self)
 
-    def __iter__(self) -> Iterator[Block]:
-        return ahead(gathered(self._blocks()))
+    def __iter__(self) -> Iterator[streams.Block]:
+        return streams.ahead(streams.gathered(self._blocks()))
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[streams.Block]:
         used = {mechanism.output_space.column for mechanism in self.mechanisms.values()}
         columns = ["mechanism", *used, "count"]
         with (
@@ -300,7 +285,7 @@ class EvidenceFile:
         return self.path
 
 
-def _block(batch: Any, mechanism: Mechanism) -> Block:
+def _block(batch: Any, mechanism: Mechanism) -> streams.Block:
     """Read rows of one mechanism."""
     space = mechanism.output_space
     column, numbers = batch.column(space.column), batch.column("count")
@@ -311,7 +296,7 @@ def _block(batch: Any, mechanism: Mechanism) -> Block:
     people = counts.dtype == np.int64 and counts.min() >= 1 and counts.max() <= MOST_PEOPLE
     if not (good.all() and people):
         raise ValueError(f"an output or a count that {mechanism} cannot have")
-    return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
+    return streams.Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
 
 
 @contextmanager

@@ -14,20 +14,7 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from freewill.errors import ReportError, first_line
-from freewill.io import rows
-from freewill.io.files import (
-    EVIDENCE_KEY,
-    TEXTS,
-    Files,
-    csv_rows,
-    first_row,
-    folder_values,
-    head_of,
-    is_remote,
-    ndjson_rows,
-    separator_of,
-    type_family,
-)
+from freewill.io import files, rows
 from freewill.io.parquet_pages import refuse_long_rows
 
 ADVICE = {
@@ -54,7 +41,7 @@ class Part:
     """Rows in the files, by their own account; None for files that lie elsewhere."""
 
 
-def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
+def parts_of(listed: files.Files, peek: Callable[[str], Any]) -> list[Part]:
     """Sort files into parts that an engine can read as one table.
 
     `peek` returns the Arrow schema of a file that lies elsewhere. NDJSON has no columns but keys,
@@ -62,22 +49,25 @@ def parts_of(files: Files, peek: Callable[[str], Any]) -> list[Part]:
     """
     alike: dict[tuple[Any, ...], dict[str, int | None]] = {}
     kinds: dict[str, str] = {}
-    for path in files.paths:
-        with _explained(path, files.format):
-            schema, separator, count = _described(path, files.format, peek)
-            # Names are decoded when first asked for, those of a damaged file in vain.
-            names = schema.names
-        folders = {name: v for name, v in folder_values(path).items() if name in rows.NAMES}
-        if files.format != "ndjson":
-            _check_columns(schema, folders, path, files.format)
-        if rows.REPORT in names:
-            kinds.setdefault(type_family(schema.field(rows.REPORT).type), path)
-        if files.format in TEXTS and not is_remote(path):
-            with _explained(path, files.format):
-                count = csv_rows(path) if files.format == "csv" else ndjson_rows(path)
-        key = (tuple(folders.items()), _columns(schema, files.format), separator)
+    for path in listed.paths:
+        folders = {name: v for name, v in files.folder_values(path).items() if name in rows.NAMES}
+        # Names are decoded when first asked for, those of a damaged file in vain.
+        with _explained(path, listed.format):
+            schema, separator, count = _described(path, listed.format, peek)
+            if listed.format != "ndjson":
+                _check_columns(schema, folders, path, listed.format)
+            if rows.REPORT in schema.names:
+                kinds.setdefault(files.type_family(schema.field(rows.REPORT).type), path)
+            if listed.format in files.TEXTS and not files.is_remote(path):
+                count = files.csv_rows(path) if listed.format == "csv" else files.ndjson_rows(path)
+        key = (tuple(folders.items()), _columns(schema, listed.format), separator)
         alike.setdefault(key, {})[path] = count
-    _refuse_mixed(kinds)
+    if len(kinds) > 1:  # an engine would cast some to the others' kind
+        (kind, first), (other_kind, second), *_ = kinds.items()
+        raise ReportError(
+            f"mixed types: reports are {kind} in {first} and {other_kind} in {second}. Read "
+            f"them apart and merge their evidence with +."
+        )
     return [
         Part(tuple(counts), dict(folders), columns, separator, total(counts.values()))
         for (folders, columns, separator), counts in alike.items()
@@ -107,7 +97,7 @@ def by_place(part: Part) -> list[str]:
 
 def _check_columns(schema: Any, folders: Mapping[str, str], path: str, kind: str) -> None:
     """Refuse a file whose columns are not those of reports, with those that its folders give."""
-    if EVIDENCE_KEY in (schema.metadata or {}):
+    if files.EVIDENCE_KEY in (schema.metadata or {}):
         raise ReportError(f"{path} holds evidence, not reports: read it with load_evidence.")
     twice = [name for name in folders if name in schema.names]
     if twice:
@@ -150,12 +140,12 @@ def _described(path: str, kind: str, peek: Callable[[str], Any]) -> tuple[Any, s
     """
     if kind == "ndjson":
         return pa.schema([]), ",", None
-    if is_remote(path):
+    if files.is_remote(path):
         return peek(path), ",", None
     if kind == "csv":
-        head = head_of(path)
-        separator = separator_of(head, rows.NAMES)
-        names = first_row(head, separator)
+        head = files.head_of(path)
+        separator = files.separator_of(head, rows.NAMES)
+        names = files.first_row(head, separator)
         return pa.schema([(name, pa.string()) for name in names]), separator, None
     if kind == "arrow":
         with pa.memory_map(path) as memory:
@@ -167,13 +157,3 @@ def _described(path: str, kind: str, peek: Callable[[str], Any]) -> tuple[Any, s
         schema, count = file.schema_arrow, int(file.metadata.num_rows)
     refuse_long_rows(path, rows.NAMES)
     return schema, ",", count
-
-
-def _refuse_mixed(kinds: Mapping[str, str]) -> None:
-    """Refuse reports of different kinds, of which an engine would cast some to the others' kind."""
-    if len(kinds) > 1:
-        (kind, first), (other_kind, second), *_ = kinds.items()
-        raise ReportError(
-            f"mixed types: reports are {kind} in {first} and {other_kind} in {second}. Read "
-            f"them apart and merge their evidence with +."
-        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from freewill.core.types import checked_hold
 from freewill.domain.outputs import Reason
@@ -22,7 +22,6 @@ from freewill.stats.provenance import own_part
 from freewill.stats.streams import HELD_BYTES, Block, Held, Source, Stream, Summaries, summarising
 
 Show: TypeAlias = Callable[[float], None]
-T = TypeVar("T")
 _POLL_SECONDS = 0.1
 
 
@@ -94,11 +93,9 @@ def read(
             works.append(partial(_count_duplicates, table, wide.spelling, tally))
         if wide.by_id:
             stream = table.session.keep(source, table, wide)
-            works.append(partial(_summary, stream, wide))
-        answers = [
-            _watched(table, work, _part_of(show, number, len(works)))
-            for number, work in enumerate(works)
-        ]
+            passes = stream.map(summarising(wide.by_id))
+            works.append(lambda: reduce(add, passes, Summaries({})))
+        answers = _watched(table, works, show)
         groups = list(tally.groups())
         if wide.by_id:
             summary: Summaries = answers.pop()
@@ -201,10 +198,6 @@ def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
     return [row for batch in table.batches(query) for row in batch.to_pylist()]
 
 
-def _summary(source: Source, wide: Decoder) -> Summaries:
-    return reduce(add, source.map(summarising(wide.by_id)), Summaries({}))
-
-
 def _streamed(
     source: Kept, summary: Summaries, wide: Decoder, survey: Survey, hold: int
 ) -> Iterator[Group]:
@@ -224,20 +217,19 @@ def _streamed(
         yield Group(wide.by_id[key], None, (stream,), survey.names[key])
 
 
-def _watched(table: Table, work: Callable[[], T], show: Show | None) -> T:
-    """Do some work on a table; the caller's thread shows how far it got meanwhile."""
+def _watched(table: Table, works: list[Callable[[], Any]], show: Show | None) -> list[Any]:
+    """Do work on a table; the caller's thread shows how far it got meanwhile."""
     if show is None:
-        return work()
+        return [work() for work in works]
+    answers = []
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(work)
         try:
-            while wait([running], timeout=_POLL_SECONDS).not_done:
-                show(table.session.progress())
+            for number, work in enumerate(works):
+                running = pool.submit(work)
+                while wait([running], timeout=_POLL_SECONDS).not_done:
+                    show((number + min(table.session.progress(), 1.0)) / len(works))
+                answers.append(running.result())
         except KeyboardInterrupt:
             table.session.interrupt()
             raise
-        return running.result()
-
-
-def _part_of(show: Show | None, number: int, of: int) -> Show | None:
-    return None if show is None else lambda share: show((number + min(share, 1.0)) / of)
+    return answers

@@ -1,8 +1,7 @@
 """Reports into files: Parquet, CSV or NDJSON by suffix, a piece at a time."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,7 +23,8 @@ from freewill.io.rows import REPORT, VALUE
 
 WIRE_VERSION = 1
 _PIECE_ROWS = 1 << 17
-Write: TypeAlias = Callable[[str, OutputSpace, Reports], None]
+Pieces: TypeAlias = Iterable[tuple[str, OutputSpace, Reports]]
+"""Names of mechanisms, what they report, and some reports."""
 
 
 def write_reports(
@@ -57,7 +57,7 @@ def write_reports(
         raise ReportError(f"{path}: reports are written as .parquet, .csv or .ndjson.")
     if survey is not None and not isinstance(survey, Survey):
         raise ReportError(f"survey={shown(survey)}: expected a Survey; Survey.load reads a file.")
-    checked: Iterable[tuple[str, OutputSpace, Reports]]
+    checked: Pieces
     if survey is None:
         checked = [_guessed(name, _array(name, reports)) for name, reports in _pairs(parts)]
         spaces = [space for _, space, reports in checked if len(reports)]
@@ -66,10 +66,13 @@ def write_reports(
         spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
     try:
         head = REPORT if survey is None else VALUE
-        with whole_file(path) as part, writers[kind](part, spaces, head) as write:
-            for name, space, reports in checked:
-                for some in slices(len(reports), _PIECE_ROWS):
-                    write(name, space, reports[some])
+        pieces = (
+            (name, space, reports[some])
+            for name, space, reports in checked
+            for some in slices(len(reports), _PIECE_ROWS)
+        )
+        with whole_file(path) as part:
+            writers[kind](part, pieces, spaces, head)
     except OSError as error:
         raise ReportError(f"{path} cannot be written: {why(error)}.") from None
 
@@ -118,49 +121,37 @@ def _checked(survey: Survey, name: str, reports: Any) -> tuple[str, OutputSpace,
         raise ReportError(f"reports of {mechanism}: {error}") from None
 
 
-@contextmanager
-def _parquet(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
+def _parquet(path: Path, pieces: Pieces, spaces: Iterable[OutputSpace], head: str) -> None:
     kinds = {space.encode(space.empty()).type for space in spaces} or {pa.int64()}
     # Reports of several kinds stand together as bytes, what are no bytes as their texts.
     kind = kinds.pop() if len(kinds) == 1 else pa.binary()
     mark = {b"freewill reports": str(WIRE_VERSION).encode()}
     schema = pa.schema([("mechanism", pa.string()), ("report", kind)], metadata=mark)
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
-
-        def write(name: str, space: OutputSpace, reports: Reports) -> None:
+        for name, space, reports in pieces:
             column = space.encode(reports)
             column = column if column.type == kind else space.texts(reports).cast(kind)
             names = pa.repeat(pa.scalar(name), len(reports))
             file.write_table(pa.Table.from_arrays([names, column], schema=schema))
 
-        yield write
 
-
-@contextmanager
-def _csv(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
+def _csv(path: Path, pieces: Pieces, spaces: Iterable[OutputSpace], head: str) -> None:
     schema = pa.schema([("mechanism", pa.string()), (head, pa.string())])
     with csv.CSVWriter(path, schema) as file:
-
-        def write(name: str, space: OutputSpace, reports: Reports) -> None:
+        for name, space, reports in pieces:
             column = values(space, reports) if head == VALUE else space.texts(reports)
             columns = [pa.repeat(pa.scalar(name), len(reports)), column]
             file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
-        yield write
 
-
-@contextmanager
-def _ndjson(path: Path, spaces: Iterable[OutputSpace], head: str) -> Iterator[Write]:
+def _ndjson(path: Path, pieces: Pieces, spaces: Iterable[OutputSpace], head: str) -> None:
     with path.open("wb") as file:
-
-        def write(name: str, space: OutputSpace, reports: Reports) -> None:
+        for name, space, reports in pieces:
             quote = "" if pa.types.is_integer(space.encode(space.empty()).type) else '"'
             start = f'{{"mechanism":{json.dumps(name)},"report":{quote}'
             lines = pc.binary_join_element_wise(start, space.texts(reports), f"{quote}}}\n", "")
             together = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
             file.write(pc.binary_join(together, "")[0].as_buffer())
-
-        yield write
 
 
 def values(space: OutputSpace, reports: Reports) -> Any:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.core.types import BoolArray, FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Blocks, Groups, Sets, checked_plane
 from freewill.errors import FreewillError, ParameterError, printable, several, shown
@@ -185,6 +186,17 @@ def draw_signed_scale(
     draw_scale(figure, colours, panels, label, extend)
 
 
+def finite_weights(given: ArrayLike, name: str, alphabet: Alphabet) -> FloatArray:
+    """Return weights after checking that there is a finite one for each value."""
+    weights = numbers(given, name, several(alphabet.size, "weight"))
+    if weights.shape != (alphabet.size,) or not np.all(np.isfinite(weights)):
+        raise ParameterError(
+            f"{name} has shape {weights.shape}; expected one finite weight for each of the "
+            f"alphabet's {several(alphabet.size, 'value')}."
+        )
+    return weights
+
+
 def draw_series(axes: "Axes", series: Series, edges: FloatArray, *, steps: bool) -> None:
     """Draw shares between the edges: curves, or steps where these are of merged values."""
     for number, name, percent in series:
@@ -197,6 +209,10 @@ def draw_series(axes: "Axes", series: Series, edges: FloatArray, *, steps: bool)
             axes.stairs(percent, edges, baseline=None, label=plain(name), **pen)
         else:
             axes.plot((edges[1:] + edges[:-1]) / 2, percent, label=plain(name), **pen)
+    axes.set_xlim(edges[0], edges[-1])
+    axes.margins(y=0.06)
+    if all(percent.min() >= 0 for _, _, percent in series):
+        axes.set_ylim(bottom=0)
 
 
 def draw_reach(axes: "Axes", reach: Reach, edges: FloatArray, label: str) -> None:
@@ -208,6 +224,12 @@ def draw_reach(axes: "Axes", reach: Reach, edges: FloatArray, label: str) -> Non
         return
     middle = (edges[1:] + edges[:-1]) / 2
     axes.errorbar(middle, point, lengths(*reach), fmt="o", ms=4, capsize=3, elinewidth=1.4, **looks)
+
+
+def draw_across(axes: "Axes", places: ArrayLike, reach: Reach, label: str, **looks: Any) -> None:
+    """Draw points below each other, with error bars to their ends."""
+    looks = {"fmt": "o", "ms": 4, "capsize": 3, "xerr": lengths(*reach), **looks}
+    axes.errorbar(reach[0], places, label=label, **looks)
 
 
 def lengths(point: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -255,7 +277,6 @@ class Ground:
     which: IntArray
     """The block of each cell, in rows and columns."""
     each: str
-    """What a block is called."""
 
     @classmethod
     def of(cls, groups: Groups) -> Self:
@@ -320,11 +341,9 @@ def save(figure: "Figure", path: str | Path) -> Path:
 
 def small_png(figure: "Figure") -> bytes:
     """Return a figure as a picture for a page; a crowded one has fewer dots, to stay small."""
-    drawn = b""
     for dots in _SMALL_DPI:
         file = BytesIO()
         figure.savefig(file, format="png", dpi=dots, bbox_inches="tight", pad_inches=0.08)
-        drawn = file.getvalue()
-        if len(drawn) <= _SMALL_BYTES:
+        if file.tell() <= _SMALL_BYTES:
             break
-    return drawn
+    return file.getvalue()

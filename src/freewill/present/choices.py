@@ -1,12 +1,11 @@
 """Who chooses what: the choice law of an estimate, for each value, with its intervals."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from freewill.core.types import BoolArray, FloatArray
+from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import as_groups
 from freewill.errors import ParameterError, printable, several, shown
@@ -64,10 +63,12 @@ def choices(
             f"estimate={shown(estimate)}: expected one with a choice law, of fw.choice_aware."
         )
     refuse_crowd(estimate.alphabet, len(estimate.mechanisms))
-    law = _Law.of(estimate, level)
-    kind = len(law.alphabet.extent) if law.alphabet.plane is not None else 0
-    draw = (_labels, _line, _maps)[kind]
-    return saved(draw(law, title or _title(estimate), unit, ax), path)
+    if not title:
+        law = "found free of the value" if estimate.is_free else f"basis: {estimate.basis}"
+        title = f"Who chooses what, of {several(estimate.people, 'person')} ({law})"
+    alphabet = estimate.alphabet
+    draw = (_labels, _line, _maps)[0 if alphabet.plane is None else len(alphabet.extent)]
+    return saved(draw(_Law(estimate, title, level), unit, ax), path)
 
 
 def refuse_crowd(alphabet: Alphabet, mechanisms: int) -> None:
@@ -84,72 +85,67 @@ def refuse_crowd(alphabet: Alphabet, mechanisms: int) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
 class _Law:
     """A choice law as it is drawn: percentages, [mechanism, value]."""
 
-    alphabet: Alphabet
-    names: list[str]
-    choice: FloatArray
-    low: FloatArray
-    high: FloatArray
-    everybody: FloatArray
-    """The percentage of all people who choose each mechanism."""
-    usual: BoolArray
-    """The values that all but a few people have."""
-    level: float | None
-    """That of the intervals; None where there are none, and both ends are the choice itself."""
-
-    @property
-    def together(self) -> bool:
-        """Whether mechanisms share a panel."""
-        return len(self.names) <= _TOGETHER
-
-    @classmethod
-    def of(cls, estimate: ChoiceAwareEstimate, level: float) -> "_Law":
-        names = mechanism_names(estimate)
-        bare = estimate.together is None
-        ends = [estimate.choice] * 2 if bare else estimate.choice_intervals(level)
+    def __init__(self, estimate: ChoiceAwareEstimate, title: str, level: float) -> None:
+        self.alphabet, self.names = estimate.alphabet, mechanism_names(estimate)
+        # Without intervals, both ends are the choice itself.
+        self.bare = estimate.together is None
+        ends = [estimate.choice] * 2 if self.bare else estimate.choice_intervals(level)
         low, choice, high = (100 * share.T for share in (ends[0], estimate.choice, ends[1]))
-        if len(names) == 2:  # the other is what is left
-            names = [f"{names[0]}; the others choose {names[1]}"]
+        if len(self.names) == 2:  # the other is what is left
+            self.names = [f"{self.names[0]}; the others choose {self.names[1]}"]
             low, choice, high = low[:1], choice[:1], high[:1]
+        self.choice: FloatArray = choice
+        self.low: FloatArray = low
+        self.high: FloatArray = high
+        self.everybody: FloatArray = choice @ estimate.theta
+        """The percentage of all people who choose each mechanism."""
         below = np.cumsum(estimate.theta)
+        # The values that all but a few people have.
         usual = (below > _RARE) & (below - estimate.theta < 1 - _RARE)
-        everybody = choice @ estimate.theta
-        shown = None if bare else level
-        return cls(estimate.alphabet, names, choice, low, high, everybody, usual, shown)
-
-    @property
-    def intervals(self) -> str:
-        """What bands and bars are."""
-        return "" if self.level is None else f"; {100 * self.level:.12g} % intervals"
-
-    @property
-    def top(self) -> float:
+        self.top = min(101.0, 1.08 * float(max(choice.max(), high[:, usual].max(initial=0.0))))
         """Where the axis of the percentages ends."""
-        most = max(self.choice.max(), self.high[:, self.usual].max(initial=0.0))
-        return min(101.0, 1.08 * float(most))
+        self.together = len(self.names) <= _TOGETHER
+        """Whether mechanisms share a panel."""
+        self.intervals = "" if self.bare else f"; {100 * level:.12g} % intervals"
+        self.title = title
 
-    @property
-    def sure(self) -> BoolArray:
-        """Where the interval does not hold everybody's share; everywhere where there is none."""
-        share = self.everybody[:, None]
-        return np.asarray((self.low > share) | (self.high < share) | (self.level is None))
+    def panels(self, height: float, shape: float, ax: Any) -> tuple["Figure", list["Axes"]]:
+        """Return one panel for a few mechanisms, or one for each of many."""
+        if not self.together:
+            title = f"{self.title}{self.intervals}"
+            return canvas.blank_panels(len(self.names), shape, title, ax)
+        axes = canvas.blank_axes(ax, 8.4, height)
+        return canvas.figure_of(axes), [axes]
+
+    def pen(self, number: int) -> dict[str, Any]:
+        """Return how a mechanism is drawn, which alone in its panel needs no other colour."""
+        return canvas.pen_of(number if self.together else 0)
+
+    def finish(
+        self, axes: "Axes", number: int, across: str, up: str, grid: canvas.Axis = None
+    ) -> None:
+        """Give a panel its title and labels, and say what is what where mechanisms share it."""
+        if self.together and grid is not None:
+            canvas.finish(axes, self.title, across, up, grid)
+            canvas.legend(axes, below=True, ncols=2, title=f"dotted: everybody{self.intervals}")
+            return
+        # Of many panels only those with nothing below say what goes across.
+        lowest = number + canvas.ROW >= len(self.names)
+        longest = _LONGEST if len(self.names) > 1 else _LONGEST_PAIR
+        name = f"{printable(self.names[number], longest)} ({self.everybody[number]:.2g} %)"
+        canvas.finish_panel(axes, name, across if lowest else "", up, grid, canvas.SMALL)
 
 
-def _title(estimate: ChoiceAwareEstimate) -> str:
-    law = "found free of the value" if estimate.is_free else f"basis: {estimate.basis}"
-    return f"Who chooses what, of {several(estimate.people, 'person')} ({law})"
-
-
-def _line(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
+def _line(law: _Law, unit: str, ax: Any) -> "Figure":
     edges = canvas.edges_of(as_groups(law.alphabet, 1))
     middle = (edges[1:] + edges[:-1]) / 2
-    figure, panels = _panels(law, title, 4.6, 0.62, ax)
+    figure, panels = law.panels(4.6, 0.62, ax)
     for number, (name, choice) in enumerate(zip(law.names, law.choice, strict=True)):
-        axes, pen = panels[number % len(panels)], _pen(law, number)
-        if law.level is not None:
+        axes, pen = panels[number % len(panels)], law.pen(number)
+        if not law.bare:
             looks: dict[str, Any] = {"alpha": 0.22, "linewidth": 0, "color": pen["color"]}
             axes.stairs(law.high[number], edges, baseline=law.low[number], fill=True, **looks)
         axes.plot(middle, choice, label=plain(name, _LONGEST_PAIR), linewidth=1.9, zorder=3, **pen)
@@ -157,84 +153,49 @@ def _line(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
     for number, axes in enumerate(panels):
         axes.set_xlim(edges[0], edges[-1])
         axes.set_ylim(0, law.top)
-        _finish(axes, law, number, canvas.unit_of(law.alphabet, unit), _CHOSEN, "y")
+        law.finish(axes, number, canvas.unit_of(law.alphabet, unit), _CHOSEN, "y")
     return figure
 
 
-def _labels(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
+def _labels(law: _Law, unit: str, ax: Any) -> "Figure":
     count = law.alphabet.size
     shared = len(law.names) if law.together else 1
     height = float(np.clip(1.6 + 0.24 * count * shared**0.8, 2.8, 60))
-    figure, panels = _panels(law, title, height, height / 3.6, ax)
+    figure, panels = law.panels(height, height / 3.6, ax)
     places = np.arange(count)
     for number, (name, choice) in enumerate(zip(law.names, law.choice, strict=True)):
-        axes, pen = panels[number % len(panels)], _pen(law, number)
+        axes, colour = panels[number % len(panels)], law.pen(number)["color"]
         rows = places + (number % shared - (shared - 1) / 2) * 0.7 / shared
-        looks: dict[str, Any] = {"fmt": "o", "ms": 5, "capsize": 3, "color": pen["color"]}
-        reach = canvas.lengths(choice, law.low[number], law.high[number])
-        error = None if law.level is None else reach
-        axes.errorbar(choice, rows, xerr=error, label=plain(name, _LONGEST_PAIR), **looks)
-        axes.axvline(law.everybody[number], color=pen["color"], linewidth=1.1, linestyle=":")
+        reach = choice, law.low[number], law.high[number]
+        looks: dict[str, Any] = {"ms": 5, "color": colour, **({"xerr": None} if law.bare else {})}
+        canvas.draw_across(axes, rows, reach, plain(name, _LONGEST_PAIR), **looks)
+        axes.axvline(law.everybody[number], color=colour, linewidth=1.1, linestyle=":")
     labels = [plain(name) for name in as_groups(law.alphabet, 1).names]
     for number, axes in enumerate(panels):
         axes.set_yticks(places, labels)
         axes.set_ylim(count - 0.5, -0.5)
         axes.set_xlim(0, law.top)
-        _finish(axes, law, number, _CHOSEN, unit, "x")
+        law.finish(axes, number, _CHOSEN, unit, "x")
         for edge in places[1:] - 0.5:
             axes.axhline(edge, color=canvas.FAINT, linewidth=0.8)
     return figure
 
 
-def _maps(law: _Law, title: str, unit: str, ax: Any) -> "Figure":
+def _maps(law: _Law, unit: str, ax: Any) -> "Figure":
     ground = Ground.of(as_groups(law.alphabet, 1))
-    figure, panels = canvas.blank_panels(
-        len(law.names), ground.shape, f"{title}{law.intervals}", ax
-    )
+    title = f"{law.title}{law.intervals}"
+    figure, panels = canvas.blank_panels(len(law.names), ground.shape, title, ax)
     apart = law.choice - law.everybody[:, None]
-    sure = law.sure
+    # Where the interval does not hold everybody's share; everywhere where there is none.
+    share = law.everybody[:, None]
+    sure = (law.low > share) | (law.high < share) | law.bare
     # What nothing is known of would stretch the scale.
     most = max(float(np.abs(apart[sure]).max(initial=0.0)), _FINEST)
     for number, axes in enumerate(panels):
         ground.draw_signed(axes, apart[number], sure[number], most)
-        _finish_panel(axes, law, number, *ground.names)
+        law.finish(axes, number, *ground.names)
     ground.finish(panels)
     extend = "both" if float(np.abs(apart).max()) > most else "neither"
     label = "more or less than everybody (points)"
     canvas.draw_signed_scale(figure, panels, most, label, extend)
     return figure
-
-
-def _panels(
-    law: _Law, title: str, height: float, shape: float, ax: Any
-) -> tuple["Figure", list["Axes"]]:
-    """Return one panel for a few mechanisms, or one for each of many."""
-    if not law.together:
-        return canvas.blank_panels(len(law.names), shape, f"{title}{law.intervals}", ax)
-    axes = canvas.blank_axes(ax, 8.4, height)
-    axes.set_title(title)
-    return canvas.figure_of(axes), [axes]
-
-
-def _pen(law: _Law, number: int) -> dict[str, Any]:
-    return canvas.pen_of(number if law.together else 0)
-
-
-def _finish(axes: "Axes", law: _Law, number: int, across: str, up: str, grid: canvas.Axis) -> None:
-    """Give a panel its title and labels, and say what is what where mechanisms share it."""
-    if not law.together:
-        _finish_panel(axes, law, number, across, up, grid)
-        return
-    canvas.finish(axes, axes.get_title(), across, up, grid)
-    axes.set_title("")
-    canvas.legend(axes, below=True, ncols=2, title=f"dotted: everybody{law.intervals}")
-
-
-def _finish_panel(
-    axes: "Axes", law: _Law, number: int, across: str, up: str, grid: canvas.Axis = None
-) -> None:
-    """Give one of many panels its mechanism, and labels where nothing is below or beside it."""
-    lowest = number + canvas.ROW >= len(law.names)
-    longest = _LONGEST if len(law.names) > 1 else _LONGEST_PAIR
-    name = f"{printable(law.names[number], longest)} ({law.everybody[number]:.2g} %)"
-    canvas.finish_panel(axes, name, across if lowest else "", up, grid, canvas.SMALL)

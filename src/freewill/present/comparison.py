@@ -79,30 +79,17 @@ class _Columns:
         scale = 100 if compared.shares else 1
         ends = (compared.one, compared.other, compared.difference, compared.low, compared.high)
         columns = [scale * np.atleast_1d(end) for end in (*ends, compared.standard_error)]
-        self.one, self.other, self.difference, self.low, self.high, self.errors = columns
-        people = zip(names, compared.people, strict=True)
-        self.names = [f"{plain(name)}: {several(many, 'person')}" for name, many in people]
-        self.short = [plain(name) for name in names]
-
-    @property
-    def series(self) -> Series:
-        """Both estimates, with the numbers of their pens."""
-        return [(0, self.names[0], self.one), (1, self.names[1], self.other)]
-
-    @property
-    def reach(self) -> Reach:
-        """The difference and the ends of its interval."""
-        return self.difference, self.low, self.high
-
-    @property
-    def sure(self) -> BoolArray:
+        one, other, self.difference, self.low, self.high, self.errors = columns
+        both = zip((0, 1), names, compared.people, (one, other), strict=True)
+        self.series: Series = [
+            (pen, f"{plain(name)}: {several(people, 'person')}", estimate)
+            for pen, name, people, estimate in both
+        ]
+        self.reach: Reach = self.difference, self.low, self.high
+        self.sure: BoolArray = np.asarray((self.low > 0) | (self.high < 0))
         """Where the interval does not hold 0."""
-        return np.asarray((self.low > 0) | (self.high < 0))
-
-    @property
-    def less(self) -> str:
-        """What the difference is."""
-        return f"{self.short[1]} less {self.short[0]}"
+        self.other = plain(names[1])
+        self.less = f"{names[1]} less {names[0]}"
 
 
 def _on_line(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
@@ -116,8 +103,6 @@ def _on_line(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
     if cumulative:
         edges = edges[:-1]  # the share up to the last value is everyone's
     canvas.draw_series(above, drawn.series, edges, steps=side > 1)
-    above.set_xlim(edges[0], edges[-1])
-    above.set_ylim(bottom=min(0.0, float(min(drawn.one.min(), drawn.other.min()))))
     what = "people up to a value" if cumulative else "people"
     each = "" if side == 1 else f" in {several(side, 'value')}"
     canvas.finish(above, title or drawn.compared.verdict, "", f"share of {what}{each} (%)", "y")
@@ -134,8 +119,7 @@ def _on_line(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
     room = 0.06 * (ends[1] - ends[0])
     below.set_ylim(ends[0] - room, ends[1] + room)
     across = canvas.unit_of(drawn.compared.alphabet, unit)
-    canvas.finish(below, "", across, "difference (points)", "y")
-    below.set_title(drawn.less, fontsize=canvas.NORMAL, color=canvas.INK, loc="left")
+    canvas.finish(below, drawn.less, across, "difference (points)", "y", canvas.NORMAL)
     canvas.legend(below)
     return canvas.figure_of(below)
 
@@ -144,17 +128,13 @@ def _draw_sure(
     axes: "Axes", places: FloatArray | IntArray, drawn: _Columns, *, upright: bool = True
 ) -> None:
     """Mark the differences whose intervals do not hold 0, by their signs."""
-    signs = (
-        (drawn.difference > 0, canvas.VERMILION, "more"),
-        (drawn.difference < 0, canvas.BLUE, "less"),
-    )
-    for side, colour, word in signs:
-        chosen = side & drawn.sure
+    for sign, colour, word in ((1, canvas.VERMILION, "more"), (-1, canvas.BLUE, "less")):
+        chosen = drawn.sure & (sign * drawn.difference > 0)
         if chosen.any():
             points = places[chosen], drawn.difference[chosen]
             across, up = points if upright else points[::-1]
             looks: dict[str, Any] = {"color": colour, "s": 22, "zorder": 4}
-            axes.scatter(across, up, label=f"{word} in {drawn.short[1]}", **looks)
+            axes.scatter(across, up, label=f"{word} in {drawn.other}", **looks)
 
 
 def _on_map(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
@@ -211,12 +191,9 @@ def _by_name(drawn: _Columns, title: str, ax: Any) -> "Figure":
     canvas.finish(both, title or drawn.compared.verdict, across[0], "", "x")
     canvas.legend(both)
     apart.axvline(0, color=canvas.INK, linewidth=1.0)
-    reach = canvas.lengths(*drawn.reach)
-    looks: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 3, "color": canvas.SOFT}
     kind = canvas.kind_of(drawn.compared)
-    apart.errorbar(drawn.difference, places, xerr=reach, label=kind, **looks)
+    canvas.draw_across(apart, places, drawn.reach, kind, color=canvas.SOFT)
     _draw_sure(apart, places, drawn, upright=False)
-    canvas.finish(apart, "", across[1], "", "x")
-    apart.set_title(drawn.less, fontsize=canvas.NORMAL, color=canvas.INK, loc="left")
+    canvas.finish(apart, drawn.less, across[1], "", "x", canvas.NORMAL)
     canvas.legend(apart)
     return canvas.figure_of(apart)

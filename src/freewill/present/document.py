@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from freewill.core.presented import portable
-from freewill.domain.alphabets.groups import Groups, Values
+from freewill.domain.alphabets.groups import Groups, Values, merged_weights
 from freewill.domain.guarantees.audit import LossAudit
 from freewill.domain.guarantees.epsilon import Audit
 from freewill.domain.guarantees.exact import ExactAudit
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, shown
-from freewill.present.shares import Shares
+from freewill.present.shares import Shares, difference_columns, label_columns
 from freewill.present.words import WHAT_TO_DO, mechanism_names
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import ChoiceCheck
-from freewill.stats.compare import COLUMNS, Comparison
+from freewill.stats.compare import Comparison
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import Evidence
 from freewill.stats.fit import Checks, Fit, Verdict, tested
@@ -58,32 +58,34 @@ def _content(result: Any, **_: Any) -> dict[str, Any]:
 
 
 @_content.register
-def _(estimate: Estimate, **options: Any) -> dict[str, Any]:
-    return _content(estimate.shares, **options)
+def _(shares: Shares, **options: Any) -> dict[str, Any]:
+    return _content(shares.estimate, groups=shares.groups, **options)
 
 
 @_content.register
 def _(fit: Fit, **options: Any) -> dict[str, Any]:
     """Describe an estimate with its intervals and checks."""
     made = {"intervals": fit.intervals(), "checks": fit.checks(), **options}
-    return _content(fit.estimate.shares, **made)
+    return _content(fit.estimate, **made)
 
 
 @_content.register
 def _(
-    shares: Shares,
+    estimate: Estimate,
     *,
+    groups: Groups | None = None,
     intervals: Intervals | None = None,
     checks: Mapping[str, Verdict] | None = None,
 ) -> dict[str, Any]:
-    estimate, groups = shares.estimate, shares.groups
     alphabet, evidence = estimate.alphabet, estimate.evidence
     names = ("method", "solver", "status", "gap", "certificate", "log_likelihood", "steps")
     confounded = in_words(estimate.confounded, alphabet) if estimate.confounded else ""
     groups_in = evidence.groups if evidence else ()
     people = {group.name or group.mechanism.id: group.people for group in groups_in}
-    single = isinstance(groups, Values)
-    merged = {} if single else {"bins": rows_of(groups), "shares": shares.shares}
+    merged = {}
+    if groups is not None and not isinstance(groups, Values):
+        shares = merged_weights(groups, estimate.theta)
+        merged = {"bins": _rows(label_columns(groups)), "shares": shares}
     return _document(
         "estimate",
         {
@@ -110,10 +112,9 @@ def values_of(groups: Groups) -> list[Any]:
     return [cell[0] if len(cell) == 1 else list(cell) for cell in cells]
 
 
-def rows_of(groups: Groups) -> list[dict[str, Any]]:
-    """Return what each group is, by the names of the columns that say so."""
-    cells = groups.cells(np.arange(groups.count))
-    return [dict(zip(groups.heads, cell, strict=True)) for cell in cells]
+def _rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return columns as rows, each by the names of the columns."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _beyond(estimate: Estimate, intervals: Intervals | None) -> dict[str, Any]:
@@ -193,8 +194,6 @@ def _(
     """Describe a comparison of the shares of groups, or of something else: `of` names it."""
     if groups is None and comparison.shares and len(comparison) == comparison.alphabet.size:
         groups = Values(comparison.alphabet)
-    labels = [{"of": name} for name in comparison.of] if groups is None else rows_of(groups)
-    columns = {name: np.atleast_1d(getattr(comparison, name)) for name in COLUMNS}
     names = ("differ", "p_value", "verdict", "level", "joint", "people", "advice")
     ends = {"point": comparison.emd, "low": comparison.emd_low, "high": comparison.emd_high}
     return _document(
@@ -205,10 +204,7 @@ def _(
             "distance": {"name": comparison.distance, "unit": comparison.unit, **ends},
             "sources": list(sources),
             "of": of,
-            "differences": [
-                {**label, **dict(zip(columns, row, strict=True))}
-                for label, *row in zip(labels, *columns.values(), strict=True)
-            ],
+            "differences": _rows(difference_columns(comparison, groups)),
         },
     )
 
@@ -216,7 +212,6 @@ def _(
 @_content.register
 def _(plan: Plan) -> dict[str, Any]:
     columns = ("people", "emd", "emd_low", "emd_high", "emd_error", "simulated", "standard_error")
-    rows = zip(*(getattr(plan, name) for name in columns), strict=True)
     mechanisms = {
         name: {"share": share, "worth": plan.worth[name], "cost": plan.cost[name]}
         for name, share in plan.shares.items()
@@ -229,7 +224,7 @@ def _(plan: Plan) -> dict[str, Any]:
             **{name: getattr(plan, name) for name in names},
             "target_of": "emd" if plan.by_emd else "half_width",
             "mechanisms": mechanisms,
-            "expected": [dict(zip(columns, row, strict=True)) for row in rows],
+            "expected": _rows({name: getattr(plan, name) for name in columns}),
         },
     )
 

@@ -10,17 +10,11 @@ from numpy.typing import ArrayLike
 
 from freewill.core.files import whole_file
 from freewill.core.presented import portable
-from freewill.core.types import IntArray, numbers
+from freewill.core.types import IntArray
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.groups import (
-    Blocks,
-    Groups,
-    Sets,
-    as_groups,
-    checked_plane,
-    merged_weights,
-)
-from freewill.errors import AlphabetError, ParameterError, several
+from freewill.domain.alphabets.groups import Blocks, Groups, as_groups, merged_weights
+from freewill.errors import AlphabetError, ParameterError
+from freewill.present.canvas import finite_weights, has_neighbours
 from freewill.present.shares import check_intervals
 from freewill.stats.intervals import Intervals
 
@@ -51,14 +45,9 @@ def features(
     {'index': 0, 'column': 0, 'row': 0, 'columns': 2, 'rows': 1, 'share': 1.0}
     """
     check_place(alphabet)
-    weights = numbers(theta, "theta", several(alphabet.size, "share"))
-    if weights.shape != (alphabet.size,) or not np.all(np.isfinite(weights)):
-        raise ParameterError(
-            f"theta has shape {weights.shape}: expected a finite share for each of the "
-            f"{several(alphabet.size, 'cell')}."
-        )
+    weights = finite_weights(theta, "theta", alphabet)
     groups = as_groups(alphabet, merged)
-    if isinstance(groups, Sets):
+    if not has_neighbours(groups):
         raise ParameterError("sets of cells are no rectangles: expected districts, or every cell.")
     whole = groups if isinstance(groups, Blocks) else Blocks(alphabet, 1, 1)
     (first_rows, first_columns), (end_rows, end_columns) = whole.spans(np.arange(whole.count))
@@ -102,9 +91,9 @@ def _rings(
 ) -> Iterator[list[list[float]]]:
     """Yield the corners of rectangles, each from its first column and row to their ends."""
     (south, north), (west, east) = alphabet.reach
-    high, wide = checked_plane(alphabet)
-    x = np.linspace(west, east, wide + 1).round(_DIGITS)
-    y = np.linspace(south, north, high + 1).round(_DIGITS)
+    # The last rectangles end where the grid does.
+    x = np.linspace(west, east, columns[1].max() + 1).round(_DIGITS)
+    y = np.linspace(south, north, rows[1].max() + 1).round(_DIGITS)
     sides = (x[columns[0]], x[columns[1]], y[rows[0]], y[rows[1]])
     for left, right, low, up in zip(*(side.tolist() for side in sides), strict=True):
         yield [[left, low], [right, low], [right, up], [left, up], [left, low]]

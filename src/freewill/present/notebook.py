@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import IntArray
 from freewill.errors import printable, several
 from freewill.present.shares import DENSE, ROWS, Shares, advice, heading, is_quick, warning
 from freewill.stats.compare import Comparison
@@ -50,13 +50,9 @@ def _parts(result: Any) -> list[str]:
     return [_lines(result), _tried(lambda: _image(plot(result), _ONE)) or ""]
 
 
-@_parts.register
-def _(result: Estimate) -> list[str]:
-    return _parts(result.shares)
-
-
-@_parts.register
-def _(result: Fit) -> list[str]:
+@_parts.register(Estimate)
+@_parts.register(Fit)
+def _(result: Estimate | Fit) -> list[str]:
     return _parts(result.shares)
 
 
@@ -163,13 +159,13 @@ def _table(shares: Shares, sure: Intervals | None) -> str:
     Of shares without intervals the bar is as long as they are.
     """
     places = shares.largest(ROWS)
-    some = shares.shares[places]
-    low, high = (some, some) if sure is None else (sure.low[places], sure.high[places])
     heads, rows = shares.lines(places, sure, "{:.2%}")
+    bars = shares.bars(places, sure, _BAR)
     lines = [
-        _row(list(map(_safe, row)), bar) for row, bar in zip(rows, _bars(low, high), strict=True)
+        _row(row, _block(solid, _SOLID) + _block(more, _SHADED))
+        for row, (solid, more) in zip(rows, bars, strict=True)
     ]
-    head = _row(list(map(_safe, heads)), "", "th")
+    head = _row(heads, "", "th")
     more = _more(shares, places)
     return f'<table style="border-collapse:collapse">{head}{"".join(lines)}</table>{more}'
 
@@ -186,21 +182,10 @@ def _more(shares: Shares, places: IntArray) -> str:
 
 
 def _row(cells: Sequence[str], bar: str, kind: str = "td") -> str:
-    """Return a row of texts that are safe already; numbers stand to the right."""
+    """Return a row of texts and a bar; numbers stand to the right."""
     style = f"{_CELL}text-align:right"
-    made = "".join(f'<{kind} style="{style}">{cell}</{kind}>' for cell in cells)
+    made = "".join(f'<{kind} style="{style}">{_safe(cell)}</{kind}>' for cell in cells)
     return f'<tr>{made}<{kind} style="{_CELL}text-align:left">{bar}</{kind}></tr>'
-
-
-def _bars(low: FloatArray, high: FloatArray) -> list[str]:
-    longest = max(float(high.max()), np.finfo(float).tiny)
-    ends = [
-        np.rint(_BAR * np.clip(end / longest, 0, 1)).astype(int).tolist() for end in (low, high)
-    ]
-    return [
-        _block(solid, _SOLID) + _block(whole - solid, _SHADED)
-        for solid, whole in zip(*ends, strict=True)
-    ]
 
 
 def _block(width: int, colour: str) -> str:

@@ -91,10 +91,6 @@ def _line(
     if intervals is not None:
         canvas.draw_reach(axes, _reach(intervals), edges, canvas.kind_of(intervals))
     canvas.draw_series(axes, series, edges, steps=side > 1)
-    axes.set_xlim(edges[0], edges[-1])
-    axes.margins(y=0.06)
-    if all(percent.min() >= 0 for _, _, percent in series):
-        axes.set_ylim(bottom=0)
     each = "" if side == 1 else f" in {several(side, 'value')}"
     across = canvas.unit_of(groups.alphabet, unit)
     canvas.finish(axes, title, across, f"share of people{each} (%)", "y")
@@ -118,9 +114,8 @@ def _bars(
         colour = canvas.TRUTH if pen == canvas.TRUTH_PEN else canvas.pen_of(pen)["color"]
         axes.barh(places + offset, percent, thick * 0.92, color=colour, label=plain(name))
     if intervals is not None:
-        reach, label = _reach(intervals), canvas.kind_of(intervals)
-        looks: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 3, "color": canvas.INK}
-        axes.errorbar(reach[0], places, xerr=canvas.lengths(*reach), label=label, **looks)
+        label = canvas.kind_of(intervals)
+        canvas.draw_across(axes, places, _reach(intervals), label, color=canvas.INK)
     axes.set_yticks(places, [plain(name) for name in groups.names])
     axes.invert_yaxis()
     canvas.finish(axes, title, "share of people (%)", unit, "x")
@@ -155,16 +150,10 @@ def _checked(
         raise ParameterError("nothing to draw: expected at least one name with its distribution.")
     given = [] if truth is None else [(canvas.TRUTH_PEN, "truth", truth)]
     given += [(number, name, theta) for number, (name, theta) in enumerate(thetas.items())]
-    series = []
-    for number, name, weights in given:
-        theta = numbers(weights, shown(name), several(alphabet.size, "weight"))
-        if theta.shape != (alphabet.size,) or not np.all(np.isfinite(theta)):
-            raise ParameterError(
-                f"{shown(name)} has shape {theta.shape}; expected one finite weight for each of "
-                f"the alphabet's {several(alphabet.size, 'value')}."
-            )
-        series.append((number, name, 100 * theta))
-    return series
+    return [
+        (number, name, 100 * canvas.finite_weights(theta, shown(name), alphabet))
+        for number, name, theta in given
+    ]
 
 
 def laws(

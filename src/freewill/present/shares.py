@@ -15,6 +15,7 @@ from freewill.domain.alphabets.groups import Groups, Values, coarser, merged_wei
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.solution import OnStep
 from freewill.stats import functionals
+from freewill.stats.compare import COLUMNS, Comparison
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
 from freewill.stats.evidence import checked_evidence
 from freewill.stats.information import FEW
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 ROWS = 20
 """Shares, the largest, of a text or a page."""
-MORE = "intervals() tells more."
-"""How to ask for intervals."""
 DENSE, _WORK = 1024, 10**7
 """Values, and products of values and mechanisms or reports, with which intervals take a second."""
 _CHECKED = 20
@@ -85,9 +84,8 @@ class Shares(Presented):
 
     def columns(self, sure: Intervals | None = None) -> dict[str, Any]:
         """Return the columns of a table for programs: what shares are of, the shares, intervals."""
-        rows = self.groups.cells(np.arange(len(self)))
-        columns = dict(zip(self.groups.heads, map(list, zip(*rows, strict=True)), strict=True))
-        return {**columns, "share": self.shares, **({} if sure is None else sure.columns())}
+        certain = {} if sure is None else sure.columns()
+        return {**label_columns(self.groups), "share": self.shares, **certain}
 
     def table(
         self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
@@ -130,6 +128,13 @@ class Shares(Presented):
         """Return the places of so many shares, the largest, in their order."""
         return np.sort(np.argsort(-self.shares, kind="stable")[:many])
 
+    def bars(self, places: IntArray, sure: Intervals | None, longest: int) -> list[tuple[int, int]]:
+        """Return how long bars are up to what shares are at least, and on to what they may be."""
+        low, high = (self.shares, self.shares) if sure is None else (sure.low, sure.high)
+        scale = longest / max(float(high[places].max()), np.finfo(float).tiny)
+        ends = (np.rint(scale * np.maximum(end[places], 0)).astype(int) for end in (low, high))
+        return [(solid, whole - solid) for solid, whole in zip(*ends, strict=True)]
+
     def __repr__(self) -> str:
         return f"Shares({self.groups}, of {several(self.people, 'person')})"
 
@@ -147,6 +152,18 @@ class Shares(Presented):
         left = len(self) - len(places)
         more = [f"  and {left:,} more"] if left else []
         return "\n".join([*([doubt] if doubt else []), head, *lines, *more])
+
+
+def label_columns(groups: Groups) -> dict[str, Any]:
+    """Return the columns of a table that say what each group is."""
+    rows = groups.cells(np.arange(groups.count))
+    return dict(zip(groups.heads, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def difference_columns(comparison: Comparison, groups: Groups | None) -> dict[str, Any]:
+    """Return the columns of a table for programs: what differences are of, and their numbers."""
+    labels = {"of": comparison.of} if groups is None else label_columns(groups)
+    return {**labels, **{name: np.atleast_1d(getattr(comparison, name)) for name in COLUMNS}}
 
 
 def shares_of(estimate: Estimate) -> Shares:
@@ -205,7 +222,7 @@ def is_quick(estimate: Estimate) -> bool:
 def warning(
     shares: Shares,
     sure: Intervals | None,
-    more: str = MORE,
+    more: str = "intervals() tells more.",
     level: float = 0.95,
     large: int = _LARGE,
 ) -> str:

@@ -30,7 +30,6 @@ WHAT_TO_DO = {
         "bounds their influence (docs/fit.md, docs/robust.md)."
     ),
 }
-"""What to do where an assumption fails."""
 
 
 def check_lines(verdicts: Mapping[str, Verdict]) -> list[str]:

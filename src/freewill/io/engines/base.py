@@ -1,7 +1,8 @@
 """What an engine is: something that holds rows of reports and answers queries on them."""
 
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -19,6 +20,25 @@ from freewill.stats.streams import Block, Source, Work
 
 ENGINES = {"duckdb": "freewill.io.engines.duckdb", "spark": "freewill.io.engines.spark"}
 """The module of each engine, which starts one by `session` and loads when it is first used."""
+Faults: TypeAlias = Mapping[str, str]
+"""What may happen to any reports, however good: a pattern of what is said then, and what helps."""
+LONG_ID = {
+    r"a report_id of \d+ bytes": "Is something else in the column report_id? Rename the column, "
+    "or leave it out.",
+}
+MACHINE = {
+    r"(?i)no space left on device|disk quota exceeded|errno 28\b": "The disk is full: make room, "
+    "or set TMPDIR to a folder on a larger one.",
+    r"(?i)too many open files": "Raise the limit of open files (ulimit -n), or read fewer files "
+    "at once and merge their evidence with +.",
+    r"(?i)permission denied|access denied|accesscontrolexception"
+    r"|operation not permitted": "Whoever runs this may not read it: change its permissions, or "
+    "read a copy.",
+    r"(?i)cannot allocate memory|malloc of size|realloc of size|memoryerror|bad_alloc": "This "
+    "machine's memory does not suffice: read fewer files at once and merge their evidence with +, "
+    "or write Parquet in smaller row groups.",
+}
+"""What any engine may meet."""
 
 
 class Session(Protocol):
@@ -38,7 +58,7 @@ class Session(Protocol):
         """Say whether a source is a frame of this engine's own."""
 
     def scan(self, part: Part, kind: str) -> Any:
-        """Return the rows of files that are alike; of NDJSON the keys that count, as texts."""
+        """Return the rows of CSV, NDJSON or Parquet that is alike; of NDJSON the keys, as texts."""
 
     def table(self, arrow: Any) -> Any:
         """Return the rows of an Arrow table or dataset."""
@@ -152,7 +172,13 @@ def _united(
     limits = {} if files.format in TEXTS else limits
     frames = []
     for part in parts:
-        frame = nw.from_native(session.bounded(session.scan(part, files.format), limits))
+        if files.format == "arrow":
+            from pyarrow import dataset  # noqa: PLC0415
+
+            native = session.table(dataset.dataset(list(part.paths), format="ipc"))
+        else:
+            native = session.scan(part, files.format)
+        frame = nw.from_native(session.bounded(native, limits))
         if files.format == "ndjson":
             frame = _keys_in_use(frame, session, part.folders, str(files))
         frames.append(rows.checked_columns(frame, str(files), part.folders))
@@ -176,7 +202,8 @@ def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what:
         frame = _one_of_two(frame, session, what)
         used.remove(rows.VALUE)
     rows.check_names([*used, *folders], what)
-    return frame.select(*used)
+    # Where folders give all, an id that no row has stands for the rows.
+    return frame.select(*(used or [rows.REPORT_ID]))
 
 
 def _one_of_two(frame: Any, session: Session, what: str) -> Any:
@@ -254,16 +281,12 @@ def is_dataset(source: Any) -> bool:
     return module is not None and isinstance(source, module.Dataset)
 
 
-def _taken_as_they_are(source: Any) -> Iterator[Any]:
-    """Yield the batches of a dataset that nobody has checked: Parquet is, when it is decoded."""
-    if getattr(getattr(source, "format", None), "default_extname", "") != "parquet":
-        yield from source.to_batches()
-
-
 def as_arrow(source: Any, what: str) -> Any:
     """Return a frame of pandas, Polars or PyArrow as Arrow, only with the columns that count."""
     if is_dataset(source):
-        for batch in _taken_as_they_are(source):
+        kind = getattr(getattr(source, "format", None), "default_extname", "")
+        # Parquet is checked when it is decoded.
+        for batch in () if kind == "parquet" else source.to_batches():
             batch.validate(full=True)
         return source
     if isinstance(source, pa.RecordBatch):
@@ -296,3 +319,19 @@ def explained(what: str, advice: str, session: Session) -> Iterator[None]:
     except (*session.failures, pa.ArrowException, OSError, MemoryError) as error:
         cause, other = session.blamed(error)
         raise ReportError(f"{what} cannot be read: {cause}. {other or advice}") from None
+
+
+def blamed(error: BaseException, lines: Sequence[str], faults: Faults) -> tuple[str, str]:
+    """Return what happened and what helps, from all that an error says; no advice if unknown.
+
+    >>> lines = ["Could not write", "No space left on device"]
+    >>> blamed(OSError(), lines, MACHINE)[0]
+    'No space left on device'
+    >>> blamed(ValueError("strange"), ["strange"], MACHINE)
+    ('strange', '')
+    """
+    for pattern, advice in faults.items():
+        for line in lines:
+            if re.search(pattern, line):
+                return line, advice
+    return (lines[0] if lines else first_line(error)), ""

@@ -12,23 +12,19 @@ import duckdb
 from freewill.errors import ReportError, first_line
 from freewill.io import rows
 from freewill.io.decoding import Decoder
-from freewill.io.engines.base import Table, TableSource
-from freewill.io.faults import LONG_ID, MACHINE, Fault, blamed
+from freewill.io.engines.base import LONG_ID, MACHINE, Table, TableSource, blamed
 from freewill.io.files import is_remote
 from freewill.io.layout import Part, by_place
 from freewill.io.rows import LONGEST_ID
 
 _MEMORY = "2GB"
-_FAULTS = (
-    Fault(
-        r"(?i)out of memory|failed to (allocate|pin block|offload)|could not allocate",
-        f"The reports are fine; the {_MEMORY} that DuckDB may take do not suffice: write Parquet "
-        f"in smaller row groups, read fewer files at once and merge their evidence with +, or use "
-        f"engine='spark'.",
-    ),
-    LONG_ID,
-    *MACHINE,
+_OUT_OF_MEMORY = (
+    f"The reports are fine; the {_MEMORY} that DuckDB may take do not suffice: write Parquet in "
+    f"smaller row groups, read fewer files at once and merge their evidence with +, or use "
+    f"engine='spark'."
 )
+_MEMORY_SIGNS = r"(?i)out of memory|failed to (allocate|pin block|offload)|could not allocate"
+_FAULTS = {_MEMORY_SIGNS: _OUT_OF_MEMORY, **LONG_ID, **MACHINE}
 _BATCH_ROWS, _FEWEST_ROWS = 1 << 16, 1 << 11
 _BATCH_BYTES = 1 << 27
 # All told: what DuckDB finds out by itself may skip the lines that do not fit.
@@ -80,10 +76,6 @@ class Running:
     def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of files that are alike."""
         paths = part.paths
-        if kind == "arrow":
-            from pyarrow import dataset  # noqa: PLC0415
-
-            return self.table(dataset.dataset(list(paths), format="ipc"))
         listed = [path if is_remote(path) else glob.escape(path) for path in paths]
         quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in listed)
         reader, options = _READERS[kind]

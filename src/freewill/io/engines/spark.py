@@ -12,9 +12,13 @@ from freewill.errors import first_line
 from freewill.io import rows
 from freewill.io.decoding import Decoder
 from freewill.io.engines.base import Table, engine_for, is_dataset, wide_rows
-from freewill.io.engines.spark_session import quiet, spark_failures, spark_session
+from freewill.io.engines.spark_session import (
+    blamed_on_spark,
+    quiet,
+    spark_failures,
+    spark_session,
+)
 from freewill.io.engines.spark_source import SparkSource, pieces_of
-from freewill.io.faults import blamed_on_spark
 from freewill.io.files import is_remote
 from freewill.io.layout import Part
 from freewill.io.rows import LONGEST_ID
@@ -106,10 +110,6 @@ class Joined:
         paths = part.paths
         if kind == "csv":
             return self.table(_read_csv(part))
-        if kind == "arrow":
-            from pyarrow import dataset  # noqa: PLC0415
-
-            return self.table(dataset.dataset(list(paths), format="ipc"))
         # Spark takes every path for a pattern.
         listed = [path if is_remote(path) else path.translate(_MAGIC) for path in paths]
         if kind == "parquet":
@@ -181,8 +181,7 @@ def _read_csv(part: Part) -> Any:
     with engine_for("duckdb", None)(None, False) as duckdb:
         try:
             scanned = duckdb.scan(part, "csv")
-            wanted = [name for name in scanned.columns if name in rows.NAMES]
-            return scanned.project(", ".join(wanted)).to_arrow_table()
+            return scanned.project(", ".join(_columns_to_send(scanned.columns))).to_arrow_table()
         except duckdb.failures as error:
             raise pa.ArrowInvalid(first_line(error)) from None
 
@@ -200,13 +199,18 @@ def _lines_of_json(spark: Any, paths: list[str]) -> Any:
 
 def _known_types(table: Any) -> Any:
     """Return the columns that count, in types that Spark has."""
-    table = table.select([name for name in table.column_names if name in rows.NAMES])
+    table = table.select(_columns_to_send(table.column_names))
     for place, field in enumerate(table.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if pa.types.is_unsigned_integer(kind):
             kind = pa.decimal128(20) if kind == pa.uint64() else pa.int64()
         table = table.set_column(place, field.name, table.column(place).cast(kind))
     return table
+
+
+def _columns_to_send(names: list[str]) -> list[str]:
+    """Return the columns that count; where folders give all of them, any one, for its rows."""
+    return [name for name in names if name in rows.NAMES] or names[:1]
 
 
 def _cut(frame: Any, lengths: Mapping[str, int]) -> Any:
