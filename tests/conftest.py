@@ -24,6 +24,7 @@ WITH_TOOLS = {
     "test_dashboard_looks",
     "test_device_chromium",
     "test_page_answers",
+    "test_page_faults",
     "test_page_kills",
     "test_page_law",
     "test_page_reach",
