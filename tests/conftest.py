@@ -39,12 +39,24 @@ for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave to `make test-all` what starts a browser, a database or Spark."""
+    """Leave to `make test-all` what starts a browser, a database or Spark, and begin with it there.
+
+    What takes longest comes first, so that no process is left with it in the end, and all that
+    needs Spark comes together, so that one process starts it. Branches are counted of what is quick
+    and of what needs a tool: tests that are slow by what they compute go the same ways again.
+    """
+    turns = {}
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {}).values()
         spark = any(isinstance(one, str) and one == "spark" for one in given)
-        if spark or "spark" in getattr(item, "fixturenames", ()) or item.path.stem in WITH_TOOLS:
+        spark = spark or "spark" in getattr(item, "fixturenames", ())
+        if spark or item.path.stem in WITH_TOOLS:
             item.add_marker(pytest.mark.slow)
+            turns[item] = 0 if spark else 1
+        elif item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.no_cover)
+            turns[item] = 2
+    items.sort(key=lambda item: turns.get(item, 3))
 
 
 @pytest.fixture(scope="session")
