@@ -1,10 +1,12 @@
 """What tests share, made once a process: Spark, and a folder of values, reports and evidence."""
 
+import functools
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer.testing
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, OFFERED, run
@@ -57,6 +59,14 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.no_cover)
             turns[item] = 2
     items.sort(key=lambda item: turns.get(item, 3))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _application_made_once():
+    """A process makes the application once; runners of tests would make it for each command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", functools.cache(typer.testing._get_command))
+        yield
 
 
 @pytest.fixture(scope="session")
