@@ -35,6 +35,8 @@ WITH_TOOLS = {
     "test_whole_way",
 }
 """Modules that start a browser, a database or a cluster."""
+ALONE = {"test_experiments"}
+"""Modules whose slow tests are the only ones that run what they test."""
 for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(variable, QUICK_JAVA)
 
@@ -45,7 +47,8 @@ def pytest_collection_modifyitems(items):
 
     What takes longest comes first, so that no process is left with it in the end, and all that
     needs Spark comes together, so that one process starts it. Branches are counted of what is quick
-    and of what needs a tool: tests that are slow by what they compute go the same ways again.
+    and of what needs a tool: tests that are slow by what they compute go the same ways again, but
+    for those that are alone in it.
     """
     turns = {}
     for item in items:
@@ -56,8 +59,9 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
             turns[item] = 0 if spark else 1
         elif item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.no_cover)
             turns[item] = 2
+            if item.path.stem not in ALONE:
+                item.add_marker(pytest.mark.no_cover)
     items.sort(key=lambda item: turns.get(item, 3))
 
 
