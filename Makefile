@@ -60,7 +60,7 @@ test: style
 test-all:
 	@$(MAKE) --no-print-directory test TESTS= PROFILE=freewill
 
-# Counting branches takes half as long again.
+# Branches are counted where that costs little: not of tests that are slow by what they compute.
 coverage:
 	@$(MAKE) --no-print-directory test TESTS=--cov PROFILE=freewill
 

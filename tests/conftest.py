@@ -1,10 +1,12 @@
 """What tests share, made once a process: Spark, and a folder of values, reports and evidence."""
 
+import functools
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer.testing
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, OFFERED, run
@@ -24,6 +26,7 @@ WITH_TOOLS = {
     "test_dashboard_looks",
     "test_device_chromium",
     "test_page_answers",
+    "test_page_faults",
     "test_page_kills",
     "test_page_law",
     "test_page_reach",
@@ -32,18 +35,42 @@ WITH_TOOLS = {
     "test_whole_way",
 }
 """Modules that start a browser, a database or a cluster."""
+ALONE = {"test_experiments"}
+"""Modules whose slow tests are the only ones that run what they test."""
 for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(variable, QUICK_JAVA)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave to `make test-all` what starts a browser, a database or Spark."""
+    """Leave to `make test-all` what starts a browser, a database or Spark, and begin with it there.
+
+    What takes longest comes first, so that no process is left with it in the end, and all that
+    needs Spark comes together, so that one process starts it. Branches are counted of what is quick
+    and of what needs a tool: tests that are slow by what they compute go the same ways again, but
+    for those that are alone in it.
+    """
+    turns = {}
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {}).values()
         spark = any(isinstance(one, str) and one == "spark" for one in given)
-        if spark or "spark" in getattr(item, "fixturenames", ()) or item.path.stem in WITH_TOOLS:
+        spark = spark or "spark" in getattr(item, "fixturenames", ())
+        if spark or item.path.stem in WITH_TOOLS:
             item.add_marker(pytest.mark.slow)
+            turns[item] = 0 if spark else 1
+        elif item.get_closest_marker("slow"):
+            turns[item] = 2
+            if item.path.stem not in ALONE:
+                item.add_marker(pytest.mark.no_cover)
+    items.sort(key=lambda item: turns.get(item, 3))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _application_made_once():
+    """A process makes the application once; runners of tests would make it for each command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", functools.cache(typer.testing._get_command))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from freewill.collector.serving import listening
 from freewill.collector.store import open_store
 from freewill.collector.surveys import survey_id
 from pages_cases import browsing
-from service_cases import sent
+from service_cases import PATIENCE, sent
 
 CHROMIUM = shutil.which("chromium")
 LACKING = [
@@ -43,7 +43,7 @@ class Served:
         if content is not None:
             given["content-type"] = "application/json"
         asked = urllib.request.Request(self.root + path, content, given, method=method)
-        with urllib.request.urlopen(asked, timeout=30) as answer:
+        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
             return answer.read()
 
     def post(self, survey, rows):
@@ -76,7 +76,7 @@ def serving(folder, *surveys, **settings):
         yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", token, made)
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(PATIENCE)
         made.stop()
         store.close()
         listener.close()
@@ -96,6 +96,8 @@ class Watched:
     page: object
     faults: list = field(default_factory=list)
     asked: list = field(default_factory=list)
+    under_way: set = field(default_factory=set)
+    """Requests to the collector that have no answer yet."""
 
     @property
     def others(self):
@@ -108,7 +110,7 @@ class Watched:
 def looking(context):
     """Open a page, which has a token of its own or none, and note what goes wrong."""
     page = context.new_page()
-    page.set_default_timeout(40_000)
+    page.set_default_timeout(1000 * PATIENCE)
     watched = Watched(page)
 
     def said(message):
@@ -121,7 +123,18 @@ def looking(context):
 
     page.on("console", said)
     page.on("pageerror", lambda error: watched.faults.append(str(error)))
-    page.on("request", lambda request: watched.asked.append(request.url))
+
+    def asked(request):
+        watched.asked.append(request.url)
+        if request.url.startswith("http:"):
+            watched.under_way.add(request)
+
+    def answered(request):
+        watched.under_way.discard(request)
+
+    page.on("request", asked)
+    page.on("requestfinished", answered)
+    page.on("requestfailed", answered)
     page.on("dialog", asked_back)
     try:
         yield watched
@@ -148,12 +161,22 @@ def entered(watched, served, survey):
     return page
 
 
-def waiting(page, true, seconds=40.0):
+def waiting(page, true):
     """Wait for an expression to be true: not in the page, whose policy evaluates nothing."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while not page.evaluate(true):
         assert time.monotonic() < end, f"{true} did not come about"
         page.wait_for_timeout(50)
+
+
+def settled(watched):
+    """Wait until nothing was under way for a while; return how much was asked for by then."""
+    since = time.monotonic()
+    while time.monotonic() - since < 0.5:
+        watched.page.wait_for_timeout(50)
+        if watched.under_way:
+            since = time.monotonic()
+    return len(watched.asked)
 
 
 def drawn(survey, many, rng, theta, shares=None):

@@ -24,7 +24,7 @@ HOST = "127.0.0.1"
 LINE = fw.Linear(0, 29)
 SURVEY = fw.Survey(LINE, {"bits": fw.RAPPOR(LINE, 2.0)})
 DEPLOY = "org.apache.spark.deploy"
-PATIENCE = 60.0
+PATIENCE = 300.0
 ROUNDS = 8
 
 
@@ -110,9 +110,10 @@ def main(folder: Path) -> None:
             same = bool(np.array_equal(calm.theta, disturbed.theta))
             apart = float(np.abs(calm.theta - disturbed.theta).max())
             left = fw.collect([(bits, reports)]) == evidence
+        killed = done.is_set() and processes[1].wait(PATIENCE) == -signal.SIGKILL
         sys.stdout.write(
-            f"killed: {done.is_set() and processes[1].wait(5) == -signal.SIGKILL}, evidence the "
-            f"same: {left}, estimate the same: {same} ({apart:.1e} apart, {disturbed.status})\n"
+            f"killed: {killed}, evidence the same: {left}, estimate the same: {same} "
+            f"({apart:.1e} apart, {disturbed.status})\n"
         )
         session.stop()
     finally:
@@ -120,7 +121,7 @@ def main(folder: Path) -> None:
             if process.poll() is None:
                 process.terminate()
         for process in processes:
-            process.wait(10)
+            process.wait(PATIENCE)
 
 
 if __name__ == "__main__":

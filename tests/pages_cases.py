@@ -4,6 +4,7 @@ import http.client
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,8 +26,8 @@ from service_cases import needs_serve
 
 _THERE = importlib.util.find_spec("playwright") is not None
 needs_pages = [needs_serve, skipped(_THERE, "Playwright"), skipped(chromium(), "Chromium")]
-PATIENCE = 30_000
-"""Milliseconds until something that does not come has failed."""
+PATIENCE = 120_000
+"""Milliseconds until something that does not come has failed, on a busy machine too."""
 FOREIGN = "insecure.test"
 """A name of the loopback that a browser does not take to be safe, as it takes 127.0.0.1."""
 FLAGS = (*_QUIET, f"--host-resolver-rules=MAP {FOREIGN} 127.0.0.1")
@@ -100,6 +101,10 @@ STORED = """async () => {
 """All that a browser keeps for the page, in JavaScript."""
 
 
+WAITING = re.compile(r"Trying again in \d+ s \(try [2-8] of 8\)\. Your report is kept\.")
+"""What the page says between two tries, whichever of them a busy machine sees."""
+
+
 class Served:
     """`freewill serve` with a store in a folder, which can be killed and started again."""
 
@@ -132,12 +137,12 @@ class Served:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(timeout=30)
+        self.process.wait()
         self.process.stdout.close()
 
     def stop(self):
         self.process.terminate()
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=PATIENCE / 1000)
 
     def page(self, name, host="127.0.0.1"):
         return f"http://{host}:{self.port}/surveys/{survey_id(self.surveys[name])}"
@@ -154,7 +159,7 @@ class Served:
 
     def ask(self, name, what, content=None):
         """Send something about a survey, as the administrator."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE / 1000)
         with closing(connection):
             address = f"/v1/surveys/{survey_id(self.surveys[name])}/{what}"
             head = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
@@ -203,7 +208,7 @@ def own_browser(browser, folder):
         [*command, "about:blank"], start_new_session=True, stdout=silent, stderr=silent
     ) as process:
         try:
-            end = time.monotonic() + 30
+            end = time.monotonic() + PATIENCE / 1000
             while not (told.exists() and told.read_text().count("\n")) and time.monotonic() < end:
                 time.sleep(0.02)
             port = told.read_text().splitlines()[0]
@@ -331,7 +336,7 @@ class Between:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def passed(self, handler, body):
-        connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=PATIENCE / 1000)
         try:
             with closing(connection):
                 connection.request(handler.command, handler.path, body, dict(handler.headers))

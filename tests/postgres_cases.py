@@ -12,7 +12,7 @@ import pytest
 
 import freewill as fw
 from freewill.collector.surveys import to_bytes
-from service_cases import SURVEY
+from service_cases import PATIENCE, SURVEY
 
 
 def binaries():
@@ -52,8 +52,9 @@ def server():
 
         run("initdb", "-A", "trust", "-U", "freewill", "--no-sync")
         options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
-        start = ("-l", f"{folder}/log", "-o", options, "-w", "start")
-        stop = ("-m", "immediate", "stop")
+        patient = ("-w", "-t", f"{PATIENCE:.0f}")
+        start = ("-l", f"{folder}/log", "-o", options, *patient, "start")
+        stop = ("-m", "immediate", *patient, "stop")
         run("pg_ctl", *start)
         try:
             yield folder, lambda what: run("pg_ctl", *(start if what == "start" else stop))

@@ -44,6 +44,17 @@ SHY = Survey(
 )
 
 
+PATIENCE = 120.0
+"""Seconds until what does not come has failed, on a busy machine too."""
+
+
+async def until(true):
+    """Wait until something is so."""
+    async with asyncio.timeout(PATIENCE):
+        while not true():
+            await asyncio.sleep(0.001)
+
+
 def new_id():
     return secrets.token_hex(16)
 

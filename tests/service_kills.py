@@ -32,7 +32,7 @@ from freewill.collector.serving import serve
 from freewill.collector.store import read_store, view_store
 from freewill.collector.surveys import evidence_of, people_of, stored_survey, survey_id
 from freewill.domain.survey import Survey
-from service_cases import stored_ids
+from service_cases import PATIENCE, stored_ids
 
 LINE = fw.Linear(0, 99)
 SURVEY = Survey(LINE, {"k": fw.KRR(LINE, 3.0), "bits": fw.RAPPOR(LINE, 2.0)})
@@ -51,12 +51,14 @@ def check(found: bool, what: str) -> None:
 
 def patiently(work):
     """Do some work, again if the database is away just then."""
-    for _ in range(200):
+    end = time.monotonic() + PATIENCE
+    while True:
         try:
             return work()
-        except StoreBusyError:
+        except StoreBusyError as error:
+            if time.monotonic() > end:
+                raise ValueError("the database did not come back") from error
             time.sleep(0.05)
-    raise ValueError("the database did not come back")
 
 
 def started(store: str) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from dashboard_cases import (
     entered,
     looking,
     serving,
+    settled,
     waiting,
     watched,
 )
@@ -168,8 +169,7 @@ def test_new_reports_appear_without_a_reload_unless_paused(served, watched):
     assert f"Estimate of {before + 150:,} people" in text(page, "#state")
     page.click("#pause")
     assert "Paused" in text(page, "#state")
-    page.wait_for_timeout(700)  # what was on its way comes to its end
-    asked = len(watched.asked)
+    asked = settled(watched)  # what was on its way comes to its end
     served.post(LABELS, drawn(LABELS, 50, RNG, theta(3)))
     page.wait_for_timeout(2200)
     assert len(watched.asked) == asked
@@ -185,8 +185,7 @@ def test_a_hidden_page_asks_nothing(served, watched):
         "globalThis.away = true;"
         "Object.defineProperty(document, 'hidden', {get: () => globalThis.away})"
     )
-    page.wait_for_timeout(700)  # what was on its way comes to its end
-    asked = len(watched.asked)
+    asked = settled(watched)  # what was on its way comes to its end
     page.wait_for_timeout(2300)
     assert len(watched.asked) == asked
     with page.expect_request("**/people"):

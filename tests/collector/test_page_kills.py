@@ -7,7 +7,9 @@ import pytest
 
 from freewill.collector.surveys import survey_id
 from pages_cases import (
+    PATIENCE,
     SURVEYS,
+    WAITING,
     Person,
     between,
     browsing,
@@ -43,7 +45,7 @@ def test_a_browser_killed_while_sending_sends_the_same_report_again(tmp_path, br
         def hold(status, content):
             assert (status, content) == (200, b'{"stored":1,"known":0}')
             stored.set()
-            end.wait(30)
+            end.wait(PATIENCE / 1000)
 
         proxy.after = hold
         with own_browser(browser, tmp_path / "profile") as (context, kill):
@@ -53,7 +55,7 @@ def test_a_browser_killed_while_sending_sends_the_same_report_again(tmp_path, br
             body = one.draw()
             one.next("Send")
             one.page.wait_for_timeout(10)
-            assert stored.wait(30)
+            assert stored.wait(PATIENCE / 1000)
             kill()
         end.set()
         proxy.after = None
@@ -84,7 +86,7 @@ def test_a_collector_killed_between_commit_and_answer_is_sent_the_report_again(b
         one.choose("steps")
         body = one.draw()
         one.next("Send")
-        one.page.get_by_text("Trying again in 1 s (try 2 of 8). Your report is kept.").wait_for()
+        one.page.get_by_text(WAITING).wait_for()
         served.port = 0
         served.start()
         proxy.target = served.port

@@ -15,7 +15,17 @@ from freewill.collector.surveys import Stored, Upload, to_bytes
 from freewill.collector.writer import Writer
 from freewill.core.files import LOCKS
 from freewill.device.memory import Content
-from service_cases import ID, SURVEY, needs_serve, new_id, sent, served, stored_ids
+from service_cases import (
+    ID,
+    PATIENCE,
+    SURVEY,
+    needs_serve,
+    new_id,
+    sent,
+    served,
+    stored_ids,
+    until,
+)
 
 HEX = "0123456789abcdef0123456789abcdef"
 
@@ -89,14 +99,8 @@ class Held:
 
     def write(self, uploads, day):
         self.commits.append(sum(len(upload.rows) for upload in uploads))
-        self.let.wait(10)
+        self.let.wait(PATIENCE)
         return [Stored(len(upload.rows), 0) for upload in uploads]
-
-
-async def until(done):
-    async with asyncio.timeout(5):
-        while not done():
-            await asyncio.sleep(0.001)
 
 
 @pytest.mark.parametrize(("most", "commits"), [(8, [1, 8, 8, 4]), (9, [1, 12, 8])])

@@ -14,14 +14,14 @@ import pytest
 from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
 from freewill.collector.serving import _put_in_order
 from freewill.collector.store import open_store
-from service_cases import ID, SURVEY, needs_serve, people, served
+from service_cases import ID, PATIENCE, SURVEY, needs_serve, people, served
 
 
 def post(address, rows):
     kind = {"content-type": "application/json"}
     request = urllib.request.Request(f"{address}/reports", json.dumps(rows).encode(), kind)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
@@ -44,7 +44,7 @@ def started(survey, store):
 
 def ended(process):
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, " ".join(err.split())
 
 
@@ -124,7 +124,7 @@ def test_a_signal_during_the_start_ends_the_server_after_its_token_was_shown(tmp
         "print('in order')\n"
     )
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert (done.returncode, done.stdout) == (0, "43\nin order\n"), done.stderr
 
 
@@ -135,7 +135,10 @@ def test_who_is_not_answered_in_time_is_told_that_the_collector_is_stopping(tmp_
 
         messages = []
 
+        read = asyncio.Event()
+
         async def receive():
+            read.set()
             await asyncio.Event().wait()
 
         async def send(message):
@@ -148,7 +151,7 @@ def test_who_is_not_answered_in_time_is_told_that_the_collector_is_stopping(tmp_
             "headers": [(b"content-type", b"application/json")],
         }
         task = asyncio.create_task(application(client.made)(scope, receive, send))
-        await asyncio.sleep(0.01)
+        await read.wait()
         task.cancel()
         await task
         assert messages[0]["status"] == 503

@@ -13,7 +13,7 @@ from freewill.collector import estimates
 from freewill.collector.estimates import WAITING
 from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
-from service_cases import LINE, SHY, SURVEY, needs_serve, people, sent, served
+from service_cases import LINE, PATIENCE, SHY, SURVEY, needs_serve, people, sent, served
 
 pytestmark = needs_serve
 
@@ -127,12 +127,10 @@ MANY = Survey(WIDE, {"k": fw.KRR(WIDE, 6.0), "near": fw.Geometric(WIDE, 0.3)})
 
 async def followed(client):
     """Return the estimate once what follows it is there."""
-    for _ in range(400):
-        told = (await asked(client)).json
-        if not told["uncertainty"]["pending"]:
-            return told
-        await asyncio.sleep(0.05)
-    raise AssertionError("nothing followed in 20 s")
+    async with asyncio.timeout(PATIENCE):
+        while (told := (await asked(client)).json)["uncertainty"]["pending"]:
+            await asyncio.sleep(0.02)
+    return told
 
 
 @pytest.mark.slow
@@ -170,7 +168,7 @@ def test_what_takes_long_stands_in_nobodys_way(path):
     def slow(fit, on_step=None):
         looks.append(fit.evidence.people)
         started.set()
-        assert go_on.wait(20)
+        assert go_on.wait(PATIENCE)
         return estimates.uncertainty_of(fit, on_step)
 
     async def work(client):
@@ -178,7 +176,7 @@ def test_what_takes_long_stands_in_nobodys_way(path):
         other = survey_id(SURVEY)
         await client.post(people(MANY, 300, np.random.default_rng(6)))
         assert (await asked(client)).json["uncertainty"]["pending"]
-        assert await asyncio.to_thread(started.wait, 20)
+        assert await asyncio.to_thread(started.wait, PATIENCE)
         for _ in range(3):  # asked for again and again, it is looked at once
             await client.post(people(MANY, 30, np.random.default_rng(7)))
             assert (await asked(client)).json["uncertainty"] == {
@@ -229,23 +227,25 @@ def test_reports_that_do_not_fit_in_memory_are_left_to_the_command_line(path, mo
 
 
 def test_an_end_does_not_wait_for_what_takes_long(path):
-    started = threading.Event()
+    started, ended = threading.Event(), threading.Event()
 
     def endless(fit, on_step=None):
         started.set()
-        while True:
-            time.sleep(0.01)
-            on_step(None)
+        try:
+            while True:
+                time.sleep(0.01)
+                on_step(None)
+        finally:
+            ended.set()
 
     async def work(client):
         client.made.estimates._later.compute = endless
         await client.post(people(MANY, 300, np.random.default_rng(10)))
         await asked(client)
-        assert await asyncio.to_thread(started.wait, 20)
+        assert await asyncio.to_thread(started.wait, PATIENCE)
 
-    before = time.monotonic()
     served(work, path, MANY)
-    assert time.monotonic() - before < 10
+    assert ended.is_set()
 
 
 def test_a_vast_alphabet_has_an_estimate_alone(path):

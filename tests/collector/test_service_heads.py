@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from service_cases import needs_serve, received
+from service_cases import PATIENCE, needs_serve, received
 
 pytestmark = needs_serve
 START = b"GET / HTTP/1.1\r\nhost: x\r\n"
@@ -40,7 +40,7 @@ class App:
                     return
                 body, more = body + message["body"], message["more_body"]
             if scope["path"] == "/wait":
-                await asyncio.to_thread(self.let.wait, 10)
+                await asyncio.to_thread(self.let.wait, PATIENCE)
             text = b"%d;" % len(body) if scope["path"] != "/large" else b"x" * (32 << 20)
             head = [(b"content-length", b"%d" % len(text))]
             await send({"type": "http.response.start", "status": 200, "headers": head})
@@ -68,7 +68,7 @@ def served(http="httptools", **options):
         finally:
             app.let.set()
             server.should_exit = True
-            thread.join(20)
+            thread.join(PATIENCE)
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -78,15 +78,27 @@ def kept(request):
         yield found
 
 
+def connected(address):
+    return socket.create_connection(address, timeout=PATIENCE)
+
+
 def asked(address, *pieces):
     """Send pieces on a new connection, whether or not somebody takes them; return all answers."""
-    with socket.create_connection(address, timeout=10) as one:
+    with connected(address) as one:
         try:
             for piece in pieces:
                 one.sendall(piece)
         except ConnectionError:
             pass
         return received(one)
+
+
+def all_gone(server):
+    """Wait until the server has seen the end of every connection, a moment after its other side."""
+    end = time.monotonic() + PATIENCE
+    while server.server_state.connections and time.monotonic() < end:
+        time.sleep(0.01)
+    return not server.server_state.connections
 
 
 def statuses(answers):
@@ -124,16 +136,16 @@ ENDLESS = {
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_what_has_no_end_is_refused_and_hung_up_on(kept, kind):
     (sent, status), (address, _, server) = ENDLESS[kind], kept
-    with socket.create_connection(address, timeout=10) as one:
+    with connected(address) as one:
         sending = threading.Thread(target=_send, args=(one, sent))
         sending.start()
         answer = received(one)
-        sending.join(10)
+        sending.join(PATIENCE)
     assert statuses(answer) == [status]
     assert b"connection: close" in answer
     assert set(json.loads(answer.partition(b"\r\n\r\n")[2])) == {"error", "what to do"}
     assert statuses(asked(address, START + CLOSING)) == [200]
-    assert not server.server_state.connections
+    assert all_gone(server)
 
 
 def _send(one, sent, size=1 << 30):
@@ -178,7 +190,7 @@ def test_requests_sent_ahead_are_answered_in_order_one_at_a_time(http):
     expected = [answer for _, answer in requests] * 20 + [b"0;"]
     with served(http) as (address, app, _):
         for size in (len(sent), 70_001):
-            with socket.create_connection(address, timeout=20) as one:
+            with connected(address) as one:
                 threading.Thread(target=_send, args=(one, sent, size)).start()
                 answers = received(one)
             found = [part.partition(b"\r\n\r\n")[2] for part in answers.split(b"HTTP/1.1 ")[1:]]
@@ -188,7 +200,7 @@ def test_requests_sent_ahead_are_answered_in_order_one_at_a_time(http):
         first = b"".join(request for request, _ in requests[:6])
         for size in (1, 2, 3, 5, 7):
             pieces = [first[start : start + size] for start in range(0, len(first), size)]
-            with socket.create_connection(address, timeout=20) as one:
+            with connected(address) as one:
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 for piece in (*pieces, START + CLOSING):
                     one.sendall(piece)
@@ -199,7 +211,7 @@ def test_requests_sent_ahead_are_answered_in_order_one_at_a_time(http):
 @pytest.mark.parametrize("http", CASES)
 def test_what_is_sent_ahead_waits_in_bounded_memory(http):
     with served(http) as (address, app, server):
-        with socket.create_connection(address, timeout=10) as one:
+        with connected(address) as one:
             one.sendall(WHOLE.replace(b"/ ", b"/wait "))
             sending = threading.Thread(target=_send, args=(one, WHOLE * 2_000_000))
             sending.start()
@@ -210,7 +222,7 @@ def test_what_is_sent_ahead_waits_in_bounded_memory(http):
             assert len(found[0]._waiting) < MIB
             assert app.begun == 1
             one.shutdown(socket.SHUT_RDWR)
-            sending.join(10)
+            sending.join(PATIENCE)
         app.let.set()
 
 
@@ -244,12 +256,13 @@ def test_strange_requests_end_in_an_answer_and_leave_nothing_behind(kept, sent):
     if expected is not None:
         assert found == expected
     assert statuses(asked(address, START + CLOSING)) == [200]
-    assert (app.under_way, len(server.server_state.connections)) == (0, 0)
+    assert all_gone(server)
+    assert app.under_way == 0
 
 
 @pytest.mark.parametrize("http", CASES)
 def test_expect_100_continue_is_answered_before_the_body_comes(http):
-    with served(http) as (address, _, _), socket.create_connection(address, timeout=10) as one:
+    with served(http) as (address, _, _), connected(address) as one:
         one.sendall(
             POST + b"expect: 100-continue\r\ncontent-length: 3\r\nconnection: close\r\n\r\n"
         )
@@ -263,18 +276,15 @@ def test_expect_100_continue_is_answered_before_the_body_comes(http):
 def test_a_body_that_never_comes_is_refused_and_an_answer_that_nobody_reads_is_dropped(http):
     options = {"seconds": 0.5, "body_seconds": 0.5, "read_seconds": 0.5}
     with served(http, **options) as (address, app, server), ExitStack() as stack:
-        silent = stack.enter_context(socket.create_connection(address, timeout=10))
+        silent = stack.enter_context(connected(address))
         silent.sendall(POST + b"content-length: 9\r\n\r\n")
-        early = stack.enter_context(socket.create_connection(address, timeout=10))
+        early = stack.enter_context(connected(address))
         early.sendall(POST.replace(b"/ ", b"/early ") + b"content-length: 9\r\n\r\n")
-        deaf = stack.enter_context(socket.create_connection(address, timeout=10))
+        deaf = stack.enter_context(connected(address))
         deaf.sendall(WHOLE.replace(b"/ ", b"/large "))
         assert statuses(received(silent)) == [408]
         assert statuses(received(early)) == [200]
-        deadline = time.monotonic() + 10
-        while server.server_state.connections and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not server.server_state.connections
+        assert all_gone(server)
         assert (app.under_way, app.gone) == (0, 1)
         assert len(received(deaf)) < 32 << 20
 
@@ -282,7 +292,7 @@ def test_a_body_that_never_comes_is_refused_and_an_answer_that_nobody_reads_is_d
 @pytest.mark.parametrize("http", CASES)
 def test_more_connections_than_there_may_be_are_told_to_come_again(http):
     with served(http, most_connections=3) as (address, _, _), ExitStack() as stack:
-        kept = [stack.enter_context(socket.create_connection(address, timeout=10)) for _ in "abc"]
+        kept = [stack.enter_context(connected(address)) for _ in "abc"]
         for one in kept:
             one.sendall(WHOLE)
             answer = b""
@@ -294,7 +304,8 @@ def test_more_connections_than_there_may_be_are_told_to_come_again(http):
         kept[0].sendall(START + CLOSING)
         assert statuses(received(kept[0])) == [200]
         # Where its own end is not closed yet, the server says again when to come.
-        if (next_one := statuses(asked(address, START + CLOSING))) == [503]:
-            time.sleep(1)
-            next_one = statuses(asked(address, START + CLOSING))
+        end = time.monotonic() + PATIENCE
+        while (next_one := statuses(asked(address, START + CLOSING))) == [503]:
+            assert time.monotonic() < end
+            time.sleep(0.01)
         assert next_one == [200]

@@ -14,7 +14,7 @@ import pytest
 
 from cli_cases import refused, run
 from freewill.io.evidence_file import load_evidence
-from service_cases import SURVEY, needs_serve, people
+from service_cases import PATIENCE, SURVEY, needs_serve, people
 
 KILLS = 2 * int(os.environ.get("FREEWILL_FUZZ", "1"))
 """How often the server is killed on each way of writing: `FREEWILL_FUZZ=50` makes it 100."""
@@ -60,14 +60,14 @@ def test_the_command_shows_its_token_once_serves_and_ends_in_order(tmp_path, sur
                     json.dumps(one).encode(),
                     {"content-type": "application/json", "user-agent": "someone's own"},
                 )
-                with urllib.request.urlopen(request, timeout=30) as answer:
+                with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                     assert json.load(answer)["known"] == 0
             headers = {"authorization": f"Bearer {tokens[0]}"}
             request = urllib.request.Request(f"{address}/estimate", headers=headers)
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 assert json.load(answer)["people"] == start + 120
             process.send_signal(signal.SIGTERM if start else signal.SIGINT)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=PATIENCE)
             assert process.returncode == 0, err
             assert "acknowledged" in out
             assert tokens[0] not in out
@@ -96,7 +96,7 @@ def test_a_signal_that_comes_as_soon_as_the_address_is_told_ends_the_server(tmp_
         "print('in order')\n"
     )
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert (done.returncode, done.stdout) == (0, "in order\n"), done.stderr
 
 

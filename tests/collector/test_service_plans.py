@@ -19,7 +19,7 @@ from freewill.collector.answers import RefusedError
 from freewill.collector.planning import question_of
 from freewill.domain.survey import Survey
 from freewill.stats.planning.design import MOST_PEOPLE, needed_for_interval
-from service_cases import MENU, SURVEY, needs_serve, people, sent, served
+from service_cases import MENU, PATIENCE, SURVEY, needs_serve, people, sent, served
 
 pytestmark = needs_serve
 CITY = fw.Grid.box(37.70, 37.82, -122.52, -122.36, 4, 3)
@@ -116,7 +116,7 @@ def test_a_plan_waits_for_intervals_that_are_being_made(path, monkeypatch):
     ready = threading.Event()
 
     def slow(fit, on_step=None):
-        assert ready.wait(20)
+        assert ready.wait(PATIENCE)
         return estimates.uncertainty_of(fit, on_step)
 
     async def work(client):
@@ -128,11 +128,9 @@ def test_a_plan_waits_for_intervals_that_are_being_made(path, monkeypatch):
         assert (await planned(client, "target=0.5&of=mean")).status == 200
         assert b"standard_error" not in (await tabled(client)).body
         ready.set()
-        for _ in range(400):
-            answer = await planned(client, "target=0.01")
-            if answer.status == 200:
-                break
-            await asyncio.sleep(0.05)
+        async with asyncio.timeout(PATIENCE):
+            while (answer := await planned(client, "target=0.01")).status != 200:
+                await asyncio.sleep(0.02)
         assert answer.json["people"] == 300
         assert b"standard_error" in (await tabled(client)).body
 

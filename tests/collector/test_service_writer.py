@@ -9,6 +9,7 @@ from freewill.collector.answers import RefusedError
 from freewill.collector.database import StoreBusyError, StoreFullError
 from freewill.collector.surveys import Stored, Upload
 from freewill.collector.writer import Writer, today
+from service_cases import PATIENCE, until
 
 
 class Slow:
@@ -19,7 +20,7 @@ class Slow:
 
     def write(self, uploads, day):
         self.groups.append((len(uploads), day))
-        self.let.wait(10)
+        self.let.wait(PATIENCE)
         if self.error:
             raise self.error
         return [Stored(len(upload.rows), 0) for upload in uploads]
@@ -29,23 +30,15 @@ def upload(rows):
     return Upload("survey", [("row",)] * rows)
 
 
-async def settled(done, seconds=5.0):
-    """Wait until something is so."""
-    async with asyncio.timeout(seconds):
-        while not done():
-            await asyncio.sleep(0.001)
-
-
 def test_nobody_is_answered_before_the_commit_and_all_of_a_group_after_it():
     async def work():
         store = Slow()
         writer = Writer(store, day=lambda: "2026-01-01")
         first = asyncio.create_task(writer.write(upload(1)))
-        await settled(lambda: store.groups)
+        await until(lambda: store.groups)
         others = [asyncio.create_task(writer.write(upload(2))) for _ in range(5)]
-        await asyncio.sleep(0.05)
+        await until(lambda: writer.waiting == 11)
         assert not any(task.done() for task in (first, *others))
-        assert writer.waiting == 11
         store.let.set()
         assert await first == Stored(1, 0)
         assert await asyncio.gather(*others) == [Stored(2, 0)] * 5
@@ -62,13 +55,13 @@ def test_a_full_queue_is_told_to_come_again_and_grows_no_further():
         store = Slow()
         writer = Writer(store, most_waiting=10)
         tasks = [asyncio.create_task(writer.write(upload(4))) for _ in range(2)]
-        await settled(lambda: writer.waiting == 8)
+        await until(lambda: writer.waiting == 8)
         with pytest.raises(RefusedError) as refused:
             await writer.write(upload(4))
         assert refused.value.status == 503
         assert refused.value.headers == {"retry-after": "1"}
         tasks.append(asyncio.create_task(writer.write(upload(2))))
-        await settled(lambda: writer.waiting == 10)
+        await until(lambda: writer.waiting == 10)
         store.let.set()
         assert [one.stored for one in await asyncio.gather(*tasks)] == [4, 4, 2]
         # A batch that is larger than the room is let in where nobody waits, for it never would be.
@@ -107,9 +100,9 @@ def test_the_end_writes_what_waits_and_takes_no_more():
         store = Slow()
         writer = Writer(store)
         tasks = [asyncio.create_task(writer.write(upload(1))) for _ in range(3)]
-        await settled(lambda: writer.waiting == 3)
+        await until(lambda: writer.waiting == 3)
         ending = asyncio.create_task(asyncio.to_thread(writer.stop))
-        await asyncio.sleep(0.02)
+        await until(lambda: writer._ending)
         with pytest.raises(RefusedError):
             await writer.write(upload(1))
         store.let.set()
@@ -125,7 +118,7 @@ def test_who_hangs_up_is_written_all_the_same():
         store = Slow()
         writer = Writer(store)
         task = asyncio.create_task(writer.write(upload(1)))
-        await settled(lambda: store.groups)
+        await until(lambda: store.groups)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -144,7 +137,7 @@ def test_a_loop_that_ended_is_no_fault():
     async def work():
         made.append(Writer(store))
         asyncio.ensure_future(made[0].write(upload(1))).add_done_callback(lambda _: None)
-        await settled(lambda: store.groups)
+        await until(lambda: store.groups)
 
     asyncio.run(work())
     store.let.set()

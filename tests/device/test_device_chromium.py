@@ -57,7 +57,7 @@ def test_pages_of_one_browser_send_one_report_a_question(tmp_path):
         javascript._served(answers, results) as port,
         javascript._browser(f"http://127.0.0.1:{port}/memory.html"),
     ):
-        told = json.loads(results.get(timeout=60))
+        told = json.loads(results.get(timeout=600))
     assert len(told["answers"]) == PAGES
     assert all(rows == told["answers"][0] for rows in told["answers"]), told
     assert "is damaged" in told["refused"]

@@ -28,7 +28,7 @@ SURVEY = fw.Survey(
 def trial(name, given=None):
     script = Path(__file__).parents[1].joinpath("device_trials.mjs")
     command = ["node", str(script), str(MODULE), name, json.dumps(given)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -55,7 +55,7 @@ def explained(offered, numbers):
     ]
     command = ["node", "--input-type=module", "-e", RUN, (MODULE / "freewill.js").as_uri()]
     done = subprocess.run(
-        command, input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=60
+        command, input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

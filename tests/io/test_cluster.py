@@ -29,7 +29,7 @@ needs_spark = pytest.mark.skipif(spark_missing() is not None, reason=str(spark_m
 needs_connect = pytest.mark.skipif(
     importlib.util.find_spec("grpc") is None, reason="Spark Connect needs grpcio, not installed"
 )
-PATIENCE = 400
+PATIENCE = 1800
 TIMES = int(os.environ.get("FREEWILL_FUZZ", "1"))
 """More than 1 for a long night."""
 

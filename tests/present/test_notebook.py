@@ -39,7 +39,7 @@ def executed(folder, *sources):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUPYTER_PATH", str(folder))
         place = {"metadata": {"path": str(folder)}}
-        NotebookClient(notebook, timeout=120, kernel_name="here", resources=place).execute()
+        NotebookClient(notebook, timeout=600, kernel_name="here", resources=place).execute()
     return [cell.outputs for cell in notebook.cells]
 
 

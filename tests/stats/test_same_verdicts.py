@@ -15,7 +15,7 @@ from freewill.domain.survey import Survey
 from freewill.io.evidence_file import save_evidence
 from freewill.stats.fit import CHECKS, check_assumptions
 from freewill.stats.information import FEW
-from service_cases import needs_serve, served
+from service_cases import PATIENCE, needs_serve, served
 
 AGES = fw.Linear(0, 17)
 SHY, BOLD, BITS = fw.Geometric(AGES, 0.15), fw.KRR(AGES, 4.0), fw.RAPPOR(AGES, 3.0)
@@ -155,11 +155,10 @@ def test_what_takes_long_follows_only_where_the_choice_is_not_free(
         address = f"/v1/surveys/{client.survey}/estimate"
         told = (await client.get(address, admin=True)).json
         assert told["uncertainty"]["pending"] is follows
-        for _ in range(400):
-            if not told["uncertainty"]["pending"]:
-                break
-            await asyncio.sleep(0.05)
-            told = (await client.get(address, admin=True)).json
+        async with asyncio.timeout(PATIENCE):
+            while told["uncertainty"]["pending"]:
+                await asyncio.sleep(0.02)
+                told = (await client.get(address, admin=True)).json
         expected = check_assumptions(client.made.store.evidence(client.survey)).to_dict()
         for name, check in told["checks"].items():
             assert check == expected["checks"][name]

@@ -26,14 +26,26 @@ OPTIONAL = (
     "uvicorn",
     "uvloop",
 )
-# What all runs need is loaded once; each is a fork, in which some packages cannot be imported.
+# What all runs need is loaded once; each is a fork, in which some packages cannot be imported. With
+# `modules` as its first argument each module of tests is imported, and its tests are not listed.
 COLLECT = """
-import os, sys
+import contextlib, os, sys
 from importlib.machinery import PathFinder
-import cvxpy, duckdb, hypothesis, narwhals, numpy, pyarrow.parquet, pytest, scipy.optimize, typer
+import cvxpy, duckdb, hypothesis.internal.conjecture.engine, narwhals, numpy, pyarrow.dataset
+import pyarrow.parquet, pytest, scipy.optimize, typer
+with contextlib.suppress(ImportError):
+    import matplotlib.figure, pandas, polars
+
+class Modules:
+    @staticmethod
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem():
+        return []
 
 find_spec = PathFinder.find_spec
-plugins = [f"-pno:{name}" for name in ("cacheprovider", "xdist", "pytest_cov", "schemathesis")]
+unneeded = ("cacheprovider", "xdist", "pytest_cov", "schemathesis", "unraisableexception")
+plugins = [f"-pno:{name}" for name in unneeded]
+more = [Modules] if sys.argv[1] == "modules" else []
 for line in sys.stdin:
     missing = line.split()
     child = os.fork()
@@ -43,18 +55,19 @@ for line in sys.stdin:
         PathFinder.find_spec = lambda name, *more: (
             None if name.split(".")[0] in missing else find_spec(name, *more)
         )
-        code = pytest.main(["--collect-only", "-qq", "--assert=plain", *plugins, *sys.argv[1:]])
+        options = ["--collect-only", "-qq", "--assert=plain", *plugins, *sys.argv[2:]]
+        code = pytest.main(options, more)
         sys.stdout.flush()
-        os._exit(code)
+        os._exit(0 if more and code == pytest.ExitCode.NO_TESTS_COLLECTED else code)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     print(f"exit code {code} without {', '.join(missing)}", flush=True)
 """
 
 
-def collected(blocked, *options):
+def collected(what, blocked, *options):
     """Collect all tests once for each line of packages that cannot be imported; return failures."""
     done = subprocess.run(
-        [sys.executable, "-c", COLLECT, *options],
+        [sys.executable, "-c", COLLECT, what, *options],
         input="\n".join(blocked),
         cwd=Path(__file__).parents[2],
         capture_output=True,
@@ -73,16 +86,17 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each run is a f
 
 @pytest.mark.slow
 def test_all_tests_and_doctests_are_collected_without_any_optional_package():
-    assert not collected([" ".join(OPTIONAL)])
+    assert not collected("tests", [" ".join(OPTIONAL)])
 
 
 @pytest.mark.slow
 def test_all_tests_are_collected_without_each_optional_package():
     # Doctests stand in the package, which the other test has tried.
-    assert not collected(OPTIONAL, "-oaddopts=", "tests")
+    assert not collected("modules", OPTIONAL, "-oaddopts=", "tests")
 
 
 @pytest.mark.slow
-def test_a_package_that_is_imported_unguarded_is_noticed(tmp_path):
+@pytest.mark.parametrize("what", ["tests", "modules"])
+def test_a_package_that_is_imported_unguarded_is_noticed(tmp_path, what):
     (tmp_path / "test_it.py").write_text("import plotly\n\ndef test_it(): pass\n")
-    assert "exit code 2 without plotly" in collected(["plotly"], str(tmp_path))
+    assert "exit code 2 without plotly" in collected(what, ["plotly"], str(tmp_path))

@@ -22,7 +22,7 @@ def test_people_answer_over_http_and_are_all_in_the_store(tmp_path):
     )
     command = [sys.executable, "-c", script]
     done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     assert "250 people answer" in done.stdout
