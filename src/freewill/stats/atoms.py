@@ -248,6 +248,9 @@ class DoubtedMoments:
         """Return the diagonal of K - E."""
         return np.maximum(self.whole.diagonal() - self.coarse.diagonal(), 0.0)
 
+    def system(self) -> None:
+        """Return nothing: K - E is no sum of squares."""
+
     def response(self, value: int) -> FloatArray | None:
         """Return a(z | value) of all outputs: a preconditioner needs no more."""
         return self.whole.response(value)

@@ -20,7 +20,7 @@ from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.solvers.solution import OnStep
-from freewill.stats.covariance import DenseCovariance, OnRow, ProductCovariance
+from freewill.stats.covariance import DenseCovariance, OnRow, SolvedCovariance
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
 from freewill.stats.work import Work
@@ -71,12 +71,12 @@ class Information:
     moments: tuple[Moments, ...] = field(repr=False)
 
     @cached_property
-    def _covariance(self) -> DenseCovariance | ProductCovariance:
+    def _covariance(self) -> DenseCovariance | SolvedCovariance:
         shares = (share for _, share, _ in self.parts)
         parts = tuple(zip(shares, self.moments, strict=True))
         if self.alphabet.size <= DENSE:
             return DenseCovariance(parts, self.theta)
-        return ProductCovariance(parts, self.theta, self.alphabet.plane)
+        return SolvedCovariance(parts, self.theta, self.alphabet.plane)
 
     @property
     def covariance(self) -> FloatArray:
@@ -92,6 +92,10 @@ class Information:
     def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return C h for each row h: what a report adds to h'theta is (a / p)'C h / n."""
         return self._covariance.influences(rows, on_row)
+
+    def moved(self, slope: FloatArray) -> FloatArray:
+        """Return C g: the Newton step of a gradient g."""
+        return self._covariance.moved(slope)
 
     def products(self, rows: FloatArray) -> FloatArray:
         """Return K u for each row u, for one person."""
