@@ -273,8 +273,8 @@ def _smallest_eigenvalue(product: Map, near: _Near) -> float:
             smallest, largest = _ends(np.array(lengths), np.array(left))
             below = 0.0 if all_found else (rate / (2 * number - 1)) ** 2 * largest
             if below < smallest / 2 or number > _MOST_STEPS:
-                break
-    return max(smallest - below, 0.0)
+                return max(smallest - below, 0.0)
+    return 0.0
 
 
 def _ends(lengths: FloatArray, left: FloatArray) -> tuple[float, float]:
