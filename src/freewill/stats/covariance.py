@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import dctn, idctn
@@ -150,11 +151,11 @@ class SolvedCovariance:
         By 1 % at most where the solve went well, and else by as much as may be missing; infinite
         where that is more than all that was found, or the reports tell nothing of h.
         """
-        if self._factored is None:
+        if self._inverse is None:
             return self._dense.influences(rows, on_row)
         influences = np.full(rows.shape, np.inf)
-        for place, row in enumerate(rows if self._factored[1] else ()):
-            solution, missing = self._solved(row - row @ self.theta)
+        for place, row in enumerate(rows if self._inverse.smallest else ()):
+            solution, missing = self._solved(row - row @ self.theta, *self._inverse)
             if missing <= _MOST_MISSING:
                 influences[place] = (1 + missing) * solution
             if on_row is not None:
@@ -163,13 +164,12 @@ class SolvedCovariance:
 
     def moved(self, slope: FloatArray) -> FloatArray:
         """Return C g for a gradient, which has nothing along directions that are lost."""
-        if self._factored is None:
+        if self._inverse is None:
             return self._dense.moved(slope)
-        return self._solved(slope - slope @ self.theta)[0]
+        return self._solved(slope - slope @ self.theta, *self._inverse)[0]
 
-    def _solved(self, right: FloatArray) -> tuple[FloatArray, float]:
+    def _solved(self, right: FloatArray, inverse: Map, smallest: float) -> tuple[FloatArray, float]:
         """Return x with J x = right, and the share of right'x that may be missing from it."""
-        inverse, smallest = self._factored
         if not np.any(right):
             return np.zeros_like(right), 0.0
         variance = 0.0
@@ -188,21 +188,18 @@ class SolvedCovariance:
         return DenseCovariance(self.parts, self.theta)
 
     @cached_property
-    def _factored(self) -> tuple[Map, float] | None:
-        """M^-1 as a product, with a bound of the eigenvalues of M^-1 J from below, or nothing.
-
-        Nothing where the matrix can be held, and directions of it are lost.
-        """
+    def _inverse(self) -> "_Inverse | None":
+        """M^-1; nothing where the matrix can be held, and directions of it are lost."""
         with contextlib.suppress(LinAlgError):
             if (structured := _structured_inverse(self.parts, self.theta.size)) is not None:
-                return structured, _EXACT
+                return _Inverse(structured, _EXACT)
         if self.theta.size > FACTORED:
             near = self._near
-            return near.inverse, _smallest_eigenvalue(self.product, near)
+            return _Inverse(near.inverse, _smallest_eigenvalue(self.product, near))
         factor, failed = lapack.dpotrf(1 + self._dense.information, lower=1, clean=0)
         if failed or np.diag(factor).min() ** 2 < _LOST * len(factor) * np.diag(factor).max() ** 2:
             return None
-        return lambda right: np.asarray(lapack.dpotrs(factor, right, lower=1)[0]), _EXACT
+        return _Inverse(lambda right: lapack.dpotrs(factor, right, lower=1)[0], _EXACT)
 
     @property
     def _near(self) -> "_Near":
@@ -229,6 +226,13 @@ class SolvedCovariance:
             return _Near(1 / np.sqrt(diagonal), None)
         waves = np.maximum(waves + flat / smooth * float(waves.mean()), 1e-12)
         return _Near(1 / np.sqrt(diagonal / float(np.mean(waves))), waves)
+
+
+class _Inverse(NamedTuple):
+    """M^-1 as a product, and a bound of the eigenvalues of M^-1 J from below; 0 where none is."""
+
+    apply: Map
+    smallest: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +297,7 @@ def _structured_inverse(parts: Weighted, size: int) -> Map | None:
     if len(weighed) < len(systems):
         return None
     shares, operator = [s for s, _ in parts], StackOperator([each.operator for each in weighed])
-    diagonal = sum(share * each.diagonal for share, each in zip(shares, weighed, strict=True))
+    diagonal = np.sum([s * each.diagonal for s, each in zip(shares, weighed, strict=True)], axis=0)
     few = rows_beside(operator)
     if few > min(_MOST_ROWS, size // 2) or (few == operator.shape[0] and not np.all(diagonal > 0)):
         return None
