@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.stats.covariance import ProductCovariance
 from freewill.stats.information import information_of, pulled
 
 LINE = fw.Linear(0, 9)
@@ -45,52 +44,6 @@ def test_the_covariance_is_that_of_the_laws(name):
     errors = np.sqrt(np.einsum("ij,jk,ik->i", rows, wanted, rows) / 1000)
     assert found.standard_error(rows) == pytest.approx(errors, rel=1e-8)
     assert found.standard_error(rows[0]) == pytest.approx(errors[0], rel=1e-8)
-
-
-@pytest.mark.parametrize("name", MIXTURES)
-def test_products_say_what_the_matrix_says(name):
-    moments = [(1 / len(MIXTURES[name]), one.moments(THETA)) for one in MIXTURES[name]]
-    rows = np.vstack([np.eye(10)[3], np.arange(10.0), np.arange(10) < 5])
-    dense = told(MIXTURES[name]).influences(rows)
-    for plane in (None, (1, 10)):
-        products = ProductCovariance(moments, THETA, plane).influences(rows)
-        for row, one, other in zip(rows, dense, products, strict=True):
-            assert row @ other == pytest.approx(row @ one, rel=4e-3)
-
-
-def test_a_grid_by_products_is_the_grid_by_a_matrix():
-    city = fw.Grid(12, 8, cell=0.5)
-    theta = np.random.default_rng(0).dirichlet(np.ones(96))
-    groups = [(fw.PlanarGeometric(city, epsilon), 0.5, "") for epsilon in (1.0, 3.0)]
-    parts = [(share, mechanism.moments(theta)) for mechanism, share, _ in groups]
-    rows = np.vstack([np.arange(96) % 12 < 4, np.arange(96) // 12]).astype(float)
-    dense = information_of(city, groups, theta, 1).influences(rows)
-    products = ProductCovariance(parts, theta, city.plane).influences(rows)
-    for row, one, other in zip(rows, dense, products, strict=True):
-        assert row @ other == pytest.approx(row @ one, rel=4e-3)
-
-
-def test_bits_beside_a_grid_leave_its_preconditioner(monkeypatch):
-    """By the diagonal alone the variance of a district far from everybody came out too small."""
-    city, district = fw.Grid(40, 30, cell=1.0), np.zeros((1, 1200))
-    district[0].reshape(30, 40)[25:, :5] = 1
-    theta = np.exp(-((np.indices((30, 40)) - [[[15]], [[20]]]) ** 2).sum(axis=0) / 50).ravel()
-    theta /= theta.sum()
-    mechanisms = [fw.PlanarGeometric(city, 0.1), fw.PlanarGeometric(city, 0.25), fw.KRR(city, 4.0)]
-    parts = [(0.3, one.moments(theta)) for one in mechanisms]
-    bits = (0.1, fw.RAPPOR(city, 1.0).moments(theta))
-    steps, product = [], ProductCovariance.product
-    monkeypatch.setattr(
-        ProductCovariance, "product", lambda *given: (steps.append(1), product(*given))[1]
-    )
-    numbers, variances = [], []
-    for some in (parts, [*parts, bits]):
-        steps.clear()
-        found = ProductCovariance(some, theta, city.plane).influences(district)
-        variances.append(float(found[0] @ district[0]))
-        numbers.append(len(steps))
-    assert numbers[1] <= 1.3 * numbers[0]
-    assert 0.97 * variances[0] < variances[1] < variances[0]
 
 
 def test_reports_without_noise_have_the_textbook_s_variance():

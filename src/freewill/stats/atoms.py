@@ -17,8 +17,8 @@ from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Solution, Status
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.gibu import dense_maximum
-from freewill.stats.evidence import Evidence, Group, refuse_nobody
-from freewill.stats.information import Information, refuse_unheld
+from freewill.stats.evidence import Evidence, Group, refuse_nobody, refuse_unheld
+from freewill.stats.information import Information
 from freewill.stats.intervals import OneStep
 
 _DENSE = 1 << 22
@@ -246,6 +246,9 @@ class DoubtedMoments:
     def diagonal(self) -> FloatArray:
         """Return the diagonal of K - E."""
         return np.maximum(self.whole.diagonal() - self.coarse.diagonal(), 0.0)
+
+    def system(self) -> None:
+        """Return nothing: K - E is no sum of squares."""
 
     def response(self, value: int) -> FloatArray | None:
         """Return a(z | value) of all outputs: a preconditioner needs no more."""

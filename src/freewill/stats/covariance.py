@@ -1,23 +1,37 @@
-"""C h on the simplex by products alone, for alphabets too large for a matrix."""
+"""C h on the simplex by one solve each, with a bound of what it misses: for large alphabets."""
 
+import contextlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import dctn, idctn
+from scipy.linalg import LinAlgError, eigvalsh_tridiagonal, lapack
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.base import Map
+from freewill.numeric.operators.base import Map, StackOperator
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.solvers.conjugate import conjugate_steps
+from freewill.numeric.solvers.systems import rows_beside, structured_system
 
-_ACCURACY = 2e-3
-"""Relative error of a variance by products: a thousandth of a standard error."""
-_QUIET = 5
-"""Steps over which the growth of a variance is watched."""
-_MOST = 80
-"""Steps after which a variance counts as a lower bound."""
+_LOST = 1e-13
+"""Eigenvalues of the scaled information below which rounding is all that a direction holds."""
+_ACCURACY = 0.01
+"""Of a variance that may be missing: half of that of a standard error."""
+_MOST_MISSING = 1.0
+"""Of a variance, by which it is widened; beyond, nothing is said of it."""
+_MOST_STEPS = 3_000
+_CHANCE = 1e-9
+"""That a bound from random directions does not hold."""
+_EXACT = 0.5
+"""Bound of the eigenvalues of M^-1 J from below where M is J, but for rounding."""
+_MOST_ROWS = 1_000
+"""Rows without structure that go beside those with it."""
+FACTORED = 4_096
+"""Values up to which J is factored as an array where it has no structure: 128 MiB."""
 
 Weighted = Sequence[tuple[float, Moments]]
 """Each mechanism's share of the people, and what its reports tell."""
@@ -28,11 +42,14 @@ OnRow = Callable[[int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class ProductCovariance:
-    """C h by conjugate gradients, for large alphabets: memory for some vectors of k numbers.
+class SolvedCovariance:
+    """C h by one solve a functional, for large alphabets, each with a bound of what it misses.
 
-    On lines and grids preconditioned by cosine transforms: noise is much the same everywhere, so
-    that J is nearly D^-1/2 T D^-1/2, with D the variances of outputs and T diagonal in cosines.
+    Conjugate gradients on J = K + 1 1', preconditioned by M: J itself where all laws have structure
+    or the matrix can be held (one step is then all), and else cosine transforms or the diagonal.
+    With x after some steps and r = (h - h'theta) - J x,
+
+        h'C h = h'x + r'x + r'J^-1 r,    r'J^-1 r <= r'M^-1 r / smallest eigenvalue of M^-1 J.
     """
 
     parts: Weighted
@@ -40,47 +57,78 @@ class ProductCovariance:
     plane: tuple[int, int] | None = None
 
     def product(self, direction: FloatArray) -> FloatArray:
-        """Return (K + 1 1') u."""
-        product = np.full(direction.size, direction.sum())
-        for share, moments in self.parts:
-            product += share * moments.product(direction)
-        return product
+        """Return J u."""
+        return np.asarray(direction.sum() + self.products(direction[None])[0])
 
     def products(self, rows: FloatArray) -> FloatArray:
         """Return K u for each row u."""
         return np.array(
-            [sum(share * one.product(row) for share, one in self.parts) for row in rows]
+            [sum(share * each.product(row) for share, each in self.parts) for row in rows]
         )
 
-    @cached_property
-    def diagonal(self) -> FloatArray:
-        """The diagonal of K + 1 1'."""
-        return np.asarray(1 + sum(share * moments.diagonal() for share, moments in self.parts))
+    def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
+        """Return C h for each row h, scaled so that h'C h is no less than the variance.
+
+        By 1 % at most where the solve went well, and else by as much as may be missing; infinite
+        where that is more than all that was found, or the reports tell nothing of h.
+        """
+        influences = np.full(rows.shape, np.inf)
+        for place, row in enumerate(rows if self.inverse.smallest else ()):
+            solution, missing = self._solved(row - row @ self.theta)
+            if missing <= _MOST_MISSING:
+                influences[place] = (1 + missing) * solution
+            if on_row is not None:
+                on_row(1)
+        return influences
+
+    def moved(self, slope: FloatArray) -> FloatArray:
+        """Return C g for a gradient, which has nothing along directions that are lost."""
+        return self._solved(slope - slope @ self.theta)[0]
+
+    def _solved(self, right: FloatArray) -> tuple[FloatArray, float]:
+        """Return x with J x = right, and the share of right'x that may be missing from it."""
+        inverse, smallest = self.inverse
+        if not np.any(right):
+            return np.zeros_like(right), 0.0
+        variance = 0.0
+        for number, step in enumerate(conjugate_steps(self.product, inverse, right)):
+            variance += step.gain
+            if step.left <= _ACCURACY / 2 * smallest * variance or number >= _MOST_STEPS:
+                break
+        # The residual that steps carry along is not the true one where rounding rules.
+        residual = right - self.product(step.solution)
+        left = abs(float(residual @ inverse(residual)))
+        missing = left / (smallest * variance) if smallest * variance > 0 else np.inf
+        return np.asarray(step.solution - self.theta * step.solution.sum()), missing
 
     @cached_property
-    def inverse(self) -> Map:
-        """What nearly inverts the product."""
-        diagonal, waves = self.diagonal, self._waves
-        if self.plane is None or waves is None:
-            return lambda right: np.asarray(right / diagonal)
-        shape, scale = self.plane, 1 / np.sqrt(diagonal / float(np.mean(waves)))
-        floor = np.maximum(waves, 1e-12)
-
-        def apply(right: FloatArray) -> FloatArray:
-            turned = dctn((scale * right).reshape(shape), norm="ortho") / floor
-            return np.asarray(scale * idctn(turned, norm="ortho").ravel())
-
-        return apply
+    def inverse(self) -> "_Inverse":
+        """M^-1, with the bound 0 where directions are lost or none was found."""
+        with contextlib.suppress(LinAlgError):
+            if (structured := _structured_inverse(self.parts, self.theta.size)) is not None:
+                return _Inverse(structured, _EXACT)
+        if self.theta.size > FACTORED:
+            near = self._near
+            return _Inverse(near.inverse, _smallest_eigenvalue(self.product, near))
+        matrix = 1 + sum(share * each.information() for share, each in self.parts)
+        factor, failed = lapack.dpotrf(matrix, lower=1, clean=0)
+        pivots = np.diag(factor) ** 2
+        lost = failed or pivots.min() < _LOST * pivots.size * pivots.max()
+        return _Inverse(
+            lambda right: lapack.dpotrs(factor, right, lower=1)[0], 0 if lost else _EXACT
+        )
 
     @property
-    def _waves(self) -> FloatArray | None:
-        """T, up to a factor; None where no part tells of neighbours together.
+    def _near(self) -> "_Near":
+        """What is near J: where outputs are values, cosine transforms, and else the diagonal.
 
-        A part whose outputs are no values, such as bits, tells of each value by itself: its waves
-        are flat, as high as its share in the diagonal.
+        Noise is much the same everywhere, so that J is nearly D^-1/2 T D^-1/2, with D the variances
+        of outputs and T diagonal in cosines. A part whose outputs are no values, such as bits,
+        tells of each value by itself: its waves are flat, as high as its share in the diagonal.
         """
+        diagonal = np.asarray(1 + sum(share * each.diagonal() for share, each in self.parts))
         if self.plane is None:
-            return None
+            return _Near(1 / np.sqrt(diagonal), None)
         rows, columns = self.plane
         centre = (rows // 2) * columns + columns // 2
         waves, smooth, flat = np.zeros(self.plane), 0.0, 0.0
@@ -91,28 +139,88 @@ class ProductCovariance:
             else:
                 waves += share * _waves(response, self.plane)
                 smooth += height
-        return waves + flat / smooth * float(waves.mean()) if smooth > 0 else None
+        if not smooth > 0:
+            return _Near(1 / np.sqrt(diagonal), None)
+        waves = np.maximum(waves + flat / smooth * float(waves.mean()), 1e-12)
+        return _Near(1 / np.sqrt(diagonal / float(np.mean(waves))), waves)
 
-    def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
-        """Return C h for each row h, good enough for a variance within .2 %."""
-        influences = np.empty(rows.shape)
-        for place, row in enumerate(rows):
-            influences[place] = self._influence(row)
-            if on_row is not None:
-                on_row(1)
-        return influences
 
-    def _influence(self, row: FloatArray) -> FloatArray:
-        centred = row - row @ self.theta
-        if not np.any(centred):
-            return np.zeros_like(row)
-        values: list[float] = [0.0]
-        for number, step in enumerate(conjugate_steps(self.product, self.inverse, centred)):
-            values.append(values[-1] + step.gain)
-            far = values[-1] - values[max(0, len(values) - 1 - _QUIET)]
-            if number > _QUIET and (far < _ACCURACY * values[-1] or number > _MOST):
-                break
-        return np.asarray(step.solution - self.theta * step.solution.sum())
+class _Inverse(NamedTuple):
+    """M^-1 as a product, and a bound of the eigenvalues of M^-1 J from below; 0 where none is."""
+
+    apply: Map
+    smallest: float
+    """Not 0 where variances can be had."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Near:
+    """M = S^-1 Q' T Q S^-1, with S diagonal, Q cosine transforms and T diagonal; or M = S^-2."""
+
+    scale: FloatArray
+    waves: FloatArray | None
+
+    def inverse(self, right: FloatArray) -> FloatArray:
+        """Return M^-1 u."""
+        if self.waves is None:
+            return np.asarray(self.scale**2 * right)
+        turned = dctn((self.scale * right).reshape(self.waves.shape), norm="ortho") / self.waves
+        return np.asarray(self.scale * idctn(turned, norm="ortho").ravel())
+
+    def root(self, right: FloatArray) -> FloatArray:
+        """Return B u for a B with B B' = M."""
+        if self.waves is None:
+            return np.asarray(right / self.scale)
+        turned = np.sqrt(self.waves) * right.reshape(self.waves.shape)
+        return np.asarray(idctn(turned, norm="ortho").ravel() / self.scale)
+
+
+def _smallest_eigenvalue(product: Map, near: _Near) -> float:
+    """Return a bound of the eigenvalues of M^-1 J from below, 0 where none is found.
+
+    Lanczos from a direction drawn at random: after m steps no eigenvalue is below the smallest one
+    of the tridiagonal matrix by more than (log(1.65 sqrt(k) / chance) / (2 m - 1))^2 times the
+    largest, but for that chance (Kuczynski and Wozniakowski 1992).
+    """
+    drawn = near.root(np.random.default_rng(0).standard_normal(near.scale.size))
+    rate = math.log(1.65 * math.sqrt(near.scale.size) / _CHANCE)
+    steps = conjugate_steps(product, near.inverse, drawn)
+    left, lengths, check = [next(steps).left], list[float](), 8
+    for number, step in enumerate(steps, 1):
+        lengths.append(step.gain / left[-1])
+        left.append(step.left)
+        all_found = step.left < _LOST**2 * left[0]
+        if all_found or number == check:
+            check = math.ceil(1.2 * number)
+            smallest, largest = _ends(np.array(lengths), np.array(left))
+            below = 0.0 if all_found else (rate / (2 * number - 1)) ** 2 * largest
+            if below < smallest / 2 or number > _MOST_STEPS:
+                return max(smallest - below, 0.0)
+    return 0.0
+
+
+def _ends(lengths: FloatArray, left: FloatArray) -> tuple[float, float]:
+    """Return the ends of the eigenvalues of the tridiagonal matrix of conjugate gradients."""
+    inverse, falls = 1 / lengths, left[1:-1] / left[:-2]
+    diagonal = inverse.copy()
+    diagonal[1:] += falls * inverse[:-1]
+    eigenvalues = eigvalsh_tridiagonal(diagonal, np.sqrt(falls) * inverse[:-1])
+    return float(eigenvalues[0]), float(eigenvalues[-1])
+
+
+def _structured_inverse(parts: Weighted, size: int) -> Map | None:
+    """Return u -> J^-1 u where laws have structure but for few rows, None where they have not."""
+    systems = [moments.system() for _, moments in parts]
+    weighed = [each for each in systems if each is not None]
+    if len(weighed) < len(systems):
+        return None
+    shares, operator = [s for s, _ in parts], StackOperator([each.operator for each in weighed])
+    diagonal = np.sum([s * each.diagonal for s, each in zip(shares, weighed, strict=True)], axis=0)
+    few = rows_beside(operator)
+    if few > min(_MOST_ROWS, size // 2) or (few == operator.shape[0] and not np.all(diagonal > 0)):
+        return None
+    weights = [share * each.weights for share, each in zip(shares, weighed, strict=True)]
+    return structured_system(operator).factor(np.concatenate(weights), diagonal)
 
 
 def _waves(response: FloatArray, plane: tuple[int, int]) -> FloatArray:

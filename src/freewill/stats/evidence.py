@@ -293,6 +293,15 @@ def refuse_nobody(evidence: Any, what: str) -> None:
         )
 
 
+def refuse_unheld(evidence: Evidence, what: str) -> None:
+    """Refuse reports that stay in files, for what reads them over and over."""
+    if not evidence.held:
+        raise EvidenceError(
+            f"{what} reads the reports a hundred times, and some stay in files: read them with a "
+            f"larger hold=, or take fw.gibu, which reads them a few times."
+        )
+
+
 def listed(given: Any, name: str, wanted: str) -> list[Any]:
     """Return what can be gone through as a list."""
     try:

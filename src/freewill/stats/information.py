@@ -22,7 +22,7 @@ from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.solvers.solution import OnStep, Step, checked_on_step
-from freewill.stats.covariance import OnRow, ProductCovariance
+from freewill.stats.covariance import FACTORED, OnRow, SolvedCovariance
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
 
@@ -133,11 +133,15 @@ class Information:
     """Mechanism, share of the people and name of each group."""
     moments: tuple[Moments, ...] = field(repr=False)
 
+    @property
+    def _weighted(self) -> list[tuple[float, Moments]]:
+        """Each group's share of the people, and what its reports tell."""
+        return list(zip((share for _, share, _ in self.parts), self.moments, strict=True))
+
     @cached_property
     def matrix(self) -> FloatArray:
         """K of the mixture, for one person, k x k."""
-        parts = zip(self.parts, self.moments, strict=True)
-        return np.asarray(sum(share * own.information() for (_, share, _), own in parts))
+        return np.asarray(sum(share * own.information() for share, own in self._weighted))
 
     @cached_property
     def _inverse(self) -> tuple[FloatArray, FloatArray | None]:
@@ -145,13 +149,13 @@ class Information:
         return inverse_on_simplex(self.matrix, self.theta)
 
     @cached_property
-    def _by_products(self) -> ProductCovariance | None:
-        """What solves for C h where values are too many for a matrix."""
+    def _solves(self) -> SolvedCovariance | None:
+        """What solves for C h; None where C is an array, for few values or lost directions."""
         if self.alphabet.size <= DENSE:
             return None
-        shares = [share for _, share, _ in self.parts]
-        parts = tuple(zip(shares, self.moments, strict=True))
-        return ProductCovariance(parts, self.theta, self.alphabet.plane)
+        solves = SolvedCovariance(self._weighted, self.theta, self.alphabet.plane)
+        held = self.alphabet.size <= FACTORED and not solves.inverse.smallest
+        return None if held else solves
 
     @property
     def covariance(self) -> FloatArray:
@@ -165,11 +169,10 @@ class Information:
     def influences(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return C h for each row h: what a report adds to h'theta is (a / p)'C h / n.
 
-        Infinite where the reports tell nothing of h, up to 1,024 values; beyond, good enough for a
-        variance within .2 %.
+        Infinite where the reports tell nothing of h, or no bound of its variance was found.
         """
-        if self._by_products is not None:
-            return self._by_products.influences(rows, on_row)
+        if self._solves is not None:
+            return self._solves.influences(rows, on_row)
         matrix, lost = self._inverse
         influences = np.asarray(rows @ matrix)
         if lost is not None:
@@ -182,8 +185,13 @@ class Information:
 
     def products(self, rows: FloatArray) -> FloatArray:
         """Return K u for each row u, for one person."""
-        large = self._by_products
-        return np.asarray(rows @ self.matrix) if large is None else large.products(rows)
+        solves = self._solves
+        return np.asarray(rows @ self.matrix) if solves is None else solves.products(rows)
+
+    def moved(self, slope: FloatArray) -> FloatArray:
+        """Return C g, a Newton step; nothing along directions that are lost."""
+        solves = self._solves
+        return np.asarray(self._inverse[0] @ slope) if solves is None else solves.moved(slope)
 
     def variances(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return h'C h for each row h, for one person."""
@@ -258,7 +266,7 @@ class Information:
         return float(parts[places].sum() / parts.sum()) if parts.sum() > 0 else 0.0
 
     def _share_of_all(self, places: list[int]) -> float:
-        if self._by_products is not None:
+        if self._solves is not None:
             raise ParameterError(
                 f"the share of all information over {several(self.alphabet.size, 'value')} needs a "
                 f"matrix of them: ask for the share of a functional, share(mechanism, of=...)."
@@ -353,15 +361,6 @@ def several_people(evidence: Any, what: str) -> None:
         raise EvidenceError(
             f"the evidence is of {several(evidence.people, 'person')}: {what} needs two "
             f"at least, and means little below some hundred."
-        )
-
-
-def refuse_unheld(evidence: Evidence, what: str) -> None:
-    """Refuse reports that stay in files, for what reads them over and over."""
-    if not evidence.held:
-        raise EvidenceError(
-            f"{what} reads the reports a hundred times, and some stay in files: read them with a "
-            f"larger hold=, or take fw.gibu, which reads them a few times."
         )
 
 

@@ -102,10 +102,9 @@ class OneStep:
 
     @property
     def theta(self) -> FloatArray:
-        """theta_1 of up to 1,024 values; what the reports do not tell stays as in theta_w."""
-        information = self.information
-        moved = information.people * information.covariance @ (self.slope - 1)
-        return np.asarray(information.theta + moved)
+        """theta_1; what the reports do not tell stays as in theta_w."""
+        # C 1 = 0: what is taken from g for all values alike changes nothing but rounding.
+        return self.information.theta + self.information.moved(self.slope - 1)
 
     def estimated(self, rows: FloatArray, on_row: OnRow | None = None) -> "Estimated":
         """Return h'theta_1 for rows h, with their errors."""

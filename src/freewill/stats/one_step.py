@@ -71,8 +71,8 @@ def one_step(
     several_people(evidence, "one_step")
     work = Work(on_step)
     work.expect(1, fit.maxima)
-    information = fit.solved_by(work).information
-    raw = information.theta + information.influences((fit.slope - 1)[None], work.solved)[0]
+    raw = fit.solved_by(work).theta
+    work.solved(1)
     theta = monotone(raw) if is_line(evidence.alphabet) else project(raw)
     lost = unresolved_directions(evidence)
     return certified_estimate(evidence, theta, "one-step", Status.DIRECT, started, unresolved=lost)

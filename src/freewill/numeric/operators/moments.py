@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.base import DenseOperator, Operator
 
 _CLOSE = 0.5
 """Log-ratios up to which a/p - 1 is better taken from them than from the law."""
@@ -15,6 +15,14 @@ _STEP = 0.3
 """Between nodes on the logarithmic scale of t: the sums are then good to 13 digits."""
 _FIRST, _LAST = -32.0, 3.9
 """From where to where log t matters, beside the scale on which products of bits fall."""
+
+
+class Weighed(NamedTuple):
+    """P' diag(weights) P + diag(diagonal), with the rows P of an operator."""
+
+    operator: Operator
+    weights: FloatArray
+    diagonal: FloatArray
 
 
 class Moments(Protocol):
@@ -32,6 +40,9 @@ class Moments(Protocol):
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of K."""
+
+    def system(self) -> "Weighed | None":
+        """Return what K + 1 1' is made of, for what inverts it; None where it is no such sum."""
 
     def response(self, value: int) -> FloatArray | None:
         """Return a(z | value) for all outputs, where outputs are values; None where not."""
@@ -83,19 +94,28 @@ class ListedMoments:
         rooted = np.sqrt(self.shares)[:, None] * self.scores
         return np.asarray(rooted.T @ rooted)
 
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """Of each output in K + 1 1'."""
+        return np.asarray(np.exp(self.operator.log_scale) / self._divisor)
+
     def product(self, direction: FloatArray) -> FloatArray:
         """Return K u by two products."""
-        weights = np.exp(self.operator.log_scale) / self._divisor
-        full = self.operator.adjoint(weights * self.operator.forward(direction))
+        full = self.operator.adjoint(self._weights * self.operator.forward(direction))
         return np.asarray(full - direction.sum())
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of K."""
-        weights = np.exp(self.operator.log_scale) / self._divisor
-        return np.asarray(self.operator.gram_diagonal(weights) - 1)
+        return np.asarray(self.operator.gram_diagonal(self._weights) - 1)
+
+    def system(self) -> Weighed:
+        """Return the law and its weights, which are all of K + 1 1'."""
+        return Weighed(self.operator, self._weights, np.zeros(self.theta.size))
 
     def response(self, value: int) -> FloatArray | None:
-        """Return a(z | value)."""
+        """Return a(z | value); None where there are more or fewer outputs than values."""
+        if self.operator.shape[0] != self.theta.size:
+            return None
         point = np.zeros(self.operator.shape[1])
         point[value] = 1.0
         return np.asarray(np.exp(self.operator.log_scale) * self.operator.forward(point))
@@ -172,6 +192,12 @@ class BitMoments:
         """Return the diagonal of K."""
         means, variance = self._parts
         return np.asarray(self._nodes[1] @ (1 + means) ** 2 + variance - 1)
+
+    def system(self) -> Weighed:
+        """Return a row for each node that counts, and d."""
+        means, variance = self._parts
+        counts = self._nodes[1] > 0
+        return Weighed(DenseOperator(1 + means[counts]), self._nodes[1][counts], variance)
 
     def response(self, value: int) -> None:
         """Return nothing: outputs are no values."""

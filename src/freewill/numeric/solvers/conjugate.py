@@ -23,7 +23,7 @@ class ConjugateStep(NamedTuple):
 def conjugate_steps(
     product: Map, inverse: Map, right: FloatArray, start: FloatArray | None = None
 ) -> Iterator[ConjugateStep]:
-    """Yield the start and then ever better solutions of product(x) = right."""
+    """Yield the start and then ever better solutions of product(x) = right, while there are any."""
     solution = np.zeros_like(right) if start is None else start.copy()
     left = right.copy() if start is None else right - product(solution)
     way = inverse(left)
@@ -31,7 +31,10 @@ def conjugate_steps(
     yield ConjugateStep(solution, size, 0.0)
     while True:
         image = product(way)
-        length = size / float(way @ image)
+        curvature = float(way @ image)
+        if not curvature > 0:
+            return
+        length = size / curvature
         solution += length * way
         left -= length * image
         towards = inverse(left)
@@ -56,5 +59,5 @@ def conjugate_solution(
     for _ in range(most):
         if not step.left > tolerance**2 * whole:
             break
-        step = next(steps)
+        step = next(steps, step)
     return step.solution

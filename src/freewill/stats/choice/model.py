@@ -18,8 +18,8 @@ from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Solution
 from freewill.stats.choice.bases import Basis
 from freewill.stats.estimators.gibu import dense_maximum
-from freewill.stats.evidence import Evidence, refuse_nobody
-from freewill.stats.information import pulled, refuse_unheld
+from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld
+from freewill.stats.information import pulled
 
 _MOST_BYTES = 1 << 28
 """What the k x k information of all mechanisms together may take, or a dense law."""
