@@ -11,7 +11,7 @@ import pytest
 
 import freewill as fw
 from freewill.collector import estimates
-from freewill.collector.answers import json_bytes
+from freewill.core.presented import json_bytes
 from freewill.stats import information
 from freewill.stats.fit import check_assumptions
 from freewill.stats.laws import check

@@ -9,8 +9,8 @@ import pytest
 import freewill as fw
 from cli_cases import run, run_json
 from freewill.collector import estimates
-from freewill.collector.answers import json_bytes
 from freewill.collector.estimates import uncertainty_of
+from freewill.core.presented import json_bytes
 from freewill.domain.survey import Survey
 from freewill.io.evidence_file import save_evidence
 from freewill.stats.fit import CHECKS, check_assumptions

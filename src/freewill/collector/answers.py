@@ -1,11 +1,10 @@
 """Answers: JSON, what was asked for or why it is refused, with headers that keep browsers safe."""
 
-import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from freewill.core.presented import portable
+from freewill.core.presented import json_bytes
 from freewill.errors import FreewillError, printable
 
 if TYPE_CHECKING:  # a store, which also refuses, is read without Starlette
@@ -40,16 +39,6 @@ SAFE_HEADERS: tuple[tuple[bytes, bytes], ...] = (
 No header lets pages of other origins read answers (CORS). Reports must say that they are JSON,
 which such a page may not send without being let: no other site makes its visitors answer a survey.
 """
-
-
-def json_bytes(content: Any) -> bytes:
-    """Return JSON; numbers that it does not have become null.
-
-    >>> json_bytes({"gap": float("inf")})
-    b'{"gap":null}'
-    """
-    text = json.dumps(portable(content), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", "backslashreplace")
 
 
 class RefusedError(FreewillError):

@@ -32,6 +32,7 @@ from freewill.collector.site import site_routes
 from freewill.collector.store import Store, is_token
 from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, survey_id
 from freewill.collector.writer import Writer, today
+from freewill.core.presented import json_bytes
 from freewill.domain.survey import Survey
 from freewill.io.evidence_file import save_evidence
 
@@ -98,7 +99,7 @@ class Collector:
         """Return a survey: what a device needs to answer it."""
         with self.store.view() as view:
             closed = self.store.survey(view, intake.id).closed
-        head = answers.json_bytes({"id": intake.id, "closed": closed, "public": self.public})
+        head = json_bytes({"id": intake.id, "closed": closed, "public": self.public})
         body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type=JSON)
 
@@ -207,7 +208,7 @@ class Collector:
             content = await run(request, *([] if name is None else [self.intakes[name]]))
             if isinstance(content, Response):
                 return content
-            return Response(answers.json_bytes(content), media_type=JSON)
+            return Response(json_bytes(content), media_type=JSON)
 
         return Route(own.path, endpoint, methods=[own.method])
 

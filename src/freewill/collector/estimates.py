@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, TypeVar
 
-from freewill.collector.answers import RefusedError, json_bytes
+from freewill.collector.answers import RefusedError
 from freewill.collector.store import Store
 from freewill.collector.surveys import evidence_of, people_of
 from freewill.core.frames import csv_text
-from freewill.core.presented import portable
+from freewill.core.presented import json_bytes, portable
 from freewill.errors import FreewillError, several
 from freewill.numeric.solvers.solution import OnStep
 from freewill.present.document import checks_content, intervals_content

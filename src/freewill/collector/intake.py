@@ -20,6 +20,7 @@ from freewill.collector.marks import ID_BYTES
 from freewill.collector.openapi import LINES, SURVEY, Operation, Sent
 from freewill.collector.surveys import Row, Upload, survey_id, to_bytes
 from freewill.collector.writer import Writer
+from freewill.core.presented import json_bytes
 from freewill.core.texts import read_json
 from freewill.device.explain import explain
 from freewill.domain.mechanisms.base import Mechanism
@@ -156,8 +157,8 @@ class Intake:
 
     def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
         self.survey, self.id = survey, survey_id(survey)
-        self.explained = answers.json_bytes(explain(survey).for_devices())
-        self.spec = answers.json_bytes(survey.for_devices())
+        self.explained = json_bytes(explain(survey).for_devices())
+        self.spec = json_bytes(survey.for_devices())
         """The survey as it is given out; that of a large law is not written anew for everyone."""
         longest = longest_report(survey)
         room = _REMEMBERED // len(survey.mechanisms)

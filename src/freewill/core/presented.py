@@ -58,6 +58,16 @@ def portable(content: Any) -> Any:
     return content
 
 
+def json_bytes(content: Any) -> bytes:
+    """Return JSON; numbers that it does not have become null.
+
+    >>> json_bytes({"gap": float("inf")})
+    b'{"gap":null}'
+    """
+    text = json.dumps(portable(content), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
+
+
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of all results."""
     text = files("freewill.present").joinpath("results.schema.json").read_text("utf-8")
