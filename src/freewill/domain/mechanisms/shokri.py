@@ -212,18 +212,21 @@ class Shokri(Tabulated):
         return np.asarray((1 - share) * law + share * blind)
 
     def _within_limit(self, law: FloatArray) -> FloatArray:
-        """Take back what rounding spent beyond Q, by telling the cheapest answer a little more."""
-        excess = self.problem.user_loss(law) - self.quality_loss_limit
-        if excess <= 0:
+        """Take back what rounding spent beyond Q, by telling the cheapest answer a little more.
+
+        The cheapest of those in use, where they do: an output that never comes stays one.
+        """
+        cost, limit = self.problem.user_loss(law), self.quality_loss_limit
+        losses = self.problem.report_loss
+        if cost <= limit:
             return law
-        cheapest = np.zeros_like(law)
-        cheapest[np.arange(len(law)), self.problem.report_loss.argmin(axis=1)] = 1.0
-        saved = self.problem.user_loss(law) - self.problem.user_loss(cheapest)
-        if self.problem.user_loss(cheapest) >= self.quality_loss_limit:
-            advice = f"even the cheapest law costs {self.problem.user_loss(cheapest):g}."
-            raise ParameterError(f"quality_loss={self.quality_loss_limit:g}: {advice}")
-        share = excess / saved
-        return np.asarray((1 - share) * law + share * cheapest)
+        for among in (np.where(law.any(axis=0), losses, np.inf), losses):
+            cheapest = np.eye(len(law))[among.argmin(axis=1)]
+            least = self.problem.user_loss(cheapest)
+            if least < limit:
+                share = (cost - limit) / (cost - least)
+                return np.asarray((1 - share) * law + share * cheapest)
+        raise ParameterError(f"quality_loss={limit:g}: even the cheapest law costs {least:g}.")
 
     def _valid(self, solved: cache.Arrays) -> bool:
         """Tell whether a law from the disk is one, costs no more than Q and reaches the optimum."""
