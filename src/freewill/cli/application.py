@@ -93,13 +93,13 @@ class _Command(_InWords, TyperCommand):
 class _OnDemand(TyperCommand):
     """A command whose module, with all that it imports, is loaded when it is run."""
 
-    @classmethod
-    def named(cls, name: str) -> "_OnDemand":
-        # Help lists all commands: read from the source, their docstrings cost no import.
-        source = Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+    def _docstring(self) -> str | None:
+        """Return what help lists: read from the source, it costs no import."""
+        source = Path(__file__).with_name(f"{self.name}.py").read_text(encoding="utf-8")
         functions = (part for part in ast.parse(source).body if isinstance(part, ast.FunctionDef))
-        wanted = next(function for function in functions if function.name == name)
-        return cls(name, help=ast.get_docstring(wanted))
+        return ast.get_docstring(next(part for part in functions if part.name == self.name))
+
+    help = property(_docstring, lambda *_: None)
 
     def make_context(self, info_name: Any, *arguments: Any, **options: Any) -> Any:
         alone = typer.Typer(**_LOOKS)
@@ -112,7 +112,7 @@ class _Commands(_InWords, TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands.update({name: _OnDemand.named(name) for name in COMMANDS})
+        self.commands.update({name: _OnDemand(name) for name in COMMANDS})
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with _harmless():

@@ -2,13 +2,13 @@
 
 import contextlib
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.fft import dctn, idctn
 from scipy.linalg import LinAlgError, eigvalsh_tridiagonal, lapack
 
 from freewill.core.types import FloatArray
@@ -39,6 +39,10 @@ Weighted = Sequence[tuple[float, Moments]]
 
 OnRow = Callable[[int], None]
 """Called with the number of rows done since the last call."""
+
+
+class UnboundedErrors(UserWarning):
+    """Standard errors that no bound was found for, and that count as infinite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +112,17 @@ class SolvedCovariance:
             if (structured := _structured_inverse(self.parts, self.theta.size)) is not None:
                 return _Inverse(structured, _EXACT)
         if self.theta.size > FACTORED:
-            near = self._near
-            return _Inverse(near.inverse, _smallest_eigenvalue(self.product, near))
+            near, size = self._near, self.theta.size
+            smallest = _smallest_eigenvalue(self.product, near)
+            if not smallest:
+                warnings.warn(
+                    f"no error over {size:,} values could be bounded in {_MOST_STEPS:,} steps, for "
+                    f"the noise is too strong: they count as infinite. To have errors, merge "
+                    f"values into bins, or offer a mechanism with less noise.",
+                    UnboundedErrors,
+                    stacklevel=2,
+                )
+            return _Inverse(near.inverse, smallest)
         matrix = 1 + sum(share * each.information() for share, each in self.parts)
         factor, failed = lapack.dpotrf(matrix, lower=1, clean=0)
         pivots = np.diag(factor) ** 2
@@ -164,6 +177,8 @@ class _Near:
         """Return M^-1 u."""
         if self.waves is None:
             return np.asarray(self.scale**2 * right)
+        from scipy.fft import dctn, idctn  # noqa: PLC0415
+
         turned = dctn((self.scale * right).reshape(self.waves.shape), norm="ortho") / self.waves
         return np.asarray(self.scale * idctn(turned, norm="ortho").ravel())
 
@@ -171,6 +186,8 @@ class _Near:
         """Return B u for a B with B B' = M."""
         if self.waves is None:
             return np.asarray(right / self.scale)
+        from scipy.fft import idctn  # noqa: PLC0415
+
         turned = np.sqrt(self.waves) * right.reshape(self.waves.shape)
         return np.asarray(idctn(turned, norm="ortho").ravel() / self.scale)
 
