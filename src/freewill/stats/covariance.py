@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigvalsh_tridiagonal, lapack
 
 from freewill.core.types import FloatArray
+from freewill.errors import several
 from freewill.numeric.operators.base import Map, StackOperator
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.solvers.conjugate import conjugate_steps
@@ -116,9 +117,9 @@ class SolvedCovariance:
             smallest = _smallest_eigenvalue(self.product, near)
             if not smallest:
                 warnings.warn(
-                    f"no error over {size:,} values could be bounded in {_MOST_STEPS:,} steps, for "
-                    f"the noise is too strong: they count as infinite. To have errors, merge "
-                    f"values into bins, or offer a mechanism with less noise.",
+                    f"no error over {several(size, 'value')} could be bounded in {_MOST_STEPS:,} "
+                    f"steps, for the noise is too strong: they count as infinite. To have errors, "
+                    f"merge values into bins, or offer a mechanism with less noise.",
                     UnboundedErrors,
                     stacklevel=2,
                 )
