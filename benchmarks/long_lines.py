@@ -67,7 +67,7 @@ def held(job: tuple[str, int]) -> list[FloatArray]:
     ]
     intervals = fw.intervals(fw.collect(parts), rows)
     true = rows @ truth
-    inside = (intervals.low <= true) & (true <= intervals.high)
+    inside = np.asarray((intervals.low <= true) & (true <= intervals.high), dtype=float)
     return [np.asarray(intervals.point), np.asarray(intervals.standard_error), inside]
 
 
