@@ -84,8 +84,8 @@ def test_by_products_variances_are_never_too_small(seed, monkeypatch):
     assert np.all(solved >= 0.99 * dense)
 
 
-def test_products_are_told_apart_from_the_blind(monkeypatch):
-    """Two of three values have one law: their sum is sure, and each of them is not."""
+def test_where_a_direction_is_lost_products_tell_no_error_and_say_so(monkeypatch):
+    """Two of three values have one law."""
     monkeypatch.setattr(covariance, "FACTORED", 1)
     law = fw.Matrix(fw.Categorical(["a", "b", "c"]), [[0.8, 0.2], [0.3, 0.7], [0.3, 0.7]])
     theta = np.array([0.5, 0.25, 0.25])

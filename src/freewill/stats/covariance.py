@@ -18,7 +18,7 @@ from freewill.numeric.operators.moments import Moments
 from freewill.numeric.solvers.conjugate import conjugate_steps
 from freewill.numeric.solvers.systems import rows_beside, structured_system
 
-_LOST = 1e-13
+LOST = 1e-13
 """Eigenvalues of the scaled information below which rounding is all that a direction holds."""
 _ACCURACY = 0.01
 """Of a variance that may be missing: half of that of a standard error."""
@@ -126,8 +126,7 @@ class SolvedCovariance:
             return _Inverse(near.inverse, smallest)
         matrix = 1 + sum(share * each.information() for share, each in self.parts)
         factor, failed = lapack.dpotrf(matrix, lower=1, clean=0)
-        pivots = np.diag(factor) ** 2
-        lost = failed or pivots.min() < _LOST * pivots.size * pivots.max()
+        lost = failed or np.min(np.diag(factor) ** 2 / np.diag(matrix)) < LOST * len(factor)
         return _Inverse(
             lambda right: lapack.dpotrs(factor, right, lower=1)[0], 0 if lost else _EXACT
         )
@@ -207,7 +206,7 @@ def _smallest_eigenvalue(product: Map, near: _Near) -> float:
     for number, step in enumerate(steps, 1):
         lengths.append(step.gain / left[-1])
         left.append(step.left)
-        all_found = step.left < _LOST**2 * left[0]
+        all_found = step.left < LOST**2 * left[0]
         if all_found or number == check:
             check = math.ceil(1.2 * number)
             smallest, largest = _ends(np.array(lengths), np.array(left))
@@ -228,17 +227,18 @@ def _ends(lengths: FloatArray, left: FloatArray) -> tuple[float, float]:
 
 def _structured_inverse(parts: Weighted, size: int) -> Map | None:
     """Return u -> J^-1 u where laws have structure but for few rows, None where they have not."""
-    systems = [moments.system() for _, moments in parts]
-    weighed = [each for each in systems if each is not None]
-    if len(weighed) < len(systems):
+    systems = [
+        (share, system) for share, moments in parts if (system := moments.system()) is not None
+    ]
+    if len(systems) < len(parts):
         return None
-    shares, operator = [s for s, _ in parts], StackOperator([each.operator for each in weighed])
-    diagonal = np.sum([s * each.diagonal for s, each in zip(shares, weighed, strict=True)], axis=0)
+    operator = StackOperator([system.operator for _, system in systems])
+    diagonal = np.sum([share * system.diagonal for share, system in systems], axis=0)
     few = rows_beside(operator)
     if few > min(_MOST_ROWS, size // 2) or (few == operator.shape[0] and not np.all(diagonal > 0)):
         return None
-    weights = [share * each.weights for share, each in zip(shares, weighed, strict=True)]
-    return structured_system(operator).factor(np.concatenate(weights), diagonal)
+    weights = np.concatenate([share * system.weights for share, system in systems])
+    return structured_system(operator).factor(weights, diagonal)
 
 
 def _waves(response: FloatArray, plane: tuple[int, int]) -> FloatArray:

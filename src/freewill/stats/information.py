@@ -22,7 +22,7 @@ from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.solvers.solution import OnStep, Step, checked_on_step
-from freewill.stats.covariance import FACTORED, OnRow, SolvedCovariance
+from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
 
@@ -31,8 +31,6 @@ DENSE = 1024
 _MATRIX_BYTES = 1 << 29
 PULL = 0.5
 """People that the uniform distribution counts for, a value, when theta is pulled inside."""
-_LOST = 1e-13
-"""Eigenvalues of the scaled information below which rounding is all that a direction holds."""
 _MAXIMUM = 10
 """Solves of a functional that a maximum of the likelihood counts for."""
 _CONSTANT = 1e-12
@@ -314,9 +312,9 @@ def inverse_on_simplex(
     scaled = whole * scale[:, None] * scale
     factor, failed = lapack.dpotrf(scaled, lower=1)
     lost = None
-    if failed or np.diag(factor).min() ** 2 < _LOST * many:
+    if failed or np.diag(factor).min() ** 2 < LOST * many:
         roots, vectors = np.linalg.eigh(scaled)
-        clear = roots > _LOST * many * roots[-1]
+        clear = roots > LOST * many * roots[-1]
         inverse = (vectors[:, clear] / roots[clear]) @ vectors[:, clear].T
         lost = vectors[:, ~clear].T * scale if not clear.all() else None
     else:

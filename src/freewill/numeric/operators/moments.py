@@ -17,7 +17,7 @@ _FIRST, _LAST = -32.0, 3.9
 """From where to where log t matters, beside the scale on which products of bits fall."""
 
 
-class Weighed(NamedTuple):
+class SumOfSquares(NamedTuple):
     """P' diag(weights) P + diag(diagonal), with the rows P of an operator."""
 
     operator: Operator
@@ -41,7 +41,7 @@ class Moments(Protocol):
     def diagonal(self) -> FloatArray:
         """Return the diagonal of K."""
 
-    def system(self) -> "Weighed | None":
+    def system(self) -> "SumOfSquares | None":
         """Return what K + 1 1' is made of, for what inverts it; None where it is no such sum."""
 
     def response(self, value: int) -> FloatArray | None:
@@ -108,9 +108,9 @@ class ListedMoments:
         """Return the diagonal of K."""
         return np.asarray(self.operator.gram_diagonal(self._weights) - 1)
 
-    def system(self) -> Weighed:
+    def system(self) -> SumOfSquares:
         """Return the law and its weights, which are all of K + 1 1'."""
-        return Weighed(self.operator, self._weights, np.zeros(self.theta.size))
+        return SumOfSquares(self.operator, self._weights, np.zeros(self.theta.size))
 
     def response(self, value: int) -> FloatArray | None:
         """Return a(z | value); None where there are more or fewer outputs than values."""
@@ -193,11 +193,11 @@ class BitMoments:
         means, variance = self._parts
         return np.asarray(self._nodes[1] @ (1 + means) ** 2 + variance - 1)
 
-    def system(self) -> Weighed:
+    def system(self) -> SumOfSquares:
         """Return a row for each node that counts, and d."""
         means, variance = self._parts
         counts = self._nodes[1] > 0
-        return Weighed(DenseOperator(1 + means[counts]), self._nodes[1][counts], variance)
+        return SumOfSquares(DenseOperator(1 + means[counts]), self._nodes[1][counts], variance)
 
     def response(self, value: int) -> None:
         """Return nothing: outputs are no values."""
