@@ -17,6 +17,12 @@ from freewill.numeric.operators.support import BitOperator, SymbolOperator
 CITY = fw.Grid(columns=24, rows=16, cell=0.5)
 
 
+def geometric(outputs, size, decays):
+    which = np.arange(len(outputs)) * len(decays) // len(outputs)
+    scale = -np.random.default_rng(5).random(len(outputs))
+    return GeometricOperator(outputs, size, np.array(decays), which, scale)
+
+
 def large_operators():
     rng = np.random.default_rng(11)
     symbols = rng.integers(0, 700, 900)
@@ -27,8 +33,14 @@ def large_operators():
         "dense, scaled": DenseOperator(rng.random((150, 200)), -rng.random(150)),
         "symbols": SymbolOperator(symbols, 700, 0.2, 0.7, rng.random(900)),
         "bits": BitOperator(packed, 203, np.log(0.2), 0.7, rng.random(300)),
-        "geometric": GeometricOperator(symbols, 700, 0.03, np.log(rng.random(700))),
-        "geometric, steep": GeometricOperator(symbols, 700, 4.0, np.log(rng.random(700))),
+        "symbols, several": SymbolOperator(symbols, 700, *rng.random((3, 900))),
+        "bits, several": BitOperator(
+            packed, 203, *np.log(rng.random((1, 300))), *rng.random((2, 300))
+        ),
+        "geometric": geometric(symbols, 700, [0.03]),
+        "geometric, steep": geometric(symbols, 700, [4.0]),
+        "geometric, several": geometric(symbols, 700, [1e-9, 0.001, 0.2, 4.0, 50.0]),
+        "geometric, as many as rows": geometric(symbols[:40], 700, np.geomspace(0.01, 3, 40)),
         "convolution": fw.PlanarGeometric(CITY, 0.19).operator(rng.integers(0, 384, 500)),
         "convolution, steep": fw.PlanarGeometric(CITY, 20.0).operator(rng.integers(0, 384, 500)),
         "convolution, 2 x 9": fw.PlanarGeometric(fw.Grid(2, 9, cell=(0.3, 1.1)), 0.8).operator(
@@ -127,7 +139,6 @@ def check_products(operator):
         (operator.adjoint(weights), rows.T @ weights),
         (operator.adjoint(signed), rows.T @ signed),
         (operator.gram(weights), (rows.T * weights) @ rows),
-        (operator.gram(signed), (rows.T * signed) @ rows),
         (operator.dense(columns), rows[:, columns]),
         (np.exp(operator.log_dense()), np.exp(operator.log_scale)[:, None] * rows),
     ):

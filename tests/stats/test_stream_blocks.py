@@ -148,8 +148,9 @@ def test_summaries_and_what_passes_saw_add_up():
     ones = np.unpackbits(outputs, axis=1, count=30, bitorder="little")
     for found in (whole, one + two):
         assert found.log_scale == pytest.approx(counts @ BITS.operator(outputs).log_scale)
-        assert found.guess.weight == counts.sum()
-        np.testing.assert_allclose(found.guess.ones, counts @ ones, rtol=1e-13)
+        np.testing.assert_allclose(found.ones, counts @ ones, rtol=1e-13)
+        theta = BITS.debiased(counts @ ones / counts.sum())
+        np.testing.assert_allclose(found.guess.total / found.guess.precision, theta, atol=1e-12)
     assert Seen.of(parts[0]) + Seen.of(parts[1]) == whole.seen
     assert Seen(1, 2**64 - 1) + Seen(2, 3) == Seen(3, 2)
     geo = SURVEY.find("geo")
@@ -239,9 +240,10 @@ def test_parts_of_a_likelihood_weigh_their_reports_by_everyone():
     assert part.log_scale == pytest.approx(operator.log_scale.sum() / 8000, rel=1e-12)
     (guess,) = part.guesses()
     ones = np.unpackbits(outputs, axis=1, count=30, bitorder="little").sum(axis=0)
-    assert guess.weight == 0.25
-    assert (guess.base, guess.gain) == (operator.base, operator.gain)
-    np.testing.assert_allclose(guess.ones, ones / 8000, rtol=1e-13)
+    np.testing.assert_allclose(
+        guess.total / guess.precision, BITS.debiased(ones / 2000), atol=1e-12
+    )
+    assert guess.precision == pytest.approx(operator.guess(np.ones(2000)).precision / 8000)
     fitted = operator.dense() @ THETA
     for stride in (0, 1):
         sums = part.sums(THETA, stride)
@@ -252,17 +254,17 @@ def test_parts_of_a_likelihood_weigh_their_reports_by_everyone():
     np.testing.assert_allclose(sums.hessian, rows.T @ rows / 8000, rtol=1e-5)
 
 
-def test_bits_that_tell_nothing_and_symbols_give_no_guess():
+def test_symbols_give_no_guess():
     block, geo = Block(BITS.id, dict(PARTS)["bits"]), SURVEY.find("geo")
     summary = Summary.of(block, BITS)
-    blind = replace(summary, guess=summary.guess._replace(gain=0.0))
     symbols = Summary.of(Block(geo.id, np.array([1, 2])), geo)
     there = Held((block,))
     found = {
         name: Stream(there, BITS, 2000, 2000, seen)
-        for name, seen in (("a", blind), ("b", symbols), ("c", summary))
+        for name, seen in (("b", symbols), ("c", summary))
     }
-    assert [guess.gain for guess in StreamPart(there, found, 1).guesses()] == [summary.guess.gain]
+    (guess,) = StreamPart(there, found, 1).guesses()
+    assert guess.precision == summary.guess.precision
 
 
 def test_changed_reports_are_told_by_people_and_by_content():

@@ -242,8 +242,12 @@ def checked_people(people: int, what: str) -> int:
     return people
 
 
+_SORTED = 32
+"""Places for each output up to which a table of all would be mostly empty."""
+
+
 class Counter:
-    """Counts outputs as they stream by, in a table with a place for each.
+    """Counts outputs as they stream by: a few by sorting, many in a table with a place for each.
 
     `numbers` says which place an output has, and `outputs` which output a place stands for; where
     outputs are indices, both are left out.
@@ -258,17 +262,29 @@ class Counter:
         what = f"a count for each of {several(size, 'output')}"
         refuse_beyond(VECTOR_BYTES, size * 8, what, "Take fewer values.", EvidenceError)
         self._numbers, self._outputs = numbers, outputs
-        self._table = np.zeros(size, dtype=np.int64)
-        self._people = 0
+        self._size, self._people = size, 0
+        # Distinct places and their counts; all places, once there are many.
+        self._places, self._counts = np.empty((2, 0), dtype=np.int64)
 
     def add(self, outputs: Reports, counts: IntArray | None) -> None:
         """Count outputs, once each unless counts are given."""
         # Checked before it is added: as long as all together fit, so does each place of the table.
         more = len(outputs) if counts is None else people_in(counts)
         self._people = checked_people(self._people + more, "the counts of one mechanism")
-        np.add.at(self._table, self._numbers(outputs), 1 if counts is None else counts)
+        numbers = self._numbers(outputs)
+        if self._places.size < self._size:
+            few = _SORTED * (self._places.size + numbers.size) < self._size
+            every = np.append(self._places, numbers) if few else np.arange(self._size)
+            places = np.unique(every) if few else every
+            table = np.zeros(places.size, dtype=np.int64)
+            table[np.searchsorted(places, self._places)] = self._counts
+            self._places, self._counts = places, table
+        here = (
+            numbers if self._places.size == self._size else np.searchsorted(self._places, numbers)
+        )
+        np.add.at(self._counts, here, 1 if counts is None else counts)
 
     def result(self) -> tuple[Reports, IntArray]:
         """Return the distinct outputs seen, in a fixed order, and their counts."""
-        seen = np.flatnonzero(self._table)
-        return self._outputs(seen), self._table[seen]
+        seen = np.flatnonzero(self._counts)
+        return self._outputs(self._places[seen]), self._counts[seen]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from freewill.core.presented import Presented
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.base import Mechanism, brief, stacked_operators
 from freewill.errors import EvidenceError, closest, noun, printable, several, shown
 from freewill.numeric.operators.base import Operator, StackOperator, Structure
 from freewill.stats.provenance import Parts, own_part, picked, united
@@ -30,6 +30,8 @@ from freewill.stats.streams import (
     unchanged,
 )
 
+_FEW_BITS = 1 << 23
+"""Bits of the reports of a group that may as well be copied: a megabyte."""
 FEWEST = 30
 """People of a group below whom its sums are not normal enough for a test."""
 
@@ -66,6 +68,12 @@ class Group:
     def held(self) -> bool:
         """Whether the reports lie in memory."""
         return all(stream.source.held for stream in self.streams)
+
+    @property
+    def light(self) -> bool:
+        """Whether the reports were counted, or are few and lie in memory."""
+        few = self.rows * self.mechanism.alphabet.size <= _FEW_BITS
+        return self.table is not None or (few and self.held)
 
     @cached_property
     def summary(self) -> Summary:
@@ -157,7 +165,7 @@ class Evidence(Presented):
         """Digests of the evidence and of what it was put together from."""
         return self.parts | own_part(self)
 
-    @property
+    @cached_property
     def people(self) -> int:
         """How many people reported, n."""
         return sum(group.people for group in self.groups)
@@ -174,8 +182,15 @@ class Evidence(Presented):
 
     @cached_property
     def operator(self) -> StackOperator:
-        """The law of everything observed."""
-        return StackOperator([group.operator for group in self.groups])
+        """The law of everything observed; mechanisms of one kind share their part."""
+        outputs = [group.outputs for group in self.groups]
+        return StackOperator(stacked_operators(self.mechanisms, outputs))
+
+    @cached_property
+    def light(self) -> "Evidence":
+        """The groups that were counted, or have few reports, all in memory."""
+        light = tuple(group for group in self.groups if group.light)
+        return self if len(light) == len(self.groups) else Evidence(self.alphabet, light)
 
     @cached_property
     def weights(self) -> FloatArray:

@@ -138,6 +138,8 @@ class Summary:
     rows: int
     bytes: int
     log_scale: float
+    ones: FloatArray | None
+    """How many reports have each bit set, where reports are bits."""
     guess: Guess | None
 
     @classmethod
@@ -145,15 +147,18 @@ class Summary:
         """Summarise a block."""
         operator, weights = mechanism.operator(block.outputs), block.weights
         scale = float(weights @ operator.log_scale)
-        guess = operator.guess(weights)
-        return cls(Seen.of(block), len(block.outputs), block.outputs.nbytes, scale, guess)
+        ones = operator.by_bit(weights)
+        guess = operator.guess(weights, ones)
+        return cls(Seen.of(block), len(block.outputs), block.outputs.nbytes, scale, ones, guess)
 
     def __add__(self, other: "Summary") -> "Summary":
-        one, two = self.guess, other.guess
-        if one is not None and two is not None:
-            one = one._replace(weight=one.weight + two.weight, ones=one.ones + two.ones)
         rows, size = self.rows + other.rows, self.bytes + other.bytes
-        return Summary(self.seen + other.seen, rows, size, self.log_scale + other.log_scale, one)
+        scale, ones, guess = self.log_scale + other.log_scale, self.ones, self.guess
+        if ones is not None and other.ones is not None:
+            ones = ones + other.ones
+        if guess is not None and other.guess is not None:
+            guess = Guess(*map(add, guess, other.guess))
+        return Summary(self.seen + other.seen, rows, size, scale, ones, guess)
 
 
 def checksum(block: Block) -> int:
@@ -346,12 +351,11 @@ class StreamPart:
         return self._all.log_scale / self.everyone
 
     def guesses(self) -> Iterator[Guess]:
-        """Yield the bit sums of each mechanism."""
+        """Yield the guess of each mechanism of bits."""
         for stream in self.streams.values():
             guess = stream.summary.guess
-            if guess is not None and guess.gain > 0:
-                weight, ones = guess.weight / self.everyone, guess.ones / self.everyone
-                yield guess._replace(weight=weight, ones=ones)
+            if guess is not None:
+                yield Guess(guess.total / self.everyone, guess.precision / self.everyone)
 
     def sums(self, theta: FloatArray, stride: int) -> Sums:
         """Make one pass; what it sees must be what was there at first."""

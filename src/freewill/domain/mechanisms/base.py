@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
+from itertools import groupby
 from numbers import Real
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -26,13 +27,15 @@ from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.errors import AlphabetError, LawError, ParameterError, shown
-from freewill.numeric.operators.base import Operator, probabilities
+from freewill.numeric.operators.base import Operator, RowNumbers, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
 
 SPEC_VERSION = 1
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
+_COPIED_BYTES = 1 << 20
+"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
 
@@ -143,7 +146,15 @@ class Mechanism(Protocol):
 
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of exactly these outputs."""
-        ...
+        return self.stacked([self], [outputs])
+
+    @classmethod
+    def stacked(cls, mechanisms: "Sequence[Self]", outputs: Sequence[Reports]) -> Operator:
+        """Return the laws of outputs of several mechanisms, one below the other, as one operator.
+
+        A kind has either this or `operator`. With this thousands of epsilons cost what one does.
+        """
+        raise LawError(f"{cls.name} has no law: its class must have operator or stacked.")
 
     def log_ratios(self, outputs: Reports) -> FloatArray | None:
         """Return log P(y | x) up to a constant of each y, [output, value], where a formula can.
@@ -275,6 +286,41 @@ class Noisy(Mechanism, Protocol):
         """Return epsilon-LDP, or epsilon-geo-indistinguishability per unit of distance."""
         unit = self.alphabet.unit if self.promise == "geo" else ""
         return Guarantee(self.promise, self.epsilon, unit)
+
+
+def stacked_operators(
+    mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]
+) -> list[Operator]:
+    """Return operators whose rows together are the laws of the outputs of each mechanism.
+
+    Neighbours of one kind share an operator where the kind has one for many, unless their reports
+    are so large that a copy of them would be.
+    """
+
+    def shared(pair: tuple[Mechanism, Reports]) -> tuple[type[Mechanism], bool]:
+        mechanism, reports = pair
+        return type(mechanism), reports.nbytes <= _COPIED_BYTES
+
+    operators: list[Operator] = []
+    for (kind, small), run in groupby(zip(mechanisms, outputs, strict=True), key=shared):
+        some = list(run)
+        if small and kind.operator is Mechanism.operator:
+            operators.append(kind.stacked(*zip(*some, strict=True)))
+        else:
+            operators += [mechanism.operator(reports) for mechanism, reports in some]
+    return operators
+
+
+def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tuple[Any, RowNumbers]:
+    """Return the outputs of mechanisms of one kind as one, checked, and the epsilon of each row."""
+    first = mechanisms[0]
+    if len(mechanisms) == 1:
+        return first.output_space.checked(outputs[0], first.name), first.epsilon
+    epsilons = [mechanism.epsilon for mechanism in mechanisms]
+    rows: Any = np.concatenate(outputs)
+    return first.output_space.checked(rows, first.name), np.repeat(
+        epsilons, list(map(len, outputs))
+    )
 
 
 def is_mechanism(given: Any) -> bool:

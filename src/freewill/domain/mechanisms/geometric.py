@@ -1,5 +1,6 @@
 """The truncated geometric mechanism on a line."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -11,7 +12,7 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Dyadic, precision
 from freewill.domain.draws.noise import TwoSided, shortened
 from freewill.domain.draws.sources import Source
-from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy
+from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, row_by_row
 from freewill.numeric.operators.geometric import GeometricOperator
 
 _FLAT = 1e-200
@@ -77,15 +78,18 @@ class Geometric(Noisy):
             rows.append(row)
         return rows
 
-    def operator(self, outputs: Reports) -> GeometricOperator:
-        """Return the law of these outputs."""
-        size = self.alphabet.size
-        between = np.log(-np.expm1(-self._decay))
-        log_constants = np.full(size, between)
-        log_constants[[0, -1]] = 0.0
-        log_constants -= np.log1p(np.exp(-self._decay))
-        symbols = self.output_space.checked(outputs, self.name)
-        return GeometricOperator(symbols, size, self._decay, log_constants)
+    @classmethod
+    def stacked(
+        cls, mechanisms: "Sequence[Geometric]", outputs: Sequence[Reports]
+    ) -> GeometricOperator:
+        """Return the law of these outputs; log_scale is log c_z."""
+        symbols, _ = row_by_row(mechanisms, outputs)
+        size, decays = mechanisms[0].alphabet.size, np.array([one._decay for one in mechanisms])
+        which = np.repeat(np.arange(decays.size), list(map(len, outputs)))
+        between, ends = np.log(-np.expm1(-decays)), -np.log1p(np.exp(-decays))
+        inner = (symbols > 0) & (symbols < size - 1)
+        log_scale = ends[which] + np.where(inner, between[which], 0.0)
+        return GeometricOperator(symbols, size, decays, which, log_scale)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return -epsilon |z - x|."""

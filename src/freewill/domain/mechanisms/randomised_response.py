@@ -13,7 +13,7 @@ from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision,
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, Noisy, checked_alphabet
+from freewill.domain.mechanisms.base import Mechanism, Noisy, checked_alphabet, row_by_row
 from freewill.domain.outputs import Bits
 from freewill.errors import IdentifiabilityError
 from freewill.numeric.operators.moments import BitMoments
@@ -67,18 +67,13 @@ class KRR(Noisy):
         places = range(self.alphabet.size)
         return [[blind + len(places) * truthful * (z == x) for z in places] for x in places]
 
-    def operator(self, outputs: Reports) -> SymbolOperator:
+    @classmethod
+    def stacked(cls, mechanisms: "Sequence[KRR]", outputs: Sequence[Reports]) -> SymbolOperator:
         """Return the law of these outputs, scaled so that P(x | x) is 1."""
-        size = self.alphabet.size
-        symbols = self.output_space.checked(outputs, self.name)
-        log_scale = -np.log1p((size - 1) * np.exp(-self.epsilon))
-        return SymbolOperator(
-            symbols,
-            size,
-            base=float(np.exp(-self.epsilon)),
-            gain=float(-np.expm1(-self.epsilon)),
-            log_scale=np.full(symbols.size, log_scale),
-        )
+        symbols, epsilon = row_by_row(mechanisms, outputs)
+        size, other = mechanisms[0].alphabet.size, np.exp(-epsilon)
+        log_scale = np.broadcast_to(-np.log1p((size - 1) * other), symbols.shape)
+        return SymbolOperator(symbols, size, other, -np.expm1(-epsilon), log_scale)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return -epsilon where z is not x."""
@@ -172,18 +167,14 @@ class RAPPOR(Noisy):
         patterns = self.output_space.numbers(self.outputs()).tolist()
         return [[powers[(v ^ 1 << x).bit_count()] for v in patterns] for x in range(size)]
 
-    def operator(self, outputs: Reports) -> BitOperator:
+    @classmethod
+    def stacked(cls, mechanisms: "Sequence[RAPPOR]", outputs: Sequence[Reports]) -> BitOperator:
         """Return the law of these reports, scaled so that P(v | x) is 1 where v_x is set."""
-        packed = self.output_space.checked(outputs, self.name)
+        packed, epsilon = row_by_row(mechanisms, outputs)
+        size = mechanisms[0].alphabet.size
         ones = np.einsum("yb->y", np.bitwise_count(packed), dtype=np.int64)  # sooner than sum(1)
-        log_honest = -np.log1p(np.exp(-self.epsilon / 2))
-        return BitOperator(
-            packed,
-            self.alphabet.size,
-            log_base=-self.epsilon,
-            gain=float(-np.expm1(-self.epsilon)),
-            log_factor=self.alphabet.size * log_honest - self.epsilon / 2 * (ones - 1),
-        )
+        log_factor = -size * np.log1p(np.exp(-epsilon / 2)) - epsilon / 2 * (ones - 1)
+        return BitOperator(packed, size, -epsilon, -np.expm1(-epsilon), log_factor)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return epsilon where the bit is set."""

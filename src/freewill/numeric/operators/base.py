@@ -18,26 +18,36 @@ Map: TypeAlias = Callable[[FloatArray], FloatArray]
 """A matrix that is known by its products."""
 
 
-class LineTerms(NamedTuple):
-    """What a law on a line adds to P' diag(d) P, through m_z = sum of d_y over y = z.
+RowNumbers: TypeAlias = float | FloatArray
+"""One number for all rows, or one a row."""
 
-    K diag(m) K with K = e^(-decay |i - j|); or, where the decay is infinite,
-    gain^2 diag(m) + base gain (1 m' + m 1') + base^2 sum(m) 1 1'.
+
+def numbers_at(values: RowNumbers, places: IntArray | slice) -> RowNumbers:
+    """Return the numbers of some rows."""
+    return values if np.ndim(values) == 0 else np.asarray(values)[places]
+
+
+class LineTerms(NamedTuple):
+    """What laws on a line add to P' diag(d) P.
+
+    Rows of geometric noise with `decays`, of which each row has the one at its place in `which`,
+    add K diag(m) K a decay with K = e^(-decay |i - j|) and m_z the sum of d over the rows of z.
+    Rows base + gain [x = z], which have no decay, add
+    diag(gain^2 d) + 1 (base gain d)' + (base gain d) 1' + sum(base^2 d) 1 1', d summed by z.
     """
 
     outputs: IntArray
-    decay: float = np.inf
-    base: float = 0.0
-    gain: float = 0.0
+    decays: FloatArray | None = None
+    which: IntArray | None = None
+    base: RowNumbers = 0.0
+    gain: RowNumbers = 0.0
 
 
 class Guess(NamedTuple):
-    """Totals of bit reports: rows base + gain * bits, their weight, and its sum by set bit."""
+    """What bit reports say of theta at first sight, times its precision: both add up."""
 
-    base: float
-    gain: float
-    weight: float
-    ones: FloatArray
+    total: FloatArray
+    precision: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +126,7 @@ class Operator(Protocol):
         return True
 
     @property
-    def sharpness(self) -> float:
+    def sharpness(self) -> RowNumbers:
         """Logarithm of the factor by which noise falls from a value to its neighbour, or 0."""
         return 0.0
 
@@ -135,7 +145,7 @@ class Operator(Protocol):
         return self.adjoint(weights)
 
     def gram(self, weights: FloatArray) -> FloatArray:
-        """Return rows.T @ diag(weights) @ rows."""
+        """Return rows.T @ diag(weights) @ rows, for weights >= 0."""
         rows = self.dense()
         return np.asarray(rows.T @ (weights[:, None] * rows))
 
@@ -176,8 +186,15 @@ class Operator(Protocol):
         """Return what the law adds to a system on a line, where it has that structure."""
         return None
 
-    def guess(self, weights: FloatArray) -> Guess | None:
-        """Return totals from which theta can be guessed, None unless the outputs are bits."""
+    def by_bit(self, weights: FloatArray) -> FloatArray | None:
+        """Return the weights summed by set bit, None unless the outputs are bits."""
+        return None
+
+    def guess(self, weights: FloatArray, ones: FloatArray | None = None) -> Guess | None:
+        """Return a guess of theta, None unless the outputs are bits.
+
+        `ones` are the weights by set bit, where the rows are of one law and this is known.
+        """
         return None
 
 

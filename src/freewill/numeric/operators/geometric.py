@@ -1,27 +1,38 @@
-"""Operator of the linear geometric mechanism, in O(k) by two recurrences."""
+"""Operator of the linear geometric mechanism, in O(k) a mechanism by two recurrences."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import FloatArray, IntArray, slices
 from freewill.numeric.operators.base import LineTerms, Operator, Structure
+
+_ENTRIES = 1 << 20
+"""Numbers of lines that are smoothed at a time: eight megabytes."""
+_ALIKE = 14.0
+"""Logarithm of the factor within which weights are alike: a million."""
+_TABLE_COST = 4
+"""Rows a mechanism up to which squaring them is less work than the table of `line_gram`."""
 
 
 @dataclass(frozen=True, eq=False)
 class GeometricOperator(Operator):
-    """P(y | x) = exp(log_constants[y]) * exp(-decay * |y - x|): eqs. 2 and 3 on observed outputs.
+    """P(y | x) = exp(log_scale[y]) * exp(-decay * |y - x|): eqs. 2 and 3 on observed outputs.
 
-    With a = exp(-decay), the sum over x <= y of a^(y-x) theta_x obeys s_y = a s_(y-1) + theta_y,
-    and much the same from the right: O(k) a product, all terms of one sign, nothing cancels.
+    Rows of several mechanisms stand together: row y has the decay `decays[which[y]]`, and `which`
+    does not fall. With a = exp(-decay), the sum over x <= y of a^(y-x) theta_x obeys
+    s_y = a s_(y-1) + theta_y, and much the same from the right: O(k) a mechanism and product, all
+    terms of one sign, nothing cancels.
     """
 
     outputs: IntArray
     size: int
-    decay: float
-    log_constants: FloatArray
-    """log c_z of every output z of the alphabet (eq. 3)."""
+    decays: FloatArray
+    which: IntArray
+    log_scale: FloatArray
     structure: ClassVar[Structure] = "geometric"
 
     @property
@@ -30,75 +41,141 @@ class GeometricOperator(Operator):
         return self.outputs.size, self.size
 
     @property
-    def log_scale(self) -> FloatArray:
-        """Log c_y: small for the inner outputs of a small epsilon."""
-        return np.asarray(self.log_constants[self.outputs])
+    def sharpness(self) -> FloatArray:
+        """The decays."""
+        return np.asarray(self.decays[self.which])
 
-    @property
-    def sharpness(self) -> float:
-        """The decay."""
-        return self.decay
+    def _blocks(self) -> Iterator[tuple[FloatArray, slice, IntArray]]:
+        """Yield some decays, their rows, and where on their lines the rows are."""
+        for some in slices(self.decays.size, _ENTRIES // self.size):
+            first, last = np.searchsorted(self.which, [some.start, some.stop])
+            rows = slice(first, last)
+            places = (self.which[rows] - some.start) * self.size + self.outputs[rows]
+            yield self.decays[some], rows, places
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return sum over x of exp(-decay |y - x|) theta_x at the observed outputs."""
-        return _smooth(theta, self.decay)[self.outputs]
+        fitted = np.empty(self.outputs.size)
+        for decays, rows, places in self._blocks():
+            lines = np.tile(theta, decays.size)
+            fitted[rows] = _smoothed(lines, decays, self.size)[places]
+        return fitted
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return sum over y of exp(-decay |y - x|) weights_y."""
-        return _smooth(self._by_symbol(weights), self.decay)
+        return self._spread(weights, 1.0)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the same sum with twice the decay."""
-        return _smooth(self._by_symbol(weights), 2 * self.decay)
+        return self._spread(weights, 2.0)
 
-    def _by_symbol(self, weights: FloatArray) -> FloatArray:
-        counted = np.bincount(self.outputs, weights, minlength=self.size)
-        return np.asarray(counted, dtype=np.float64)
+    def _spread(self, weights: FloatArray, times: float) -> FloatArray:
+        total = np.zeros(self.size)
+        for decays, rows, places in self._blocks():
+            lines = np.bincount(places, weights[rows], decays.size * self.size).astype(np.float64)
+            total += _smoothed(lines, times * decays, self.size).reshape(-1, self.size).sum(axis=0)
+        return total
 
     def gram(self, weights: FloatArray) -> FloatArray:
-        """Return K diag(weights by symbol) K, K = exp(-decay |i - j|), in O(k^2) by recurrences."""
-        every = replace(self, outputs=np.arange(self.size)).dense()
-        return _smooth((every * self._by_symbol(weights)).T, self.decay)
+        """Return the sum of K diag(weights by symbol) K, K = exp(-decay |i - j|), by `line_gram`.
+
+        Where the mechanisms have few rows each, from these.
+        """
+        if self.outputs.size <= _TABLE_COST * self.decays.size:
+            return super().gram(weights)
+        table = np.zeros((self.size, 2 * self.size - 1))
+        for decays, rows, places in self._blocks():
+            masses = np.bincount(places, weights[rows], decays.size * self.size)
+            table += masses.reshape(-1, self.size).T @ line_powers(decays, self.size)
+        upper = np.triu(line_gram(table))
+        return np.asarray(upper + np.triu(upper, 1).T)
 
     def line_terms(self) -> LineTerms:
-        """Return K = e^(-decay |i - j|); each output counts once."""
-        return LineTerms(self.outputs, self.decay)
+        """Return the decays; each output counts once."""
+        return LineTerms(self.outputs, self.decays, self.which)
 
     def subset(self, places: IntArray) -> "GeometricOperator":
         """Return the law of some of the outputs."""
-        return replace(self, outputs=self.outputs[places])
+        there, which = np.unique(self.which[places], return_inverse=True)
+        return GeometricOperator(
+            self.outputs[places], self.size, self.decays[there], which, self.log_scale[places]
+        )
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
-        if columns is not None:
-            powers = np.exp(-self.decay * np.arange(self.size))
-            return np.asarray(powers[self._gaps(columns)])
-        # a^|t| for t from 1 - k to k - 1: row y is a window of it, that of y = k - 1 the first.
-        powers = np.exp(-self.decay * np.abs(np.arange(1 - self.size, self.size)))
+        if columns is None and self.decays.size == 1:
+            return self._windows()
+        return np.asarray(np.exp(self._exponents(columns)))
+
+    def _windows(self) -> FloatArray:
+        """Return the rows of one mechanism: a^|t| for t from 1 - k to k - 1 has them as windows."""
+        powers = np.exp(-self.decays * np.abs(np.arange(1 - self.size, self.size)))
         step = powers.itemsize
         windows = np.ndarray((self.size, self.size), buffer=powers.data, strides=(step, step))
         return np.asarray(windows[self.size - 1 - self.outputs])
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x), finite however far y is from x."""
-        return np.asarray(self.log_constants[self.outputs, None] - self.decay * self._gaps(None))
+        return np.asarray(self.log_scale[:, None] + self._exponents(None))
 
-    def _gaps(self, columns: IntArray | None) -> IntArray:
+    def _exponents(self, columns: IntArray | None) -> FloatArray:
         wanted = np.arange(self.size) if columns is None else columns
-        return np.asarray(np.abs(np.subtract.outer(self.outputs, wanted)))
+        gaps = np.abs(np.subtract.outer(self.outputs, wanted))
+        return np.asarray(-self.sharpness[:, None] * gaps)
 
 
-def _smooth(vectors: FloatArray, decay: float) -> FloatArray:
-    """Return sum over x of exp(-decay |y - x|) vector_x, for all y: of a vector, or of each column.
+def _smoothed(lines: FloatArray, decays: FloatArray, size: int) -> FloatArray:
+    """Return sum over x of exp(-decay |y - x|) line_x for all y of each of some lines, flat.
 
-    The inverse of this matrix is L D L', where L has ones and, below them, -a, and D is
-    1 / (1 - a^2) and at last 1. So s_y = vector_y + a s_(y-1), and then from the right
-    t_y = (1 - a^2) s_y + a t_(y+1).
+    The inverse of the matrix of a line is L D L', where L has ones and, below them, -a, and D is
+    1 / (1 - a^2) and at last 1. So s_y = line_y + a s_(y-1), and then from the right
+    t_y = (1 - a^2) s_y + a t_(y+1). Lines one after the other, with zeros between, are one system.
     """
     from scipy.linalg.lapack import dpttrs  # noqa: PLC0415
 
-    size = len(vectors)
     with np.errstate(divide="ignore"):
-        diagonal = np.full(size, -1 / np.expm1(-2 * decay))
-    diagonal[-1] = 1.0
-    return np.asarray(dpttrs(diagonal, np.full(max(1, size - 1), -np.exp(-decay)), vectors)[0])
+        diagonal = np.repeat(-1 / np.expm1(-2 * decays), size)
+    diagonal[size - 1 :: size] = 1.0
+    below = np.repeat(-np.exp(-decays), size)
+    below[size - 1 :: size] = 0.0
+    return np.asarray(dpttrs(diagonal, below[: max(1, below.size - 1)], lines, overwrite_b=1)[0])
+
+
+def line_powers(decays: FloatArray, size: int) -> FloatArray:
+    """Return e^(-decay t) for t from 0 to 2 k - 2, [decay, t]."""
+    return np.asarray(np.exp(np.multiply.outer(-decays, np.arange(2 * size - 1))))
+
+
+def line_gram(table: FloatArray) -> FloatArray:
+    """Return sum_y F[y, |y - x| + |y - x'|] for x <= x', from F[y, t], t up to 2 k - 2: O(k^2).
+
+    With F[y, t] = sum of w e^(-decay t) over the rows of y that is P' diag(w) P for rows of any
+    number of geometric mechanisms. Outputs left of x count with t = x + x' - 2 y, those right of x'
+    with 2 y - x - x', those between with x' - x: sums of F along lines, which are rows of sheared
+    views. Below the diagonal the matrix means nothing.
+    """
+    gram = _left_of(table) + _left_of(table[::-1].copy())[::-1, ::-1].T
+    # Differences of sums lose small outputs beside large ones: those of like weight go together.
+    weights = table[:, 0]
+    levels = np.floor(np.log(np.where(weights > 0, weights, 1.0)) / _ALIKE)
+    for level in np.unique(levels[weights > 0]):
+        gram += _between(np.where((levels == level)[:, None], table, 0.0))
+    return np.asarray(gram)
+
+
+def _between(table: FloatArray) -> FloatArray:
+    """Return sum over y from x to x' of F[y, x' - x], [x, x']: differences of running sums."""
+    size, step = len(table), table.itemsize
+    until = np.zeros((size + 1, size))
+    np.cumsum(table[:, :size], axis=0, out=until[1:])
+    there = as_strided(until[1:], (size, size), (-step, (size + 1) * step))
+    return np.asarray(there - as_strided(until, (size, size), ((size - 1) * step, step)))
+
+
+def _left_of(table: FloatArray) -> FloatArray:
+    """Return sum over y < x of F[y, x + x' - 2 y], [x, x']."""
+    (size, width), step = table.shape, table.itemsize
+    moved = as_strided(table, (size - 1, width), ((width - 2) * step, step))
+    sums = np.zeros((size, width))
+    np.cumsum(moved, axis=0, out=sums[1:])
+    return np.asarray(as_strided(sums, (size, size), ((width + 1) * step, step)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import Map, Operator, Structure, Sums
+from freewill.numeric.operators.base import Map, Operator, RowNumbers, Structure, Sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class ScaledOperator(Operator):
         return self.inner.exact
 
     @property
-    def sharpness(self) -> float:
+    def sharpness(self) -> RowNumbers:
         """That of the law."""
         return self.inner.sharpness
 

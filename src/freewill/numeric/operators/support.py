@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, PackedBits, slices
-from freewill.numeric.operators.base import Guess, LineTerms, Map, Operator, Structure, Sums
+from freewill.numeric.operators.base import (
+    Guess,
+    LineTerms,
+    Map,
+    Operator,
+    RowNumbers,
+    Structure,
+    Sums,
+    numbers_at,
+)
 
 _PACKED_BYTES, _LEAST_ROWS = 1 << 17, 1 << 12
 """Bytes of a block of reports, which stay in the cache, and its rows at least: tables then pay."""
@@ -115,13 +124,14 @@ _GRAM_BYTES = 1 << 23
 class SymbolOperator(Operator):
     """Each output is a symbol and its support is that symbol alone; products in O(k + outputs).
 
-    P(y | x) = exp(log_scale[y]) * (base + gain * [x = y]).
+    P(y | x) = exp(log_scale[y]) * (base + gain * [x = y]); base and gain are one number, or one a
+    row where rows of several laws stand together.
     """
 
     symbols: IntArray
     size: int
-    base: float
-    gain: float
+    base: RowNumbers
+    gain: RowNumbers
     log_scale: FloatArray
     structure: ClassVar[Structure] = "symbols"
 
@@ -135,8 +145,8 @@ class SymbolOperator(Operator):
         return np.asarray(self.base * theta.sum() + self.gain * theta[self.symbols])
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
-        """Return base * sum(w) + gain * (weights added up by symbol)."""
-        return np.asarray(self.base * weights.sum() + self.gain * self.by_symbol(weights))
+        """Return sum(base w) + (gain w added up by symbol)."""
+        return np.asarray((self.base * weights).sum() + self.by_symbol(self.gain * weights))
 
     def by_symbol(self, weights: FloatArray) -> FloatArray:
         """Add up the weights of the outputs that are each symbol."""
@@ -146,27 +156,28 @@ class SymbolOperator(Operator):
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return a diagonal plus rank two, written out in O(k^2)."""
-        own = self.base * self.gain * self.by_symbol(weights)
+        own = self.by_symbol(self.base * self.gain * weights)
         gram = np.add.outer(own, own)
-        gram += self.base**2 * weights.sum()
-        gram[np.diag_indices(self.size)] += self.gain**2 * self.by_symbol(weights)
+        gram += (self.base**2 * weights).sum()
+        gram[np.diag_indices(self.size)] += self.by_symbol(self.gain**2 * weights)
         return np.asarray(gram)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Return base^2 sum(w) + gain (2 base + gain) (weights added up by symbol)."""
+        """Return sum(base^2 w) + (gain (2 base + gain) w added up by symbol)."""
         extra = self.gain * (2 * self.base + self.gain)
-        return np.asarray(self.base**2 * weights.sum() + extra * self.by_symbol(weights))
+        return np.asarray((self.base**2 * weights).sum() + self.by_symbol(extra * weights))
 
     def subset(self, places: IntArray) -> "SymbolOperator":
         """Return the law of some of the outputs."""
-        return replace(self, symbols=self.symbols[places], log_scale=self.log_scale[places])
+        base, gain = numbers_at(self.base, places), numbers_at(self.gain, places)
+        return SymbolOperator(self.symbols[places], self.size, base, gain, self.log_scale[places])
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
+        base, gain = np.reshape(self.base, (-1, 1)), np.reshape(self.gain, (-1, 1))
         if columns is not None:
-            own = np.equal.outer(self.symbols, columns)
-            return np.where(own, self.base + self.gain, self.base)
-        rows = np.full(self.shape, self.base)
+            return np.asarray(base + gain * np.equal.outer(self.symbols, columns))
+        rows = np.broadcast_to(base, self.shape).copy()
         rows[np.arange(self.symbols.size), self.symbols] += self.gain
         return rows
 
@@ -179,15 +190,16 @@ class SymbolOperator(Operator):
 class BitOperator(Operator):
     """Each output is a packed bit vector and its support the set bits; never unpacked whole.
 
-    P(y | x) = exp(log_factor[y]) * (base + gain * y_x), base = e^log_base. A row without a bit is
-    stored as ones, for at large epsilons its `base` would underflow. A product reads the packed
-    bytes once: 256 partial sums a byte column, O(outputs * k / 8).
+    P(y | x) = exp(log_factor[y]) * (base + gain * y_x), base = e^log_base; both are one number, or
+    one a row where rows of several laws stand together. A row without a bit is stored as ones, for
+    at large epsilons its `base` would underflow. A product reads the packed bytes once: 256 partial
+    sums a byte column, O(outputs * k / 8).
     """
 
     packed: PackedBits
     size: int
-    log_base: float
-    gain: float
+    log_base: RowNumbers
+    gain: RowNumbers
     log_factor: FloatArray
     structure: ClassVar[Structure] = "bits"
 
@@ -201,13 +213,8 @@ class BitOperator(Operator):
         return np.asarray(self.bases * theta.sum() + self.gain * row_sums(self.packed, theta))
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
-        """Return base * sum(w) + gain * (weights added up by set bit)."""
-        return np.asarray(self.bases @ weights + self.gain * self.by_bit(weights))
-
-    @property
-    def base(self) -> float:
-        """What a row has where its bit is not set."""
-        return float(np.exp(self.log_base))
+        """Return sum(base w) + (gain w added up by set bit)."""
+        return np.asarray(self.bases @ weights + self.by_bit(self.gain * weights))
 
     @cached_property
     def any_bit(self) -> BoolArray:
@@ -222,12 +229,12 @@ class BitOperator(Operator):
     @property
     def bases(self) -> FloatArray:
         """`base` for each output, 1 where no bit is set."""
-        return np.where(self.any_bit, self.base, 1.0)
+        return np.where(self.any_bit, np.exp(self.log_base), 1.0)
 
     @property
-    def _extra(self) -> float:
+    def _extra(self) -> RowNumbers:
         """What a set bit adds to the square of an entry."""
-        return self.gain * (2 * self.base + self.gain)
+        return self.gain * (2 * np.exp(self.log_base) + self.gain)
 
     def by_bit(self, weights: FloatArray) -> FloatArray:
         """Add up the weights of the outputs in which each bit is set."""
@@ -235,32 +242,33 @@ class BitOperator(Operator):
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ diag(weights) @ rows by unpacked blocks, O(outputs * k^2)."""
-        both, product = np.zeros((self.size, self.size)), np.empty((self.size, self.size))
-        entries = _GRAM_BYTES // 8
-        for rows, bits in unpacked_blocks(self.packed, self.size, np.float64, entries):
-            both += np.matmul(bits.T, weights[rows, None] * bits, out=product)
-        return self._bordered(both, float(self.bases**2 @ weights))
+        return self._gram(weights, np.float64)
 
-    def _bordered(self, both: FloatArray, constant: float) -> FloatArray:
-        """Return the gram matrix from that of the bits, which is overwritten."""
-        half = self.base * self.gain * both.diagonal() + constant / 2
-        both *= self.gain**2
+    def _gram(self, weights: FloatArray, kind: type[np.floating[Any]]) -> FloatArray:
+        """Return the sum of gain^2 w y y' + base gain w (y 1' + 1 y') + base^2 w 1 1'."""
+        gram, product = np.zeros((self.size, self.size)), np.empty((self.size, self.size), kind)
+        roots, half = np.sqrt(weights), np.full(self.size, float(self.bases**2 @ weights) / 2)
+        bases, gains = (self.bases * roots).astype(kind), (self.gain * roots).astype(kind)
+        entries = _GRAM_BYTES // product.itemsize
+        for rows, bits in unpacked_blocks(self.packed, self.size, kind, entries):
+            bits *= gains[rows, None]
+            gram += np.matmul(bits.T, bits, out=product)
+            half += bases[rows] @ bits
         # One sum for both halves of the matrix: symmetric to the last bit, it travels as one.
-        both += np.add.outer(half, half)
-        return both
+        gram += np.add.outer(half, half)
+        return np.asarray(gram)
 
     def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
         """Return x -> P' diag(weights) P x, whose two products share each block of float32."""
         if near:
             return self._near_gram_map(weights)
-        bases = self.bases
+        bases, gains = self.bases, np.broadcast_to(self.gain, weights.shape)
 
         def product(vector: FloatArray) -> FloatArray:
             single, total, image = vector.astype(np.float32), vector.sum(), np.zeros(self.size)
             for rows, bits in unpacked_blocks(self.packed, self.size, np.float32):
-                fitted = bases[rows] * total + self.gain * (bits @ single)
-                ratio = weights[rows] * fitted
-                image += bases[rows] @ ratio + self.gain * (ratio.astype(np.float32) @ bits)
+                ratio = weights[rows] * (bases[rows] * total + gains[rows] * (bits @ single))
+                image += bases[rows] @ ratio + (gains[rows] * ratio).astype(np.float32) @ bits
             return image
 
         return product
@@ -271,15 +279,14 @@ class BitOperator(Operator):
         Its matrix has the diagonal of P' diag(w) P, and elsewhere (P'w) (P'w)' / sum(w): that of
         many reports, up to their sampling, for a report's bits are flipped one by one.
         """
-        total, ones = float(weights.sum()), self.by_bit(weights)
-        sums = self.bases @ weights + self.gain * ones
+        total, sums = float(weights.sum()), self.adjoint(weights)
         means = sums / total if total else sums
-        own = self.bases**2 @ weights + self._extra * ones - means * sums
+        own = self.gram_diagonal(weights) - means * sums
         return lambda vector: np.asarray(sums * (means @ vector) + own * vector)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Return base^2 sum(w) + gain (2 base + gain) (weights added up by set bit)."""
-        return np.asarray(self.bases**2 @ weights + self._extra * self.by_bit(weights))
+        """Return sum(base^2 w) + (gain (2 base + gain) w added up by set bit)."""
+        return np.asarray(self.bases**2 @ weights + self.by_bit(self._extra * weights))
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H from about one report in `stride`.
@@ -295,15 +302,16 @@ class BitOperator(Operator):
         for rows, block in byte_columns(self.packed):
             columns = np.ascontiguousarray(block)
             any_bit[rows] = np.bitwise_or.reduce(columns, axis=0) > 0
-            bases = np.where(any_bit[rows], self.base, 1.0)
-            here = fitted[rows] = bases * total + self.gain * looked_up(tables, columns)
+            bases = np.where(any_bit[rows], np.exp(numbers_at(self.log_base, rows)), 1.0)
+            gain = numbers_at(self.gain, rows)
+            here = fitted[rows] = bases * total + gain * looked_up(tables, columns)
             if not np.all(here > 0):
                 return Sums.impossible(self.size)
             ratio = weights[rows] / here
             value += float(weights[rows] @ np.log(here))
             level += float(ratio @ bases)
-            add_by_byte(totals, columns, ratio)
-        slope = level + self.gain * by_bit(totals, self.size)
+            add_by_byte(totals, columns, gain * ratio)
+        slope = level + by_bit(totals, self.size)
         if not stride:
             return Sums(value, slope, None)
         curvature = weights / fitted**2
@@ -313,17 +321,10 @@ class BitOperator(Operator):
 
     def _sampled_gram(self, curvature: FloatArray, stride: int) -> FloatArray:
         """Return P' diag(curvature) P in float32, for reports that all have a bit."""
-        packed = self.packed
         if stride > 1 and curvature.size:
             chosen, curvature = self.sample(curvature, stride)
-            packed = packed[chosen]
-        both = np.zeros((self.size, self.size))
-        product = np.empty((self.size, self.size), dtype=np.float32)
-        roots = np.sqrt(curvature).astype(np.float32)
-        for rows, bits in unpacked_blocks(packed, self.size, np.float32, _GRAM_BYTES // 4):
-            scaled = np.multiply(bits, roots[rows, None], out=bits)
-            both += np.matmul(scaled.T, scaled, out=product)
-        return self._bordered(both, self.base**2 * float(curvature.sum()))
+            return self.subset(chosen)._gram(curvature, np.float32)
+        return self._gram(curvature, np.float32)
 
     def sample(self, curvature: FloatArray, stride: int) -> tuple[IntArray, FloatArray]:
         """Choose about one row in `stride`, half evenly and half by its leverage, and weigh it up.
@@ -334,32 +335,46 @@ class BitOperator(Operator):
         Systematic, a row each time the running sum of the chances passes a whole number: no
         randomness is needed and every stretch of the rows has its share.
         """
-        diagonal = self.base**2 * curvature.sum() + self._extra * self.by_bit(curvature)
+        diagonal = self.gram_diagonal(curvature)
         inverse = 1 / np.maximum(diagonal, 1e-12 * diagonal.max())
-        squares = self.base**2 * inverse.sum() + self._extra * row_sums(self.packed, inverse)
+        squares = self.bases**2 * inverse.sum() + self._extra * row_sums(self.packed, inverse)
         leverage = curvature * squares
         chance = np.minimum(1.0, leverage + (1 + leverage / leverage.mean()) / (2 * stride))
         running = np.cumsum(chance) + 0.5
         chosen = np.flatnonzero(np.floor(running) > np.floor(running - chance))
         return chosen, curvature[chosen] / chance[chosen]
 
-    def guess(self, weights: FloatArray) -> Guess:
-        """Return the bit sums, from which theta can be read roughly."""
-        return Guess(self.base, self.gain, float(weights.sum()), self.by_bit(weights))
+    def guess(self, weights: FloatArray, ones: FloatArray | None = None) -> Guess:
+        """Return the bit sums, debiased as in eq. 14, times their precision.
+
+        The flip probability q has q / (1 - q) = sqrt(base / (base + gain)). For bits that are not
+        symmetric this is only a worse place to start from.
+        """
+        base = np.exp(self.log_base)
+        odds = np.sqrt(base / (base + self.gain))
+        flip, sharpness = odds / (1 + odds), (1 - odds) / (1 + odds)
+        # A report's precision is s^2 / variance, and theta's part of it (bits - q) / s.
+        scale = sharpness / (flip * (1 - flip) + 1 / self.size)
+        scaled = self.by_bit(scale * weights) if ones is None else scale * ones
+        total = scaled - (scale * flip * weights).sum()
+        return Guess(total, float((sharpness * scale * weights).sum()))
 
     def subset(self, places: IntArray) -> "BitOperator":
         """Return the law of some of the outputs."""
-        return replace(self, packed=self.packed[places], log_factor=self.log_factor[places])
+        log_base, gain = numbers_at(self.log_base, places), numbers_at(self.gain, places)
+        return BitOperator(self.packed[places], self.size, log_base, gain, self.log_factor[places])
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array, or only these columns of it: O(outputs * columns)."""
-        rows = np.multiply(unpacked(self.packed, self.size, columns), self.gain, dtype=np.float64)
+        gain = np.reshape(self.gain, (-1, 1))
+        rows = np.multiply(unpacked(self.packed, self.size, columns), gain, dtype=np.float64)
         rows += self.bases[:, None]
-        return rows
+        return np.asarray(rows)
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x)."""
-        set_bit = float(np.logaddexp(self.log_base, np.log(self.gain)))
-        rows = np.where(unpacked(self.packed, self.size), set_bit, self.log_base)
+        base = np.reshape(self.log_base, (-1, 1))
+        set_bit = np.logaddexp(base, np.log(np.reshape(self.gain, (-1, 1))))
+        rows = np.where(unpacked(self.packed, self.size), set_bit, base)
         rows += self.log_factor[:, None]
         return rows

@@ -47,7 +47,7 @@ class Part(Protocol):
         """Return L, g and, unless `stride` is 0, H; from about one bit report in `stride`."""
 
     def guesses(self) -> Iterator[Guess]:
-        """Yield the bit sums of each law, from which the debiased start is made."""
+        """Yield the guesses of laws of bits, which add up to the debiased start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class Likelihood:
         return self.operator.sums(theta, self.weights, stride)
 
     def guesses(self) -> Iterator[Guess]:
-        """Yield the operator's bit sums, if it is bits."""
+        """Yield the operator's guess, if it is bits."""
         guess = self.operator.guess(self.weights)
         if guess is not None:
             yield guess

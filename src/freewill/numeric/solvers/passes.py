@@ -309,22 +309,13 @@ class Passes:
         return self.certificate(theta, self.sums(theta, fresh=False))
 
     def start(self) -> FloatArray:
-        """Return the debiased bit sums of all bit parts, weighted by precision, pulled inside.
-
-        As eq. 14 for each part, with a flip probability q of q/(1 - q) = sqrt(base/(base + gain)).
-        For bits that are not symmetric this is only a worse place to start from.
-        """
-        total, precisions = np.zeros(self.size), 0.0
-        for base, gain, weight, ones in (guess for part in self.parts for guess in part.guesses()):
-            odds = np.sqrt(base / (base + gain))
-            flip, sharpness = odds / (1 + odds), (1 - odds) / (1 + odds)
-            if sharpness > 0 and weight > 0:
-                precision = weight * sharpness**2 / (flip * (1 - flip) + 1 / self.size)
-                total += precision * (ones / weight - flip) / sharpness
-                precisions += precision
-        if precisions == 0:
+        """Return the debiased bit sums of all bit parts, weighted by precision, pulled inside."""
+        guesses = [guess for part in self.parts for guess in part.guesses()]
+        precision = sum(guess.precision for guess in guesses)
+        if not precision > 0:
             return np.full(self.size, 1 / self.size)
-        return pulled_inside(project(total / precisions), _UNIFORM)
+        total = np.sum([guess.total for guess in guesses], axis=0)
+        return pulled_inside(project(total / precision), _UNIFORM)
 
 
 def stride_for(rows: int, size: int) -> int:

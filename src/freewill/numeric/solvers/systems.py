@@ -15,8 +15,15 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dgbtrf, dgbtrs, dpotrf, dpotrs
 
-from freewill.core.types import BoolArray, FloatArray
-from freewill.numeric.operators.base import LineTerms, Map, Operator, StackOperator, parts_of
+from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.numeric.operators.base import (
+    DenseOperator,
+    LineTerms,
+    Map,
+    Operator,
+    StackOperator,
+    parts_of,
+)
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers.conjugate import conjugate_solution
 
@@ -36,6 +43,10 @@ _MOST_BYTES = 1 << 28
 """Memory of a banded system beyond which its mechanisms are merged."""
 _MERGED = 3
 """Mechanisms that are left then."""
+_TABLE_ROWS = 256
+"""Rows of an array that make a matrix in the time that one of structure takes at least."""
+_FEW_LAWS = 64
+"""Geometric mechanisms up to which products of powers beat a table of them."""
 
 
 _FIRST_RIDGE = 1e-15
@@ -104,25 +115,36 @@ class DenseSystem:
         return cholesky(dsyrk(1.0, self._weighted.T, lower=1), outer)
 
 
+@dataclass(frozen=True, eq=False)
+class GramSystem:
+    """The same, as the sum of what each law's structure makes of its rows."""
+
+    operator: Operator
+
+    def factor(self, inner: FloatArray, outer: FloatArray) -> Map:
+        """Factor the matrix P' diag(inner) P + diag(outer)."""
+        return cholesky(self.operator.gram(inner).T, outer)
+
+
 class Line:
-    """Geometric mechanisms, k-RR and Identity on one line: what they add to the system.
+    """Geometric mechanisms, k-RR and Identity on one line: what their rows add to the system.
 
     k-RR and Identity add diag(own) + 1 cross' + cross 1' + constant 1 1'.
     """
 
     def __init__(self, terms: Sequence[LineTerms], size: int) -> None:
-        self.size = size
-        self.decays = np.array([term.decay for term in terms if term.decay < np.inf])
-        flat = [term for term in terms if term.decay == np.inf]
-        self._bases = np.array([term.base for term in flat])
-        self._gains = np.array([term.gain for term in flat])
-        self._shape = (len(terms), size)
-        # Where each output's weight is added up: by part, geometric ones first, and by symbol.
-        ranks = np.argsort(np.argsort([term.decay == np.inf for term in terms], kind="stable"))
-        places = [rank * size + term.outputs for rank, term in zip(ranks, terms, strict=True)]
-        self._places = np.concatenate([np.empty(0, dtype=np.int64), *places])
-        self._shares: FloatArray | None = None
-        """What each geometric mechanism brings to each part, where these are merged."""
+        self.size, self.decays = size, np.empty(0)
+        rows = [np.empty((4, 0))]
+        for term in terms:
+            # Rows without a decay come before those of the first.
+            law = 0 if term.which is None else 1 + self.decays.size + term.which
+            rows.append(np.array(np.broadcast_arrays(law, term.outputs, term.base, term.gain)))
+            self.decays = np.append(self.decays, () if term.decays is None else term.decays)
+        laws, outputs, bases, gains = np.concatenate(rows, axis=1)
+        self._laws, self._outputs = laws.astype(np.int64), outputs.astype(np.int64)
+        self._flat = np.array([gains**2, bases * gains, bases**2])
+        self._scales: FloatArray | float = 1.0
+        """What each row's weight is multiplied by, where mechanisms are merged."""
 
     @classmethod
     def of(cls, operator: Operator) -> "Line | None":
@@ -147,9 +169,11 @@ class Line:
         groups = np.array_split(np.argsort(self.decays), min(count, self.decays.size))
         line = copy(self)
         line.decays = np.exp([np.log(self.decays[group]).mean() for group in groups])
-        line._shares = np.zeros((len(groups), self.decays.size))
-        for row, decay, group in zip(line._shares, line.decays, groups, strict=True):
-            row[group] = (decay / self.decays[group]) ** 2
+        part, scale = np.zeros(1 + self.decays.size, dtype=np.int64), np.ones(1 + self.decays.size)
+        for number, group in enumerate(groups):
+            part[1 + group] = 1 + number
+            scale[1 + group] = (line.decays[number] / self.decays[group]) ** 2
+        line._laws, line._scales = part[self._laws], scale[self._laws]
         return line
 
     @property
@@ -159,14 +183,22 @@ class Line:
 
     def masses(self, inner: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return the weights [geometric part, z], then own, cross and constant."""
-        flat = np.bincount(self._places, inner, minlength=math.prod(self._shape))
-        by_part = flat.reshape(self._shape).astype(np.float64, copy=False)
-        smooth, symbols = np.split(by_part, [len(by_part) - self._bases.size])
-        if self._shares is not None:
-            smooth = self._shares @ smooth
-        own = self._gains**2 @ symbols
-        cross = (self._bases * self._gains) @ symbols
-        return smooth, own, cross, float(self._bases**2 @ symbols.sum(axis=1))
+        own, cross = np.zeros((2, self.size))
+        smooth, constant = np.empty((0, self.size)), 0.0
+        if self.decays.size:
+            places = self._laws * self.size + self._outputs
+            shape = (1 + self.decays.size, self.size)
+            smooth = _summed(places, self._scales * inner, math.prod(shape)).reshape(shape)[1:]
+        if self._flat.any():
+            squares, products, constants = self._flat
+            own = _summed(self._outputs, squares * inner, self.size)
+            cross = _summed(self._outputs, products * inner, self.size)
+            constant = float(constants @ inner)
+        return smooth, own, cross, constant
+
+
+def _summed(places: IntArray, weights: FloatArray, size: int) -> FloatArray:
+    return np.bincount(places, weights, size).astype(np.float64, copy=False)
 
 
 class ToeplitzSystem:
@@ -359,6 +391,28 @@ class NearSystem:
             _ROUGH,
             _MOST_ROUGH,
         )
+
+
+def dense_system(operator: Operator, held: Operator) -> System:
+    """Return the system as a k x k matrix, by the structure of the laws or from their rows.
+
+    `held` is the operator, or its rows as an array: the sooner of both makes the matrix.
+    """
+    line = Line.of(operator)
+    if line is not None and line.short and line.decays.size <= _FEW_LAWS:
+        return ToeplitzSystem(line)
+    as_many = sum(map(_rows_worth, parts_of(operator)))
+    if isinstance(held, DenseOperator) and held.shape[0] <= as_many:
+        return DenseSystem(held.rows)
+    return GramSystem(operator)
+
+
+def _rows_worth(part: Operator) -> int:
+    """Return how many rows of an array make a matrix of k x k with as much work as a law does."""
+    terms = part.line_terms()
+    if terms is None:
+        return part.shape[0]
+    return _TABLE_ROWS + (0 if terms.decays is None else 4 * terms.decays.size)
 
 
 def conjugate_system(operator: Operator) -> ConjugateSystem:

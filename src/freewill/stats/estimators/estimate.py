@@ -271,10 +271,15 @@ def likelihood_of(evidence: Evidence) -> Likelihood:
 def passes_of(evidence: Evidence) -> Passes:
     """Return the passes over evidence: what was counted in memory, the rest where it lies."""
     refuse_nobody(evidence, "an estimate")
-    everyone = evidence.people
-    counted = [group for group in evidence.groups if group.table is not None]
-    parts: list[Part] = [Likelihood(group.operator, group.counts / everyone) for group in counted]
-    parts += [StreamPart(source, some, everyone) for source, some in evidence.sources()]
+    everyone, light = evidence.people, evidence.light
+    parts: list[Part] = []
+    if light.groups:
+        law, counts = light.operator, np.concatenate([group.counts for group in light.groups])
+        weights = law.split(counts / everyone)
+        parts += [Likelihood(*pair) for pair in zip(law.parts, weights, strict=True)]
+    heavy = [group for group in evidence.groups if not group.light]
+    sources = Evidence(evidence.alphabet, tuple(heavy)).sources()
+    parts += [StreamPart(source, some, everyone) for source, some in sources]
     return Passes.of(parts, evidence.alphabet.size)
 
 

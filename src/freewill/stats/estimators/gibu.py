@@ -1,6 +1,8 @@
 """GIBU: certified maximum likelihood over any mixture, and what no number of reports tells."""
 
+from collections import Counter
 from functools import partial
+from itertools import groupby
 from time import perf_counter
 from typing import Literal, NamedTuple, get_args
 
@@ -16,10 +18,9 @@ from freewill.numeric.solvers.likelihood import Likelihood, compact
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, one_blas_thread
 from freewill.numeric.solvers.systems import (
     DenseSystem,
-    Line,
     System,
-    ToeplitzSystem,
     conjugate_system,
+    dense_system,
     rows_beside,
     structured_system,
 )
@@ -180,12 +181,9 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     if solver == "conjugate":
         system: System = conjugate_system(operator)
     elif solver == "interior":
-        line, outputs = Line.of(operator), operator.shape[0]
-        what = f"{outputs:,} x {size:,} entries of the law and {matrix}"
-        _refuse_beyond(solver, max(outputs, size) * size, what)
-        rows = operator.dense()
-        likelihood = Likelihood(DenseOperator(rows, operator.log_scale), likelihood.weights)
-        system = ToeplitzSystem(line) if line is not None and line.short else DenseSystem(rows)
+        _refuse_beyond(solver, size * size, matrix)
+        likelihood = compact(likelihood, _DENSE_ENTRIES)
+        system = dense_system(operator, likelihood.operator)
     else:
         most, beside = min(_MOST_ROWS, _MOST_ENTRIES // size), rows_beside(operator)
         if beside > most:
@@ -243,7 +241,8 @@ def choose_solver(evidence: Evidence) -> SolverName:
     """Pick a solver by size and structure; reports that lie elsewhere are only passed over."""
     if not evidence.held:
         return "passes"
-    outputs, size, structures = _shape(evidence)
+    rows, size = rows_by_structure(evidence), evidence.alphabet.size
+    outputs, structures = rows.total(), set(rows)
     if structures == {"symbols"}:
         return "linear"
     if size <= _SHORT and outputs * size <= _FEW_ENTRIES:
@@ -263,7 +262,7 @@ def alternatives(evidence: Evidence, chosen: SolverName) -> list[SolverName]:
     """Name what else may work where the chosen solver does not arrive, the likelier first."""
     if not evidence.held:
         return []
-    outputs, size, _ = _shape(evidence)
+    outputs, size = rows_by_structure(evidence).total(), evidence.alphabet.size
     small = size <= _DENSE_VALUES
     others: dict[SolverName, bool] = {
         "linear": _beside_a_line(evidence),
@@ -275,17 +274,27 @@ def alternatives(evidence: Evidence, chosen: SolverName) -> list[SolverName]:
     return [other for other, works in others.items() if works and other != chosen]
 
 
-def _shape(evidence: Evidence) -> tuple[int, int, set[Structure]]:
-    """Return how many outputs were observed, how many values there are, and the structures."""
-    outputs = sum(group.rows for group in evidence.groups)
-    return outputs, evidence.alphabet.size, {group.structure for group in evidence.groups}
+def rows_by_structure(evidence: Evidence) -> Counter[Structure]:
+    """Return how many outputs were observed of laws of each structure."""
+    rows: Counter[Structure] = Counter()
+    for _, run in groupby(evidence.groups, key=_kind_or_self):
+        first = next(run)
+        rows[first.structure] += first.rows + sum(group.rows for group in run)
+    return rows
+
+
+def _kind_or_self(group: Group) -> type[Mechanism] | Group:
+    """Return a kind that has one structure for all its mechanisms; else the group."""
+    kind = type(group.mechanism)
+    return kind if kind.operator is Mechanism.operator else group
 
 
 def _beside_a_line(evidence: Evidence) -> bool:
     """Say if all rows have structure on a line, or all but a few beside many."""
-    line = [group.rows for group in evidence.groups if group.structure in _LINES]
-    others = sum(group.rows for group in evidence.groups) - sum(line)
-    return others <= _FEW_ROWS and sum(line) >= _MANY_TO_ONE * others
+    rows = rows_by_structure(evidence)
+    line = sum(rows[structure] for structure in _LINES)
+    others = rows.total() - line
+    return others <= _FEW_ROWS and line >= _MANY_TO_ONE * others
 
 
 def _fineness(evidence: Evidence) -> float:
@@ -294,8 +303,13 @@ def _fineness(evidence: Evidence) -> float:
     The share of the values that an optimum needs grows with that of the noise that stays at its
     value; the sharpest mechanisms decide, as far as people chose them.
     """
-    cubes = (group.people * min(group.operator.sharpness, _SHARP) ** 3 for group in evidence.groups)
-    return evidence.alphabet.size * sum(cubes) / max(1, evidence.people)
+    light = evidence.light
+    law, counts = light.operator, np.concatenate([group.counts for group in light.groups])
+    cubes = [
+        np.minimum(part.sharpness, _SHARP) ** 3 * some
+        for part, some in zip(law.parts, law.split(counts), strict=True)
+    ]
+    return evidence.alphabet.size * sum(float(cube.sum()) for cube in cubes) / evidence.people
 
 
 def unresolved_directions(evidence: Evidence) -> int | None:

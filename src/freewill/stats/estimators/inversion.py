@@ -61,8 +61,8 @@ def debias(evidence: Evidence, post: Post = "project") -> Estimate:
     """
     started = perf_counter()
     group = only_group(evidence, "debias")
-    guess = group.summary.guess
-    solved = None if guess is None else group.mechanism.debiased(guess.ones / group.people)
+    ones = group.summary.ones
+    solved = None if ones is None else group.mechanism.debiased(ones / group.people)
     if solved is None:
         raise ParameterError(
             f"debias takes RAPPOR reports and the evidence is of {group.mechanism}. Use inversion."

@@ -325,8 +325,8 @@ class BitLaw(GroupLaw):
         change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
         # d log P(j bits are set) / d epsilon
         score = np.divide(change, set_law, out=np.zeros(size + 1), where=set_law > 0)
-        guess = group.summary.guess
-        ones = np.zeros(size) if guess is None else guess.ones
+        ones = group.summary.ones
+        ones = np.zeros(size) if ones is None else ones
         self.expected = self.people * means
         self.sums = np.append(ones - self.expected, float(_set_counts(group, size) @ score))
         self.slopes = np.vstack([gain * (np.eye(size) - theta[:, None]), np.zeros(size)])
