@@ -1,8 +1,9 @@
 """Operator of the linear geometric mechanism, in O(k) a mechanism by two recurrences."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -45,36 +46,36 @@ class GeometricOperator(Operator):
         """The decays."""
         return np.asarray(self.decays[self.which])
 
-    def _blocks(self) -> Iterator[tuple[FloatArray, slice, IntArray]]:
-        """Yield some decays, their rows, and where on their lines the rows are."""
+    @cached_property
+    def _whole(self) -> "_Lines":
+        return _Lines.of(self, slice(0, self.decays.size))
+
+    def _blocks(self) -> "Iterator[_Lines]":
+        """Yield the lines of all decays, or of some at a time, where they take much memory."""
+        if self.decays.size * self.size <= _ENTRIES:
+            yield self._whole
+            return
         for some in slices(self.decays.size, _ENTRIES // self.size):
-            first, last = np.searchsorted(self.which, [some.start, some.stop])
-            rows = slice(first, last)
-            places = (self.which[rows] - some.start) * self.size + self.outputs[rows]
-            yield self.decays[some], rows, places
+            yield _Lines.of(self, some)
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return sum over x of exp(-decay |y - x|) theta_x at the observed outputs."""
         fitted = np.empty(self.outputs.size)
-        for decays, rows, places in self._blocks():
-            lines = np.tile(theta, decays.size)
-            fitted[rows] = _smoothed(lines, decays, self.size)[places]
+        for lines in self._blocks():
+            everywhere = np.tile(theta, lines.decays.size)
+            fitted[lines.rows] = lines.smoothed(everywhere)[lines.places]
         return fitted
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return sum over y of exp(-decay |y - x|) weights_y."""
-        return self._spread(weights, 1.0)
+        total = np.zeros(self.size)
+        for lines in self._blocks():
+            total += lines.smoothed(lines.masses(weights)).reshape(-1, self.size).sum(axis=0)
+        return total
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the same sum with twice the decay."""
-        return self._spread(weights, 2.0)
-
-    def _spread(self, weights: FloatArray, times: float) -> FloatArray:
-        total = np.zeros(self.size)
-        for decays, rows, places in self._blocks():
-            lines = np.bincount(places, weights[rows], decays.size * self.size).astype(np.float64)
-            total += _smoothed(lines, times * decays, self.size).reshape(-1, self.size).sum(axis=0)
-        return total
+        return replace(self, decays=2 * self.decays).adjoint(weights)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return the sum of K diag(weights by symbol) K, K = exp(-decay |i - j|), by `line_gram`.
@@ -84,9 +85,9 @@ class GeometricOperator(Operator):
         if self.outputs.size <= _TABLE_COST * self.decays.size:
             return super().gram(weights)
         table = np.zeros((self.size, 2 * self.size - 1))
-        for decays, rows, places in self._blocks():
-            masses = np.bincount(places, weights[rows], decays.size * self.size)
-            table += masses.reshape(-1, self.size).T @ line_powers(decays, self.size)
+        for lines in self._blocks():
+            powers = np.exp(np.multiply.outer(-lines.decays, np.arange(2 * self.size - 1)))
+            table += lines.masses(weights).reshape(-1, self.size).T @ powers
         upper = np.triu(line_gram(table))
         return np.asarray(upper + np.triu(upper, 1).T)
 
@@ -124,26 +125,45 @@ class GeometricOperator(Operator):
         return np.asarray(-self.sharpness[:, None] * gaps)
 
 
-def _smoothed(lines: FloatArray, decays: FloatArray, size: int) -> FloatArray:
-    """Return sum over x of exp(-decay |y - x|) line_x for all y of each of some lines, flat.
+class _Lines(NamedTuple):
+    """A line for each of some decays, laid out one after the other.
 
-    The inverse of the matrix of a line is L D L', where L has ones and, below them, -a, and D is
-    1 / (1 - a^2) and at last 1. So s_y = line_y + a s_(y-1), and then from the right
-    t_y = (1 - a^2) s_y + a t_(y+1). Lines one after the other, with zeros between, are one system.
+    The inverse of the matrix e^(-decay |i - j|) is L D L', where L has ones and, below them, -a,
+    and D is 1 / (1 - a^2) and at last 1. So s_y = line_y + a s_(y-1), and then from the right
+    t_y = (1 - a^2) s_y + a t_(y+1). With zeros between lines all are one system.
     """
-    from scipy.linalg.lapack import dpttrs  # noqa: PLC0415
 
-    with np.errstate(divide="ignore"):
-        diagonal = np.repeat(-1 / np.expm1(-2 * decays), size)
-    diagonal[size - 1 :: size] = 1.0
-    below = np.repeat(-np.exp(-decays), size)
-    below[size - 1 :: size] = 0.0
-    return np.asarray(dpttrs(diagonal, below[: max(1, below.size - 1)], lines, overwrite_b=1)[0])
+    decays: FloatArray
+    rows: slice
+    """The rows that have these decays."""
+    places: IntArray
+    """Where on the lines they are."""
+    diagonal: FloatArray
+    below: FloatArray
 
+    @classmethod
+    def of(cls, law: GeometricOperator, some: slice) -> "_Lines":
+        """Return the lines of some decays of a law."""
+        decays, size = law.decays[some], law.size
+        rows = slice(*np.searchsorted(law.which, [some.start, some.stop]))
+        places = (law.which[rows] - some.start) * size + law.outputs[rows]
+        with np.errstate(divide="ignore"):
+            diagonal = np.repeat(-1 / np.expm1(-2 * decays), size)
+        diagonal[size - 1 :: size] = 1.0
+        below = np.repeat(-np.exp(-decays), size)
+        below[size - 1 :: size] = 0.0
+        return cls(decays, rows, places, diagonal, below[: max(1, below.size - 1)])
 
-def line_powers(decays: FloatArray, size: int) -> FloatArray:
-    """Return e^(-decay t) for t from 0 to 2 k - 2, [decay, t]."""
-    return np.asarray(np.exp(np.multiply.outer(-decays, np.arange(2 * size - 1))))
+    def masses(self, weights: FloatArray) -> FloatArray:
+        """Add up the weights of rows by their place."""
+        counted = np.bincount(self.places, weights[self.rows], self.diagonal.size)
+        return counted.astype(np.float64, copy=False)
+
+    def smoothed(self, lines: FloatArray) -> FloatArray:
+        """Return sum over x of exp(-decay |y - x|) line_x for all y of each line."""
+        from scipy.linalg.lapack import dpttrs  # noqa: PLC0415
+
+        return np.asarray(dpttrs(self.diagonal, self.below, lines, overwrite_b=1)[0])
 
 
 def line_gram(table: FloatArray) -> FloatArray:

@@ -45,6 +45,8 @@ _MERGED = 3
 """Mechanisms that are left then."""
 _TABLE_ROWS = 256
 """Rows of an array that make a matrix in the time that one of structure takes at least."""
+_LINE_ROWS = 8
+"""Rows of an array that a product takes as long with as a geometric mechanism."""
 _FEW_LAWS = 64
 """Geometric mechanisms up to which products of powers beat a table of them."""
 
@@ -391,6 +393,15 @@ class NearSystem:
             _ROUGH,
             _MOST_ROUGH,
         )
+
+
+def on_few_lines(operator: Operator) -> bool:
+    """Say if all rows have structure on a line, and so many rows a line that this is faster."""
+    terms = [part.line_terms() for part in parts_of(operator)]
+    if any(term is None for term in terms):
+        return False
+    lines = sum(term.decays.size for term in terms if term and term.decays is not None)
+    return operator.shape[0] > _LINE_ROWS * lines
 
 
 def dense_system(operator: Operator, held: Operator) -> System:

@@ -21,6 +21,7 @@ from freewill.numeric.solvers.systems import (
     System,
     conjugate_system,
     dense_system,
+    on_few_lines,
     rows_beside,
     structured_system,
 )
@@ -182,7 +183,7 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
         system: System = conjugate_system(operator)
     elif solver == "interior":
         _refuse_beyond(solver, size * size, matrix)
-        likelihood = compact(likelihood, _DENSE_ENTRIES)
+        likelihood = compact(likelihood, _SMALL if on_few_lines(operator) else _DENSE_ENTRIES)
         system = dense_system(operator, likelihood.operator)
     else:
         most, beside = min(_MOST_ROWS, _MOST_ENTRIES // size), rows_beside(operator)
