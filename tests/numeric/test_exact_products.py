@@ -60,7 +60,7 @@ def test_the_error_of_an_fft_is_less_than_its_bound(epsilon, plane):
     rng = np.random.default_rng(3)
     outputs = rng.choice(grid.size, min(grid.size, 300), replace=False)
     operator = fw.PlanarGeometric(grid, epsilon).operator(np.sort(outputs))
-    rows, noise = operator.dense(), operator.kernel.transforms.noise
+    rows, noise = operator.dense(), operator.kernels[0].transforms.noise
     for vector in (np.eye(1, grid.size, 7)[0], rng.random(grid.size), sparse(5, grid.size)):
         error = np.abs(operator.forward(vector) - rows @ vector).max()
         assert error <= noise * np.linalg.norm(vector) / 3

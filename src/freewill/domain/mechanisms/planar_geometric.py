@@ -1,5 +1,6 @@
 """The truncated geometric mechanism on a grid."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -11,7 +12,7 @@ from freewill.domain.alphabets.grid import Grid
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.noise import LatticeNoise
 from freewill.domain.draws.sources import Source
-from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy
+from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, row_by_row
 from freewill.errors import AlphabetError, ParameterError
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
@@ -108,16 +109,20 @@ class PlanarGeometric(Noisy):
             for j, along in enumerate(by_row)
         ]
 
-    def operator(self, outputs: Reports) -> ConvolutionOperator:
+    @classmethod
+    def stacked(
+        cls, mechanisms: "Sequence[PlanarGeometric]", outputs: Sequence[Reports]
+    ) -> ConvolutionOperator:
         """Return the law of these outputs."""
-        symbols = self.output_space.checked(outputs, self.name)
-        return ConvolutionOperator(symbols, self.kernel)
+        symbols, _ = row_by_row(mechanisms, outputs)
+        which = np.repeat(np.arange(len(mechanisms)), list(map(len, outputs)))
+        return ConvolutionOperator(symbols, [each.kernel for each in mechanisms], which)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return the logarithms of the tables relative to their first entries."""
         symbols = self.output_space.checked(outputs, self.name)
         falls = _log_falls(self.alphabet, self.epsilon, self.kernel)
-        return ConvolutionOperator(symbols, falls).log_dense()
+        return ConvolutionOperator(symbols, [falls], np.zeros_like(symbols)).log_dense()
 
     def truths(self) -> FloatArray:
         """Return the noise that stays in a cell: on an edge, with all that is clipped to it."""

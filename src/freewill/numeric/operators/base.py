@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -160,11 +160,6 @@ class Operator(Protocol):
         `near` asks for a product close to it where that costs much less: for preconditioners.
         """
         return lambda vector: self.adjoint(weights * self.forward(vector))
-
-    @classmethod
-    def gram_maps(cls, weighted: Sequence[tuple[Any, FloatArray]], near: bool) -> list[Map]:
-        """Return maps that add up to the (near) gram maps of weighted laws of this class."""
-        return [law.gram_map(weights, near) for law, weights in weighted]
 
     def subset(self, places: IntArray) -> "Operator":
         """Return the law of some of the outputs alone, named by their (rising) places."""
@@ -350,11 +345,9 @@ class StackOperator(Operator):
         return self._sum("gram_diagonal", weights)
 
     def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
-        """Return the sum of all parts' (near) products; planar ones share their transforms."""
-        by_class: dict[type[Operator], list[tuple[Operator, FloatArray]]] = {}
-        for part, piece in zip(self.parts, self.split(weights), strict=True):
-            by_class.setdefault(type(part), []).append((part, piece))
-        maps = [each for kind, pairs in by_class.items() for each in kind.gram_maps(pairs, near)]
+        """Return the sum of all parts' (near) products."""
+        pieces = zip(self.parts, self.split(weights), strict=True)
+        maps = [part.gram_map(piece, near) for part, piece in pieces]
         return lambda vector: np.asarray(sum(each(vector) for each in maps))
 
     def subset(self, places: IntArray) -> "StackOperator":

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, slices
 
+_TOGETHER = 1 << 15
+"""Numbers of planes that are transformed at a time, which stay in the cache."""
 _FAINT = 1e-20
 """Entries below that, relative to the largest, are lost in the rounding of an FFT."""
 
@@ -80,11 +82,6 @@ class FoldedKernel:
         """The tables in the frequency domain, for products."""
         return Transforms.of(self)
 
-    @cached_property
-    def products(self) -> "PlanarProducts":
-        """The products of this kernel alone, in float64."""
-        return PlanarProducts([self.transforms], np.float64)
-
 
 @dataclass(frozen=True, eq=False)
 class Transforms:
@@ -143,8 +140,11 @@ class PlanarProducts:
 
     def __init__(self, laws: Sequence[Transforms], kind: type[np.floating[Any]]) -> None:
         self._kind, self._shape, self._plane = kind, laws[0].shape, laws[0].corner.shape
-        # Each number twice, for the two parts of a complex one.
-        self._inner = [np.repeat(law.inner.astype(kind), 2, axis=1) for law in laws]
+        # Some laws at a time, and each number twice, for the two parts of a complex one.
+        self._inner = [
+            np.repeat(np.array([law.inner for law in laws[some]], kind), 2, axis=2)
+            for some in slices(len(laws), max(1, _TOGETHER // laws[0].inner.size))
+        ]
         # A matrix [law and edge, distance from the edge] for each frequency along it.
         sides = [side for law in laws for side in (law.side, law.side[:, ::-1])]
         ends = [end.T for law in laws for end in (law.end, law.end[::-1])]
@@ -164,14 +164,13 @@ class PlanarProducts:
         plane = flat.reshape(self._plane)
         along = fft.rfft(plane, n=wide, axis=1)
         both = fft.fft(along, n=tall, axis=0)
-        planes, buffer = (
-            np.empty((len(self._inner), rows, columns), flat.dtype),
-            np.empty_like(both),
-        )
-        for result, inner in zip(planes, self._inner, strict=True):
-            np.multiply(both.view(flat.dtype), inner, out=buffer.view(flat.dtype))
-            waves = fft.ifft(buffer, axis=0, overwrite_x=True)[:rows]
-            result[:] = fft.irfft(waves, n=wide, axis=1)[:, :columns]
+        planes = np.empty((len(self._corners) // 4, rows, columns), flat.dtype)
+        first = 0
+        for inner in self._inner:
+            products = (both.view(flat.dtype) * inner).view(both.dtype)
+            waves = fft.ifft(products, axis=1, overwrite_x=True)[:, :rows]
+            some = slice(first, first := first + len(inner))
+            planes[some] = fft.irfft(waves, n=wide, axis=2)[:, :, :columns]
         sides = _mixed(self._sides, fft.rfft(plane, n=tall, axis=0), tall)[:rows]
         planes[:, :, [0, -1]] = sides.reshape(rows, -1, 2).swapaxes(0, 1)
         ends = _mixed(self._ends, along.T, wide)[:columns]
@@ -188,11 +187,13 @@ class PlanarProducts:
         sides, planes[:, :, [0, -1]] = planes[:, :, [0, -1]], 0.0
         ends, planes[:, [0, -1]] = planes[:, [0, -1]], 0.0
         total = np.zeros((tall, wide // 2 + 1), np.result_type(planes, np.complex64))
-        for plane, inner in zip(planes, self._inner, strict=True):
-            waves = fft.fft(fft.rfft(plane, n=wide, axis=1), n=tall, axis=0, overwrite_x=True)
+        first = 0
+        for inner in self._inner:
+            some = planes[first : (first := first + len(inner))]
+            waves = fft.fft(fft.rfft(some, n=wide, axis=2), n=tall, axis=1, overwrite_x=True)
             parts = waves.view(planes.dtype)
             parts *= inner
-            total += waves
+            total += waves.sum(axis=0)
         back = fft.ifft(total, axis=0, overwrite_x=True)[:rows]
         result = fft.irfft(back, n=wide, axis=1)[:, :columns].copy()
         waves = fft.rfft(sides.swapaxes(0, 1).reshape(rows, -1), n=tall, axis=0)

@@ -6,7 +6,7 @@ tables of a few rows would cost more than these do unpacked.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 

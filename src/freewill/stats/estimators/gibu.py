@@ -12,7 +12,7 @@ from scipy.linalg import eigvalsh, null_space, qr
 from freewill.core.types import FloatArray, refuse_beyond
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, shown
-from freewill.numeric.operators.base import DenseOperator, Structure
+from freewill.numeric.operators.base import Structure
 from freewill.numeric.solvers import columns, interior, passes
 from freewill.numeric.solvers.likelihood import Likelihood, compact
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, one_blas_thread
@@ -246,7 +246,8 @@ def choose_solver(evidence: Evidence) -> SolverName:
     outputs, structures = rows.total(), set(rows)
     if structures == {"symbols"}:
         return "linear"
-    if size <= _SHORT and outputs * size <= _FEW_ENTRIES:
+    few = outputs * size <= _FEW_ENTRIES or structures <= _LINES
+    if size <= _SHORT and few:
         return "interior"
     if "bits" in structures and outputs > _FEW_REPORTS * size:
         return "passes" if size <= _DENSE_VALUES else "conjugate"
@@ -279,8 +280,8 @@ def rows_by_structure(evidence: Evidence) -> Counter[Structure]:
     """Return how many outputs were observed of laws of each structure."""
     rows: Counter[Structure] = Counter()
     for _, run in groupby(evidence.groups, key=_kind_or_self):
-        first = next(run)
-        rows[first.structure] += first.rows + sum(group.rows for group in run)
+        groups = list(run)
+        rows[groups[0].structure] += sum(group.rows for group in groups)
     return rows
 
 
