@@ -23,7 +23,8 @@ from freewill.io.rows import (
     shortened,
 )
 from freewill.io.rows import VALUE as VALUE_COLUMN
-from freewill.stats.evidence import Group, possible
+from freewill.stats.collect import possible
+from freewill.stats.evidence import Group
 from freewill.stats.streams import Block, ahead, gathered
 
 _Example: TypeAlias = tuple[str, int, str]

@@ -29,12 +29,12 @@ from freewill.errors import EvidenceError, FreewillError, first_line, raised_as,
 from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats import streams
+from freewill.stats.collect import refuse_impossible
 from freewill.stats.evidence import (
     Evidence,
     Group,
     assemble,
     grouped,
-    refuse_impossible,
     refuse_nobody,
 )
 from freewill.stats.provenance import Parts, checked_parts

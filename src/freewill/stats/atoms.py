@@ -12,11 +12,11 @@ from freewill.numeric.operators.atoms import AtomOperator
 from freewill.numeric.operators.base import DenseOperator, Operator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
 from freewill.numeric.solvers import columns, passes
+from freewill.numeric.solvers.columns import dense_maximum
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Solution, Status
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.estimators.gibu import dense_maximum
 from freewill.stats.evidence import Evidence, Group, refuse_nobody, refuse_unheld
 from freewill.stats.information import Information
 from freewill.stats.intervals import OneStep

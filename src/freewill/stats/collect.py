@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import IntArray, Reports, checked_counts
+from freewill.core.types import BoolArray, IntArray, Reports, checked_counts
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.errors import EvidenceError, FreewillError, several, shown
-from freewill.stats.evidence import Evidence, assemble, grouped, listed, refuse_impossible
+from freewill.stats.evidence import Evidence, Group, assemble, grouped, listed
 
 
 def collect(parts: Iterable[Sequence[Any]]) -> Evidence:
@@ -77,3 +77,22 @@ def _checked_reports(
             f"{numbers.shape}: expected one count an output."
         )
     return outputs, numbers
+
+
+def possible(group: Group) -> BoolArray:
+    """Say which outputs of a group some value can lead to."""
+    return np.asarray(group.operator.forward(np.ones(group.mechanism.alphabet.size)) > 0)
+
+
+def refuse_impossible(group: Group) -> None:
+    """Refuse outputs that no value can lead to."""
+    if group.table is None:
+        return
+    outputs, counts = group.table
+    fine = possible(group)
+    if not fine.all():
+        where = int(np.argmin(fine))
+        raise EvidenceError(
+            f"output {outputs[where].tolist()} of {group.mechanism} was reported "
+            f"{several(counts[where], 'time')}, but has probability 0 whatever the true value is."
+        )

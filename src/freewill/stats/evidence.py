@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freewill.core.presented import Presented
-from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, checked_people, people_in
+from freewill.core.types import FloatArray, IntArray, Reports, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, brief, stacked_operators
 from freewill.errors import EvidenceError, closest, noun, printable, several, shown
@@ -333,11 +333,6 @@ def assemble(alphabet: Alphabet, groups: Iterable[Group], parts: Parts = frozens
     return Evidence(alphabet, tuple(some), parts)
 
 
-def possible(group: Group) -> BoolArray:
-    """Say which outputs of a group some value can lead to."""
-    return np.asarray(group.operator.forward(np.ones(group.mechanism.alphabet.size)) > 0)
-
-
 def _joined(same: list[Group]) -> Group:
     """Return the groups of one mechanism as one."""
     if len(same) == 1:
@@ -368,20 +363,6 @@ def _held(mechanism: Mechanism, outputs: Reports, counts: IntArray | None) -> St
         outputs, counts = outputs[counts > 0], counts[counts > 0]
     block = Block(mechanism.id, outputs, counts)
     return Stream(Held((block,)), mechanism, block.people, len(outputs))
-
-
-def refuse_impossible(group: Group) -> None:
-    """Refuse outputs that no value can lead to."""
-    if group.table is None:
-        return
-    outputs, counts = group.table
-    fine = possible(group)
-    if not fine.all():
-        where = int(np.argmin(fine))
-        raise EvidenceError(
-            f"output {outputs[where].tolist()} of {group.mechanism} was reported "
-            f"{several(counts[where], 'time')}, but has probability 0 whatever the true value is."
-        )
 
 
 def name_of(group: Group, *, short: bool = False) -> str:

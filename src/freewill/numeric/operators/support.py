@@ -251,9 +251,9 @@ class BitOperator(Operator):
         bases, gains = (self.bases * roots).astype(kind), (self.gain * roots).astype(kind)
         entries = _GRAM_BYTES // product.itemsize
         for rows, bits in unpacked_blocks(self.packed, self.size, kind, entries):
-            bits *= gains[rows, None]
-            gram += np.matmul(bits.T, bits, out=product)
-            half += bases[rows] @ bits
+            scaled = np.multiply(bits, gains[rows, None], out=bits)
+            gram += np.matmul(scaled.T, scaled, out=product)
+            half += bases[rows] @ scaled
         # One sum for both halves of the matrix: symmetric to the last bit, it travels as one.
         gram += np.add.outer(half, half)
         return np.asarray(gram)

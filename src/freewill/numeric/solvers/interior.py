@@ -6,6 +6,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Map
+from freewill.numeric.solvers.conjugate import System
 from freewill.numeric.solvers.likelihood import (
     Iterate,
     Likelihood,
@@ -14,7 +15,7 @@ from freewill.numeric.solvers.likelihood import (
     pulled_inside,
 )
 from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace, one_blas_thread
-from freewill.numeric.solvers.systems import System, reach
+from freewill.numeric.solvers.systems import reach
 
 _FRACTION = 0.995
 """Share of the way to the boundary that a step takes at least; it grows to 1 as mu falls."""

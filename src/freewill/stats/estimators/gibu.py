@@ -1,7 +1,6 @@
 """GIBU: certified maximum likelihood over any mixture, and what no number of reports tells."""
 
 from collections import Counter
-from functools import partial
 from itertools import groupby
 from time import perf_counter
 from typing import Literal, NamedTuple, get_args
@@ -14,12 +13,10 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import Structure
 from freewill.numeric.solvers import columns, interior, passes
-from freewill.numeric.solvers.likelihood import Likelihood, compact
-from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, one_blas_thread
+from freewill.numeric.solvers.conjugate import System, conjugate_system
+from freewill.numeric.solvers.likelihood import compact
+from freewill.numeric.solvers.solution import OnStep, Solution, Status, one_blas_thread
 from freewill.numeric.solvers.systems import (
-    DenseSystem,
-    System,
-    conjugate_system,
     dense_system,
     on_few_lines,
     rows_beside,
@@ -37,7 +34,7 @@ from freewill.stats.estimators.estimate import (
     theta_of,
     whole,
 )
-from freewill.stats.evidence import Evidence, Group, checked_evidence
+from freewill.stats.evidence import Evidence, Group, assemble, checked_evidence, grouped
 
 SolverName = Literal["interior", "linear", "conjugate", "columns", "passes"]
 
@@ -70,6 +67,10 @@ _MOST_ENTRIES = 1 << 28
 """Entries of a law up to which a solver that needs them all as an array may be asked for: 2 GB."""
 _MOST_ROWS = 2000
 """Rows without structure that "linear" takes: a matrix of that size is factored at each step."""
+_FEW, _MANY = 20, 80
+"""Mechanisms of a kind that stand in for all in a first estimate, and from how many on."""
+_ROUGH = 1e-6
+"""Gap of that estimate, which is a start."""
 _CLOSE = 0.1
 """Gap below which where one solver ended is a good start for the next."""
 SINGULAR = 1e-10
@@ -178,6 +179,10 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     likelihood = likelihood_of(evidence)
     operator = likelihood.operator
     if solver == "columns":
+        if run.start is None and (fewer := fewer_mechanisms(evidence)):
+            rough = max(run.tolerance, _ROUGH)
+            first = columns.solve(compact(likelihood_of(fewer), _TABLE), rough, 50, None, plane)
+            run = run._replace(start=first.theta)
         return columns.solve(compact(likelihood, _TABLE), *run[:3], plane, run.on_step)
     if solver == "conjugate":
         system: System = conjugate_system(operator)
@@ -202,40 +207,21 @@ def _refuse_beyond(solver: SolverName, entries: int, what: str) -> None:
     refuse_beyond(8 * _MOST_ENTRIES, 8 * entries, what, advice, ParameterError)
 
 
-def dense_maximum(
-    likelihood: Likelihood,
-    tolerance: float,
-    max_steps: int,
-    start: FloatArray,
-    plane: tuple[int, int] | None = None,
-) -> Solution:
-    """Maximise a likelihood on dense rows from a start that is near, in few steps.
+def fewer_mechanisms(evidence: Evidence) -> Evidence | None:
+    """Return evidence as if neighbours in epsilon had chosen alike: its estimate is a good start.
 
-    By columns first, which begin from a start in two or three steps; by interior point where
-    these do not arrive. The best of both is returned, certified or not.
-
-    >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
-    >>> likelihood = Likelihood(law, np.array([0.6, 0.4]))
-    >>> dense_maximum(likelihood, 1e-9, 20, np.array([0.5, 0.5])).theta.round(6)
-    array([0.7, 0.3])
+    None where no kind has many mechanisms, or reports are too many to be copied.
     """
-    uniform = np.full(likelihood.size, 1 / likelihood.size)
-    best = Solution(uniform, Certificate(-np.inf, uniform, np.inf), 0, Status.STALLED)
-
-    def by_interior() -> Solution:
-        system = DenseSystem(likelihood.operator.dense())
-        return interior.solve(likelihood, system, tolerance, max_steps, start)
-
-    by_columns = partial(columns.solve, likelihood, tolerance, max_steps, start, plane)
-    for solve in (by_columns, by_interior):
-        try:
-            solution = solve()
-        except (ArithmeticError, np.linalg.LinAlgError):
-            continue
-        best = min(best, solution, key=lambda each: each.certificate.gap)
-        if best.status == Status.CERTIFIED:
-            break
-    return best
+    if evidence.light is not evidence or len(evidence.groups) < _MANY:
+        return None
+    groups: list[Group] = []
+    for _, run in groupby(evidence.groups, key=_kind_or_self):
+        some = sorted(run, key=lambda group: getattr(group.mechanism, "epsilon", 0.0))
+        length = -(-len(some) // _FEW) if len(some) >= _MANY else 1
+        for alike in (some[first : first + length] for first in range(0, len(some), length)):
+            reports = [(group.outputs, group.counts) for group in alike]
+            groups.append(grouped(alike[len(alike) // 2].mechanism, reports))
+    return assemble(evidence.alphabet, groups) if len(groups) < len(evidence.groups) else None
 
 
 def choose_solver(evidence: Evidence) -> SolverName:
