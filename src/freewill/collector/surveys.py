@@ -270,7 +270,7 @@ def _counted(view: Reader, number: int, mechanism: Mechanism, name: str) -> Grou
     distinct = from_bytes(b"".join(outputs), mechanism)
     checked = mechanism.output_space.checked(distinct, mechanism.name)
     group = grouped(mechanism, [(checked, counts)], name)
-    refuse_impossible(group)
+    refuse_impossible([group])
     return group
 
 

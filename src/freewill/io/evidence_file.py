@@ -156,8 +156,8 @@ def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
                 group = Group(mechanism, None, (stream,), entry.name)
             if (group.rows, group.people) != (entry.outputs, entry.people):
                 raise ValueError(f"{several(group.rows, 'output')} of {mechanism}, not as it says")
-            refuse_impossible(group)
             groups.append(group)
+        refuse_impossible(groups)
     return assemble(alphabet, groups, parts)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import BoolArray, IntArray, Reports, checked_counts
-from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism, stacked_operators
 from freewill.errors import EvidenceError, FreewillError, several, shown
 from freewill.stats.evidence import Evidence, Group, assemble, grouped, listed
 
@@ -35,10 +35,10 @@ def collect(parts: Iterable[Sequence[Any]]) -> Evidence:
                 f"{pair[0]} is over another alphabet than {first}: one collection has one alphabet."
             )
         same.setdefault(pair[0].id, []).append(pair)
-    groups = []
-    for own in same.values():
-        groups.append(grouped(own[0][0], [_checked_reports(*pair) for pair in own]))
-        refuse_impossible(groups[-1])
+    groups = [
+        grouped(own[0][0], [_checked_reports(*pair) for pair in own]) for own in same.values()
+    ]
+    refuse_impossible(groups)
     return assemble(first.alphabet, groups)
 
 
@@ -84,15 +84,15 @@ def possible(group: Group) -> BoolArray:
     return np.asarray(group.operator.forward(np.ones(group.mechanism.alphabet.size)) > 0)
 
 
-def refuse_impossible(group: Group) -> None:
-    """Refuse outputs that no value can lead to."""
-    if group.table is None:
+def refuse_impossible(groups: Sequence[Group]) -> None:
+    """Refuse outputs that no value can lead to, where they were counted."""
+    counted = [group for group in groups if group.table is not None]
+    laws = stacked_operators([one.mechanism for one in counted], [one.outputs for one in counted])
+    if all(np.all(law.forward(np.ones(law.shape[1])) > 0) for law in laws):
         return
-    outputs, counts = group.table
-    fine = possible(group)
-    if not fine.all():
-        where = int(np.argmin(fine))
-        raise EvidenceError(
-            f"output {outputs[where].tolist()} of {group.mechanism} was reported "
-            f"{several(counts[where], 'time')}, but has probability 0 whatever the true value is."
-        )
+    group, fine = next((group, fine) for group in counted if not (fine := possible(group)).all())
+    where = int(np.argmin(fine))
+    raise EvidenceError(
+        f"output {group.outputs[where].tolist()} of {group.mechanism} was reported "
+        f"{several(group.counts[where], 'time')}, but has probability 0 whatever the true value is."
+    )

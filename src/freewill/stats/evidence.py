@@ -168,7 +168,9 @@ class Evidence(Presented):
     @cached_property
     def people(self) -> int:
         """How many people reported, n."""
-        return sum(group.people for group in self.groups)
+        counted = [group.table[1] for group in self.groups if group.table is not None]
+        streams = (stream.people for group in self.groups for stream in group.streams)
+        return people_in(np.concatenate([*counted, np.empty(0, dtype=np.int64)])) + sum(streams)
 
     @property
     def held(self) -> bool:

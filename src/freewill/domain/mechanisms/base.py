@@ -296,18 +296,16 @@ def stacked_operators(
     Neighbours of one kind share an operator where the kind has one for many, unless their reports
     are so large that a copy of them would be.
     """
-
-    def shared(pair: tuple[Mechanism, Reports]) -> tuple[type[Mechanism], bool]:
-        mechanism, reports = pair
-        return type(mechanism), reports.nbytes <= _COPIED_BYTES
-
+    pairs = zip(mechanisms, outputs, strict=True)
+    kinds = ((type(mechanism), some.nbytes <= _COPIED_BYTES) for mechanism, some in pairs)
     operators: list[Operator] = []
-    for (kind, small), run in groupby(zip(mechanisms, outputs, strict=True), key=shared):
-        some = list(run)
+    last = 0
+    for (kind, small), run in groupby(kinds):
+        these = slice(last, last := last + sum(1 for _ in run))
         if small and kind.operator is Mechanism.operator:
-            operators.append(kind.stacked(*zip(*some, strict=True)))
+            operators.append(kind.stacked(mechanisms[these], outputs[these]))
         else:
-            operators += [mechanism.operator(reports) for mechanism, reports in some]
+            operators += map(kind.operator, mechanisms[these], outputs[these])
     return operators
 
 

@@ -130,6 +130,8 @@ class _OneThread(ContextDecorator):
 
 def _set_threads(numbers: Sequence[int]) -> None:
     for library, number in zip(_libraries(), numbers, strict=True):
+        if library.get_num_threads() == number:
+            continue
         # threadpoolctl lets only one Python thread set OpenBLAS, and ignores the others; but the
         # last to leave need not be the first that entered.
         _release(library)

@@ -6,7 +6,8 @@ from time import perf_counter
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from scipy.linalg import eigvalsh, null_space, qr
+from scipy.linalg import null_space, qr
+from scipy.linalg.lapack import dpotrf
 
 from freewill.core.types import FloatArray, refuse_beyond
 from freewill.domain.mechanisms.base import Mechanism
@@ -75,7 +76,7 @@ _CLOSE = 0.1
 """Gap below which where one solver ended is a good start for the next."""
 SINGULAR = 1e-10
 _CLEAR = 1e-12
-"""Least over largest eigenvalue of A A' from which no singular value is near SINGULAR."""
+"""Least eigenvalue of A A' over their sum from which no singular value is near SINGULAR."""
 _OBSERVED = 4
 """Observed outputs a value that are taken, where not all outputs can be listed."""
 _WORK = 2e10
@@ -134,7 +135,8 @@ def gibu(
         )
     chosen = choose_solver(evidence) if solver is None else solver
     solution = _attempt(chosen, evidence, run)
-    for other in () if solver is not None else alternatives(evidence, chosen):
+    arrived = solution.status == Status.CERTIFIED
+    for other in () if arrived or solver is not None else alternatives(evidence, chosen):
         if solution.status == Status.CERTIFIED:
             break
         if solution.certificate.gap < _CLOSE:
@@ -325,9 +327,10 @@ def unresolved_directions(evidence: Evidence) -> int | None:
         return None
     laws = [_law(group) for group in evidence.groups]
     # Of full rank by a wide margin, in a few products: most laws are.
-    eigenvalues = eigvalsh(sum((law @ law.T for law in laws), np.zeros((len(laws[0]),) * 2)))
-    clear = eigenvalues[0] > _CLEAR * eigenvalues[-1]
-    lost = 0 if clear else lost_directions(np.hstack(laws))
+    squares = np.sum([law @ law.T for law in laws], axis=0)
+    squares[np.diag_indices_from(squares)] -= _CLEAR * np.trace(squares)
+    _, singular = dpotrf(squares)
+    lost = lost_directions(np.hstack(laws)) if singular else 0
     listed = all(group.mechanism.output_space.listable for group in evidence.groups)
     return lost if listed or lost == 0 else None
 
