@@ -171,17 +171,25 @@ def rappor_geometric(size: int, people: int) -> Instance:
     return _on_a_line("RAPPOR + 2 geometric", both, people)
 
 
-def matrix(size: int, people: int) -> Instance:
-    """Two laws without structure: random rows around the diagonal."""
+def matrix(size: int, people: int, count: int = 2) -> Instance:
+    """Laws without structure: random rows around the diagonal."""
     rng = np.random.default_rng(size)
     laws = [
-        rng.gamma(0.3, size=(size, size)) + 0.3 * size * share * np.eye(size) for share in (1, 3)
+        rng.gamma(0.3, size=(size, size)) + 0.3 * size * share * np.eye(size)
+        for share in np.linspace(1, 3, count)
     ]
     alphabet = _line(size)
     made: list[fw.Mechanism] = [
         fw.Matrix(alphabet, law / law.sum(axis=1, keepdims=True)) for law in laws
     ]
-    return _on_a_line("2 Matrix", made, people)
+    return _on_a_line(f"{count} Matrix", made, people)
+
+
+def of_all_kinds(size: int, people: int, count: int) -> Instance:
+    """As many of each kind on a line."""
+    kinds = (geometric(size, 1, count), krr(size, 1, count), rappor(size, 1, count))
+    mechanisms = [mechanism for kind in kinds for mechanism in kind.mechanisms]
+    return _on_a_line(f"{count} geometric, k-RR and RAPPOR each", mechanisms, people)
 
 
 def planar(columns: int, people: int, sharpness: float = 0.2, count: int = 3) -> Instance:
@@ -241,12 +249,26 @@ def of_bits() -> Iterator[Instance]:
         yield rappor_geometric(size, people)
 
 
+def of_many() -> Iterator[Instance]:
+    """Yield many mechanisms of one kind, or of several."""
+    for count in (10, 30, 100, 1_000, 10_000):
+        yield krr(100, 100_000, count)
+        yield geometric(100, 100_000, count)
+        yield geometric(100, 100_000, count, 0.005)
+        yield geometric(1_000, 100_000, count)
+        yield rappor(20, 100_000, count)
+        yield rappor(100, 100_000, count)
+        yield planar(24, 100_000, 1.0, count)
+        yield of_all_kinds(100, 100_000, count)
+    yield from (matrix(60, 100_000, count) for count in (10, 100, 1_000))
+
+
 def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.choice", description=__doc__)
     parser.add_argument("words", nargs="*", help="only the cases whose names have all of these")
     words = parser.parse_args().words
-    table = chain(on_lines(), on_grids(), of_bits())
+    table = chain(on_lines(), on_grids(), of_bits(), of_many())
     wanted = [case for case in table if all(word in case.name for word in words)]
     print("| CPU seconds |", " | ".join(SOLVERS), "| chosen / best |")
     print("| --- |" + " --- |" * (len(SOLVERS) + 1), flush=True)

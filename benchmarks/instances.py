@@ -234,6 +234,27 @@ def geometric_line(size: int, count: int, least: float, most: float) -> Instance
     return Instance(name, mixture(fw.Geometric, fw.Linear(0, size - 1), epsilons), binomial(size))
 
 
+def many(kind: str, count: int) -> Instance:
+    """A hundred thousand people with so many mechanisms of one kind."""
+    line, city = fw.Linear(0, 99), fw.Grid(24, 16, cell=1.0)
+    made = {
+        "geometric": (fw.Geometric, line, (0.02, 1.0), binomial(100)),
+        "k-RR": (fw.KRR, line, (1.0, 5.0), binomial(100)),
+        "RAPPOR": (fw.RAPPOR, fw.Linear(0, 19), (0.5, 4.0), binomial(20)),
+        "planar geometric": (fw.PlanarGeometric, city, (0.1, 2.0), smooth_city(city)),
+    }
+    mechanism, alphabet, ends, truth = made[kind]
+    mechanisms = mixture(mechanism, alphabet, np.geomspace(*ends, count).tolist())
+    return Instance(f"{count:,} {kind}, k={alphabet.size}", mechanisms, truth, 100_000)
+
+
+def random_matrix(size: int) -> Instance:
+    """One law of random numbers, without any structure."""
+    law = np.random.default_rng(size).gamma(1.0, size=(size, size))
+    mechanism = fw.Matrix(fw.Linear(0, size - 1), law / law.sum(axis=1, keepdims=True))
+    return Instance(f"random matrix, k={size}", [mechanism], binomial(size), 100_000)
+
+
 class FewBits(Instance):
     """Everybody reports by the first mechanism, and three also by the second."""
 

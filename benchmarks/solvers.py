@@ -222,6 +222,20 @@ def fine_planar() -> Iterator[Row]:
     yield contest.against_em()
 
 
+def many_mechanisms() -> Iterator[Row]:
+    """Up to as many mechanisms as people, and none with structure."""
+    for kind, count, at_least in (
+        ("geometric", 40, 10),
+        ("geometric", 400, 10),
+        ("k-RR", 2_000, 10),
+        ("planar geometric", 200, 8),
+    ):
+        yield from Contest(instances.many(kind, count), _TIGHT).against_mixsqp(at_least)
+    yield from Contest(instances.random_matrix(60), _TIGHT, repeats=20).against_mixsqp(5)
+    for kind, seconds in (("k-RR", 2), ("geometric", 3), ("RAPPOR", 5)):
+        yield from resources("many", [kind, 100_000], _FINE, seconds, None)
+
+
 BENCHMARKS = (
     linear_geometric,
     linear_krr,
@@ -231,4 +245,5 @@ BENCHMARKS = (
     rappor,
     large_rappor,
     fine_planar,
+    many_mechanisms,
 )
