@@ -237,7 +237,7 @@ def geometric_line(size: int, count: int, least: float, most: float) -> Instance
 def many(kind: str, count: int) -> Instance:
     """A hundred thousand people with so many mechanisms of one kind."""
     line, city = fw.Linear(0, 99), fw.Grid(24, 16, cell=1.0)
-    made = {
+    made: dict[str, tuple[Any, Any, tuple[float, float], np.ndarray]] = {
         "geometric": (fw.Geometric, line, (0.02, 1.0), binomial(100)),
         "k-RR": (fw.KRR, line, (1.0, 5.0), binomial(100)),
         "RAPPOR": (fw.RAPPOR, fw.Linear(0, 19), (0.5, 4.0), binomial(20)),

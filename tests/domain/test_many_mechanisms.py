@@ -101,6 +101,9 @@ def test_a_kind_without_a_law_says_what_it_needs():
         name = "empty"
         alphabet = LINE
 
+        def guarantee(self):
+            return fw.Guarantee("ldp", 1.0)
+
     with pytest.raises(
         fw.LawError, match="empty has no law: its class must have operator or stacked"
     ):

@@ -7,8 +7,8 @@ import freewill as fw
 from freewill.numeric.operators.base import StackOperator
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import systems
+from freewill.numeric.solvers.conjugate import ConjugateSystem, conjugate_system
 from freewill.numeric.solvers.systems import (
-    ConjugateSystem,
     LinearSystem,
     LowRankSystem,
     rows_beside,
@@ -165,4 +165,4 @@ def test_bit_reports_beside_a_grid_are_read_a_few_times(monkeypatch, people, eps
 
 
 def test_few_bit_reports_need_no_preconditioner():
-    assert systems.conjugate_system(parts("k-RR", "bits")).near is None
+    assert conjugate_system(parts("k-RR", "bits")).near is None

@@ -21,7 +21,6 @@ from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
 from freewill.errors import first_line, printable, several, shown
-from freewill.stats.collect import refuse_impossible
 from freewill.stats.evidence import Evidence, Group, assemble, grouped
 from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
 
@@ -270,7 +269,8 @@ def _counted(view: Reader, number: int, mechanism: Mechanism, name: str) -> Grou
     distinct = from_bytes(b"".join(outputs), mechanism)
     checked = mechanism.output_space.checked(distinct, mechanism.name)
     group = grouped(mechanism, [(checked, counts)], name)
-    refuse_impossible([group])
+    if not group.possible.all():
+        raise ValueError("an output of probability 0")
     return group
 
 

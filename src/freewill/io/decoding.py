@@ -23,7 +23,6 @@ from freewill.io.rows import (
     shortened,
 )
 from freewill.io.rows import VALUE as VALUE_COLUMN
-from freewill.stats.collect import possible
 from freewill.stats.evidence import Group
 from freewill.stats.streams import Block, ahead, gathered
 
@@ -233,7 +232,7 @@ class Tally:
         for key, counter in self._counters.items():
             mechanism, name = self._survey.find(key), self._survey.names[key]
             group = Group(mechanism, counter.result(), name=name)
-            fine = possible(group)
+            fine = group.possible
             if group.table is not None and not fine.all():
                 outputs, counts = group.table
                 column = mechanism.output_space.encode(outputs)

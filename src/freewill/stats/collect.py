@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import BoolArray, IntArray, Reports, checked_counts
+from freewill.core.types import IntArray, Reports, checked_counts
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism, stacked_operators
 from freewill.errors import EvidenceError, FreewillError, several, shown
 from freewill.stats.evidence import Evidence, Group, assemble, grouped, listed
@@ -79,18 +79,13 @@ def _checked_reports(
     return outputs, numbers
 
 
-def possible(group: Group) -> BoolArray:
-    """Say which outputs of a group some value can lead to."""
-    return np.asarray(group.operator.forward(np.ones(group.mechanism.alphabet.size)) > 0)
-
-
 def refuse_impossible(groups: Sequence[Group]) -> None:
     """Refuse outputs that no value can lead to, where they were counted."""
     counted = [group for group in groups if group.table is not None]
     laws = stacked_operators([one.mechanism for one in counted], [one.outputs for one in counted])
     if all(np.all(law.forward(np.ones(law.shape[1])) > 0) for law in laws):
         return
-    group, fine = next((group, fine) for group in counted if not (fine := possible(group)).all())
+    group, fine = next((group, fine) for group in counted if not (fine := group.possible).all())
     where = int(np.argmin(fine))
     raise EvidenceError(
         f"output {group.outputs[where].tolist()} of {group.mechanism} was reported "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freewill.core.presented import Presented
-from freewill.core.types import FloatArray, IntArray, Reports, checked_people, people_in
+from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, brief, stacked_operators
 from freewill.errors import EvidenceError, closest, noun, printable, several, shown
@@ -72,8 +72,8 @@ class Group:
     @property
     def light(self) -> bool:
         """Whether the reports were counted, or are few and lie in memory."""
-        few = self.rows * self.mechanism.alphabet.size <= _FEW_BITS
-        return self.table is not None or (few and self.held)
+        bits = self.rows * self.mechanism.alphabet.size
+        return self.table is not None or (bits <= _FEW_BITS and self.held)
 
     @cached_property
     def summary(self) -> Summary:
@@ -116,6 +116,11 @@ class Group:
     def operator(self) -> Operator:
         """The law of the observed outputs."""
         return self.mechanism.operator(self.outputs)
+
+    @property
+    def possible(self) -> BoolArray:
+        """Which outputs some value can lead to."""
+        return np.asarray(self.operator.forward(np.ones(self.mechanism.alphabet.size)) > 0)
 
     @cached_property
     def structure(self) -> Structure:
@@ -168,9 +173,9 @@ class Evidence(Presented):
     @cached_property
     def people(self) -> int:
         """How many people reported, n."""
-        counted = [group.table[1] for group in self.groups if group.table is not None]
+        counted = [np.empty(0, dtype=np.int64), *(one.table[1] for one in self.groups if one.table)]
         streams = (stream.people for group in self.groups for stream in group.streams)
-        return people_in(np.concatenate([*counted, np.empty(0, dtype=np.int64)])) + sum(streams)
+        return people_in(np.concatenate(counted)) + sum(streams)
 
     @property
     def held(self) -> bool:
@@ -197,8 +202,7 @@ class Evidence(Presented):
     @cached_property
     def weights(self) -> FloatArray:
         """Share of people behind each observed output, in the operator's order; sums to 1."""
-        counts = np.concatenate([group.counts for group in self.groups])
-        return np.asarray(counts / self.people)
+        return np.asarray(np.concatenate([each.counts for each in self.groups]) / self.people)
 
     def __add__(self, other: "Evidence") -> "Evidence":
         return merge([self, other])
@@ -392,6 +396,5 @@ def too_small(group: Group) -> str | None:
     >>> too_small(fw.collect([(fw.KRR(fw.Linear(0, 9), 1.0), [3, 4])]).groups[0])
     'of 2 people, and 30 are needed'
     """
-    if group.people >= FEWEST:
-        return None
-    return f"of {several(group.people, 'person')}, and {FEWEST} are needed"
+    people = several(group.people, "person")
+    return None if group.people >= FEWEST else f"of {people}, and {FEWEST} are needed"

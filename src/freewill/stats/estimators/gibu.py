@@ -68,10 +68,8 @@ _MOST_ENTRIES = 1 << 28
 """Entries of a law up to which a solver that needs them all as an array may be asked for: 2 GB."""
 _MOST_ROWS = 2000
 """Rows without structure that "linear" takes: a matrix of that size is factored at each step."""
-_FEW, _MANY = 20, 80
-"""Mechanisms of a kind that stand in for all in a first estimate, and from how many on."""
-_ROUGH = 1e-6
-"""Gap of that estimate, which is a start."""
+_FEW, _MANY, _ROUGH = 20, 80, 1e-6
+"""Mechanisms of a kind that stand in for all in a start, from how many on, and its gap."""
 _CLOSE = 0.1
 """Gap below which where one solver ended is a good start for the next."""
 SINGULAR = 1e-10
@@ -282,8 +280,7 @@ def _kind_or_self(group: Group) -> type[Mechanism] | Group:
 def _beside_a_line(evidence: Evidence) -> bool:
     """Say if all rows have structure on a line, or all but a few beside many."""
     rows = rows_by_structure(evidence)
-    line = sum(rows[structure] for structure in _LINES)
-    others = rows.total() - line
+    others = rows.total() - (line := sum(rows[structure] for structure in _LINES))
     return others <= _FEW_ROWS and line >= _MANY_TO_ONE * others
 
 
