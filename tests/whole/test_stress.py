@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tools.stress import __main__ as command
 from tools.stress import trials
-from tools.stress.mixtures import FAMILIES, mixture
+from tools.stress.families import FAMILIES, mixture
 from tools.stress.summary import faults, table
 from tools.stress.trials import AUTOMATIC, Run, tried
 

@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from freewill.core.progress import progress
-from tools.stress.mixtures import LARGEST, mixture
+from tools.stress.families import LARGEST, mixture
 from tools.stress.summary import faults, table
 from tools.stress.trials import BAD, Run, attempt, tried
 
@@ -62,10 +62,10 @@ def _options() -> argparse.Namespace:
 def _one(options: argparse.Namespace) -> int:
     drawn = mixture(options.seed, options.only, options.largest)
     print(drawn)
-    runs = tried(drawn, options.seconds)
+    runs = tried(drawn, options.seconds, everything=True)
     for run in runs:
-        chosen = f" ({run.chosen})" if run.chosen != run.solver else ""
-        print(f"{run.solver}{chosen}: {run.verdict}, {run.seconds:.3g} s. {run.detail}")
+        chosen = f" ({run.chosen})" if run.chosen not in ("", run.function) else ""
+        print(f"{run.function}{chosen}: {run.verdict}, {run.seconds:.3g} s. {run.detail}")
     return int(any(run.verdict in BAD for run in runs))
 
 

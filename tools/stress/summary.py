@@ -16,12 +16,12 @@ _NUMBERS = 6
 
 def table(runs: Sequence[Run]) -> str:
     """Return one line a solver: runs, verdicts, the worst understatement of a gap, seconds."""
-    names = sorted({run.solver for run in runs}, key=lambda name: (name != AUTOMATIC, name))
-    verdicts = ("certified", "stalled", "refused", *BAD)
-    head = ["solver", "runs", *verdicts, "true - told gap", "CPU-s"]
+    names = sorted({run.function for run in runs}, key=lambda name: (name != AUTOMATIC, name))
+    verdicts = ("right", "wide", "stalled", "refused", *BAD)
+    head = ["function", "runs", *verdicts, "true - told gap", "CPU-s"]
     lines = [head]
     for name in names:
-        own = [run for run in runs if run.solver == name]
+        own = [run for run in runs if run.function == name]
         count = Counter(run.verdict for run in own)
         worst = max((run.excess for run in own), default=-np.inf)
         seconds = sum(run.seconds for run in own)
@@ -45,13 +45,13 @@ def faults(runs: Sequence[Run], seed: int) -> str:
     for run in bad:
         # Two faults are alike if they differ in their numbers only.
         words = re.sub(r"-?\d[\d.e+-]*", "#", run.detail)
-        alike.setdefault((BAD.index(run.verdict), run.solver, words), []).append(run)
+        alike.setdefault((BAD.index(run.verdict), run.function, words), []).append(run)
     lines = [f"{len(bad):,} faults; one again: python -m tools.stress --seed {seed} --only NUMBER"]
     for key in sorted(alike)[:_SHOWN]:
         same = alike[key]
         numbers = ", ".join(str(run.mixture) for run in same[:_NUMBERS])
         lines.append(
-            f"  {len(same):,} x {same[0].solver} {same[0].verdict}: {same[0].detail} [{numbers}]"
+            f"  {len(same):,} x {same[0].function} {same[0].verdict}: {same[0].detail} [{numbers}]"
         )
     if len(alike) > _SHOWN:
         lines.append(f"  and {len(alike) - _SHOWN:,} kinds more")

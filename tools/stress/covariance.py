@@ -1,0 +1,201 @@
+"""The covariance of the efficient estimator once more: dense, from its formula, nothing structured.
+
+With s_m the shares of the mechanisms, p_m = theta A_m and K = sum_m s_m sum_z p_m (a/p - 1)(a/p -
+1)' over all outputs z, J = K + 1 1' has C = J^-1 - theta theta' on the simplex. J is scaled to a
+unit diagonal, and c 1 1' is of the size of K, which changes no variance.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, cholesky
+
+from tools.stress.laws import Long, Part, log_rows, whole
+
+Array = NDArray[np.float64]
+_BLOCK = 256
+"""Outputs whose law is held at once."""
+_LONG = 48
+"""Values up to which all is done in long double."""
+_EIGEN = 1100
+"""Values up to which eigenvalues are computed where there is no Cholesky factor to trust."""
+_STEP, _FIRST, _LAST = 0.08, -60.0, 5.0
+"""Nodes of the integral over log t: trapezes of an analytic function, good to all digits."""
+_ROUNDING = {np.dtype(np.longdouble): 2.0**-63, np.dtype(np.float64): 2.0**-52}
+_TRUSTED = 1e-3
+"""Relative error of a variance by rounding, to first order, that is as good as none."""
+_OVERLAP = 1e-6
+"""Share of a functional along a lost direction that is no rounding."""
+
+
+class Bounds(NamedTuple):
+    """Between what each variance of one person lies; infinite where rounding hides the end."""
+
+    low: Array
+    high: Array
+
+
+def information(parts: Sequence[Part], theta: Array, kind: type = np.float64) -> NDArray:  # type: ignore[type-arg]
+    """Return K of parts in the shares of their counts."""
+    people = sum(int(part.counts.sum()) for part in parts)
+    total = np.zeros((theta.size, theta.size), dtype=kind)
+    for part in parts:
+        share = np.longdouble(int(part.counts.sum())) / np.longdouble(people)
+        if part.kind == "rappor":
+            total += (share * _bits(part, theta, kind)).astype(kind)
+            continue
+        for scores, fitted in scored(part, theta):
+            rooted = (np.sqrt(share * fitted)[:, None] * scores).astype(kind)
+            total += rooted.T @ rooted
+    return total
+
+
+def scored(part: Part, theta: Array) -> Iterator[tuple[Long, Long]]:
+    """Yield a/p - 1, [output, value], and p, of all outputs of a part, some at a time."""
+    everything, exact = whole(part), theta.astype(np.longdouble)
+    for first in range(0, len(everything.outputs), _BLOCK):
+        logs = log_rows(everything, slice(first, first + _BLOCK))
+        largest = logs.max(axis=1)
+        possible = ~np.isneginf(largest)
+        rows = np.exp(logs[possible] - largest[possible, None])
+        fitted = rows @ exact
+        yield rows / fitted[:, None] - 1, fitted * np.exp(largest[possible])
+
+
+def _bits(part: Part, theta: Array, kind: type) -> Long:
+    """Return K of k bits, P(v|x) = b(v) e^(-eps/2) (1 + E v_x) with E = e^eps - 1.
+
+    Under b all bits are set with probability w = 1 / (1 + e^(eps/2)). 1 / (1 + E T) with
+    T = theta'v is an integral of e^(-t (1 + E T)), whose mean over the bits is a product:
+
+        K + 1 1' = int e^(-eps/2 - t) prod_j (1 - w + w e^(-t E theta_j)) f f' dt + diag,
+        f_x = 1 + E c_x,  c_x = w e^(-t E theta_x) / (1 - w + w e^(-t E theta_x)),
+        diag = int ... E^2 c (1 - c) dt,
+
+    and K theta = 0 takes the 1 1' off without a loss of digits.
+    """
+    epsilon, exact = np.longdouble(part.epsilon), theta.astype(np.longdouble)
+    gain, wrong = np.expm1(epsilon), 1 / (1 + np.exp(epsilon / 2))
+    # log t + log E may be large: e^(-t E theta) falls where t is about 1 / E theta.
+    first = np.longdouble(_FIRST) - max(np.longdouble(0), epsilon)
+    times = np.exp(np.arange(first, _LAST, _STEP, dtype=np.longdouble))
+    fall = np.exp(-np.multiply.outer(times * gain, exact))
+    mass = (1 - wrong) + wrong * fall
+    weights = _STEP * times * np.exp(np.log(mass).sum(axis=1) - times - epsilon / 2)
+    chance = wrong * fall / mass
+    means = gain * chance
+    centred = means - (means @ exact)[:, None]
+    rooted = (np.sqrt(weights)[:, None] * centred).astype(kind)
+    own = weights @ (means * gain * (1 - chance))
+    shift = own * exact
+    matrix = (rooted.T @ rooted).astype(np.longdouble)
+    matrix[np.diag_indices(theta.size)] += own
+    return np.asarray(matrix - shift[:, None] - shift[None, :] + shift @ exact)
+
+
+class Covariance:
+    """C of parts at theta, for one person."""
+
+    def __init__(self, parts: Sequence[Part], theta: Array) -> None:
+        kind = np.longdouble if theta.size <= _LONG else np.float64
+        matrix = information(parts, theta, kind)
+        self.theta, self.size = theta, theta.size
+        self._constant = matrix.diagonal().mean()
+        self._told = bool(self._constant > 0)
+        self._scale = np.ones(self.size, dtype=kind)
+        self._root, self._error = None, np.inf
+        if not self._told:
+            return
+        matrix += self._constant
+        self._scale = 1 / np.sqrt(matrix.diagonal())
+        scaled = matrix * self._scale[:, None] * self._scale
+        self._root, self._error = _factored(scaled)
+        self._roots: Array | None = None
+        if self._error > _TRUSTED and self.size <= _EIGEN:
+            self._roots, self._vectors = np.linalg.eigh(scaled.astype(np.float64))
+
+    @property
+    def exact(self) -> bool:
+        """Whether no direction is lost, or hidden by rounding."""
+        return self._error <= _TRUSTED
+
+    def bounds(self, rows: Array) -> Bounds:
+        """Return between what h'C h lies for rows h."""
+        centred = rows.astype(self._scale.dtype)
+        # C 1 = 0: taken off, it leaves no difference of large numbers.
+        centred = centred - (centred @ self.theta.astype(self._scale.dtype))[:, None]
+        flat = ~np.any(centred, axis=1)
+        turned = centred * self._scale
+        if self.exact:
+            solved = _forward(self._root, turned.T)
+            variances = np.asarray((solved * solved).sum(axis=0), dtype=np.float64)
+            return Bounds(variances * (1 - 2 * self._error), variances * (1 + 2 * self._error))
+        high = np.where(flat, 0.0, np.inf)
+        if not self._told or self._roots is None:
+            return Bounds(np.zeros(len(rows)), high)
+        low, hidden = self._from_clear(turned.astype(np.float64))
+        return Bounds(low, np.where(hidden, np.inf, low * (1 + 2 * _TRUSTED)))
+
+    def _from_clear(self, turned: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Return what directions add that rounding leaves, and which rows have others as well."""
+        assert self._roots is not None
+        rounding = self.size * _ROUNDING[np.dtype(np.float64)] * self._roots[-1]
+        along = (turned @ self._vectors) ** 2
+        along[along < _OVERLAP**2 * (turned**2).sum(axis=1, keepdims=True)] = 0.0
+        clear = self._roots > rounding / _TRUSTED
+        # An eigenvalue is no larger than what was computed and its rounding.
+        most = np.where(clear, self._roots * (1 + _TRUSTED), np.maximum(self._roots, 0) + rounding)
+        return (along / most).sum(axis=1), along[:, ~clear].any(axis=1)
+
+    def moved(self, slope: Array) -> Array | None:
+        """Return C g; None where rounding would be seen in it."""
+        if not self.exact:
+            return None
+        kind = self._scale.dtype
+        right = slope.astype(kind) - (slope.astype(kind) @ self.theta.astype(kind))
+        solved = self._scale * _backward(self._root, _forward(self._root, self._scale * right))
+        return np.asarray(solved - self.theta * solved.sum(), dtype=np.float64)
+
+
+def _factored(matrix: NDArray) -> tuple[NDArray | None, float]:  # type: ignore[type-arg]
+    """Return a lower Cholesky factor, and the relative error of what it solves by rounding."""
+    size, rounding = len(matrix), _ROUNDING[matrix.dtype]
+    if matrix.dtype == np.float64:
+        try:
+            root = cholesky(matrix, lower=True)
+        except np.linalg.LinAlgError:
+            return None, np.inf
+    else:
+        root = matrix.copy()
+        for place in range(size):
+            if not root[place, place] > size * rounding:
+                return None, np.inf
+            root[place:, place] /= np.sqrt(root[place, place])
+            below = root[place + 1 :, place]
+            root[place + 1 :, place + 1 :] -= np.multiply.outer(below, below)
+        root = np.tril(root)
+    # The least pivot is no less than the least eigenvalue; inverse iteration comes nearer to that.
+    right = np.random.default_rng(0).standard_normal(size).astype(matrix.dtype)
+    for _ in range(4):
+        right = right / np.sqrt((right * right).sum())
+        right = _backward(root, _forward(root, right))
+    return root, float(size * rounding * np.sqrt((right * right).sum()))
+
+
+def _forward(root: NDArray, right: NDArray) -> NDArray:  # type: ignore[type-arg]
+    """Solve L x = right, from the first row on."""
+    if root.dtype == np.float64:
+        from scipy.linalg import solve_triangular  # noqa: PLC0415
+
+        return np.asarray(solve_triangular(root, right, lower=True))
+    solved = right.copy()
+    for place in range(len(root)):
+        solved[place] = (solved[place] - root[place, :place] @ solved[:place]) / root[place, place]
+    return solved
+
+
+def _backward(root: NDArray, right: NDArray) -> NDArray:  # type: ignore[type-arg]
+    """Solve L'x = right, from the last row on."""
+    return _forward(root.T[::-1, ::-1], right[::-1])[::-1]
