@@ -6,23 +6,25 @@ unit diagonal, and c 1 1' is of the size of K, which changes no variance.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cholesky, solve_triangular
 
 from tools.stress.laws import Long, Part, log_rows, whole
 
 Array = NDArray[np.float64]
+Matrix = NDArray[Any]
+"""In long double, or in double."""
 _BLOCK = 256
 """Outputs whose law is held at once."""
 _LONG = 48
 """Values up to which all is done in long double."""
 _EIGEN = 1100
 """Values up to which eigenvalues are computed where there is no Cholesky factor to trust."""
-_STEP, _FIRST, _LAST = 0.08, -60.0, 5.0
-"""Nodes of the integral over log t: trapezes of an analytic function, good to all digits."""
+_STEP, _FIRST, _LAST = 0.2, -50.0, 4.0
+"""Nodes of the integral over log t: trapezes of an analytic function, good to 15 digits."""
 _ROUNDING = {np.dtype(np.longdouble): 2.0**-63, np.dtype(np.float64): 2.0**-52}
 _TRUSTED = 1e-3
 """Relative error of a variance by rounding, to first order, that is as good as none."""
@@ -37,10 +39,10 @@ class Bounds(NamedTuple):
     high: Array
 
 
-def information(parts: Sequence[Part], theta: Array, kind: type = np.float64) -> NDArray:  # type: ignore[type-arg]
+def information(parts: Sequence[Part], theta: Array, kind: type = np.float64) -> Matrix:
     """Return K of parts in the shares of their counts."""
     people = sum(int(part.counts.sum()) for part in parts)
-    total = np.zeros((theta.size, theta.size), dtype=kind)
+    total: Matrix = np.zeros((theta.size, theta.size), dtype=kind)
     for part in parts:
         share = np.longdouble(int(part.counts.sum())) / np.longdouble(people)
         if part.kind == "rappor":
@@ -99,21 +101,15 @@ class Covariance:
     """C of parts at theta, for one person."""
 
     def __init__(self, parts: Sequence[Part], theta: Array) -> None:
-        kind = np.longdouble if theta.size <= _LONG else np.float64
-        matrix = information(parts, theta, kind)
         self.theta, self.size = theta, theta.size
-        self._constant = matrix.diagonal().mean()
-        self._told = bool(self._constant > 0)
-        self._scale = np.ones(self.size, dtype=kind)
-        self._root, self._error = None, np.inf
-        if not self._told:
-            return
-        matrix += self._constant
-        self._scale = 1 / np.sqrt(matrix.diagonal())
+        matrix = information(parts, theta, np.longdouble if self.size <= _LONG else np.float64)
+        # What tells nothing at all leaves the c of J without a size.
+        matrix += matrix.diagonal().mean() or 1.0
+        self._scale: Matrix = 1 / np.sqrt(matrix.diagonal())
         scaled = matrix * self._scale[:, None] * self._scale
         self._root, self._error = _factored(scaled)
-        self._roots: Array | None = None
-        if self._error > _TRUSTED and self.size <= _EIGEN:
+        self._roots, self._vectors = np.empty(0), np.empty((0, 0))
+        if not self.exact and self.size <= _EIGEN:
             self._roots, self._vectors = np.linalg.eigh(scaled.astype(np.float64))
 
     @property
@@ -123,59 +119,48 @@ class Covariance:
 
     def bounds(self, rows: Array) -> Bounds:
         """Return between what h'C h lies for rows h."""
-        centred = rows.astype(self._scale.dtype)
-        # C 1 = 0: taken off, it leaves no difference of large numbers.
-        centred = centred - (centred @ self.theta.astype(self._scale.dtype))[:, None]
-        flat = ~np.any(centred, axis=1)
-        turned = centred * self._scale
+        turned = self._centred(rows) * self._scale
         if self.exact:
             solved = _forward(self._root, turned.T)
             variances = np.asarray((solved * solved).sum(axis=0), dtype=np.float64)
             return Bounds(variances * (1 - 2 * self._error), variances * (1 + 2 * self._error))
-        high = np.where(flat, 0.0, np.inf)
-        if not self._told or self._roots is None:
-            return Bounds(np.zeros(len(rows)), high)
-        low, hidden = self._from_clear(turned.astype(np.float64))
-        return Bounds(low, np.where(hidden, np.inf, low * (1 + 2 * _TRUSTED)))
+        if not self._roots.size:
+            return Bounds(np.zeros(len(rows)), np.where(turned.any(axis=1), np.inf, 0.0))
+        return self._from_clear(turned.astype(np.float64))
 
-    def _from_clear(self, turned: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Return what directions add that rounding leaves, and which rows have others as well."""
-        assert self._roots is not None
+    def _centred(self, rows: Array) -> Matrix:
+        """Return h - h'theta, in long double where all is."""
+        kind = self._scale.dtype
+        moved = rows.astype(kind)
+        return np.asarray(moved - (moved @ self.theta.astype(kind))[..., None])
+
+    def _from_clear(self, turned: Array) -> Bounds:
+        """Return what directions add whose eigenvalues rounding leaves, and at least the others."""
         rounding = self.size * _ROUNDING[np.dtype(np.float64)] * self._roots[-1]
         along = (turned @ self._vectors) ** 2
         along[along < _OVERLAP**2 * (turned**2).sum(axis=1, keepdims=True)] = 0.0
         clear = self._roots > rounding / _TRUSTED
         # An eigenvalue is no larger than what was computed and its rounding.
         most = np.where(clear, self._roots * (1 + _TRUSTED), np.maximum(self._roots, 0) + rounding)
-        return (along / most).sum(axis=1), along[:, ~clear].any(axis=1)
+        low, hidden = (along / most).sum(axis=1), along[:, ~clear].any(axis=1)
+        return Bounds(low, np.where(hidden, np.inf, low * (1 + 2 * _TRUSTED)))
 
     def moved(self, slope: Array) -> Array | None:
         """Return C g; None where rounding would be seen in it."""
         if not self.exact:
             return None
-        kind = self._scale.dtype
-        right = slope.astype(kind) - (slope.astype(kind) @ self.theta.astype(kind))
-        solved = self._scale * _backward(self._root, _forward(self._root, self._scale * right))
+        turned = self._centred(slope) * self._scale
+        solved = self._scale * _backward(self._root, _forward(self._root, turned))
         return np.asarray(solved - self.theta * solved.sum(), dtype=np.float64)
 
 
-def _factored(matrix: NDArray) -> tuple[NDArray | None, float]:  # type: ignore[type-arg]
+def _factored(matrix: Matrix) -> tuple[Matrix, float]:
     """Return a lower Cholesky factor, and the relative error of what it solves by rounding."""
     size, rounding = len(matrix), _ROUNDING[matrix.dtype]
-    if matrix.dtype == np.float64:
-        try:
-            root = cholesky(matrix, lower=True)
-        except np.linalg.LinAlgError:
-            return None, np.inf
-    else:
-        root = matrix.copy()
-        for place in range(size):
-            if not root[place, place] > size * rounding:
-                return None, np.inf
-            root[place:, place] /= np.sqrt(root[place, place])
-            below = root[place + 1 :, place]
-            root[place + 1 :, place + 1 :] -= np.multiply.outer(below, below)
-        root = np.tril(root)
+    try:
+        root = cholesky(matrix, lower=True) if matrix.dtype == np.float64 else _long_root(matrix)
+    except np.linalg.LinAlgError:
+        return matrix, np.inf
     # The least pivot is no less than the least eigenvalue; inverse iteration comes nearer to that.
     right = np.random.default_rng(0).standard_normal(size).astype(matrix.dtype)
     for _ in range(4):
@@ -184,11 +169,21 @@ def _factored(matrix: NDArray) -> tuple[NDArray | None, float]:  # type: ignore[
     return root, float(size * rounding * np.sqrt((right * right).sum()))
 
 
-def _forward(root: NDArray, right: NDArray) -> NDArray:  # type: ignore[type-arg]
+def _long_root(matrix: Matrix) -> Matrix:
+    """Return the lower Cholesky factor in long double, column by column."""
+    root, least = matrix.copy(), len(matrix) * _ROUNDING[matrix.dtype]
+    for place in range(len(root)):
+        if not root[place, place] > least:
+            raise np.linalg.LinAlgError
+        root[place:, place] /= np.sqrt(root[place, place])
+        below = root[place + 1 :, place]
+        root[place + 1 :, place + 1 :] -= np.multiply.outer(below, below)
+    return np.tril(root)
+
+
+def _forward(root: Matrix, right: Matrix) -> Matrix:
     """Solve L x = right, from the first row on."""
     if root.dtype == np.float64:
-        from scipy.linalg import solve_triangular  # noqa: PLC0415
-
         return np.asarray(solve_triangular(root, right, lower=True))
     solved = right.copy()
     for place in range(len(root)):
@@ -196,6 +191,6 @@ def _forward(root: NDArray, right: NDArray) -> NDArray:  # type: ignore[type-arg
     return solved
 
 
-def _backward(root: NDArray, right: NDArray) -> NDArray:  # type: ignore[type-arg]
+def _backward(root: Matrix, right: Matrix) -> Matrix:
     """Solve L'x = right, from the last row on."""
     return _forward(root.T[::-1, ::-1], right[::-1])[::-1]

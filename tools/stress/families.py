@@ -33,7 +33,7 @@ _MANY_ENTRIES = 1_000_000
 
 def _any(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     """Draw one to ten mechanisms of any kind, and people for each over nine powers of ten."""
-    mix = _over(mix, any_alphabet(rng, any_size(rng, largest)))
+    mix = over(mix, any_alphabet(rng, any_size(rng, largest)))
     truth, people = any_truth(rng, mix.alphabet.size), any_people(rng)
     if rng.random() < 0.15:
         people = int(rng.integers(1, 20))
@@ -45,7 +45,8 @@ def _any(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     return mix
 
 
-def _over(mix: Mixture, alphabet: Any) -> Mixture:
+def over(mix: Mixture, alphabet: Any) -> Mixture:
+    """Return a mixture without mechanisms, over an alphabet."""
     return Mixture(mix.number, mix.family, alphabet, mix.tol)
 
 
@@ -55,7 +56,7 @@ def _one_kind(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     side = max(2, int(np.sqrt(size)))
     line, city = fw.Linear(0, size - 1), fw.Grid(side, side, cell=1.0)
     kind = rng.choice(["geometric", "planar", "k-rr", "rappor"])
-    mix = _over(mix, city if kind == "planar" else line)
+    mix = over(mix, city if kind == "planar" else line)
     build = {"geometric": fw.Geometric, "planar": fw.PlanarGeometric, "k-rr": fw.KRR}
     truth, people = any_truth(rng, mix.alphabet.size), any_people(rng)
     for _ in range(int(rng.integers(1, 6))):
@@ -66,7 +67,7 @@ def _one_kind(rng: Rng, mix: Mixture, largest: int) -> Mixture:
 
 def _sharp_planar(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     """Planar noise of some ten a cell, many people, and bit reports: tails far below rounding."""
-    mix = _over(mix, fw.Grid(8, 8, cell=1.0))
+    mix = over(mix, fw.Grid(8, 8, cell=1.0))
     truth = any_truth(rng, 64)
     for _ in range(int(rng.integers(1, 3))):
         epsilon = log_uniform(rng, 4, 60)
@@ -79,7 +80,7 @@ def _sharp_planar(rng: Rng, mix: Mixture, largest: int) -> Mixture:
 def _contradicting_bits(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     """Bits that an epsilon near 100 calls impossible: all set, none set, half of them."""
     size = max(2, any_size(rng, min(largest, 300)))
-    mix = _over(mix, fw.Linear(0, size - 1))
+    mix = over(mix, fw.Linear(0, size - 1))
     truth = any_truth(rng, size)
     for _ in range(int(rng.integers(1, 4))):
         mechanism = fw.RAPPOR(mix.alphabet, log_uniform(rng, 40, 700))
@@ -97,7 +98,7 @@ def _contradicting_bits(rng: Rng, mix: Mixture, largest: int) -> Mixture:
 def _long_line(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     """Draw several geometric mechanisms, and at times k-RR, on a line of 250 to 2,000 values."""
     size = int(log_uniform(rng, min(250, largest / 2), largest))
-    mix = _over(mix, fw.Linear(0, size - 1))
+    mix = over(mix, fw.Linear(0, size - 1))
     truth, people = any_truth(rng, size), any_people(rng)
     for _ in range(int(rng.integers(1, 5))):
         add(rng, mix, fw.Geometric(mix.alphabet, log_uniform(rng, 1e-3, 5)), truth, people)
@@ -109,7 +110,7 @@ def _long_line(rng: Rng, mix: Mixture, largest: int) -> Mixture:
 def _few_bits(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     """Draw k-RR on up to 2,000 values, and a few bit reports beside it."""
     size = int(log_uniform(rng, min(200, largest / 2), largest))
-    mix = _over(mix, fw.Linear(0, size - 1))
+    mix = over(mix, fw.Linear(0, size - 1))
     truth = any_truth(rng, size)
     add(rng, mix, fw.KRR(mix.alphabet, log_uniform(rng, 0.5, 8)), truth, any_people(rng))
     add(rng, mix, fw.RAPPOR(mix.alphabet, log_uniform(rng, 0.2, 8)), truth, 3)
@@ -119,7 +120,7 @@ def _few_bits(rng: Rng, mix: Mixture, largest: int) -> Mixture:
 def _underflow(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     """Draw laws whose entries are at the end of what doubles can say, and reports against them."""
     size = max(2, any_size(rng, min(largest, 100)))
-    mix = _over(mix, fw.Linear(0, (size - 1) * 100, step=100))
+    mix = over(mix, fw.Linear(0, (size - 1) * 100, step=100))
     truth = np.full(size, 1 / size)
     kinds: list[Callable[[], fw.Mechanism]] = [
         lambda: fw.Geometric(mix.alphabet, log_uniform(rng, 3, 700)),
@@ -136,7 +137,7 @@ def _underflow(rng: Rng, mix: Mixture, largest: int) -> Mixture:
 def _laws_with_zeros(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     """Draw laws with zeros: random ones, and those of Shokri et al. in all their selections."""
     small = [fw.Linear(0, 4), fw.Linear(0, 19), fw.Grid(4, 3, cell=0.5), fw.Grid(6, 4, cell=1.0)]
-    mix = _over(mix, small[rng.integers(len(small))])
+    mix = over(mix, small[rng.integers(len(small))])
     truth, people = any_truth(rng, mix.alphabet.size), any_people(rng)
     while not mix.parts:
         for _ in range(int(rng.integers(1, 4))):
@@ -150,7 +151,7 @@ def _laws_with_zeros(rng: Rng, mix: Mixture, largest: int) -> Mixture:
 def _large(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     """Draw one to three mechanisms on more than 1,024 values, where no covariance is an array."""
     size = int(log_uniform(rng, min(1025, largest / 2), largest))
-    mix = _over(mix, any_alphabet(rng, size))
+    mix = over(mix, any_alphabet(rng, size))
     truth, people = any_truth(rng, mix.alphabet.size), any_people(rng)
     while not mix.parts:
         for _ in range(int(rng.integers(1, 4))):
@@ -161,7 +162,7 @@ def _large(rng: Rng, mix: Mixture, largest: int) -> Mixture:
 
 def _many_mechanisms(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     """Draw up to 2,000 mechanisms, of one kind or any, each with an epsilon of its own."""
-    mix = _over(mix, any_alphabet(rng, int(log_uniform(rng, 2, min(largest, 60)))))
+    mix = over(mix, any_alphabet(rng, int(log_uniform(rng, 2, min(largest, 60)))))
     size = mix.alphabet.size
     truth, people = any_truth(rng, size), any_people(rng)
     count = int(log_uniform(rng, 50, min(2000, max(51, _MANY_ENTRIES // size**2))))
@@ -193,6 +194,4 @@ def mixture(seed: int, number: int, largest: int = LARGEST) -> Mixture:
     names = list(FAMILIES)
     odds = np.array([FAMILIES[name][0] for name in names], dtype=np.float64)
     family = names[rng.choice(len(names), p=odds / odds.sum())]
-    return bounded(
-        FAMILIES[family][1](rng, Mixture(number, family, None, tolerance(rng)), largest)
-    )
+    return bounded(FAMILIES[family][1](rng, Mixture(number, family, None, tolerance(rng)), largest))

@@ -15,8 +15,8 @@ from tools.stress.subject import ALL_ROWS, Subject
 
 DOCUMENTED = (HonestReports, UnboundedErrors)
 """Warnings that say something of the reports, and are no faults."""
-_MATRIX = 1024
-"""Values up to which a covariance is an array."""
+_LARGE, _RARER = 200, 3
+"""Values beyond which it is a mixture's turn so many times less often."""
 _FEW = "the evidence is of 1 person"
 
 
@@ -35,10 +35,6 @@ class Function:
     most: int = 5000
     refusals: tuple[str, ...] = ()
     p_value: Callable[[Any], float] | None = None
-
-    def takes(self, subject: Subject) -> bool:
-        """Say whether a mixture is tried, if it is the turn of this function."""
-        return subject.size <= self.most
 
 
 def _one_step(subject: Subject) -> fw.Estimate:
@@ -83,11 +79,8 @@ def _samples(subject: Subject, purpose: int, many: int) -> list[fw.Evidence]:
 
 def _alike(subject: Subject) -> fw.Comparison:
     one, other = _samples(subject, 3, 2)
-    return fw.compare(one, other, _some(subject))
-
-
-def _some(subject: Subject) -> Any:
-    return subject.rows[:1]
+    # Of one value all samples are alike.
+    return fw.compare(one, other, subject.rows[:1], equal=True)
 
 
 def _choice(subject: Subject) -> fw.ChoiceCheck:
@@ -114,9 +107,9 @@ _UNTESTED = "no group can be tested", "no law can be tested"
 FUNCTIONS: dict[str, Function] = {
     "one_step": Function(_one_step, judges.one_step, refusals=(_FEW,)),
     "intervals": Function(_intervals, judges.intervals, refusals=(_FEW,)),
-    "plan": Function(_plan, judges.plan, 6),
+    "plan": Function(_plan, judges.plan, 12),
     "compare, with itself": Function(_with_itself, judges.compared, 6, refusals=(_FEW,)),
-    "compare, alike": Function(_alike, _p_value, 6, p_value=_told),
+    "compare, alike": Function(_alike, _p_value, 8, p_value=_told),
     "check_choice": Function(_choice, _p_value, 6, 300, (*_ALONE, *_UNTESTED), _told),
     "check_fit": Function(_laws, _p_value, 6, 300, _UNTESTED, _told),
     "robust": Function(
@@ -137,10 +130,11 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def tried_on(subject: Subject, everything: bool = False) -> list[str]:
-    """Name the functions whose turn a mixture is, by its number."""
-    turn = subject.mixture.number
+    """Name the functions whose turn a mixture is, by its number; large ones have it less often."""
+    turn, rarer = subject.mixture.number, _RARER if subject.size > _LARGE else 1
     return [
         name
         for place, (name, function) in enumerate(FUNCTIONS.items())
-        if function.takes(subject) and (everything or (turn + place) % function.every == 0)
+        if subject.size <= function.most
+        and (everything or (turn + place) % (rarer * function.every) == 0)
     ]

@@ -77,7 +77,9 @@ def one_step(subject: Subject, estimate: fw.Estimate) -> str:
     wanted = _monotone(raw) if line else _projected(raw)
     off = float(np.abs(wanted - estimate.theta).max())
     step = float(np.linalg.norm(raw - subject.inside))
-    return "" if off <= _SAME + _NEAR * step else f"theta is {off:.3g} off, after a step of {step:.3g}"
+    return (
+        "" if off <= _SAME + _NEAR * step else f"theta is {off:.3g} off, after a step of {step:.3g}"
+    )
 
 
 def _monotone(theta: FloatArray) -> FloatArray:
@@ -130,7 +132,7 @@ def _interval(subject: Subject, question: str, answer: fw.Intervals) -> str:
     if (fault and not fault.startswith(WIDE)) or subject.one_step is None:
         return fault
     wanted = np.clip(rows @ subject.one_step, least, most)
-    off = np.abs(point - wanted) / np.maximum(errors, _SAME * (most - least) + _HAIR**2)
+    off = np.abs(point - wanted) / np.maximum(errors, _SAME * np.abs(rows).max(axis=1))
     return f"a centre is {off.max():.3g} standard errors off" if off.max() > 0.05 else fault
 
 
@@ -150,7 +152,8 @@ def weights(subject: Subject, question: str) -> FloatArray | None:
 def beside(covariance: Covariance, rows: FloatArray, variances: FloatArray) -> str:
     """Hold variances of one person to the dense ones: within 2 %, or infinite."""
     bounds: Bounds = covariance.bounds(rows)
-    floor = _SAME**2 * np.square(np.ptp(rows, axis=1)) * np.finfo(float).eps
+    # A functional that is constant has rounding for a variance.
+    floor = np.square(_HAIR * np.abs(rows).max(axis=1))
     small = variances < (1 - 2 * _NEAR) * bounds.low - floor
     if small.any():
         ratio = np.sqrt(variances[small] / bounds.low[small]).min()
@@ -161,7 +164,9 @@ def beside(covariance: Covariance, rows: FloatArray, variances: FloatArray) -> s
         with np.errstate(divide="ignore"):
             ratio = np.sqrt(variances[unsaid] / bounds.high[unsaid]).max()
         return f"a standard error is {ratio:.4g} of the true one, and nothing says so"
-    return f"{WIDE}: {large.sum()} of {large.size} are infinite, and need not be" * bool(large.any())
+    return f"{WIDE}: {large.sum()} of {large.size} are infinite, and need not be" * bool(
+        large.any()
+    )
 
 
 def plan(subject: Subject, answer: fw.Plan) -> str:
@@ -175,17 +180,17 @@ def plan(subject: Subject, answer: fw.Plan) -> str:
     if not np.allclose(errors[0, finite], 2 * errors[1, finite], rtol=_HAIR, atol=0):
         return "errors of four times the people are not half as large"
     theta = (1 - _HAIR) * subject.theta / subject.theta.sum() + _HAIR / subject.size
-    covariance = Covariance(subject.parts, theta)
     variances = errors[0] ** 2 * answer.people[0]
-    if fault := beside(covariance, subject.rows, variances):
-        return fault
-    if fault := _needed(answer, variances):
-        return fault
+    fault = beside(Covariance(subject.parts, theta), subject.rows, variances)
+    return fault or _needed(answer, variances) or _worth(answer) or _distances(answer)
+
+
+def _worth(answer: fw.Plan) -> str:
+    """Hold the worth of a person, averaged over the people, to one person."""
     worth = np.array(list(answer.worth.values()))
     whole = float(np.array(list(answer.shares.values())) @ worth)
-    if np.isfinite(worth).all() and abs(whole - 1) > _NEAR:
-        return f"the average person is worth {whole:.4g} people"
-    return _distances(answer)
+    right = np.isnan(worth).any() or abs(whole - 1) < _NEAR
+    return "" if right else f"the average person is worth {whole:.4g} people"
 
 
 def _needed(answer: fw.Plan, variances: FloatArray) -> str:
@@ -193,10 +198,14 @@ def _needed(answer: fw.Plan, variances: FloatArray) -> str:
     assert answer.target is not None
     people = (_NORMAL / answer.target) ** 2 * float(variances.max())
     if answer.needed is None:
-        return "" if people > 0.99e12 else f"no number of people is given, and {people:.4g} are enough"
+        return (
+            "" if people > 0.99e12 else f"no number of people is given, and {people:.4g} are enough"
+        )
     off = answer.needed - people
-    return "" if -1e-9 * people <= off <= 2 + 1e-9 * people else (
-        f"{answer.needed:,} people are needed, true {people:.6g}"
+    return (
+        ""
+        if -1e-9 * people <= off <= 2 + 1e-9 * people
+        else (f"{answer.needed:,} people are needed, true {people:.6g}")
     )
 
 
@@ -209,8 +218,10 @@ def _distances(answer: fw.Plan) -> str:
     if not ((answer.emd_low >= 0) & (answer.emd_low <= answer.emd_high)).all():
         return f"distances from {answer.emd_low} to {answer.emd_high}"
     noise = 5 * float(np.hypot(*answer.emd_error)) + _SAME
-    return "" if answer.emd[1] <= answer.emd[0] + noise else (
-        f"four times the people are further off: {answer.emd[0]:.4g}, {answer.emd[1]:.4g}"
+    return (
+        ""
+        if answer.emd[1] <= answer.emd[0] + noise
+        else (f"four times the people are further off: {answer.emd[0]:.4g}, {answer.emd[1]:.4g}")
     )
 
 
@@ -221,18 +232,23 @@ def compared(subject: Subject, answer: fw.Comparison) -> str:
         return fault
     if np.isnan(answer.standard_error).any():
         return f"{NOT_FINITE}: a standard error of nan"
-    if np.abs(answer.difference).max() > 0:
-        return f"evidence differs from itself by {np.abs(answer.difference).max():.3g}"
-    if not 0.05 < answer.p_value <= 1:
-        return f"evidence differs from itself, p = {answer.p_value:.3g}"
-    if np.isnan(answer.emd) != (subject.size > _MATRIX):
-        return f"{NOT_FINITE}: a distance of {answer.emd}"
-    if not np.isnan(answer.emd) and not 0 <= answer.emd_low <= answer.emd <= answer.emd_high:
-        return f"distance {answer.emd}, {answer.emd_low} to {answer.emd_high}"
+    if np.abs(answer.difference).max() > 0 or not _LEVEL < answer.p_value <= 1:
+        off = np.abs(answer.difference).max()
+        return f"evidence differs from itself by {off:.3g}, p = {answer.p_value:.3g}"
     variances = answer.standard_error**2 * subject.people / 2
-    return beside(subject.covariance, subject.rows, np.atleast_1d(variances))
+    fault = beside(subject.covariance, subject.rows, np.atleast_1d(variances))
+    return _distance(subject, answer) or fault
 
 
+def _distance(subject: Subject, answer: fw.Comparison) -> str:
+    """Hold a distance to its interval; there is none of many values."""
+    if np.isnan(answer.emd):
+        return "" if subject.size > _MATRIX else f"{NOT_FINITE}: a distance of nan"
+    held = 0 <= answer.emd_low <= answer.emd <= answer.emd_high
+    return "" if held else f"distance {answer.emd}, {answer.emd_low} to {answer.emd_high}"
+
+
+_LEVEL = 0.05
 _MATRIX = 1024
 """Values up to which there is a distance."""
 

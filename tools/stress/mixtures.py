@@ -182,8 +182,9 @@ def any_alphabet(rng: Rng, size: int) -> Any:
     if kind == 0:
         return fw.Categorical([str(value) for value in range(size)])
     if kind == 1:
-        step = int(rng.choice([1, 1, 5, 100]))
-        return fw.Linear(0, (size - 1) * step, step=step)
+        # Ages, years, seconds since 1970.
+        step, first = int(rng.choice([1, 1, 5, 100])), int(rng.choice([0, 0, 1900, 10**9]))
+        return fw.Linear(first, first + (size - 1) * step, step=step)
     rows = int(rng.integers(1, int(np.sqrt(size)) + 1))
     width = log_uniform(rng, 0.05, 5)
     cell = width if rng.random() < 0.7 else (width, width * log_uniform(rng, 0.5, 2))

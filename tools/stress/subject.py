@@ -1,6 +1,6 @@
 """A mixture as functions are given it, and what the oracle knows of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -133,11 +133,13 @@ class Subject:
 
 
 def _joined(parts: list[Part]) -> Part:
-    from dataclasses import replace  # noqa: PLC0415
-
+    """Return what was reported through one mechanism as one part, each output once."""
     outputs = np.concatenate([part.outputs for part in parts])
     counts = np.concatenate([part.counts for part in parts])
-    return replace(parts[0], outputs=outputs, counts=counts)
+    outputs, place = np.unique(outputs, axis=0, return_inverse=True)
+    totals = np.zeros(len(outputs), dtype=np.int64)
+    np.add.at(totals, place.ravel(), counts)
+    return replace(parts[0], outputs=outputs, counts=totals)
 
 
 def pair_logs(subject: Subject) -> tuple[list[Long], list[int]]:

@@ -24,6 +24,7 @@ from tools.stress.subject import Subject
 AUTOMATIC = "gibu"
 BAD = ("wrong", "nan", "crash", "uncertified", "slow", "warned")
 """The worst first."""
+SOLVERS: tuple[str, ...] = (AUTOMATIC, *get_args(SolverName))
 _ALL_SOLVERS = 200
 """Size up to which every solver is forced; beyond, one of them a mixture, by its number."""
 
@@ -54,7 +55,7 @@ class Run:
 
 def solvers(drawn: Mixture) -> list[str]:
     """Name the runs of `gibu`: the automatic choice, and the solvers that are forced."""
-    names: list[str] = list(get_args(SolverName))
+    names = list(SOLVERS[1:])
     if drawn.alphabet.size > _ALL_SOLVERS:
         names = [names[drawn.number % len(names)]]
     return [AUTOMATIC, *names]
@@ -101,9 +102,7 @@ def _solved(subject: Subject, name: str, seconds: float) -> Run:
 def _answered(subject: Subject, name: str, seconds: float) -> Run:
     """Try another function."""
     function = FUNCTIONS[name]
-    run, answer = _called(
-        subject, name, seconds, function.refusals, lambda: function.call(subject)
-    )
+    run, answer = _called(subject, name, seconds, function.refusals, lambda: function.call(subject))
     if answer is None:
         return run
     if function.p_value is not None:
