@@ -52,10 +52,10 @@ def robust(subject: Subject, estimate: fw.RobustEstimate) -> str:
     theta /= theta.sum()
     # Half a report on an atom is none. L is within .01 / n of its top in r, so that r may be off by
     # the root of that, and the gap at another r with it.
-    lost = 1 + atoms.size + np.sqrt(subject.people) if atoms.size else 0.0
-    slack = _SLACK + lost / subject.people
+    slack = _SLACK + (1 + atoms.size) / subject.people if atoms.size else _SLACK
+    gap_slack = np.sqrt(1 / subject.people) if atoms.size else 0.0
     offset = float(shares @ np.log(shares))
-    return uncertified(oracle, _shifted(estimate, offset), theta, slack)
+    return uncertified(oracle, _shifted(estimate, offset), theta, slack, gap_slack)
 
 
 def _forged(subject: Subject, estimate: fw.RobustEstimate) -> list[FloatArray] | None:
