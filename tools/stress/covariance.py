@@ -129,10 +129,11 @@ class Covariance:
         return self._from_clear(turned.astype(np.float64))
 
     def _centred(self, rows: Array) -> Matrix:
-        """Return h - h'theta, in long double where all is."""
+        """Return h - h'theta, in long double where all is; 0 where h is constant."""
         kind = self._scale.dtype
         moved = rows.astype(kind)
-        return np.asarray(moved - (moved @ self.theta.astype(kind))[..., None])
+        centred = moved - (moved @ self.theta.astype(kind))[..., None]
+        return np.asarray(centred * (np.ptp(rows, axis=-1) > 0)[..., None])
 
     def _from_clear(self, turned: Array) -> Bounds:
         """Return what directions add whose eigenvalues rounding leaves, and at least the others."""

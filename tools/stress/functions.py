@@ -26,13 +26,15 @@ class Function:
 
     `call` returns an answer, of which `judge` says what is wrong. `p_value`, where there is one, is
     that of a hypothesis that holds: all of them together must not be too small. `refusals` are
-    words of what may be refused, and `most` the values up to which a call takes seconds.
+    words of what may be refused; `most` and `mechanisms` are how many values and mechanisms a call
+    takes seconds for.
     """
 
     call: Callable[[Subject], Any]
     judge: Callable[[Subject, Any], str]
     every: int = 1
     most: int = 5000
+    mechanisms: int = 10_000
     refusals: tuple[str, ...] = ()
     p_value: Callable[[Any], float] | None = None
 
@@ -101,32 +103,36 @@ def _told(answer: Any) -> float:
     return float(answer.p_value)
 
 
-_ALONE = "with one mechanism there is no choice", "there is no choice to test"
+def _robust(subject: Subject) -> fw.RobustEstimate:
+    return fw.robust(subject.evidence)
+
+
+def _choice_aware(subject: Subject) -> fw.ChoiceAwareEstimate:
+    return fw.choice_aware(subject.evidence)
+
+
+def _smooth(subject: Subject) -> fw.SmoothEstimate:
+    return fw.smooth(subject.evidence)
+
+
+_ALONE = "with one mechanism there is no choice", "there is no choice to test", "are fitted. "
+_DEFENCELESS = "a single mechanism cannot defend itself", "that all report bits"
 _UNTESTED = "no group can be tested", "no law can be tested"
 
 FUNCTIONS: dict[str, Function] = {
     "one_step": Function(_one_step, judges.one_step, refusals=(_FEW,)),
     "intervals": Function(_intervals, judges.intervals, refusals=(_FEW,)),
-    "plan": Function(_plan, judges.plan, 12),
+    "plan": Function(_plan, judges.plan, 12, mechanisms=40),
     "compare, with itself": Function(_with_itself, judges.compared, 6, refusals=(_FEW,)),
     "compare, alike": Function(_alike, _p_value, 8, p_value=_told),
-    "check_choice": Function(_choice, _p_value, 6, 300, (*_ALONE, *_UNTESTED), _told),
-    "check_fit": Function(_laws, _p_value, 6, 300, _UNTESTED, _told),
-    "robust": Function(
-        lambda subject: fw.robust(subject.evidence),
-        models.robust, 6, 200,
-        ("a single mechanism cannot defend itself", "that all report bits"),
+    "check_choice": Function(
+        _choice, _p_value, 6, 300, refusals=(*_ALONE, *_UNTESTED), p_value=_told
     ),
-    "choice_aware": Function(
-        lambda subject: fw.choice_aware(subject.evidence),
-        models.choice_aware, 6, 200,
-        (*_ALONE, "are fitted. ", "the information of"),
-    ),
-    "smooth": Function(
-        lambda subject: fw.smooth(subject.evidence),
-        models.smooth, 6, 200, ("have no neighbours",),
-    ),
-}  # fmt: skip
+    "check_fit": Function(_laws, _p_value, 6, 300, 200, _UNTESTED, _told),
+    "robust": Function(_robust, models.robust, 6, 200, 40, _DEFENCELESS),
+    "choice_aware": Function(_choice_aware, models.choice_aware, 6, 200, 12, _ALONE),
+    "smooth": Function(_smooth, models.smooth, 6, 200, refusals=("have no neighbours",)),
+}
 
 
 def tried_on(subject: Subject, everything: bool = False) -> list[str]:
@@ -136,5 +142,6 @@ def tried_on(subject: Subject, everything: bool = False) -> list[str]:
         name
         for place, (name, function) in enumerate(FUNCTIONS.items())
         if subject.size <= function.most
+        and len(subject.parts) <= function.mechanisms
         and (everything or (turn + place) % (rarer * function.every) == 0)
     ]

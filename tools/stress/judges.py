@@ -134,7 +134,8 @@ def _interval(subject: Subject, question: str, answer: fw.Intervals) -> str:
     if (fault and not fault.startswith(WIDE)) or subject.one_step is None:
         return fault
     wanted = np.clip(rows @ subject.one_step, least, most)
-    off = np.abs(point - wanted) / np.maximum(errors, _SAME * np.abs(rows).max(axis=1))
+    unit = np.maximum(errors, _SAME * np.abs(rows).max(axis=1) + np.finfo(float).tiny)
+    off = np.abs(point - wanted) / unit
     return f"a centre is {off.max():.3g} standard errors off" if off.max() > 0.05 else fault
 
 

@@ -107,7 +107,10 @@ def _answered(subject: Subject, name: str, seconds: float) -> Run:
         return run
     if function.p_value is not None:
         run = replace(run, p_value=function.p_value(answer))
-    return _with_verdict(run, function.judge(subject, answer))
+    try:
+        return _with_verdict(run, function.judge(subject, answer))
+    except Exception as error:  # a judge that breaks must not end a run of half an hour
+        return replace(run, verdict="crash", detail=f"its judge: {_named(error)}")
 
 
 def _called(
