@@ -1,5 +1,7 @@
 """Variances over large alphabets: as the dense matrix says, wider and said so, or none."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -153,7 +155,7 @@ def test_where_a_line_begins_changes_no_error(size, first):
     """Seconds since 1970 are large beside their range; C 1 = 0 takes that off, not rounding."""
     rng = np.random.default_rng(size)
     counts = rng.integers(1, 500, size)
-    answers = []
+    answers: list[list[Any]] = []
     for begin in (0, first):
         line = fw.Linear(begin, begin + size - 1)
         noisy = fw.KRR(line, 2.0)
@@ -165,7 +167,8 @@ def test_where_a_line_begins_changes_no_error(size, first):
              fit.information.standard_error("mean"), together.critical]
         )  # fmt: skip
     # The ends themselves have no more digits than the values.
-    np.testing.assert_allclose(*answers, rtol=1e-7, atol=4 * np.spacing(float(first)))
+    one, other = answers
+    np.testing.assert_allclose(one, other, rtol=1e-7, atol=4 * np.spacing(float(first)))
 
 
 def test_what_is_constant_has_no_error():

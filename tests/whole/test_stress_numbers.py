@@ -151,7 +151,11 @@ def test_lost_directions_are_bounded_from_below_alone() -> None:
     covariance = Covariance([Part("matrix", np.arange(2), np.array([1, 1]), 3, matrix=law)], theta)
     seen, blind = covariance.bounds(np.stack([law[:, 0], np.array([1.0, 0.0, 0.0])])).low
     assert not covariance.exact
-    assert covariance.moved(np.ones(3)) is None
+    moved = covariance.moved(law[:, 0])
+    assert moved is not None
+    informed = (law / (theta @ law)) @ law.T - 1
+    np.testing.assert_allclose(informed @ moved, law[:, 0] - law[:, 0] @ theta, atol=1e-12)
+    assert moved.sum() == pytest.approx(0, abs=1e-12)
     assert seen == pytest.approx(law[:, 0] @ theta * (law[:, 1] @ theta), rel=1e-3)
     assert blind > 1e12
 

@@ -135,23 +135,37 @@ class Covariance:
         centred = moved - (moved @ self.theta.astype(kind))[..., None]
         return np.asarray(centred * (np.ptp(rows, axis=-1) > 0)[..., None])
 
+    @property
+    def _rounding(self) -> float:
+        """What rounding may do to an eigenvalue."""
+        return float(self.size * _ROUNDING[np.dtype(np.float64)] * self._roots[-1])
+
+    @property
+    def _clear(self) -> NDArray[np.bool_]:
+        """Which eigenvalues rounding leaves."""
+        return np.asarray(self._roots > self._rounding / _TRUSTED)
+
     def _from_clear(self, turned: Array) -> Bounds:
         """Return what directions add whose eigenvalues rounding leaves, and at least the others."""
-        rounding = self.size * _ROUNDING[np.dtype(np.float64)] * self._roots[-1]
-        along = (turned @ self._vectors) ** 2
+        along, clear = (turned @ self._vectors) ** 2, self._clear
         along[along < _OVERLAP**2 * (turned**2).sum(axis=1, keepdims=True)] = 0.0
-        clear = self._roots > rounding / _TRUSTED
         # An eigenvalue is no larger than what was computed and its rounding.
-        most = np.where(clear, self._roots * (1 + _TRUSTED), np.maximum(self._roots, 0) + rounding)
+        at_most = np.maximum(self._roots, 0) + self._rounding
+        most = np.where(clear, self._roots * (1 + _TRUSTED), at_most)
         low, hidden = (along / most).sum(axis=1), along[:, ~clear].any(axis=1)
         return Bounds(low, np.where(hidden, np.inf, low * (1 + 2 * _TRUSTED)))
 
     def moved(self, slope: Array) -> Array | None:
-        """Return C g; None where rounding would be seen in it."""
-        if not self.exact:
-            return None
+        """Return C g, nothing along lost directions; None where rounding would be seen in it."""
         turned = self._centred(slope) * self._scale
-        solved = self._scale * _backward(self._root, _forward(self._root, turned))
+        if self.exact:
+            solved = _backward(self._root, _forward(self._root, turned))
+        elif self._roots.size and (self._clear | (self._roots < 4 * self._rounding)).all():
+            vectors = self._vectors[:, self._clear]
+            solved = vectors @ (vectors.T @ turned.astype(np.float64) / self._roots[self._clear])
+        else:
+            return None
+        solved = self._scale * solved
         return np.asarray(solved - self.theta * solved.sum(), dtype=np.float64)
 
 

@@ -29,6 +29,8 @@ _NEAR = 0.01
 _HAIR = 1e-9
 """Share of the uniform distribution that `information` adds to a theta that is given."""
 _ROWS = 5
+_SQUARE = 2000
+"""Values up to which a random law may have as many outputs."""
 _SEVERAL = 1000
 """Values up to which mixtures have up to three mechanisms of a structure."""
 VERDICTS = ("within 1 %", "lost, infinite", "wider, said so", "wider", "smaller", "not judged")
@@ -60,9 +62,15 @@ def case(seed: int, number: int, largest: int) -> Case:
     if structure == "mixed":
         some = [*noises(alphabet), "identity", "matrix"]
         kinds = [str(kind) for kind in rng.choice(some, min(several, 2) + 1)]
-    for kind in kinds:
-        mechanism = any_mechanism(rng, alphabet, log_uniform(rng, 0.02, 8), kind)
-        add(rng, mixture, mechanism, theta, int(log_uniform(rng, 1e3, 1e6)), most_bits=1)
+    while not mixture.parts:
+        for kind in kinds:
+            mechanism = any_mechanism(rng, alphabet, log_uniform(rng, 0.02, 8), kind)
+            if kind == "matrix" and size <= _SQUARE and rng.random() < 0.7:
+                # A random law of fewer outputs than values loses directions.
+                shape = alphabet.size, alphabet.size + 1
+                law = rng.gamma(log_uniform(rng, 0.02, 3), size=shape) + 1e-12
+                mechanism = fw.Matrix(alphabet, law / law.sum(axis=1, keepdims=True))
+            add(rng, mixture, mechanism, theta, int(log_uniform(rng, 1e3, 1e6)), most_bits=1)
     return Case(structure, mixture, theta / theta.sum())
 
 
