@@ -57,6 +57,9 @@ PLANTED = {
         lambda e: replace(e, standard_error=0.98 * e.standard_error),
         "a standard error is 0.98 of the true one",
     ),
+    "intervals, of samples": (
+        "intervals", lambda e: replace(e, low=e.high + 1.0), "is not within",
+    ),
     "plan": (
         "plan", lambda e: replace(e, standard_error=1.02 * e.standard_error), "nothing says so",
     ),

@@ -48,22 +48,23 @@ def information(parts: Sequence[Part], theta: Array, kind: type = np.float64) ->
         if part.kind == "rappor":
             total += (share * _bits(part, theta, kind)).astype(kind)
             continue
-        for scores, fitted in scored(part, theta):
-            rooted = (np.sqrt(share * fitted)[:, None] * scores).astype(kind)
+        for scores, fitted in scored(part, theta, kind):
+            rooted = np.sqrt(kind(share) * fitted)[:, None] * scores
             total += rooted.T @ rooted
     return total
 
 
-def scored(part: Part, theta: Array) -> Iterator[tuple[Long, Long]]:
+def scored(part: Part, theta: Array, kind: type) -> Iterator[tuple[Matrix, Matrix]]:
     """Yield a/p - 1, [output, value], and p, of all outputs of a part, some at a time."""
-    everything, exact = whole(part), theta.astype(np.longdouble)
+    everything = whole(part)
+    exact: Matrix = theta.astype(kind)
     for first in range(0, len(everything.outputs), _BLOCK):
         logs = log_rows(everything, slice(first, first + _BLOCK))
         largest = logs.max(axis=1)
         possible = ~np.isneginf(largest)
-        rows = np.exp(logs[possible] - largest[possible, None])
+        rows = np.exp((logs[possible] - largest[possible, None]).astype(kind))
         fitted = rows @ exact
-        yield rows / fitted[:, None] - 1, fitted * np.exp(largest[possible])
+        yield rows / fitted[:, None] - 1, fitted * np.exp(largest[possible]).astype(kind)
 
 
 def _bits(part: Part, theta: Array, kind: type) -> Long:
@@ -156,9 +157,10 @@ class Covariance:
         return Bounds(low, np.where(hidden, np.inf, low * (1 + 2 * _TRUSTED)))
 
     def moved(self, slope: Array) -> Array | None:
-        """Return C g, nothing along lost directions; None where rounding would be seen in it."""
+        """Return C g, nothing along lost directions; None where double may see it otherwise."""
         turned = self._centred(slope) * self._scale
-        if self.exact:
+        coarser = _ROUNDING[np.dtype(np.float64)] / _ROUNDING[self._scale.dtype]
+        if self._error * coarser <= _TRUSTED:
             solved = _backward(self._root, _forward(self._root, turned))
         elif self._roots.size and (self._clear | (self._roots < 4 * self._rounding)).all():
             vectors = self._vectors[:, self._clear]

@@ -20,7 +20,16 @@ from freewill.core.types import FloatArray
 from freewill.stats.covariance import UnboundedErrors
 from tools.stress.covariance import Covariance
 from tools.stress.families import over
-from tools.stress.mixtures import Mixture, Rng, add, any_mechanism, any_truth, log_uniform, noises
+from tools.stress.mixtures import (
+    Mixture,
+    Rng,
+    add,
+    any_mechanism,
+    any_size,
+    any_truth,
+    log_uniform,
+    noises,
+)
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -30,7 +39,7 @@ _HAIR = 1e-9
 """Share of the uniform distribution that `information` adds to a theta that is given."""
 _ROWS = 5
 _SQUARE = 2000
-"""Values up to which a random law may have as many outputs."""
+"""Values up to which random laws are drawn, most of them with as many outputs."""
 _SEVERAL = 1000
 """Values up to which mixtures have up to three mechanisms of a structure."""
 VERDICTS = ("within 1 %", "lost, infinite", "wider, said so", "wider", "smaller", "not judged")
@@ -46,10 +55,11 @@ class Case(NamedTuple):
 
 
 def case(seed: int, number: int, largest: int) -> Case:
-    """Return case `number` of a seed: structures by turns, sizes uniform in their logarithm."""
+    """Return case `number` of a seed: structures by turns, sizes nearly log-uniform."""
     rng = np.random.default_rng([seed, number])
     structure = STRUCTURES[number % len(STRUCTURES)]
-    size = int(log_uniform(rng, 2, (31 if structure == "shokri" else largest + 1)))
+    most = min(largest, {"shokri": 30, "matrix": _SQUARE}.get(structure, largest))
+    size = any_size(rng, most - 1, 1.5) + 1
     alphabet: Any = fw.Linear(0, size - 1)
     if structure == "planar" or (structure == "mixed" and rng.random() < 0.3):
         rows = max(2, int(np.sqrt(size) * rng.uniform(0.4, 1)))
@@ -65,7 +75,7 @@ def case(seed: int, number: int, largest: int) -> Case:
     while not mixture.parts:
         for kind in kinds:
             mechanism = any_mechanism(rng, alphabet, log_uniform(rng, 0.02, 8), kind)
-            if kind == "matrix" and size <= _SQUARE and rng.random() < 0.7:
+            if kind == "matrix" and rng.random() < 0.7 and alphabet.size <= _SQUARE:
                 # A random law of fewer outputs than values loses directions.
                 shape = alphabet.size, alphabet.size + 1
                 law = rng.gamma(log_uniform(rng, 0.02, 3), size=shape) + 1e-12
@@ -108,19 +118,20 @@ def main() -> int:
     """Read the command line, try all, print the table."""
     parser = argparse.ArgumentParser(prog="python -m tools.stress.errors", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="mixtures to try")
+    parser.add_argument("--first", type=int, default=0, help="number of the first one")
     parser.add_argument("--largest", type=int, default=5000, help="values of the alphabet")
     parser.add_argument("--seed", type=int, default=1, help="what they are drawn from")
     options = parser.parse_args()
     counts = {name: Counter[str]() for name in STRUCTURES}
     try:
         with progress("standard errors") as show:
-            for number in range(options.count):
+            for number in range(options.first, options.first + options.count):
                 one = case(options.seed, number, options.largest)
                 own = judged(one, np.random.default_rng([options.seed, number, 1]))
                 counts[one.structure].update(own)
                 if {"wider", "smaller"} & set(own):
                     print(f"{own}\n{one.mixture}", flush=True)
-                show((number + 1) / options.count)
+                show((number + 1 - options.first) / options.count)
     finally:
         # Who interrupts half an hour of work sees what it came to.
         print(table(counts))

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 import freewill as fw
+from freewill.core.types import FloatArray
 from freewill.stats.covariance import UnboundedErrors
 from freewill.stats.robust import HonestReports
 from tools.stress import judges, models
@@ -36,7 +38,7 @@ class Function:
     most: int = 5000
     mechanisms: int = 10_000
     refusals: tuple[str, ...] = ()
-    p_value: Callable[[Any], float] | None = None
+    p_value: Callable[[Any], float | None] | None = None
 
 
 def _one_step(subject: Subject) -> fw.Estimate:
@@ -69,28 +71,50 @@ def _with_itself(subject: Subject) -> fw.Comparison:
     return fw.compare(subject.fit, subject.fit, subject.rows, equal=True)
 
 
-def _samples(subject: Subject, purpose: int, many: int) -> list[fw.Evidence]:
-    """Draw samples of a truth inside, of many people beside the values and the mechanisms."""
+def _samples(subject: Subject, purpose: int, many: int) -> tuple[FloatArray, list[fw.Evidence]]:
+    """Draw a truth inside, and samples of many people beside the values and the mechanisms."""
     rng = subject.rng(purpose)
     theta = (subject.theta + rng.dirichlet(np.ones(subject.size))) / 2
     room = subject.size * len(subject.by_mechanism)
     people = int(log_uniform(rng, 1000 + 100 * room, 1e6 + 1000 * room))
     theta /= theta.sum()
-    return [subject.sample(rng, people, theta) for _ in range(many)]
+    return theta, [subject.sample(rng, people, theta) for _ in range(many)]
 
 
 def _alike(subject: Subject) -> fw.Comparison:
-    one, other = _samples(subject, 3, 2)
+    one, other = _samples(subject, 3, 2)[1]
     # Of one value all samples are alike.
     return fw.compare(one, other, subject.rows[:1], equal=True)
 
 
 def _choice(subject: Subject) -> fw.ChoiceCheck:
-    return fw.check_choice(_samples(subject, 4, 1)[0])
+    return fw.check_choice(_samples(subject, 4, 1)[1][0])
 
 
 def _laws(subject: Subject) -> fw.FitCheck:
-    return fw.check_fit(_samples(subject, 5, 1)[0])
+    return fw.check_fit(_samples(subject, 5, 1)[1][0])
+
+
+@dataclass(frozen=True)
+class Held:
+    """An interval of a sum over a sample, and what it should hold."""
+
+    intervals: fw.Intervals
+    truth: float
+
+    @property
+    def p_value(self) -> float | None:
+        """What is beyond the truth of a normal estimate; None where few people decide."""
+        error = float(self.intervals.standard_error)
+        if self.intervals.advice or not 0 < error < np.inf:
+            return None
+        return float(2 * ndtr(-abs(float(self.intervals.point) - self.truth) / error))
+
+
+def _held(subject: Subject) -> Held:
+    theta, samples = _samples(subject, 6, 1)
+    places = np.arange(subject.size, dtype=float)
+    return Held(fw.intervals(samples[0], places), float(places @ theta))
 
 
 def _p_value(_: Subject, answer: Any) -> str:
@@ -99,8 +123,8 @@ def _p_value(_: Subject, answer: Any) -> str:
     return "" if 0 <= answer.p_value <= 1 else f"a p-value of {answer.p_value}"
 
 
-def _told(answer: Any) -> float:
-    return float(answer.p_value)
+def _told(answer: Any) -> float | None:
+    return None if answer.p_value is None else float(answer.p_value)
 
 
 def _robust(subject: Subject) -> fw.RobustEstimate:
@@ -122,6 +146,9 @@ _UNTESTED = "no group can be tested", "no law can be tested"
 FUNCTIONS: dict[str, Function] = {
     "one_step": Function(_one_step, judges.one_step, refusals=(_FEW,)),
     "intervals": Function(_intervals, judges.intervals, refusals=(_FEW,)),
+    "intervals, of samples": Function(
+        _held, lambda _, held: judges.intervals_hold(held.intervals), 6, p_value=_told
+    ),
     "plan": Function(_plan, judges.plan, 12, mechanisms=40),
     "compare, with itself": Function(_with_itself, judges.compared, 6, refusals=(_FEW,)),
     "compare, alike": Function(_alike, _p_value, 8, p_value=_told),
