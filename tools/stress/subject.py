@@ -118,7 +118,8 @@ class Subject:
                 parts.append((mechanism, mechanism.obfuscate(values, rng)))
             elif many:
                 law = self._laws[mechanism.id] @ theta
-                parts.append((mechanism, np.arange(law.size), rng.multinomial(many, law)))
+                counts = rng.multinomial(many, law / law.sum())
+                parts.append((mechanism, np.arange(law.size), counts))
         return fw.collect(parts)
 
     @cached_property
