@@ -13,7 +13,7 @@ help:
 	@echo "make check     style, types and layering only"
 	@echo "make coverage  make test-all, and fail if too few branches run"
 	@echo "make mutants   small faults in every room: which ones do the tests notice?"
-	@echo "make stress    10,000 random mixtures, every solver, against an oracle of its own"
+	@echo "make stress    10,000 random mixtures, every public number, against an oracle of its own"
 	@echo "make fuzz      100,000 hostile inputs: surveys, specs, calls, reports, evidence, options"
 	@echo "make release   build wheel and source archive, and try both in empty environments"
 	@echo "make bench     speed and accuracy beside the rivals"
@@ -74,7 +74,7 @@ mutants: $(READY)
 	$(BIN)/python -m tools.mutants --count $(MUTANTS) $(ROOMS)
 	$(if $(ROOMS),,$(BIN)/python -m tools.mutants.javascript)
 
-# Two processes of one thread, about half an hour. STRESS="--only 17" shows one mixture in full.
+# Two processes of one thread, about forty minutes. STRESS="--only 17" shows one mixture in full.
 STRESS ?=
 stress: $(READY)
 	$(BIN)/python -m tools.stress $(STRESS)

@@ -36,7 +36,7 @@ entries = st.sampled_from([0.0, *TINY, 1e-10, 0.25])
 def test_any_entries_are_certified_and_the_oracle_agrees(column, counts) -> None:
     law = law_with(column)
     evidence = fw.collect([(fw.Matrix(LINE, law), [0, 1], counts)])
-    oracle = Oracle([Part("matrix", np.array([0, 1]), np.array(counts), 4, matrix=law)])
+    oracle = Oracle.of([Part("matrix", np.array([0, 1]), np.array(counts), 4, matrix=law)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found, walked = fw.gibu(evidence), fw.em(evidence, delta=1e-6)

@@ -1,12 +1,14 @@
 """Variances over large alphabets: as the dense matrix says, wider and said so, or none."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import freewill as fw
 from freewill.stats import covariance
 from freewill.stats.covariance import SolvedCovariance, UnboundedErrors
-from freewill.stats.information import Information, information_of, inverse_on_simplex
+from freewill.stats.information import DENSE, Information, information_of, inverse_on_simplex
 
 
 def random_mixture(seed, largest):
@@ -145,3 +147,34 @@ def test_one_step_leaves_what_the_reports_do_not_tell():
     assert estimate.theta @ law.law() == pytest.approx([0.6, 0.4], abs=1e-3)
     assert estimate.gap < 1e-6
     assert estimate.unresolved
+
+
+@pytest.mark.parametrize("size", [5, DENSE + 1])
+@pytest.mark.parametrize("first", [1900, 10**9, 10**12])
+def test_where_a_line_begins_changes_no_error(size, first):
+    """Seconds since 1970 are large beside their range; C 1 = 0 takes that off, not rounding."""
+    rng = np.random.default_rng(size)
+    counts = rng.integers(1, 500, size)
+    answers: list[list[Any]] = []
+    for begin in (0, first):
+        line = fw.Linear(begin, begin + size - 1)
+        noisy = fw.KRR(line, 2.0)
+        fit = fw.fit(fw.collect([(noisy, np.arange(size), counts)]))
+        mean, itself = fw.intervals(fit, "mean"), fw.compare(fit, fit, "mean", equal=True)
+        together = fw.intervals(fit, np.stack([np.arange(size) + begin, np.ones(size)]), joint=True)
+        answers.append(
+            [mean.low - begin, mean.high - begin, mean.standard_error, itself.standard_error,
+             fit.information.standard_error("mean"), together.critical]
+        )  # fmt: skip
+    # The ends themselves have no more digits than the values.
+    one, other = answers
+    np.testing.assert_allclose(one, other, rtol=1e-7, atol=4 * np.spacing(float(first)))
+
+
+def test_what_is_constant_has_no_error():
+    city = fw.Grid(6, 1, cell=(0.3, 7.0))
+    noisy = fw.RAPPOR(city, 0.1)
+    reports = noisy.obfuscate([0, 1, 2, 3, 4, 5, 5, 5], np.random.default_rng(0))
+    east, north = fw.intervals(fw.collect([(noisy, reports)]), "mean").standard_error
+    assert east > 0.1
+    assert north == 0

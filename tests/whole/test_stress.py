@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tools.stress import __main__ as command
 from tools.stress import trials
-from tools.stress.mixtures import FAMILIES, mixture
+from tools.stress.families import FAMILIES, mixture
 from tools.stress.summary import faults, table
 from tools.stress.trials import AUTOMATIC, Run, tried
 
@@ -93,7 +93,7 @@ def test_the_default_must_be_certified_and_a_forced_solver_need_not(monkeypatch)
         return REAL(*args, **options, max_steps=1)
 
     monkeypatch.setattr(trials.fw, "gibu", short)
-    verdicts = {run.solver: run.verdict for run in tried(drawn)}
+    verdicts = {run.function: run.verdict for run in tried(drawn)}
     assert verdicts[AUTOMATIC] == "uncertified"
     assert verdicts["passes"] == "stalled"
 
@@ -102,15 +102,15 @@ def test_evidence_that_cannot_be_collected_is_a_crash(monkeypatch) -> None:
     def refuse(_parts):
         raise fw.EvidenceError("no.")
 
-    monkeypatch.setattr(trials.fw, "collect", refuse)
+    monkeypatch.setattr(fw, "collect", refuse)
     (run,) = tried(mixture(7, 3, SMALL))
-    assert (run.solver, run.verdict) == ("collect", "crash")
+    assert (run.function, run.verdict) == ("collect", "crash")
     assert "EvidenceError: no." in run.detail
 
 
 def test_the_table_counts_and_the_list_names_what_broke() -> None:
     runs = [
-        Run(0, "any", AUTOMATIC, "certified", excess=1e-16, seconds=1.0),
+        Run(0, "any", AUTOMATIC, "right", excess=1e-16, seconds=1.0),
         Run(0, "any", "passes", "wrong", "too good", excess=3e-9, seconds=2.0),
         Run(1, "any", "passes", "stalled"),
     ]
@@ -118,8 +118,9 @@ def test_the_table_counts_and_the_list_names_what_broke() -> None:
     assert head == "2 mixtures, 3 runs"
     columns = lines[0].split("  ")
     assert [line.split()[0] for line in lines[1:]] == [AUTOMATIC, "passes"]
-    assert lines[2].split() == ["passes", "2", "0", "1", "0", "1", "0", "0", "0", "0", "3e-09", "2"]
-    assert [name.strip() for name in columns if name.strip()][:3] == ["solver", "runs", "certified"]
+    counts = ["2", "0", "0", "1", "0", "1", "0", "0", "0", "0", "0"]
+    assert lines[2].split() == ["passes", *counts, "3e-09", "2"]
+    assert [name.strip() for name in columns if name.strip()][:3] == ["function", "runs", "right"]
     assert faults(runs[::2], 5) == "Nothing broke."
 
 
@@ -132,7 +133,7 @@ def test_faults_that_differ_in_numbers_are_listed_together_the_worst_first() -> 
             Run(number, "any", "passes", "wrong", f"told {number}, true -4e+3")
             for number in range(9)
         ),
-        Run(6, "any", "columns", "certified"),
+        Run(6, "any", "columns", "right"),
     ]
     head, *lines = faults(runs, 5).splitlines()
     assert head.startswith("12 faults")
@@ -140,7 +141,7 @@ def test_faults_that_differ_in_numbers_are_listed_together_the_worst_first() -> 
     assert lines == [
         "  10 x passes wrong: told 1.2e-09, true 3 [5, 0, 1, 2, 3, 4]",
         "  1 x passes crash: KeyError: 7 [4]",
-        "  1 x automatic warned: overflow (base.py:94) [3]",
+        "  1 x gibu warned: overflow (base.py:94) [3]",
     ]
 
 
@@ -189,7 +190,7 @@ def test_the_command_fails_on_a_fault_and_shows_one_mixture_in_full(monkeypatch,
     assert run_command(monkeypatch, "--seed", 7, "--only", 3, "--largest", 8) == 0
     shown = capsys.readouterr().out
     assert str(mixture(7, 3, 8)) in shown
-    assert "automatic" in shown
+    assert "gibu (" in shown
 
     def crash(*_args, **_options):
         raise ZeroDivisionError("division by zero")

@@ -23,7 +23,7 @@ def part(kind: str, outputs, counts=None, size: int = 5, **law) -> Part:
 
 def test_the_oracle_shares_no_code_with_the_library() -> None:
     code = (
-        "import sys, tools.stress.oracle; "
+        "import sys, tools.stress.oracle, tools.stress.covariance; "
         "sys.exit(any(name.split('.')[0] == 'freewill' for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -99,7 +99,7 @@ LAW = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
 
 def test_value_and_gap_are_those_of_the_definition() -> None:
     counts = np.array([5, 0, 3])
-    oracle = Oracle([part("matrix", [0, 1, 2], counts, 2, matrix=LAW)])
+    oracle = Oracle.of([part("matrix", [0, 1, 2], counts, 2, matrix=LAW)])
     theta = np.array([0.25, 0.75])
     fitted = [sum(theta[x] * LAW[x, z] for x in range(2)) for z in range(3)]
     slope = [sum(counts[z] / 8 * LAW[x, z] / fitted[z] for z in range(3)) for x in range(2)]
@@ -113,7 +113,7 @@ def test_value_and_gap_are_those_of_the_definition() -> None:
 @pytest.mark.parametrize("small", [1e-5, 1e-200, 5e-324])
 def test_the_gap_knows_values_outside_the_support(small) -> None:
     law = np.array([[1.0, 0.0], [1 - small, small]])
-    oracle = Oracle([part("matrix", [0, 1], np.array([9, 1]), 2, matrix=law)])
+    oracle = Oracle.of([part("matrix", [0, 1], np.array([9, 1]), 2, matrix=law)])
     # theta = (1, 0) calls output 1 impossible; with next to nothing there, the gain is plain.
     assert oracle.truth(np.array([1.0, 0.0])).gap == np.inf
     assert oracle.truth(np.array([1 - 1e-9, 1e-9])).gap > 10
@@ -122,7 +122,7 @@ def test_the_gap_knows_values_outside_the_support(small) -> None:
 def test_far_below_long_double_sums_come_from_logarithms() -> None:
     # e^-24,000 is 0 in long double; its logarithm is not.
     law = {"size": 3, "epsilon": 12_000.0}
-    oracle = Oracle([part("geometric", [2], np.array([1]), **law)])
+    oracle = Oracle.of([part("geometric", [2], np.array([1]), **law)])
     truth = oracle.truth(np.array([1.0, 0.0, 0.0]))
     assert truth.value == pytest.approx(-24_000)
     assert truth.gap == pytest.approx(24_000)
@@ -133,16 +133,16 @@ def test_far_below_long_double_sums_come_from_logarithms() -> None:
 
 def test_impossible_reports_are_seen() -> None:
     law = np.array([[1.0, 0.0], [1.0, 0.0]])
-    oracle = Oracle([part("matrix", [1], np.array([1]), 2, matrix=law)])
+    oracle = Oracle.of([part("matrix", [1], np.array([1]), 2, matrix=law)])
     assert oracle.impossible
     assert oracle.truth(np.array([0.5, 0.5])).gap == np.inf
-    assert not Oracle([part("matrix", [0], np.array([1]), 2, matrix=law)]).impossible
+    assert not Oracle.of([part("matrix", [0], np.array([1]), 2, matrix=law)]).impossible
 
 
 def test_the_judge_accepts_what_is_right_and_rejects_all_else() -> None:
     coin = fw.KRR(fw.Categorical(["a", "b"]), 1.0)
     evidence = fw.collect([(coin, [0, 1], [600, 400])])
-    oracle = Oracle([part("k-rr", [0, 1], np.array([600, 400]), 2, epsilon=1.0)])
+    oracle = Oracle.of([part("k-rr", [0, 1], np.array([600, 400]), 2, epsilon=1.0)])
     found = fw.gibu(evidence)
     tol = 1e-5
 

@@ -1,7 +1,7 @@
 """A bounded part of `make stress`: small mixtures of all families, every solver, 0 faults."""
 
 import pytest
-from tools.stress.mixtures import mixture
+from tools.stress.families import mixture
 from tools.stress.trials import BAD, tried
 
 

@@ -12,8 +12,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from freewill.core.progress import progress
-from tools.stress.mixtures import LARGEST, mixture
-from tools.stress.summary import faults, table
+from tools.stress.families import LARGEST, mixture
+from tools.stress.summary import faults, table, unfair
 from tools.stress.trials import BAD, Run, attempt, tried
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -35,12 +35,14 @@ def main() -> int:
             # Who interrupts half an hour of work sees what it came to.
             _tell(runs, options)
             print(f"{time.monotonic() - begun:.0f} s on {options.jobs} processes")
-    return int(any(run.verdict in BAD for run in runs))
+    return int(any(run.verdict in BAD for run in runs) or bool(unfair(runs)))
 
 
 def _tell(runs: list[Run], options: argparse.Namespace) -> None:
     print(table(runs))
     print(faults(runs, options.seed))
+    if said := unfair(runs):
+        print(said)
     if options.json:
         told = {"seed": options.seed, "count": options.count, "runs": [run.told() for run in runs]}
         Path(options.json).write_text(json.dumps(told))
@@ -62,10 +64,10 @@ def _options() -> argparse.Namespace:
 def _one(options: argparse.Namespace) -> int:
     drawn = mixture(options.seed, options.only, options.largest)
     print(drawn)
-    runs = tried(drawn, options.seconds)
+    runs = tried(drawn, options.seconds, everything=True)
     for run in runs:
-        chosen = f" ({run.chosen})" if run.chosen != run.solver else ""
-        print(f"{run.solver}{chosen}: {run.verdict}, {run.seconds:.3g} s. {run.detail}")
+        chosen = f" ({run.chosen})" if run.chosen not in ("", run.function) else ""
+        print(f"{run.function}{chosen}: {run.verdict}, {run.seconds:.3g} s. {run.detail}")
     return int(any(run.verdict in BAD for run in runs))
 
 

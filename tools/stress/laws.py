@@ -3,7 +3,7 @@
 Nothing here comes from the library: what is wrong there cannot be wrong here in the same way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -37,8 +37,16 @@ class Part:
     matrix: NDArray[np.float64] | None = None
 
 
-def log_rows(part: Part) -> Long:
-    """Return log P(z | x) of the outputs of a part, one row an output; -inf where impossible."""
+def whole(part: Part) -> Part:
+    """Return a part with all outputs that its mechanism has; not of bits, of which 2^k are."""
+    outputs = np.arange(part.size if part.matrix is None else part.matrix.shape[1])
+    return replace(part, outputs=outputs, counts=np.ones(outputs.size, dtype=np.int64))
+
+
+def log_rows(part: Part, some: slice | None = None) -> Long:
+    """Return log P(z | x) of outputs of a part, one row an output; -inf where impossible."""
+    if some is not None:
+        part = replace(part, outputs=part.outputs[some], counts=part.counts[some])
     epsilon, values = np.longdouble(part.epsilon), np.arange(part.size)
     if part.matrix is not None:
         with np.errstate(divide="ignore"):

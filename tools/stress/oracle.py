@@ -39,22 +39,33 @@ class Truth(NamedTuple):
 
 
 class Oracle:
-    """The likelihood of some parts, held as one dense matrix."""
+    """The likelihood of some outputs, each so often reported, held as one dense matrix.
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = [part for part in parts if part.counts.sum() > 0]
-        logs, scales = [], []
-        for part in self._parts:
-            rows = log_rows(part)[part.counts > 0]
-            scales.append(np.maximum(rows.max(axis=1), -_HUGE))
-            logs.append(rows - scales[-1][:, None])
-        self._logs: Long = np.concatenate(logs)
-        self._scale: Long = np.concatenate(scales)
-        counts = np.concatenate([part.counts[part.counts > 0] for part in self._parts])
+    `logs` has log P(z | x), a row an output. Columns need not be values: what else explains an
+    output, such as an atom, is one more, and a choice law or a share is added to the logarithms.
+    """
+
+    def __init__(self, logs: Long, counts: NDArray[np.int64]) -> None:
+        logs, counts = logs[counts > 0], counts[counts > 0]
+        self._scale: Long = np.maximum(logs.max(axis=1), -_HUGE)
+        self._logs: Long = logs - self._scale[:, None]
         self._weights = counts.astype(np.longdouble) / np.longdouble(int(counts.sum()))
         self._rows: Long = np.exp(self._logs)
         finite = np.where(np.isneginf(self._logs), np.longdouble(0), self._logs)
         self._depths: Long = -finite * self._rows
+
+    @classmethod
+    def of(cls, parts: Sequence[Part]) -> "Oracle":
+        """Return the oracle of reports through mechanisms."""
+        return cls(
+            np.concatenate([log_rows(part) for part in parts]),
+            np.concatenate([part.counts for part in parts]),
+        )
+
+    def slope(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return g - 1, the gradient of L at a theta inside, less what it is at a maximum."""
+        fitted = self._rows @ theta.astype(np.longdouble)
+        return np.asarray((self._weights / fitted) @ self._rows - 1, dtype=np.float64)
 
     @property
     def impossible(self) -> bool:

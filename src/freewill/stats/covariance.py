@@ -42,6 +42,19 @@ OnRow = Callable[[int], None]
 """Called with the number of rows done since the last call."""
 
 
+def about_mean(rows: FloatArray, theta: FloatArray) -> FloatArray:
+    """Return h - h'theta for rows h, of which C takes nothing off, and 0 where h is constant.
+
+    C 1 = 0, but for rounding: a mean of values near 10^9 would have no digit left.
+
+    >>> about_mean(np.array([[1e9, 1e9 + 2], [7.0, 7.0]]), np.array([0.5, 0.5]))
+    array([[-1.,  1.],
+           [ 0.,  0.]])
+    """
+    moving = np.ptp(rows, axis=1) > 0
+    return np.where(moving[:, None], rows - (rows @ theta)[:, None], 0.0)
+
+
 class UnboundedErrors(UserWarning):
     """Standard errors that no bound was found for, and that count as infinite."""
 
@@ -78,8 +91,9 @@ class SolvedCovariance:
         where that is more than all that was found, or the reports tell nothing of h.
         """
         influences = np.full(rows.shape, np.inf)
-        for place, row in enumerate(rows if self.inverse.smallest else ()):
-            solution, missing = self._solved(row - row @ self.theta)
+        centred = about_mean(rows, self.theta)
+        for place, row in enumerate(centred if self.inverse.smallest else ()):
+            solution, missing = self._solved(row)
             if missing <= _MOST_MISSING:
                 influences[place] = (1 + missing) * solution
             if on_row is not None:

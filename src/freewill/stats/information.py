@@ -22,7 +22,7 @@ from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.solvers.solution import OnStep, Step, checked_on_step
-from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
+from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance, about_mean
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
 
@@ -171,6 +171,7 @@ class Information:
         """
         if self._solves is not None:
             return self._solves.influences(rows, on_row)
+        rows = about_mean(rows, self.theta)
         matrix, lost = self._inverse
         influences = np.asarray(rows @ matrix)
         if lost is not None:
@@ -193,11 +194,12 @@ class Information:
 
     def variances(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return h'C h for each row h, for one person."""
-        return self.variances_of(rows, self.influences(rows, on_row))
+        centred = about_mean(rows, self.theta)
+        return self.variances_of(centred, self.influences(centred, on_row))
 
     @staticmethod
     def variances_of(rows: FloatArray, influences: FloatArray) -> FloatArray:
-        """Return h'C h from C h; infinite where that is."""
+        """Return h'C h from C h, for rows h about their means; infinite where that is."""
         finite = np.isfinite(influences).all(axis=1)
         variances = np.full(len(rows), np.inf)
         squares = np.einsum("ij,ij->i", rows[finite], influences[finite])
@@ -226,7 +228,7 @@ class Information:
         the reports of one group tell all.
         """
         skewness, people = np.zeros(len(influences)), np.full(len(influences), float(self.people))
-        variances = self.variances_of(rows, influences)
+        variances = self.variances_of(about_mean(rows, self.theta), influences)
         constant = np.ptp(rows, axis=1) <= _CONSTANT * np.abs(rows).max(axis=1)
         moving = np.isfinite(variances) & (variances > 0) & ~constant
         shares = np.array([share for _, share, _ in self.parts])

@@ -14,7 +14,7 @@ from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.solvers.solution import OnStep, one_blas_thread
-from freewill.stats.covariance import OnRow
+from freewill.stats.covariance import OnRow, about_mean
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence
@@ -114,9 +114,10 @@ class OneStep:
         values = np.asarray(rows @ information.theta)
         # C 1 = 0: what is added to g for all values alike changes nothing but rounding.
         values[finite] += influences[finite] @ (self.slope - 1)
-        variances = information.variances_of(rows, influences)
-        shape = information.shape(rows, influences)
-        return Estimated(rows, influences, values, variances, shape, information.people)
+        centred = about_mean(rows, information.theta)
+        variances = information.variances_of(centred, influences)
+        shape = information.shape(centred, influences)
+        return Estimated(centred, influences, values, variances, shape, information.people)
 
 
 def fit_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneStep:
@@ -129,6 +130,7 @@ class Estimated:
     """Functionals h'theta_1 of one fit, a row h each."""
 
     rows: FloatArray
+    """h about its mean."""
     influences: FloatArray
     """C h."""
     values: FloatArray
@@ -328,7 +330,7 @@ def _joint(fit: OneStep, weights: Weights, estimates: Estimated, level: float, w
     rows = estimates.rows[moving]
     scaled = rows / np.sqrt(estimates.variances[moving])[:, None]
     matrix = scaled @ fit.once(_faint).influences(scaled, work.solved).T
-    mode, least, most = rows @ fit.mode, weights.least[moving], weights.most[moving]
+    mode, least, most = weights.rows[moving] @ fit.mode, weights.least[moving], weights.most[moving]
     room = 1e-9 * np.maximum(most - least, 1e-300)
     ends = mode >= most - room, mode <= least + room
     return _critical(normal_draws(matrix), estimates.shape.skewness[moving], level, ends)
