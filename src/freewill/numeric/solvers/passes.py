@@ -14,7 +14,7 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Sums
 from freewill.numeric.simplex import project
-from freewill.numeric.solvers.likelihood import Part, gap_of, pulled_inside
+from freewill.numeric.solvers.likelihood import Part, gap_of, pulled_inside, rounding_of
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 
@@ -237,11 +237,13 @@ class Passes:
     size: int
     stride: int
     """One in how many bit reports H is taken from; see `stride_for`."""
+    outputs: int = 0
+    """Terms of all sums, by which these are rounded."""
 
     @classmethod
-    def of(cls, parts: Sequence[Part], size: int) -> "Passes":
+    def of(cls, parts: Sequence[Part], size: int, outputs: int = 0) -> "Passes":
         """Return the passes over parts; H is taken from as many of their reports as pays."""
-        return cls(parts, size, stride_for(sum(part.rows for part in parts), size))
+        return cls(parts, size, stride_for(sum(part.rows for part in parts), size), outputs)
 
     @cached_property
     def rows(self) -> int:
@@ -298,7 +300,8 @@ class Passes:
         """Return value, gradient and gap at theta from a pass made there."""
         if np.isinf(sums.value):
             return Certificate(sums.value, sums.slope, np.inf)
-        gap = gap_of(sums.slope, float(theta.sum()) / self.weight)
+        rounding = rounding_of(self.outputs, self.size)
+        gap = gap_of(sums.slope, float(theta.sum()) / self.weight, rounding)
         return Certificate(sums.value + self.log_scale, sums.slope, gap)
 
     def certify(self, theta: FloatArray, tolerance: float = 1e-12) -> Certificate:
