@@ -7,6 +7,7 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Map
 from freewill.numeric.solvers.likelihood import (
+    POOR,
     Iterate,
     Likelihood,
     accelerated_em,
@@ -57,7 +58,10 @@ def solve(
     trace = Trace(on_step)
     if start is not None and (given := likelihood.certify(start, tolerance)).gap <= tolerance:
         return Solution(start, given, 0, Status.CERTIFIED)
-    theta, fitted, slope = _start(likelihood, start)
+    starts = [_start(likelihood, start)]
+    if start is not None and given.gap > POOR:
+        starts.append(_start(likelihood, None))
+    theta, fitted, slope = max(starts, key=lambda each: likelihood.value(each.fitted))
     best = (likelihood.gap(theta, slope), theta, 0)
     # v = w / (c p), so that P'v is g / c.
     loose = _LOOSE * float(slope.max())

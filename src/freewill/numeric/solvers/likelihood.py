@@ -214,6 +214,10 @@ def _iterate(law: Law, weights: FloatArray, theta: FloatArray) -> Iterate:
     return Iterate(theta, fitted, law.adjoint(weights / fitted))
 
 
+POOR = math.log(2)
+"""Gap from which on a given start is held against the one that a solver makes itself."""
+
+
 def pulled_inside(theta: FloatArray, uniform: float) -> FloatArray:
     """Return theta mixed with this share of the uniform distribution: positive everywhere.
 

@@ -96,8 +96,8 @@ def gibu(
 
     The maximum of L(theta) = sum over mechanisms A and outputs z of (n^A/n) q_z^A log (theta A)_z,
     which algorithm 1 (`em`) approaches. L is concave, so that the gap log max_x g_x, taken over
-    all values, bounds the distance to the optimum. `tol` is 0.01 / n by default: the likelihood of
-    all n reports together is then within 1 % of the best.
+    all values, bounds the distance to the optimum. `tol` is 0.01 / n by default, or what rounding
+    allows: the likelihood of all n reports together is then within 1 % of the best.
 
     Five solvers, chosen by size and structure unless one is named:
 
@@ -110,7 +110,7 @@ def gibu(
       for reports that stay in files or on a cluster.
 
     `start` is an earlier estimate over the same alphabet, or a theta, to begin from: reports that
-    grew by a little need few steps, and bit reports none that takes the curvature again.
+    grew by a little need few steps, bit reports no new curvature. A poor one is left aside.
     `on_step` is called with a `Step` (number, gap, log_likelihood) after each one.
 
     >>> import freewill as fw
@@ -126,16 +126,18 @@ def gibu(
     curvature = start.curvature if isinstance(start, Estimate) else None
     run = _Run(tolerance, whole("max_steps", max_steps), theta, curvature, on_step)
     if solver is not None and not (isinstance(solver, str) and solver in get_args(SolverName)):
-        raise ParameterError(
-            f"solver={shown(solver)}: expected one of {', '.join(get_args(SolverName))}."
-        )
+        names = ", ".join(get_args(SolverName))
+        raise ParameterError(f"solver={shown(solver)}: expected one of {names}.")
     chosen = choose_solver(evidence) if solver is None else solver
     solution = _attempt(chosen, evidence, run)
-    for other in () if solver is not None else alternatives(evidence, chosen):
+    run = run._replace(start=None, curvature=None)
+    # A given start that does not arrive never ends worse than none.
+    again = [chosen] * (start is not None)
+    for other in again + (alternatives(evidence, chosen) if solver is None else []):
         if solution.status == Status.CERTIFIED:
             break
-        if solution.certificate.gap < _CLOSE:
-            run = run._replace(start=solution.theta, curvature=None)
+        if other != chosen and solution.certificate.gap < _CLOSE:
+            run = run._replace(start=solution.theta)
         second = _attempt(other, evidence, run)
         if second.certificate.gap < solution.certificate.gap:
             chosen, solution = other, second
