@@ -51,6 +51,7 @@ _NEAR = 1e-6
 
 
 @one_blas_thread
+@np.errstate(all="ignore")
 def solve(
     likelihood: Likelihood,
     tolerance: float,

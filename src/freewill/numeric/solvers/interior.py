@@ -38,6 +38,7 @@ _TINY = 1e-40
 
 
 @one_blas_thread
+@np.errstate(all="ignore")
 def solve(
     likelihood: Likelihood,
     system: System,
@@ -108,7 +109,7 @@ def _newton(likelihood: Likelihood, factor: Map, here: _Point, slope: FloatArray
     step = _direction(likelihood, factor, here, right, lack)
     ahead = theta + reach(theta, step.theta) * step.theta
     ahead_slack = slack + reach(slack, step.slack) * step.slack
-    target = mu * (float(ahead @ ahead_slack) / theta.size / mu) ** 3
+    target = mu * (float(ahead @ ahead_slack) / theta.size / mu) ** 3 if mu > 0 else 0.0
     # What the linear equations left out: the products of the predictor's steps.
     aim, second = target - step.theta * step.slack, step.fitted * step.dual
     right = right + aim / theta - likelihood.operator.adjoint(second / fitted)

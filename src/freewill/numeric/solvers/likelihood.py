@@ -42,6 +42,14 @@ def rounding_of(outputs: int, size: int) -> float:
     return 2.0**-54 * (16 + size + 2 * math.sqrt(outputs))
 
 
+def attainable_gap(outputs: int, size: int) -> float:
+    """Return the least tolerance that a solver may be asked for: twice a gap's own rounding.
+
+    Rounding enters a gap by p and by g.
+    """
+    return 2 * (2 * rounding_of(outputs, size))
+
+
 class Part(Protocol):
     """Some of the reports behind a likelihood. A pass reads them once and keeps none of them."""
 

@@ -36,6 +36,7 @@ _FINER = 8
 """Factor by which the sample then grows: its noise falls to about a third."""
 
 
+@np.errstate(all="ignore")
 def solve(
     passes: "Passes",
     tolerance: float,
@@ -52,9 +53,9 @@ def solve(
     the gradient (BFGS). L, g and with them the certificate are always those of all reports.
 
     The start costs two passes, or one where a good `start` is given; with the `hessian` of an
-    earlier solution, that pass need not take H. A step costs one pass, which the next step needs anyhow,
-    and another each time it must be shortened. O(k^2) memory beside the reports, O(k^3) time a
-    step.
+    earlier solution, that pass need not take H. A step costs one pass, which the next step needs
+    anyhow, and another each time it must be shortened. O(k^2) memory beside the reports, O(k^3)
+    time a step.
     """
     trace = Trace(on_step)
     state = best = _first(passes, start, hessian, max_steps)

@@ -72,6 +72,8 @@ def _ridged(matrix: FloatArray) -> Map:
     ridge, failed = 0.0, 1
     while failed:
         ridge = max(100 * ridge, _FIRST_RIDGE)
+        if not np.isfinite(ridge):
+            raise LinAlgError("the Newton system has entries that are no numbers")
         matrix.ravel(order="K")[:: len(matrix) + 1] += ridge
         factor, failed = dpotrf(matrix, lower=1, clean=0)
 

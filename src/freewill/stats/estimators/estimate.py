@@ -15,7 +15,7 @@ from freewill.domain.alphabets.base import Alphabet, is_line, texts
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.numeric.simplex import normalise
-from freewill.numeric.solvers.likelihood import Likelihood, Part, rounding_of
+from freewill.numeric.solvers.likelihood import Likelihood, Part, attainable_gap
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status
 from freewill.stats.evidence import Evidence, refuse_nobody
@@ -262,10 +262,6 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
-_ROUNDINGS = 2
-"""How many times its own rounding a gap may be: half of it is left for theta."""
-
-
 def likelihood_of(evidence: Evidence) -> Likelihood:
     """Return the likelihood of evidence, all of it in memory."""
     refuse_nobody(evidence, "an estimate")
@@ -285,12 +281,11 @@ def passes_of(evidence: Evidence) -> Passes:
 def default_tolerance(evidence: Evidence) -> float:
     """Return 0.01 / n: the likelihood of all n reports together is within 1 % of the best.
 
-    A gap carries its own rounding, of at most 1e-14 for a hundred values (`rounding_of`): where
+    A gap carries its own rounding, of 1e-14 for a hundred values (`attainable_gap`): where
     0.01 / n is less than twice that, from some 10^11 people on, it is that.
     """
-    # Rounding enters a gap twice, by p and by g.
-    rounding = 2 * rounding_of(_outputs(evidence), evidence.alphabet.size)
-    return max(0.01 / max(evidence.people, 1), _ROUNDINGS * rounding)
+    attainable = attainable_gap(_outputs(evidence), evidence.alphabet.size)
+    return max(0.01 / max(evidence.people, 1), attainable)
 
 
 def _outputs(evidence: Evidence) -> int:
