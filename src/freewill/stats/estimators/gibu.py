@@ -132,7 +132,7 @@ def gibu(
     solution = _attempt(chosen, evidence, run)
     run = run._replace(start=None, curvature=None)
     # A given start that does not arrive never ends worse than none.
-    again = [chosen] * (start is not None)
+    again = [chosen] * (start is not None and solution.status == Status.STALLED)
     for other in again + (alternatives(evidence, chosen) if solver is None else []):
         if solution.status == Status.CERTIFIED:
             break
