@@ -67,13 +67,13 @@ def test_resolution_is_eight_roundings_of_the_outputs_largest_logarithm():
     assert found.resolution == pytest.approx(1e-12 * furthest / 4, rel=1e-3)
 
 
-def test_a_table_of_numbers_has_no_rounding_but_that_of_quotients():
+def test_a_table_of_numbers_has_no_rounding_but_that_of_the_claim():
     law = [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.5, 0.25, 0.25]]
     found = fw.audit(fw.Matrix(fw.Linear(0, 2), law))
     assert found.epsilon == math.inf
     assert found.resolution == 0
     near = fw.audit(fw.Matrix(fw.Linear(0, 1), [[0.5, 0.5], [0.4, 0.6]]))
-    assert near.resolution == pytest.approx(1e-15 * near.epsilon)
+    assert near.resolution == pytest.approx(2.0**-49 * (1 + near.epsilon))
     coin = fw.audit(fw.Matrix(fw.Linear(0, 1), [[0.5, 0.5], [0.5, 0.5]]))
     assert (coin.epsilon, coin.resolution, coin.most) == (0, 0, 0)
 

@@ -1,6 +1,9 @@
 """Audits at every scale of distance: a false claim never holds, pair by pair."""
 
 import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -73,6 +76,91 @@ def test_a_false_claim_about_all_values_never_holds(spread, seed):
     # The oracle is rounded to the nearest double, twice, and the promise upwards, once.
     assert mechanism.guarantee().epsilon >= true * (1 - 2.0**-51)
     assert fw.audit(mechanism).holds
+
+
+def computed_epsilons(law, apart):
+    """Yield the epsilon of two rows as people compute it: quotients, logarithms, fractions."""
+    high, low = law.max(axis=0), law.min(axis=0)
+    yield math.log((high / low).max()) / apart
+    yield float((np.log(high) - np.log(low)).max()) / apart
+    first, second = ([Fraction(x) for x in row] for row in law.tolist())
+    divided = [x / sum(first) / (y / sum(second)) for x, y in zip(first, second, strict=True)]
+    for ratios in ([x / y for x, y in zip(first, second, strict=True)], divided):
+        ratio = max(*ratios, 1 / min(ratios))
+        exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+        yield float(exact / Decimal(apart))
+
+
+@settings(max_examples=25)
+@given(
+    st.floats(-9, 1.5).map(lambda exponent: 10.0**exponent),
+    st.floats(-3, 3).map(lambda exponent: 10.0**exponent),
+    st.integers(2, 4),
+    st.integers(0, 10**6),
+)
+@example(1e-4, 1.0, 3, 0)
+def test_a_claim_computed_from_a_table_holds_and_one_below_does_not(spread, apart, outputs, seed):
+    """In both audits and for both kinds of promise, up to the rounding that is granted."""
+    noise = np.random.default_rng(seed).uniform(-1, 1, (2, outputs))
+    law = np.exp(spread * noise)
+    mechanism = fw.Matrix(fw.Grid(2, 1, cell=apart), law / law.sum(axis=1, keepdims=True))
+    for kind, distance in (("ldp", 1.0), ("geo", apart)):
+        for epsilon in computed_epsilons(mechanism.law(), distance):
+            short = max(1e-14 * (1 / distance + epsilon), 1e-12 * epsilon)
+            for exact in (False, True):
+                audit = partial(fw.audit, mechanism, exact=exact)
+                assert audit(fw.Guarantee(kind, epsilon)).holds
+                less = audit(fw.Guarantee(kind, max(0.0, epsilon - short)))
+                assert less.refuted
+                assert not less.holds
+
+
+@settings(max_examples=8)
+@given(
+    st.sampled_from([(1, 2), (1, 5), (4, 1), (2, 2), (2, 3), (3, 2), (3, 3)]),
+    st.tuples(st.floats(0.05, 20.0), st.floats(0.05, 20.0)),
+    st.floats(-4, 1).map(lambda exponent: 10.0**exponent),
+    st.floats(0.02, 3.0),
+)
+@example((2, 2), (1.0, 1.0), 1.0, 0.999)
+@example((2, 2), (2.27, 0.251), 1e-4, 0.9)
+def test_both_audits_say_the_same_on_small_grids(shape, cell, decay, factor):
+    """A claim by any factor off the epsilon of the law, and next to it on either side."""
+    grid = fw.Grid(*shape, cell=cell)
+    epsilon = decay / min(cell)
+    mechanisms = [
+        fw.KRR(grid, decay),
+        fw.RAPPOR(grid, decay),
+        fw.Matrix(grid, fw.KRR(grid, decay).law()),
+        fw.Shokri(grid, 0.3 * min(cell), selection="vertex"),
+        fw.Shokri(grid, 0.3 * min(cell)),
+    ]
+    if min(shape) > 1:
+        mechanisms.append(fw.PlanarGeometric(grid, epsilon))
+    for mechanism in mechanisms:
+        for kind in ("geo", "ldp")[: 1 if hasattr(mechanism, "lattice") else 2]:
+            tight = fw.audit(mechanism, fw.Guarantee(kind, 1.0)).epsilon
+            for off in (factor, 1 - 1e-9, 1 + 1e-9):
+                claim = fw.Guarantee(kind, off * tight)
+                law, sampler = fw.audit(mechanism, claim), fw.audit(mechanism, claim, exact=True)
+                assert law.holds == sampler.holds == (off >= 1 or tight in (0, math.inf))
+                assert law.refuted == sampler.refuted
+
+
+@pytest.mark.parametrize("cell", [(1.0, 1.0), (0.7, 2.0)])
+def test_on_two_by_two_cells_the_epsilon_is_that_of_quarters_of_the_lattice(cell):
+    """Every output is a corner: sum over i >= x, j >= y of e^(-epsilon hypot(i w, j h))."""
+    grid = fw.Grid(2, 2, cell=cell)
+    i, j = np.arange(200), np.arange(200)[:, None]
+    noise = np.exp(-0.6 * np.hypot(i * cell[0], j * cell[1]))
+    (low, aside), (up, far) = [[noise[y:, x:].sum() for x in (0, 1)] for y in (0, 1)]
+    distances = {(low, aside): cell[0], (low, up): cell[1], (low, far): math.hypot(*cell)}
+    distances |= {(aside, far): cell[1], (up, far): cell[0], (up, aside): math.hypot(*cell)}
+    tight = max(abs(math.log(a / b)) / distance for (a, b), distance in distances.items())
+    proved = fw.audit(fw.PlanarGeometric(grid, 0.6), exact=True)
+    assert float(proved.realised) == pytest.approx(tight, rel=1e-12)
+    assert tight < 0.599
+    assert "2 x 2" in str(proved)
 
 
 @pytest.mark.slow

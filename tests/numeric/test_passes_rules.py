@@ -167,7 +167,7 @@ def test_a_step_that_finds_nothing_ends_with_the_passes(monkeypatch):
 def test_a_step_tells_what_it_gained():
     evidence, _ = grown()
     source = over(likelihood_of(evidence))
-    state = replace(passes._first(source, None, None), idle=2)
+    state = replace(passes._first(source, None, None, 100), idle=2)
     targets, _ = passes._targets(state.hessian, state.sums.slope, state.theta)
     after = passes._step(source, state, targets, False, 5)
     assert (after.made, after.idle) == (3, 3)
@@ -194,7 +194,7 @@ def test_a_start_is_scaled_and_counted():
     evidence = simulated([fw.Identity(line)], random_truth(10, 4), 400, seed=2)
     numbers.clear()
     solve(evidence, start=np.eye(10)[0], on_step=lambda s: numbers.append(s.number))
-    assert numbers[0] == 2
+    assert numbers[0] == 3
 
 
 def test_the_sample_stays_as_it_is_where_steps_gain():

@@ -5,6 +5,7 @@ import pytest
 
 import freewill as fw
 from freewill.numeric.operators.base import DenseOperator, StackOperator
+from freewill.numeric.solvers import systems
 from freewill.numeric.solvers.systems import (
     DenseSystem,
     Line,
@@ -59,6 +60,21 @@ def test_systems_solve_what_a_dense_solve_solves(name, kind, spread):
         outer = 10 ** rng.uniform(-spread, spread, 25)
         matrix = rows.T @ (inner[:, None] * rows) + np.diag(outer)
         assert_solves(SYSTEMS[kind](operator).factor(inner, outer), matrix, rng)
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("at_a_time", [1, 2, 7])
+def test_right_hand_sides_are_solved_together(name, at_a_time, monkeypatch):
+    """As rows of an array, some in one call of LAPACK; each against a dense solve."""
+    rng = np.random.default_rng(3)
+    operator = some_outputs(name, rng)
+    rows, line = operator.dense(), Line.of(operator)
+    inner, outer = rng.uniform(0.1, 2, len(rows)), rng.uniform(0.1, 2, 25)
+    matrix = rows.T @ (inner[:, None] * rows) + np.diag(outer)
+    right = rng.standard_normal((5, 25))
+    monkeypatch.setattr(systems, "_RIGHT_BYTES", at_a_time * 8 * 25 * (1 + 2 * line.decays.size))
+    together = LinearSystem(line).factor(inner, outer)(right)
+    np.testing.assert_allclose(together, np.linalg.solve(matrix, right.T).T, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("large", [1.0, 1e4, 1e8])

@@ -8,6 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
+from freewill.numeric.solvers.column_pool import ColumnPool
+from freewill.numeric.solvers.columns import _start
+from freewill.stats.estimators.estimate import likelihood_of
 from freewill.stats.fit import fit_beside_choice
 
 DRAWS = 400
@@ -90,6 +93,62 @@ def test_a_stale_start_flips_no_verdict(mechanisms):
         beside = fit_beside_choice(evidence, start=start)
         assert beside.holds == told.holds
         same_chance(beside.p_value, told.p_value)
+
+
+SOLVERS = ("interior", "linear", "conjugate", "columns", "passes", None)
+
+
+def poor_starts(optimum, rng):
+    """Corners, zeros on the support, numbers next to 0, and what is likely elsewhere."""
+    size = optimum.size
+    some, value = rng.random(size) < 0.5, int(rng.integers(size))
+    some[np.argmax(optimum)] = True
+    yield np.eye(size)[value]
+    yield np.where(some, 0.0, 1.0) + np.eye(size)[value]
+    yield np.where(some, 1e-300, optimum) + 1e-300 * np.eye(size)[value]
+    yield np.where(some, 1e-12 * optimum, optimum) + 1e-14
+    yield np.eye(size)[value] + 1e-300
+    yield np.roll(optimum, size // 2)
+    yield 1 / np.maximum(optimum, 1e-9)
+    yield np.full(size, 1 / size)
+
+
+@settings(max_examples=6)
+@given(st.sampled_from(MIXTURES), st.integers(0, 10**6), st.sampled_from([60, 2000, 10**6]))
+def test_a_poor_start_never_ends_worse_than_none(mechanisms, seed, people):
+    """By every solver, in the gap and in the number of steps."""
+    evidence = drawn(mechanisms, min(people, 2000), seed)
+    evidence = fw.collect(
+        [(one.mechanism, one.outputs, one.counts * (people // 2000 + 1)) for one in evidence.groups]
+    )
+    for solver in SOLVERS:
+        cold = fw.gibu(evidence, solver=solver)
+        assert cold.status == "certified"
+        for start in poor_starts(cold.theta, np.random.default_rng(seed)):
+            warm = fw.gibu(evidence, solver=solver, start=start / start.sum())
+            assert warm.status == "certified"
+            assert warm.steps <= 2 * cold.steps + 5
+
+
+def test_a_start_of_many_values_does_not_crowd_the_columns():
+    """An optimum of few values with a little of all others: those few are taken in."""
+    city = fw.Grid(30, 20, 0.5)
+    rng = np.random.default_rng(3)
+    mine = fw.PlanarGeometric(city, 0.4)
+    people = rng.choice(city.size, 5000, p=rng.dirichlet(np.full(city.size, 0.02)))
+    evidence = fw.collect([(mine, mine.obfuscate(people, rng))])
+    optimum = fw.gibu(evidence, solver="columns").theta
+    pool = ColumnPool(likelihood_of(evidence), city.plane)
+    _start(pool, 0.999 * optimum + 0.001 / city.size)
+    assert pool.cells.size <= 2 * np.count_nonzero(optimum > 1e-6)
+
+
+def test_em_lifts_what_is_next_to_nothing():
+    """Below 1e-150 a share was taken for 0, and stayed there."""
+    evidence = drawn(MIXTURES[0], 2000, 4)
+    tiny = np.where(np.arange(12) == 3, 1.0, 1e-300)
+    poor, cold = fw.em(evidence, start=tiny / tiny.sum()), fw.em(evidence)
+    assert poor.log_likelihood == pytest.approx(cold.log_likelihood, abs=1e-6)
 
 
 def test_what_is_certified_takes_no_step():

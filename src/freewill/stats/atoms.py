@@ -205,7 +205,7 @@ class AtomModel:
             return dense_maximum(likelihood, tolerance, self.max_steps, start)
         if not self._bits:
             return columns.solve(likelihood, tolerance, self.max_steps, start)
-        source = Passes.of([likelihood], likelihood.size)
+        source = Passes.of([likelihood], likelihood.size, likelihood.operator.shape[0])
         return passes.solve(source, tolerance, self.max_steps, start)
 
 

@@ -15,11 +15,9 @@ from freewill.core.presented import Presented
 from freewill.core.texts import per
 from freewill.core.types import FloatArray, IntArray, Reports, slices
 from freewill.domain.alphabets.base import Alphabet, is_line
-from freewill.domain.guarantees.promises import Guarantee, Outcome
+from freewill.domain.guarantees.promises import HIDDEN, Guarantee, Outcome, claim_rounding
 from freewill.errors import LawError, several
 
-_HIDDEN = 5e-4
-"""By how much, relative, the epsilon may pass the claim for all that rounding lets us know."""
 _AUDIT_ENTRIES = 1 << 22
 """Entries of the law looked at in one go: 32 MiB."""
 _AUDIT_LIMIT = 2e10
@@ -28,10 +26,6 @@ _ROUNDINGS = 8
 """Units in the last place by which a logarithm of a law may be off."""
 _FORMULA = 1e-12
 """Relative error of a mechanism's own log_ratios, and how closely the law must agree with them."""
-_NEAR = 0.5
-"""Differences of logarithms below which the quotient of the numbers themselves tells more."""
-_QUOTIENT = 1e-15
-"""Relative error of log(1 + (p - q) / q)."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +33,10 @@ class Audit(Presented, Outcome):
     """The outcome of an audit: what was claimed, what the law gives, and the worst case.
 
     `epsilon` is the tightest that the law allows; `resolution` is how far rounding may have
-    moved it. `first` and `second` are the values that `output` tells apart best. `most` is the
-    largest epsilon that the law may have for all that the rounding of its numbers lets us know,
-    at any pair of values: epsilon + resolution unless given. `warnings` say where the promise is
+    moved it or, of a table, a claim computed from its numbers. `first` and `second` are the
+    values that `output` tells apart best. `most` is the largest epsilon that the law may have for
+    all that the rounding of its numbers lets us know, at any pair of values: epsilon + resolution
+    unless given. `warnings` say where the promise is
     empty in human terms.
     """
 
@@ -57,7 +52,7 @@ class Audit(Presented, Outcome):
     @property
     def holds(self) -> bool:
         """Whether the claim is true: not refuted, nor in doubt by more than half a thousandth."""
-        return not self.refuted and self._most <= self.claim.epsilon * (1 + _HIDDEN)
+        return not self.refuted and self._most <= self.claim.epsilon * (1 + HIDDEN)
 
     @property
     def _most(self) -> float:
@@ -191,14 +186,13 @@ class Rows:
         """Find max over y, x, x' of log P(y|x) - log P(y|x')."""
         table = self.logs if self.numbers is None else self.numbers
         first, second = table.argmax(axis=1), table.argmin(axis=1)
-        difference, rounding = self._apart(first[:, None], second[:, None], paired=True)
-        worst = _worst(difference, rounding, np.ones(1))
+        worst = self._worst(first[:, None], second[:, None], np.ones(1), paired=True)
         return worst._replace(first=int(first[worst.output]), second=int(second[worst.output]))
 
     def worst_neighbours(self, alphabet: Alphabet) -> Worst:
         """Compare neighbours only: on a line, distances add up along the way between two values."""
         left = np.arange(alphabet.size - 1)
-        worst = _worst(*self._apart(left + 1, left), alphabet.distance(left, left + 1))
+        worst = self._worst(left + 1, left, alphabet.distance(left, left + 1))
         return worst._replace(second=worst.first + 1)
 
     def worst_pair(self, alphabet: Alphabet) -> Worst:
@@ -206,32 +200,50 @@ class Rows:
         worst = NOTHING
         for value in range(alphabet.size - 1):
             others = np.arange(value + 1, alphabet.size)
-            apart = self._apart(others, np.array([value]))
-            pair = _worst(*apart, alphabet.distance(value, others))
+            pair = self._worst(others, np.array([value]), alphabet.distance(value, others))
             worst = worse(worst, pair._replace(first=value, second=int(others[pair.first])))
         return worst
 
-    def _apart(
-        self, first: IntArray, second: IntArray, *, paired: bool = False
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return |log P(y|x) - log P(y|x')| and its rounding; two impossible outputs are equal."""
+    def _worst(
+        self, first: IntArray, second: IntArray, distance: FloatArray, *, paired: bool = False
+    ) -> Worst:
+        """Return the pair whose epsilon is surely largest; `first` is the number of its column."""
+        difference = self._apart(first, second, paired)
+        if self.numbers is None:
+            rounding = np.broadcast_to(self.rounding, difference.shape)
+            most = difference + rounding
+        else:
+            # The numbers leave nothing in doubt; what rounding there is, is the claim's.
+            rounding = claim_rounding(np.where(np.isinf(difference), 0.0, difference))
+            most = difference - rounding
+        # Beyond the largest double an epsilon is infinite.
+        with np.errstate(over="ignore"):
+            column = int(np.argmax((difference - rounding).max(axis=0) / distance))
+            row = int(np.argmax(difference[:, column] - rounding[:, column]))
+            place = row, column
+            epsilon, blur = (float(t[place] / distance[column]) for t in (difference, rounding))
+            highest = float((most.max(axis=0) / distance).max())
+        return Worst(epsilon, 0.0 if math.isinf(epsilon) else blur, highest, row, column, 0)
+
+    def _apart(self, first: IntArray, second: IntArray, paired: bool) -> FloatArray:
+        """Return |log P(y|x) - log P(y|x')|; two impossible outputs are equal.
+
+        Of numbers it is log(1 + (p - q) / q), which is accurate where both are nearly equal, as
+        long as the quotient is a number.
+        """
         left, right = (_columns(self.logs, which, paired) for which in (first, second))
         with np.errstate(invalid="ignore"):
             difference = left - right
         np.abs(difference, out=difference)
         if self.impossible:
             difference[np.isneginf(left) & np.isneginf(right)] = 0.0
-        rounding = np.broadcast_to(self.rounding, difference.shape)
         if self.numbers is None:
-            return difference, rounding
+            return difference
         left, right = (_columns(self.numbers, which, paired) for which in (first, second))
-        low = np.minimum(left, right)
-        near = (difference < _NEAR) & (low > 0)
-        excess = np.zeros(difference.shape)
-        np.divide(np.abs(left - right), low, out=excess, where=near)
-        difference = np.where(near, np.log1p(excess), difference)
-        exact = (difference < _NEAR) | np.isinf(difference)
-        return difference, np.where(exact, _QUOTIENT * np.where(near, difference, 0.0), rounding)
+        low, excess = np.minimum(left, right), np.full(difference.shape, np.inf)
+        with np.errstate(over="ignore"):
+            np.divide(np.abs(left - right), low, out=excess, where=low > 0)
+        return np.where(np.isfinite(excess), np.log1p(excess), difference)
 
 
 def _agree(ratios: FloatArray, logs: FloatArray, closely: FloatArray) -> bool:
@@ -245,15 +257,3 @@ def _agree(ratios: FloatArray, logs: FloatArray, closely: FloatArray) -> bool:
 def _columns(table: FloatArray, which: IntArray, paired: bool) -> FloatArray:
     """Return columns of all rows or, paired, one entry a row."""
     return np.take_along_axis(table, which, axis=1) if paired else table[:, which]
-
-
-def _worst(difference: FloatArray, rounding: FloatArray, distance: FloatArray) -> Worst:
-    """Return the pair whose epsilon is surely largest; `first` is the number of its column."""
-    least, most = (difference - rounding).max(axis=0), (difference + rounding).max(axis=0)
-    # Beyond the largest double an epsilon is infinite.
-    with np.errstate(over="ignore"):
-        column = int(np.argmax(least / distance))
-        row = int(np.argmax(difference[:, column] - rounding[:, column]))
-        epsilon, blur = (float(t[row, column] / distance[column]) for t in (difference, rounding))
-        highest = float((most / distance).max())
-    return Worst(epsilon, 0.0 if math.isinf(epsilon) else blur, highest, row, column, 0)

@@ -5,6 +5,7 @@ taken to a hundred digits and more, with a bound on their rounding: an epsilon t
 the claimed one is below it. The law that estimators use is then held against the same numbers.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,8 @@ from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.guarantees.lattices import BEYOND, Lattice
+from freewill.domain.guarantees.epsilon import audit_epsilon
+from freewill.domain.guarantees.lattices import BEYOND, CORNERS, Lattice
 from freewill.domain.guarantees.logarithms import Logarithms, exact_distance, float_up, logarithms
 from freewill.domain.guarantees.promises import (
     LOSS_ROUNDING,
@@ -25,6 +27,7 @@ from freewill.domain.guarantees.promises import (
     Guarantee,
     Outcome,
     Promise,
+    claim_rounding,
 )
 from freewill.errors import LawError, ParameterError, several
 
@@ -43,7 +46,9 @@ class ExactAudit(Presented, Outcome):
     down). `full` says that every output can be drawn from every value, `same_support` that it can
     exactly where the estimators' law says so; `difference` is how far that law is off, relative in
     logarithms. `entries` numbers of up to `bits` binary digits were looked at; `argued` says what
-    was not. `warnings` say where the promise is empty in human terms.
+    was not. `least` is the least claim that is granted, for the rounding of a claim computed from
+    a table or for that of sums: `realised` unless given. `warnings` say where the promise is empty
+    in human terms.
     """
 
     claim: Promise
@@ -54,6 +59,7 @@ class ExactAudit(Presented, Outcome):
     entries: int
     bits: int
     argued: str = ""
+    least: Decimal | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -81,7 +87,7 @@ class ExactAudit(Presented, Outcome):
         """Whether the sampler keeps the promise."""
         if isinstance(self.claim, AdversaryLoss):
             return self.realised >= self._claimed * (1 - Decimal(LOSS_ROUNDING))
-        return self.realised <= self._claimed
+        return (self.realised if self.least is None else self.least) <= self._claimed
 
     @property
     def holds(self) -> bool:
@@ -109,6 +115,8 @@ class ExactAudit(Presented, Outcome):
             return "and nothing was promised"
         if isinstance(self.claim, AdversaryLoss):
             return f"the claim within {abs(self.margin):.2e} of it"
+        if self.margin < 0 and self.kept:
+            return f"the claim but for {-self.margin:.2e} of it, its rounding"
         if self.margin < 0:
             return f"MORE than claimed by {-self.margin:.2e} of it"
         return f"within the claim by {self.margin:.2e} of it"
@@ -191,14 +199,16 @@ def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
         table = _Table.of(weights, exact)
         possible = np.array(weights, dtype=object) > 0
         logs = mechanism.operator(outputs).log_dense().T
+        realised, least = _realised(mechanism, claim, table)
         return ExactAudit(
             claim,
-            _realised(mechanism, claim, table),
+            realised,
             full=bool(possible.all()),
             same_support=bool(np.array_equal(possible, np.isfinite(logs))),
             difference=_difference(table, logs),
             entries=entries,
             bits=max(table.sums).bit_length(),
+            least=least,
         )
 
 
@@ -211,24 +221,38 @@ def _refuse(comparisons: int, mechanism: Any, limit: int = _COMPARISONS) -> None
         )
 
 
-def _realised(mechanism: Any, claim: Promise, table: _Table) -> Decimal:
-    """Return the epsilon, or the adversary's loss, that the numbers give."""
+def _realised(mechanism: Any, claim: Promise, table: _Table) -> tuple[Decimal, Decimal | None]:
+    """Return the epsilon, or the adversary's loss, that the numbers give, and what is granted."""
     if isinstance(claim, AdversaryLoss):
         _refuse(mechanism.alphabet.size**3, mechanism)
-        return _loss(mechanism.problem, table)
+        return _loss(mechanism.problem, table), None
+    ratios = list(_log_ratios(mechanism, claim, table))
+    realised = max(off / distance for off, distance in ratios)
+    if not (mechanism.tabulated and realised.is_finite()):
+        return realised, None
+    granted = claim_rounding(np.array([float(off) for off, _ in ratios])).tolist()
+    least = (
+        (off - Decimal(g)) / distance for g, (off, distance) in zip(granted, ratios, strict=True)
+    )
+    return realised, max(least)
+
+
+def _log_ratios(
+    mechanism: Any, claim: Guarantee, table: _Table
+) -> Iterator[tuple[Decimal, Decimal]]:
+    """Yield max |log P(y | x) - log P(y | x')| of pairs of values or outputs, and its distance."""
     outputs, alphabet = range(len(table.weights[0])), mechanism.alphabet
     if claim.kind == "ldp" or alphabet.size == 1:
-        worst = Decimal(0)
         for output, column in enumerate(zip(*table.logs, strict=True)):
             keys = [Decimal("-Infinity") if log is None else log for log in column]
             first, second = keys.index(max(keys)), keys.index(min(keys))
-            worst = max(worst, table.apart(output, first, second))
-        return worst
+            yield table.apart(output, first, second), Decimal(1)
+        return
     values = range(alphabet.size)
     pairs = list(pairwise(values) if is_line(alphabet) else combinations(values, 2))
     _refuse(len(pairs) * len(outputs), mechanism)
-    largest = ((max(table.apart(y, *pair) for y in outputs), pair) for pair in pairs)
-    return max(off / exact_distance(alphabet, *pair) for off, pair in largest)
+    for pair in pairs:
+        yield max(table.apart(y, *pair) for y in outputs), exact_distance(alphabet, *pair)
 
 
 def _difference(table: _Table, logs: FloatArray) -> float:
@@ -260,13 +284,19 @@ def _lattice(mechanism: Any, claim: Promise, lattice: Lattice) -> ExactAudit:
             f"claim {claim.short}: the noise of {mechanism.name} is endless, and its numbers are "
             f"proved for geo-indistinguishability alone. Give a claim of that kind."
         )
+    realised, least, argued = lattice.epsilon(), None, BEYOND.format(reach=lattice.reach)
+    if mechanism.alphabet.plane == (2, 2):
+        law = audit_epsilon(mechanism, claim)
+        realised, least = Decimal(law.epsilon), Decimal(law.epsilon - law.resolution)
+        argued += CORNERS
     return ExactAudit(
         claim,
-        lattice.epsilon(),
+        realised,
         full=True,
         same_support=bool(np.all(np.isfinite(mechanism.operator(mechanism.outputs()).log_dense()))),
         difference=lattice.difference(mechanism),
         entries=lattice.entries,
         bits=lattice.bits,
-        argued=BEYOND.format(reach=lattice.reach) + lattice.unsummed(mechanism.epsilon),
+        argued=argued + lattice.unsummed(mechanism.epsilon),
+        least=least,
     )

@@ -22,6 +22,10 @@ BEYOND = (
     "chances are powers and products of the same numbers, and the slack, 2^-64 of each step, "
     "exceeds their rounding."
 )
+CORNERS = (
+    " On 2 x 2 cells every report adds up a quarter of the lattice, which tells less than a cell "
+    "of it: the epsilon is that of these sums, as the estimators' law has them, to 1e-12 of it."
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,33 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from freewill.core.texts import NEUTRAL, behind, checked_unit, per
-from freewill.core.types import is_number
+from freewill.core.types import FloatArray, is_number
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, shown
 
 LOSS_ROUNDING = 1e-9
 """By how much, relative, an adversary's loss may fall short of the claim, a rounded sum."""
+HIDDEN = 5e-4
+"""By how much, relative, an epsilon may pass its claim for all that rounding lets us know."""
+_LAST_PLACES = 2.0**-49
+"""Sixteen units in the last place of probabilities."""
+
+
+def claim_rounding(log_ratio: FloatArray) -> FloatArray:
+    """Return by how much a claim that was computed may fall short of log(p / q).
+
+    A claim about a table is computed from its doubles: log(p / q), or log p - log q, with rows that
+    sum to 1 up to rounding. Each is off by some units in the last place of 1, however small the
+    logarithm is: up to 2^-49 (1 + log(p / q)) are granted, and never more than half a thousandth
+    of it. A claim about a formula is a parameter of it, and is granted nothing.
+
+    >>> claim_rounding(np.array([0.0, 1e-14, 1.0]))
+    array([0.00000000e+00, 5.00000000e-18, 3.55271368e-15])
+    """
+    return np.minimum(_LAST_PLACES * (1 + log_ratio), HIDDEN * log_ratio)
 
 
 @dataclass(frozen=True)

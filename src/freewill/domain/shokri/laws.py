@@ -16,11 +16,13 @@ from freewill.domain.shokri.problem import Problem
 from freewill.errors import LawError
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import interior
-from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood, attainable_gap
 from freewill.numeric.solvers.systems import DenseSystem
 
 _TOLERANCE = 1e-13
 """Gap of the output distribution: its square root is what E l may be off by."""
+_NOBODY = 1e-20
+"""Share of people without bearing on the output distribution: far less than its gap."""
 _UNUSED = 1e-11
 """Weight below which an output only holds what the interior point left there."""
 
@@ -42,12 +44,13 @@ def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:
     """
     loss = problem.report_loss[problem.representatives]
     weights = np.bincount(problem.orbits, problem.prior).astype(np.float64)
-    seen = weights > 0
+    seen = weights > _NOBODY
 
     def output(beta: float) -> FloatArray:
         rows = (np.exp(-beta * loss) @ problem.averaging)[seen]
         likelihood = Likelihood(DenseOperator(rows), weights[seen])
-        theta = interior.solve(likelihood, DenseSystem(rows), _TOLERANCE, 100).theta
+        tolerance = max(_TOLERANCE, attainable_gap(*rows.shape))
+        theta = interior.solve(likelihood, DenseSystem(rows), tolerance, 100).theta
         # What the interior point leaves on outputs that the optimum does not use.
         theta = np.where(theta < _UNUSED, 0.0, theta)
         return np.asarray(theta[problem.orbits] / problem.multiplicity[problem.orbits])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -86,8 +86,7 @@ class GeometricOperator(Operator):
             return super().gram(weights)
         table = np.zeros((self.size, 2 * self.size - 1))
         for lines in self._blocks():
-            powers = np.exp(np.multiply.outer(-lines.decays, np.arange(2 * self.size - 1)))
-            table += lines.masses(weights).reshape(-1, self.size).T @ powers
+            table += lines.masses(weights).reshape(-1, self.size).T @ lines.powers
         upper = np.triu(line_gram(table))
         return np.asarray(upper + np.triu(upper, 1).T)
 
@@ -125,7 +124,8 @@ class GeometricOperator(Operator):
         return np.asarray(-self.sharpness[:, None] * gaps)
 
 
-class _Lines(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Lines:
     """A line for each of some decays, laid out one after the other.
 
     The inverse of the matrix e^(-decay |i - j|) is L D L', where L has ones and, below them, -a,
@@ -153,6 +153,12 @@ class _Lines(NamedTuple):
         below = np.repeat(-np.exp(-decays), size)
         below[size - 1 :: size] = 0.0
         return cls(decays, rows, places, diagonal, below[: max(1, below.size - 1)])
+
+    @cached_property
+    def powers(self) -> FloatArray:
+        """e^(-decay t) for t from 0 to 2 k - 2, [decay, t]."""
+        steps = np.arange(2 * (self.diagonal.size // self.decays.size) - 1)
+        return np.exp(np.multiply.outer(-self.decays, steps))
 
     def masses(self, weights: FloatArray) -> FloatArray:
         """Add up the weights of rows by their place."""

@@ -7,7 +7,13 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray
 from freewill.numeric.solvers import interior
 from freewill.numeric.solvers.column_pool import ColumnPool
-from freewill.numeric.solvers.likelihood import Likelihood, accelerated_em, after_em
+from freewill.numeric.solvers.likelihood import (
+    POOR,
+    Likelihood,
+    accelerated_em,
+    after_em,
+    pulled_inside,
+)
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
 from freewill.numeric.solvers.solution import (
     Certificate,
@@ -40,11 +46,16 @@ _SQUARE: IntArray = np.ones((3, 3), dtype=np.int64)
 """Neighbours that a peak must exceed: four let more columns in at a time, eight fewer needless."""
 _FAINT = 1e-12
 """Share of its usual probability below which an output counts as impossible."""
+_NEGLIGIBLE = 0.01
+"""Part of an even share from which on a value of a start has a column."""
+_UNIFORM = 0.01
+"""Share of the uniform distribution with which a poor start is judged: no output is impossible."""
 _NEAR = 1e-6
 """Gap from which on float32 entries are not exact enough for a certificate."""
 
 
 @one_blas_thread
+@np.errstate(all="ignore")
 def solve(
     likelihood: Likelihood,
     tolerance: float,
@@ -73,8 +84,15 @@ def solve(
     >>> solve(Likelihood(law, np.array([0.6, 0.4])), 1e-9, 20).theta.round(6)
     array([0.7, 0.3])
     """
-    columns, trace = ColumnPool(likelihood, plane), Trace(on_step)
-    theta, fitted = _start(columns, start)
+    trace = Trace(on_step)
+    if start is not None and (given := likelihood.certify(start, tolerance)).gap <= tolerance:
+        return Solution(start, given, 0, Status.CERTIFIED)
+    poor = start if start is not None and given.gap > POOR else None
+    columns = ColumnPool(likelihood, plane)
+    theta, fitted = _start(columns, start if poor is None else None)
+    if poor is not None and _likelier(likelihood, poor, fitted):
+        columns = ColumnPool(likelihood, plane)
+        theta, fitted = _start(columns, start)
     if not np.all(fitted > 0):
         uniform = np.full(likelihood.size, 1 / likelihood.size)
         certificate = likelihood.certify(uniform, tolerance)
@@ -119,6 +137,7 @@ def dense_maximum(
     By columns first, which begin from a start in two or three steps; by interior point where
     these do not arrive. The best of both is returned, certified or not.
 
+    >>> from freewill.numeric.operators.base import DenseOperator
     >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> likelihood = Likelihood(law, np.array([0.6, 0.4]))
     >>> dense_maximum(likelihood, 1e-9, 20, np.array([0.5, 0.5])).theta.round(6)
@@ -157,6 +176,12 @@ def _certify(
     return fitted, certificate
 
 
+def _likelier(likelihood: Likelihood, start: FloatArray, fitted: FloatArray) -> bool:
+    """Say if a start, pulled inside, is likelier than where p is `fitted`."""
+    inside = likelihood.operator.forward(pulled_inside(start, _UNIFORM))
+    return likelihood.value(inside) > likelihood.value(fitted)
+
+
 def _start(columns: ColumnPool, start: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Begin on a sparse lattice that makes every output possible, with a few steps of EM."""
     if start is None:
@@ -165,7 +190,7 @@ def _start(columns: ColumnPool, start: FloatArray | None) -> tuple[FloatArray, F
         theta = np.full(columns.cells.size, 1 / columns.cells.size)
     else:
         heaviest = np.argsort(-start, kind="stable")[: columns.room]
-        columns.add(heaviest[start[heaviest] > 0])
+        columns.add(heaviest[start[heaviest] > min(_NEGLIGIBLE / start.size, start.max() / 2)])
         theta = start[columns.cells] / start[columns.cells].sum()
     theta, fitted = _cover(columns, theta)
     if start is not None or not np.all(fitted > 0):

@@ -14,7 +14,7 @@ _PREDICTOR = 0.03
 """Relative residual of the predictor, which only tells how much centring is needed."""
 _CORRECTOR = 1e-4
 """That of the step itself: with 1e-3 as many as twice the steps were needed, 1e-5 saves none."""
-_MOST = 1000
+_MOST, _MOST_A_VALUE = 1000, 10
 """Products a solve, at most: where so many do not do, a better direction will not come."""
 _ROUGH, _MOST_ROUGH = 0.05, 200
 """Relative residual of a preconditioner that is itself solved by products, and their number."""
@@ -107,8 +107,9 @@ class ConjugateSystem:
 
         def solve(right: FloatArray) -> FloatArray:
             tolerance, start = (_CORRECTOR, earlier[0]) if earlier else (_PREDICTOR, None)
+            most = min(_MOST, _MOST_A_VALUE * right.size)
             solution = conjugate_solution(
-                lambda way: product(way) + outer * way, inverse, right, tolerance, _MOST, start
+                lambda way: product(way) + outer * way, inverse, right, tolerance, most, start
             )
             earlier[:] = [solution]
             return solution

@@ -8,6 +8,7 @@ from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Map
 from freewill.numeric.solvers.conjugate import System
 from freewill.numeric.solvers.likelihood import (
+    POOR,
     Iterate,
     Likelihood,
     accelerated_em,
@@ -38,6 +39,7 @@ _TINY = 1e-40
 
 
 @one_blas_thread
+@np.errstate(all="ignore")
 def solve(
     likelihood: Likelihood,
     system: System,
@@ -58,7 +60,10 @@ def solve(
     trace = Trace(on_step)
     if start is not None and (given := likelihood.certify(start, tolerance)).gap <= tolerance:
         return Solution(start, given, 0, Status.CERTIFIED)
-    theta, fitted, slope = _start(likelihood, start)
+    starts = [_start(likelihood, start)]
+    if start is not None and given.gap > POOR:
+        starts.append(_start(likelihood, None))
+    theta, fitted, slope = max(starts, key=lambda each: likelihood.value(each.fitted))
     best = (likelihood.gap(theta, slope), theta, 0)
     # v = w / (c p), so that P'v is g / c.
     loose = _LOOSE * float(slope.max())
@@ -105,7 +110,7 @@ def _newton(likelihood: Likelihood, factor: Map, here: _Point, slope: FloatArray
     step = _direction(likelihood, factor, here, right, lack)
     ahead = theta + reach(theta, step.theta) * step.theta
     ahead_slack = slack + reach(slack, step.slack) * step.slack
-    target = mu * (float(ahead @ ahead_slack) / theta.size / mu) ** 3
+    target = mu * (float(ahead @ ahead_slack) / theta.size / mu) ** 3 if mu > 0 else 0.0
     # What the linear equations left out: the products of the predictor's steps.
     aim, second = target - step.theta * step.slack, step.fitted * step.dual
     right = right + aim / theta - likelihood.operator.adjoint(second / fitted)

@@ -22,10 +22,32 @@ def gap_of(slope: FloatArray, scale: float = 1.0, error: float = 0.0) -> float:
 
     The maximum is over *all* values, for one outside the support may be the one to gain. `scale`,
     the sum of theta over that of the weights, makes up for sums that are not 1 to the last digit.
-    `error` bounds that of p, relative, and of g beyond that.
+    `error` bounds that of p, relative, and of g beyond that, rounding included (`rounding_of`).
     """
     most = (float(slope.max()) * (1 + error) + error) * scale
     return math.log1p(max(most - 1, 0.0)) if math.isfinite(most) else math.inf
+
+
+def rounding_of(outputs: int, size: int) -> float:
+    """Return how far rounding may put p = P theta off, relative, and g = P'(w / p) beyond that.
+
+    With u = 2^-53 a sum of k terms of one sign is off by at most k u, and a recursion over k values
+    by as much. Sums over outputs are made block by block, and rounding errors in them cancel:
+    measured against sums of 64 bits they were off by sqrt(outputs) u / 2 at most. Both together
+    are bounded by u (16 + k + 2 sqrt(outputs)), half of it each.
+
+    >>> f"{rounding_of(1000, 100):.1e}"
+    '1.0e-14'
+    """
+    return 2.0**-54 * (16 + size + 2 * math.sqrt(outputs))
+
+
+def attainable_gap(outputs: int, size: int) -> float:
+    """Return the least tolerance that a solver may be asked for: twice a gap's own rounding.
+
+    Rounding enters a gap by p and by g.
+    """
+    return 2 * (2 * rounding_of(outputs, size))
 
 
 class Part(Protocol):
@@ -86,7 +108,8 @@ class Likelihood:
         """Return value, gradient and gap at theta, good enough to hold against a tolerance.
 
         Where products are not exact, the numbers that matter are computed from the entries of
-        the law, and a bound on what error is left, a tenth of the tolerance, is in the gap.
+        the law, and a bound on what error is left, a tenth of the tolerance, is in the gap. So is
+        the rounding of all numbers.
         """
         error = 0.0 if self.operator.exact else tolerance / 20
         fitted = self.operator.forward_within(theta, error)
@@ -94,12 +117,16 @@ class Likelihood:
         if not np.isfinite(value):
             return Certificate(-np.inf, np.full(self.size, np.inf), np.inf)
         slope = self.operator.adjoint_within(self.weights / fitted, error)
-        gap = gap_of(slope, float(theta.sum()) / self.weight, error)
+        gap = gap_of(slope, float(theta.sum()) / self.weight, error + self._rounding)
         return Certificate(value, slope, gap)
 
     def gap(self, theta: FloatArray, slope: FloatArray) -> float:
         """Return the bound on L* - L(theta), from the gradient g at theta."""
-        return gap_of(slope, float(theta.sum()) / self.weight)
+        return gap_of(slope, float(theta.sum()) / self.weight, self._rounding)
+
+    @property
+    def _rounding(self) -> float:
+        return rounding_of(*self.operator.shape)
 
     @property
     def rows(self) -> int:
@@ -193,6 +220,10 @@ def accelerated_em(law: Law, weights: FloatArray, theta: FloatArray, cycles: int
 def _iterate(law: Law, weights: FloatArray, theta: FloatArray) -> Iterate:
     fitted = law.forward(theta)
     return Iterate(theta, fitted, law.adjoint(weights / fitted))
+
+
+POOR = math.log(2)
+"""Gap from which on a given start is held against the one that a solver makes itself."""
 
 
 def pulled_inside(theta: FloatArray, uniform: float) -> FloatArray:

@@ -14,12 +14,14 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Sums
 from freewill.numeric.simplex import project
-from freewill.numeric.solvers.likelihood import Part, gap_of, pulled_inside
+from freewill.numeric.solvers.likelihood import POOR, Part, gap_of, pulled_inside, rounding_of
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 
 _UNIFORM = 0.05
 """Share of the uniform distribution in the start: from zero, a value is slow to return."""
+_OWN_START = 3
+"""Passes made where a start is given up: at it, for the bit sums, and at what these give."""
 _SAMPLE = 100
 """Reports a value that H is taken from: its noise 2 sqrt(k / sample) is then 20 %."""
 _CHEAP_VALUES = 32
@@ -34,6 +36,7 @@ _FINER = 8
 """Factor by which the sample then grows: its noise falls to about a third."""
 
 
+@np.errstate(all="ignore")
 def solve(
     passes: "Passes",
     tolerance: float,
@@ -49,13 +52,13 @@ def solve(
     is taken anew only after long steps or slow ones, and is otherwise corrected by the change of
     the gradient (BFGS). L, g and with them the certificate are always those of all reports.
 
-    The start costs two passes, or one where `start` is given; with the `hessian` of an earlier
-    solution, that pass need not take H. A step costs one pass, which the next step needs anyhow,
-    and another each time it must be shortened. O(k^2) memory beside the reports, O(k^3) time a
-    step.
+    The start costs two passes, or one where a good `start` is given; with the `hessian` of an
+    earlier solution, that pass need not take H. A step costs one pass, which the next step needs
+    anyhow, and another each time it must be shortened. O(k^2) memory beside the reports, O(k^3)
+    time a step.
     """
     trace = Trace(on_step)
-    state = best = _first(passes, start, hessian)
+    state = best = _first(passes, start, hessian, max_steps)
     trace.add(state.made, state.certificate.gap, state.certificate.value)
     while best.certificate.gap > tolerance and state.made < max_steps:
         if state.hessian is None or (state.tired and state.gain <= _rounding(state.sums)):
@@ -100,6 +103,15 @@ class _State:
     idle: int = 0
     """Steps since the gap was the smallest so far."""
 
+    @classmethod
+    def at(
+        cls, passes: "Passes", theta: FloatArray, made: int, hessian: FloatArray | None = None
+    ) -> "_State":
+        """Make a pass at theta, which takes H unless it is given."""
+        sums = passes.sums(theta, fresh=hessian is None)
+        held = sums.hessian if hessian is None else hessian
+        return cls(theta, sums, passes.certificate(theta, sums), held, made)
+
     @property
     def tired(self) -> bool:
         """Whether so many steps did not shrink the gap that the sample of H is to blame."""
@@ -110,15 +122,21 @@ class _State:
         return Solution(self.theta, self.certificate, made, status, trace.gaps, self.hessian)
 
 
-def _first(passes: "Passes", start: FloatArray | None, hessian: FloatArray | None) -> _State:
-    """Begin at the debiased bit sums, or at `start`, inside if that is impossible."""
-    theta, made = (passes.start(), 2) if start is None else (start / start.sum(), 1)
-    sums = passes.sums(theta, fresh=hessian is None)
-    if start is not None and np.isinf(sums.value):
-        theta, made, hessian = pulled_inside(theta, _UNIFORM), 2, None
-        sums = passes.sums(theta, fresh=True)
-    held = sums.hessian if hessian is None else hessian
-    return _State(theta, sums, passes.certificate(theta, sums), held, made)
+def _first(
+    passes: "Passes", start: FloatArray | None, hessian: FloatArray | None, budget: int
+) -> _State:
+    """Begin at the debiased bit sums, or at `start`.
+
+    A poor one is given up for them or, where the budget of passes is too small, pulled inside.
+    """
+    if start is None:
+        return _State.at(passes, passes.start(), 2)
+    state = _State.at(passes, start / start.sum(), 1, hessian)
+    if state.certificate.gap <= POOR:
+        return state
+    if budget <= _OWN_START:
+        return _State.at(passes, pulled_inside(state.theta, _UNIFORM), 2)
+    return _State.at(passes, passes.start(), _OWN_START)
 
 
 def _step(
@@ -237,11 +255,13 @@ class Passes:
     size: int
     stride: int
     """One in how many bit reports H is taken from; see `stride_for`."""
+    outputs: int = 0
+    """Terms of all sums, by which these are rounded."""
 
     @classmethod
-    def of(cls, parts: Sequence[Part], size: int) -> "Passes":
+    def of(cls, parts: Sequence[Part], size: int, outputs: int = 0) -> "Passes":
         """Return the passes over parts; H is taken from as many of their reports as pays."""
-        return cls(parts, size, stride_for(sum(part.rows for part in parts), size))
+        return cls(parts, size, stride_for(sum(part.rows for part in parts), size), outputs)
 
     @cached_property
     def rows(self) -> int:
@@ -298,7 +318,8 @@ class Passes:
         """Return value, gradient and gap at theta from a pass made there."""
         if np.isinf(sums.value):
             return Certificate(sums.value, sums.slope, np.inf)
-        gap = gap_of(sums.slope, float(theta.sum()) / self.weight)
+        rounding = rounding_of(self.outputs, self.size)
+        gap = gap_of(sums.slope, float(theta.sum()) / self.weight, rounding)
         return Certificate(sums.value + self.log_scale, sums.slope, gap)
 
     def certify(self, theta: FloatArray, tolerance: float = 1e-12) -> Certificate:

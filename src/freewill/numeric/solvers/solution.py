@@ -1,4 +1,7 @@
-"""What every solver returns, tells after each step, and asks of BLAS."""
+"""What every solver returns, tells after each step, and asks of BLAS.
+
+Solvers look for what is not finite where it may arise, and end there: NumPy need not warn of it.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator

@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dgbtrf, dgbtrs, dpotrf, dpotrs
 
-from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.core.types import BoolArray, FloatArray, IntArray, slices
 from freewill.numeric.operators.base import (
     DenseOperator,
     LineTerms,
@@ -29,15 +29,16 @@ _REPRESENTABLE = 300.0
 """Exponents up to which e^(2 x) and its inverse are ordinary doubles."""
 _MOST_BYTES = 1 << 28
 """Memory of a banded system beyond which its mechanisms are merged."""
-_MERGED = 3
-"""Mechanisms that are left then."""
+_CROWD, _MERGED = 6, 3
+"""Mechanisms beyond which they are as well, for the band takes the cube of them; and then left."""
 _TABLE_ROWS = 256
 """Rows of an array that make a matrix in the time that one of structure takes at least."""
 _LINE_ROWS = 8
 """Rows of an array that a product takes as long with as a geometric mechanism."""
 _FEW_LAWS = 64
 """Geometric mechanisms up to which products of powers beat a table of them."""
-
+_RIGHT_BYTES = 1 << 26
+"""Memory for the right-hand sides that a banded system is solved for in one call."""
 
 _FIRST_RIDGE = 1e-15
 """Of a unit diagonal: the rounding of one entry."""
@@ -65,6 +66,8 @@ def _ridged(matrix: FloatArray) -> Map:
     ridge, failed = 0.0, 1
     while failed:
         ridge = max(100 * ridge, _FIRST_RIDGE)
+        if not np.isfinite(ridge):
+            raise LinAlgError("the Newton system has entries that are no numbers")
         matrix.ravel(order="K")[:: len(matrix) + 1] += ridge
         factor, failed = dpotrf(matrix, lower=1, clean=0)
 
@@ -226,7 +229,8 @@ class LinearSystem:
     The matrix K = a^|i-j| of a geometric mechanism has a tridiagonal inverse T. With y = K x and
     z = K diag(d) y as further unknowns, K diag(d) K x + diag(q) x = r turns into T y = x,
     T z = diag(d) y, z + diag(q) x = r: a banded system when the unknowns of each position stand
-    together. k-RR adds a diagonal and a matrix of rank two (Woodbury).
+    together. k-RR adds a diagonal and a matrix of rank two (Woodbury). Right-hand sides may be
+    the rows of an array, which are solved for together.
     """
 
     line: Line
@@ -238,9 +242,8 @@ class LinearSystem:
         if constant == 0:
             return banded
         # H = B + U C U' with U = [1, cross] and C = [[constant, 1], [1, 0]].
-        low, solved = np.empty((2, 2, self.line.size))
-        low[0], low[1] = 1.0, cross
-        solved[0], solved[1] = banded(low[0]), banded(cross)
+        low = np.stack([np.ones(self.line.size), cross])
+        solved = banded(low)
         (first, second), (third, fourth) = (low @ solved.T).tolist()
         # The inverse of C^-1 + U' B^-1 U, where C^-1 = [[0, 1], [1, -constant]].
         second, third, fourth = second + 1, third + 1, fourth - constant
@@ -249,7 +252,7 @@ class LinearSystem:
 
         def solve(right: FloatArray) -> FloatArray:
             first = banded(right)
-            return np.asarray(first - (small @ (low @ first)) @ solved)
+            return np.asarray(first - (first @ low.T) @ small.T @ solved)
 
         return solve
 
@@ -279,10 +282,15 @@ class LinearSystem:
             raise LinAlgError(f"the banded Newton system is singular at pivot {info}")
 
         def solve(right: FloatArray) -> FloatArray:
-            padded = np.zeros((size, block))
-            padded[:, 0] = right
-            solution, _ = dgbtrs(factors, block, block, padded.reshape(-1, 1), pivots)
-            return np.asarray(solution).reshape(size, block)[:, 0].copy()
+            rows = right.reshape(-1, size)
+            solution = np.empty_like(rows)
+            for some in slices(len(rows), _RIGHT_BYTES // (8 * size * block)):
+                padded = np.zeros((len(rows[some]), size, block))
+                padded[:, :, 0] = rows[some]
+                unknowns = padded.reshape(-1, size * block).T
+                dgbtrs(factors, block, block, unknowns, pivots, overwrite_b=1)
+                solution[some] = padded[:, :, 0]
+            return solution.reshape(right.shape)
 
         return solve
 
@@ -291,11 +299,11 @@ class LinearSystem:
 class LowRankSystem:
     """(B + R' diag(d) R) x = r, where B is a structured system and R has few rows.
 
-    With Z = B^-1 R' the answer is B^-1 r - Z (diag(1/d) + R Z)^-1 R B^-1 r. O(rows^2 k) and as many
-    solves with B a step, in memory for two arrays of rows * k.
+    With Z = B^-1 R' the answer is B^-1 r - Z (diag(1/d) + R Z)^-1 R B^-1 r. O(rows^2 k) and one
+    solve with B for all rows a step, in memory for two arrays of rows * k.
     """
 
-    base: System
+    base: LinearSystem
     rows: FloatArray
     few: BoolArray
     """Which of all outputs the rows are; the others are the structured ones."""
@@ -303,7 +311,7 @@ class LowRankSystem:
     def factor(self, inner: FloatArray, outer: FloatArray) -> Map:
         """Factor the structured part, and the small matrix of the few rows."""
         base = self.base.factor(inner[~self.few], outer)
-        solved = np.array([base(row) for row in self.rows])
+        solved = base(self.rows)
         small = cholesky(self.rows @ solved.T, 1 / inner[self.few])
 
         def solve(right: FloatArray) -> FloatArray:
@@ -359,9 +367,10 @@ def structured_system(operator: Operator) -> System:
     others = [part for part in parts if part.line_terms() is None]
     terms = [term for part in parts if (term := part.line_terms()) is not None]
     line = Line(terms, operator.shape[1])
-    crowded = line.band_bytes > _MOST_BYTES
-    system: System = LinearSystem(line.merged(_MERGED) if crowded else line)
+    crowded = line.band_bytes > _MOST_BYTES or line.decays.size > _CROWD
+    banded = LinearSystem(line.merged(_MERGED) if crowded else line)
+    system: System = banded
     if others:
         few = np.concatenate([np.full(part.shape[0], part in others) for part in parts])
-        system = LowRankSystem(system, StackOperator(others).dense(), few)
+        system = LowRankSystem(banded, StackOperator(others).dense(), few)
     return ConjugateSystem(operator, system) if crowded else system

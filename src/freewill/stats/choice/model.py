@@ -127,7 +127,8 @@ class ChoiceModel:
             solution = dense_maximum(likelihood, self.tolerance, self.max_steps, start, plane)
         else:
             laws = [ScaledOperator(law, np.ascontiguousarray(chosen)) for law, chosen in pairs]
-            source = Passes.of(list(map(Likelihood, laws, self.weights)), self.size)
+            parts = list(map(Likelihood, laws, self.weights))
+            source = Passes.of(parts, self.size, sum(law.shape[0] for law in laws))
             solution = passes.solve(source, self.tolerance, self.max_steps, start)
         return solution._replace(theta=solution.theta / solution.theta.sum())
 

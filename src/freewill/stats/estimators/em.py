@@ -26,6 +26,9 @@ from freewill.stats.estimators.gibu import gibu, unresolved_directions
 from freewill.stats.estimators.inversion import only_group
 from freewill.stats.evidence import Evidence
 
+_LEAST_SHARE = 1e-3
+"""Part of an even share that every value of a start is given at least."""
+
 
 @one_blas_thread
 def em(
@@ -40,9 +43,10 @@ def em(
     theta is phi, theta^t in the paper; w_j = (n^A / n) q_z^A. Stopping by delta says nothing of
     the distance to the optimum, and stopping early changes the answer: the gap on the result
     tells how far it is. `gibu` goes to the optimum. The start must have full support (uniform by
-    default). `on_step` is called with a `Step` (number, gap, log_likelihood) after each one. Where
-    numbers overflow or underflow, the last theta without such is the answer, and its status is
-    "stalled". Cost a step: one forward and one adjoint product, whatever the number of people.
+    default); shares below a thousandth of an even one are lifted to that. `on_step` is called with
+    a `Step` (number, gap, log_likelihood) after each one. Where numbers overflow or underflow, the
+    last theta without such is the answer, and its status is "stalled". Cost a step: one forward and
+    one adjoint product, whatever the number of people.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -109,4 +113,6 @@ def full_support(start: Start | None, alphabet: Alphabet) -> FloatArray:
             f"start[{where}]={theta[where]}: the start must be > 0 everywhere, "
             f"for a value that starts at 0 stays there."
         )
-    return theta
+    # One that starts next to 0 leaves it so slowly that L seems to stand still.
+    theta = np.maximum(theta, _LEAST_SHARE / theta.size)
+    return np.asarray(theta / theta.sum())

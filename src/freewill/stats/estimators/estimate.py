@@ -15,7 +15,7 @@ from freewill.domain.alphabets.base import Alphabet, is_line, texts
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.numeric.simplex import normalise
-from freewill.numeric.solvers.likelihood import Likelihood, Part
+from freewill.numeric.solvers.likelihood import Likelihood, Part, attainable_gap
 from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status
 from freewill.stats.evidence import Evidence, refuse_nobody
@@ -280,12 +280,22 @@ def passes_of(evidence: Evidence) -> Passes:
     heavy = [group for group in evidence.groups if not group.light]
     sources = Evidence(evidence.alphabet, tuple(heavy)).sources()
     parts += [StreamPart(source, some, everyone) for source, some in sources]
-    return Passes.of(parts, evidence.alphabet.size)
+    return Passes.of(parts, evidence.alphabet.size, _outputs(evidence))
 
 
 def default_tolerance(evidence: Evidence) -> float:
-    """Return 0.01 / n: the likelihood of all n reports together is within 1 % of the best."""
-    return 0.01 / max(evidence.people, 1)
+    """Return 0.01 / n: the likelihood of all n reports together is within 1 % of the best.
+
+    A gap carries its own rounding, of 1e-14 for a hundred values (`attainable_gap`): where
+    0.01 / n is less than twice that, from some 10^11 people on, it is that.
+    """
+    attainable = attainable_gap(_outputs(evidence), evidence.alphabet.size)
+    return max(0.01 / max(evidence.people, 1), attainable)
+
+
+def _outputs(evidence: Evidence) -> int:
+    """Return how many different outputs were observed."""
+    return sum(group.rows for group in evidence.groups)
 
 
 def certificate_of(

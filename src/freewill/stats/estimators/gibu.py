@@ -54,6 +54,8 @@ _FEW_ROWS, _MANY_TO_ONE = 200, 10
 small correction to the system of the latter."""
 _FEW_REPORTS = 20
 """Bit reports a value from which on passes over them beat holding rows or columns."""
+_CROWD, _MEDIUM = 6, 500
+"""Mechanisms that a line's banded system has at most, and values up to which a matrix then wins."""
 _LONG_SYSTEM = 20_000
 """Size * (1 + 2 M)^1.5 from which on a line's banded system costs more than a sparse optimum."""
 _SMOOTH_LINE, _SMOOTH_PLANE = 5.0, 600.0
@@ -98,8 +100,8 @@ def gibu(
 
     The maximum of L(theta) = sum over mechanisms A and outputs z of (n^A/n) q_z^A log (theta A)_z,
     which algorithm 1 (`em`) approaches. L is concave, so that the gap log max_x g_x, taken over
-    all values, bounds the distance to the optimum. `tol` is 0.01 / n by default: the likelihood of
-    all n reports together is then within 1 % of the best.
+    all values, bounds the distance to the optimum. `tol` is 0.01 / n by default, or what rounding
+    allows: the likelihood of all n reports together is then within 1 % of the best.
 
     Five solvers, chosen by size and structure unless one is named:
 
@@ -112,7 +114,7 @@ def gibu(
       for reports that stay in files or on a cluster.
 
     `start` is an earlier estimate over the same alphabet, or a theta, to begin from: reports that
-    grew by a little need few steps, and bit reports none that takes the curvature again.
+    grew by a little need few steps, bit reports no new curvature. A poor one is left aside.
     `on_step` is called with a `Step` (number, gap, log_likelihood) after each one.
 
     >>> import freewill as fw
@@ -128,17 +130,19 @@ def gibu(
     curvature = start.curvature if isinstance(start, Estimate) else None
     run = _Run(tolerance, whole("max_steps", max_steps), theta, curvature, on_step)
     if solver is not None and not (isinstance(solver, str) and solver in get_args(SolverName)):
-        raise ParameterError(
-            f"solver={shown(solver)}: expected one of {', '.join(get_args(SolverName))}."
-        )
+        names = ", ".join(get_args(SolverName))
+        raise ParameterError(f"solver={shown(solver)}: expected one of {names}.")
     chosen = choose_solver(evidence) if solver is None else solver
     solution = _attempt(chosen, evidence, run)
-    arrived = solution.status == Status.CERTIFIED
-    for other in () if arrived or solver is not None else alternatives(evidence, chosen):
+    run = run._replace(start=None, curvature=None)
+    # A given start that does not arrive never ends worse than none.
+    again = [chosen] * (start is not None and solution.status == Status.STALLED)
+    arrived = solver is not None or solution.status == Status.CERTIFIED
+    for other in again + ([] if arrived else alternatives(evidence, chosen)):
         if solution.status == Status.CERTIFIED:
             break
-        if solution.certificate.gap < _CLOSE:
-            run = run._replace(start=solution.theta, curvature=None)
+        if other != chosen and solution.certificate.gap < _CLOSE:
+            run = run._replace(start=solution.theta)
         second = _attempt(other, evidence, run)
         if second.certificate.gap < solution.certificate.gap:
             chosen, solution = other, second
@@ -172,9 +176,11 @@ def _attempt(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
 
 def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     size, plane = evidence.alphabet.size, evidence.alphabet.plane
-    matrix = f"a matrix of {size:,} x {size:,}"
+    if solver in ("passes", "interior"):
+        what = f'solver="{solver}" holds a matrix of {size:,} x {size:,}, which'
+        advice = 'Name no solver, or "conjugate", which holds vectors alone.'
+        refuse_beyond(8 * _MOST_ENTRIES, 8 * size * size, what, advice, ParameterError)
     if solver == "passes":
-        _refuse_beyond(solver, size * size, matrix)
         return passes.solve(passes_of(evidence), *run)
     likelihood = likelihood_of(evidence)
     operator = likelihood.operator
@@ -187,7 +193,6 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     if solver == "conjugate":
         system: System = conjugate_system(operator)
     elif solver == "interior":
-        _refuse_beyond(solver, size * size, matrix)
         likelihood = compact(likelihood, _SMALL if on_few_lines(operator) else _DENSE_ENTRIES)
         system = dense_system(operator, likelihood.operator)
     else:
@@ -199,12 +204,6 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
             )
         likelihood, system = compact(likelihood, _SMALL), structured_system(operator)
     return interior.solve(likelihood, system, *run[:3], run.on_step)
-
-
-def _refuse_beyond(solver: SolverName, entries: int, what: str) -> None:
-    what = f'solver="{solver}" holds {what}, which'
-    advice = 'Name no solver, or "conjugate", which holds vectors alone.'
-    refuse_beyond(8 * _MOST_ENTRIES, 8 * entries, what, advice, ParameterError)
 
 
 def fewer_mechanisms(evidence: Evidence) -> Evidence | None:
@@ -232,12 +231,13 @@ def choose_solver(evidence: Evidence) -> SolverName:
     outputs, structures = rows.total(), set(rows)
     if structures == {"symbols"}:
         return "linear"
-    few = outputs * size <= _FEW_ENTRIES or structures <= _LINES
-    if size <= _SHORT and few:
+    if size <= _SHORT and (outputs * size <= _FEW_ENTRIES or structures <= _LINES):
         return "interior"
     if "bits" in structures and outputs > _FEW_REPORTS * size:
         return "passes" if size <= _DENSE_VALUES else "conjugate"
     if _beside_a_line(evidence):
+        if len(evidence.groups) > _CROWD and (size <= _MEDIUM or _fineness(evidence) > size):
+            return "conjugate" if _fineness(evidence) > size else "interior"
         # Noise so wide on a line so long that its optimum is sparse.
         long = size * (1 + 2 * len(evidence.groups)) ** 1.5 >= _LONG_SYSTEM
         sparse = structures == {"geometric"} and long and _fineness(evidence) <= _SMOOTH_LINE
