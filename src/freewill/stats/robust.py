@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from freewill.core.frames import frame
-from freewill.core.types import IntArray
+from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import readable
 from freewill.errors import EvidenceError, FreewillError, printable, several
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Trace, one_blas_thread
@@ -74,6 +74,7 @@ class RobustEstimate(Estimate):
     `doubted` has the outputs that they were on, for each group kept. `log_likelihood` has the
     forged reports explained by their atoms; `gap` bounds what other theta and other numbers of
     forged reports on these outputs could gain, given the shares of the mechanisms among the honest.
+    `honest_shares` are these, in the order of `mechanisms`.
     `watched` are the mechanisms whose reports may be set aside: all but those that report bits.
     `doubt` says why what was set aside may be no forgery, and is empty where nothing says so.
     """
@@ -83,6 +84,7 @@ class RobustEstimate(Estimate):
     kept: Evidence = field(repr=False)
     doubted: tuple[IntArray, ...] = field(repr=False)
     watched: tuple[str, ...] = field(repr=False)
+    honest_shares: FloatArray = field(repr=False)
     doubt: str = ""
 
     @property
@@ -216,6 +218,7 @@ def robust(
         kept=kept,
         doubted=doubted,
         watched=tuple(name_of(group) for group in evidence.groups if watched(group)),
+        honest_shares=best.fit.shares,
         doubt=doubt,
     )
     if doubt:
@@ -252,20 +255,24 @@ class _Search:
                 dear = model.fit(model.places, dear, price)
                 self.steps += dear.steps
             if not dear.outnumbered:
-                best = self._pruned(dear.atoms, price, best)
+                best = self._pruned(dear, price, best)
             # Another price, or one more atom, is what is left.
             self._trace.add(many, best.fit.gap, best.fit.log_likelihood, many / len(PRICES))
         for _ in range(_CHANGED):
-            better = self._shrunk(self._grown(best))
+            better = self._grown(best)
+            # Only once nothing sticks out any more: each try to drop one is a fit.
+            better = self._shrunk(best) if better is best else better
             if better is best:
                 break
             best = better
         return best
 
-    def _pruned(self, atoms: IntArray, price: float, best: _Candidate) -> _Candidate:
-        """Fit these atoms, and again without those that gain too little, down to none."""
+    def _pruned(self, near: AtomFit, price: float, best: _Candidate) -> _Candidate:
+        """Fit the atoms of a fit, and again without those that gain too little, down to none."""
+        atoms = near.atoms
         while atoms.size and atoms.tobytes() not in self._seen:
-            candidate = self._tried(atoms, price)
+            candidate = self._tried(atoms, price, near)
+            near = candidate.fit
             best = candidate if candidate.score > best.score else best
             atoms = atoms[self._model.gains(candidate.fit)[atoms] > self._model.cost]
         return best
@@ -276,7 +283,8 @@ class _Search:
         gains[best.atoms] = 0.0
         if not gains.max() > self._model.cost:
             return best
-        candidate = self._tried(np.sort(np.append(best.atoms, gains.argmax())), best.price or 0.0)
+        atoms = np.sort(np.append(best.atoms, gains.argmax()))
+        candidate = self._tried(atoms, best.price or 0.0, best.fit)
         return candidate if candidate.score > best.score else best
 
     def _shrunk(self, best: _Candidate) -> _Candidate:
@@ -285,14 +293,14 @@ class _Search:
         for weak in np.argsort(gains)[:_WEAK]:
             atoms = np.delete(best.atoms, weak)
             if atoms.size and atoms.tobytes() not in self._seen:
-                candidate = self._tried(atoms, best.price or 0.0)
+                candidate = self._tried(atoms, best.price or 0.0, best.fit)
                 if candidate.score > best.score:
                     return candidate
         return best
 
-    def _tried(self, atoms: IntArray, price: float) -> _Candidate:
+    def _tried(self, atoms: IntArray, price: float, near: AtomFit) -> _Candidate:
         self._seen.add(atoms.tobytes())
-        fit = self._model.fit(atoms, self._free)
+        fit = self._model.fit(atoms, near)
         self.steps += fit.steps
         return _Candidate(fit, self._model.criterion(fit, atoms.size), atoms, price)
 
