@@ -13,7 +13,7 @@ from freewill.domain.alphabets.base import readable
 from freewill.errors import EvidenceError, FreewillError, printable, several
 from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Trace, one_blas_thread
 from freewill.stats.atoms import AtomFit, AtomModel, DoubtedOneStep, watched
-from freewill.stats.choice.aware import choice_aware
+from freewill.stats.choice.aware import law_criterion
 from freewill.stats.choice.check import check_choice
 from freewill.stats.estimators.estimate import (
     Estimate,
@@ -342,8 +342,8 @@ def doubt_of(evidence: Evidence, free: Estimate, share: float, gained: float) ->
 
     Where the old hide and the young do not, too many young values come by the open mechanism, and
     each such output looks forged. Both explanations are judged by what they add to the
-    log-likelihood of all people, less their cost: `gained` by forged reports, `criterion` of
-    `choice_aware` by a choice law. One symbol that many forge is explained best by its atom, and
+    log-likelihood of all people, less their cost: `gained` by forged reports, and by a choice law
+    its criterion (`law_criterion`). One symbol that many forge is explained best by its atom, and
     a choice by value by its law, which has fewer coefficients than there are outputs. `free` is
     gibu's estimate, `share` that of the reports set aside.
     """
@@ -354,7 +354,7 @@ def doubt_of(evidence: Evidence, free: Estimate, share: float, gained: float) ->
         return ""
     if not check.holds:
         try:
-            law = choice_aware(evidence).criterion
+            law = law_criterion(evidence, free, gained)
         except FreewillError:
             # Too many coefficients to fit: then the test alone decides.
             law = float("inf")

@@ -87,6 +87,7 @@ def fit(
     free: Free,
     near: FloatArray | None = None,
     doubt: float = 0.0,
+    steps: int = _MOST_STEPS,
 ) -> ChoiceFit:
     """Maximise n L - |b|^2 / 2 spread^2 over the coefficients b, and the criterion over the spread.
 
@@ -103,14 +104,14 @@ def fit(
     if basis.size == 0:
         return staying
     score = free.place.score(basis)
-    spread, promised = _first_spread(score)
+    spread, promised = first_spread(score)
     if spread < _LEAST_SPREAD or promised <= doubt:
         return staying
     here, damping, converged = first, 0.0, False
     if near is not None:
         other = _at(model, basis, basis.coefficients(near @ model.contrasts), free.solution.theta)
         here = max(first, other, key=lambda point: point.value(model.people, spread))
-    for _ in range(_MOST_STEPS):
+    for _ in range(steps):
         before = here
         score = model.score(basis, here.solution.theta, here.choice)
         here, promised, damping = _step(model, basis, here, spread, score, damping)
@@ -233,8 +234,10 @@ def _at(model: "ChoiceModel", basis: Basis, coefficients: FloatArray, start: Flo
     return _Point(coefficients, choice, model.solve(choice, start))
 
 
-def _first_spread(score: "Score") -> tuple[float, float]:
+def first_spread(score: "Score") -> tuple[float, float]:
     """Return the spread of the largest criterion, and that, by the efficient score at free choice.
+
+    A fit then gains about as much: no fit is needed to know whether it is worth it.
 
     With e and u the eigenvalues of the information of the coefficients, constants projected out,
     and the score along their axes, the criterion of a parabola is
