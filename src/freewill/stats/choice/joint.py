@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logsumexp, ndtri, softmax
 
 from freewill.core.types import FloatArray
 from freewill.stats.choice.bases import Basis
@@ -96,14 +96,16 @@ class JointEstimate:
         """
         critical = float(ndtri((1 + checked_level(level)) / 2))
         functions, size = self.basis.with_constant, self.model.size
-        choice = self.model.choice(self.basis, self.coefficients)
+        logits, contrasts = self.model.logits(self.basis, self.coefficients), self.model.contrasts
         matrix = self.covariance[size:, size:]
-        errors = np.empty_like(choice)
-        mean = choice @ self.model.contrasts
-        for place, contrast in enumerate(self.model.contrasts):
-            # d log(c_m / (1 - c_m)) = (contrast_m - mean) / (1 - c_m)
-            moves = (contrast - mean) / np.maximum(1 - choice[:, place], 1e-300)[:, None]
+        odds, errors = np.empty_like(logits), np.empty_like(logits)
+        for place, contrast in enumerate(contrasts):
+            # log(c_m / (1 - c_m)) = eta_m - log(sum of e^eta over the others), however near c is
+            # to 0 or 1.
+            others = np.delete(logits, place, axis=1)
+            odds[:, place] = logits[:, place] - logsumexp(others, axis=1)
+            moves = contrast - softmax(others, axis=1) @ np.delete(contrasts, place, axis=0)
             rows = (functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
             errors[:, place] = np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", rows, matrix, rows), 0))
-        odds, reach = logit(choice), critical * errors
+        reach = critical * errors
         return expit(odds - reach), expit(odds + reach)
