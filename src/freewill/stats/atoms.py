@@ -29,8 +29,12 @@ _DENSE = 1 << 22
 """Entries of the law up to which it is held as an array."""
 _FEW_ROWS = 50
 """Rows without structure that go beside those with it."""
-_ROUNDS = 20
+_ROUNDS, _FEW_ROUNDS = 100, 20
 """Rounds for the shares of the honest: two to four are the rule, the last ones tiny."""
+_ROUGH = 10
+"""Tolerances that other shares may gain where atoms are only compared."""
+_FIRST_LEAP = 4.0
+"""Rounds that the first leap ahead stands for, at most; later ones more, as long as they gain."""
 _LOOSE = 100
 """Tolerances within which fits at a price are solved."""
 _LEAST = 1e-9
@@ -136,39 +140,49 @@ class AtomModel:
             exact.theta, self.shares, nothing, honest, value, exact.gap, exact.status, 0
         )
 
-    def fit(self, places: IntArray, near: AtomFit, price: float = 0.0) -> AtomFit:
-        """Return the most likely theta and phi with atoms at these places, from a fit nearby."""
+    def fit(
+        self, places: IntArray, near: AtomFit, price: float = 0.0, rough: bool = False
+    ) -> AtomFit:
+        """Return the most likely theta, phi and r with atoms at these places, from a fit nearby.
+
+        At a price, r is that of the fit nearby; a `rough` fit is for a comparison of atoms.
+        """
+        most, enough = (_FEW_ROUNDS, _ROUGH * self.tolerance) if rough else (_ROUNDS, self.tolerance)
         chosen = np.zeros(self.weights.size, dtype=np.bool_)
         chosen[places] = True
         ahead = self._honest(near.theta, chosen & (self.weights > near.honest))
-        after, steps, leap = ahead, 0, False
+        after, lack, steps, leap, longest = ahead, np.inf, 0, False, _FIRST_LEAP
         before: tuple[FloatArray, FloatArray] | None = None
-        for _ in range(_ROUNDS):
+        for _ in range(most):
             there = self._given(ahead, places, near, price)
             steps += there.steps
             if leap and there.log_likelihood < near.log_likelihood - self.tolerance:
-                ahead, leap = after, False
+                ahead, leap, longest = after, False, max(longest / 4, 1.0)
                 continue
+            longest *= 2 if leap else 1
             near, after = there, self._honest(there.theta, there.forged > 0)
             # L is at its top in r: what is left to gain is of second order.
             lack = float(np.sum((after - near.shares) ** 2 / near.shares)) / 2
-            if lack <= self.tolerance or price:
+            if lack <= enough or price:
                 return replace(near, steps=steps)
             move, leap = np.log(after / near.shares), before is not None
             if before is None:
                 ahead, before = after, (near.shares, move)
             else:
-                ahead, before = self._leap(*before, move), None
-        return replace(near, steps=steps, status=Status.STALLED)
+                ahead, before = self._leap(*before, move, longest), None
+        return replace(near, gap=near.gap + lack, steps=steps, status=Status.STALLED)
 
-    def _leap(self, shares: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    def _leap(
+        self, shares: FloatArray, first: FloatArray, second: FloatArray, longest: float
+    ) -> FloatArray:
         """Return where two rounds lead that moved log r so: far, where rounds climb slowly.
 
-        As `accelerated_em` does (Varadhan and Roland, scheme S3).
+        As `accelerated_em` does (Varadhan and Roland, scheme S3), but no longer than `longest`.
         """
         bend = second - first
         change = float(bend @ bend)
         length = max(1.0, math.sqrt(float(first @ first) / change)) if change else 1.0
+        length = min(length, longest)
         far = np.exp(np.log(shares) + 2 * length * first + length**2 * bend)
         far = np.clip(far, _LEAST * self.shares, self.shares)
         return np.asarray(far / far.sum())

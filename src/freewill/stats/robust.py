@@ -247,7 +247,8 @@ class _Search:
     def best(self) -> _Candidate:
         """Return the set with the best criterion: of those that a price leaves, then grown."""
         model = self._model
-        best = _Candidate(self._free, model.criterion(self._free, 0), model.places[:0], None)
+        nothing = _Candidate(self._free, model.criterion(self._free, 0), model.places[:0], None)
+        best = nothing
         dear = self._free
         for many, price in enumerate(PRICES, 1):
             # Where outputs hardly repeat, each is soon an atom, and at lower prices all the more.
@@ -265,7 +266,12 @@ class _Search:
             if better is best:
                 break
             best = better
-        return best
+        # What is certified is certified of the reports set aside, and of no others.
+        while (used := best.fit.atoms).size:
+            best = self._tried(used, best.price or 0.0, best.fit, rough=False)
+            if best.fit.atoms.size == used.size:
+                return best
+        return nothing
 
     def _pruned(self, near: AtomFit, price: float, best: _Candidate) -> _Candidate:
         """Fit the atoms of a fit, and again without those that gain too little, down to none."""
@@ -298,9 +304,11 @@ class _Search:
                     return candidate
         return best
 
-    def _tried(self, atoms: IntArray, price: float, near: AtomFit) -> _Candidate:
+    def _tried(
+        self, atoms: IntArray, price: float, near: AtomFit, rough: bool = True
+    ) -> _Candidate:
         self._seen.add(atoms.tobytes())
-        fit = self._model.fit(atoms, near)
+        fit = self._model.fit(atoms, near, rough=rough)
         self.steps += fit.steps
         return _Candidate(fit, self._model.criterion(fit, atoms.size), atoms, price)
 
