@@ -136,9 +136,7 @@ class AtomModel:
         """Return the fit that has no atom: gibu's."""
         nothing, value = np.zeros(self.weights.size), exact.log_likelihood
         honest = self._log_fitted(exact.theta) + np.log(self.shares)[self.group]
-        return AtomFit(
-            exact.theta, self.shares, nothing, honest, value, exact.gap, exact.status, 0
-        )
+        return AtomFit(exact.theta, self.shares, nothing, honest, value, exact.gap, exact.status, 0)
 
     def fit(
         self, places: IntArray, near: AtomFit, price: float = 0.0, rough: bool = False
@@ -147,7 +145,9 @@ class AtomModel:
 
         At a price, r is that of the fit nearby; a `rough` fit is for a comparison of atoms.
         """
-        most, enough = (_FEW_ROUNDS, _ROUGH * self.tolerance) if rough else (_ROUNDS, self.tolerance)
+        most, enough = (
+            (_FEW_ROUNDS, _ROUGH * self.tolerance) if rough else (_ROUNDS, self.tolerance)
+        )
         chosen = np.zeros(self.weights.size, dtype=np.bool_)
         chosen[places] = True
         ahead = self._honest(near.theta, chosen & (self.weights > near.honest))
