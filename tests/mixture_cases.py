@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-
 from tools.stress.mixtures import Mixture, mixture
 
 _MOST = 10**12

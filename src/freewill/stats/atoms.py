@@ -25,8 +25,8 @@ from freewill.stats.evidence import Evidence, Group, refuse_nobody, refuse_unhel
 from freewill.stats.information import Information
 from freewill.stats.intervals import OneStep
 
-_DENSE = 1 << 22
-"""Entries of the law up to which it is held as an array."""
+_DENSE, _SMALL = 1 << 22, 1 << 18
+"""Entries of the law up to which it is held as an array; where it has structure, fewer."""
 _FEW_ROWS = 50
 """Rows without structure that go beside those with it."""
 _ROUNDS, _FEW_ROUNDS = 100, 20
@@ -119,12 +119,15 @@ class AtomModel:
             )
         self._bits = any(group.structure == "bits" for group in groups)
         law: Operator = evidence.operator
-        self._small = law.shape[0] * self.size <= _DENSE
-        self.law = DenseOperator(law.dense(), law.log_scale) if self._small else law
+        entries, structured = law.shape[0] * self.size, rows_beside(law) <= _FEW_ROWS
+        if entries <= (_SMALL if structured else _DENSE):
+            self.law: Operator = DenseOperator(law.dense(), law.log_scale)
+        else:
+            self.law = law
         self._system: System | None = None
-        if rows_beside(law) <= _FEW_ROWS:
+        if structured:
             self._system = structured_system(law)
-        elif self._small:
+        elif self.law is not law:
             self._system = DenseSystem(self.law.dense())
 
     @property
@@ -236,7 +239,7 @@ class AtomModel:
         start = np.concatenate([near.theta * max(1 - float(atoms.sum()), 0.1), atoms])
         # A price only proposes atoms: that need not be exact.
         tolerance = _LOOSE * self.tolerance if price else self.tolerance
-        solution = self._solve(Likelihood(law, self.weights), start / start.sum(), tolerance)
+        solution = self._solve(law, start / start.sum(), tolerance)
         mass, atoms = solution.theta[: self.size], height * solution.theta[self.size :]
         whole = float(mass.sum())
         log_honest = shares + self._log_fitted(mass)
@@ -254,9 +257,9 @@ class AtomModel:
             solution.steps,
         )
 
-    def _solve(self, likelihood: Likelihood, start: FloatArray, tolerance: float) -> Solution:
+    def _solve(self, law: AtomOperator, start: FloatArray, tolerance: float) -> Solution:
         """Maximise by the solvers that may do, one after the other, until one arrives."""
-        law, run = likelihood.operator, (tolerance, self.max_steps, start)
+        likelihood, run = Likelihood(law, self.weights), (tolerance, self.max_steps, start)
         solvers: list[Callable[[], Solution]] = []
         if self._system is not None:
             system = AtomSystem(law, self._system)

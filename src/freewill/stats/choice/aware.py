@@ -51,8 +51,8 @@ _TINY = 1e-300
 _VAGUE = 3.0
 """Spread of the logits that intervals allow for at least: odds of 20 to 1 either way."""
 _SOLVER_STEPS = 100
-_FEW_STEPS = 6
-"""Newton steps after which a choice law explains nearly all that it ever will."""
+_FEW_STEPS, _MORE_STEPS, _NEARLY = 3, 9, 0.8
+"""Newton steps to most of what a choice law explains, and to all of it; the share that most is."""
 _LOST = 1e-7
 """Share of the information about a coefficient that is left when theta is unknown, below which
 rounding is all there is."""
@@ -271,7 +271,8 @@ def law_criterion(evidence: Evidence, exact: Estimate, least: float) -> float:
     """Return how much better a choice law explains the reports than free choice, about.
 
     By what the efficient score at free choice, gibu's estimate `exact`, promises of the best basis;
-    where that is more than `least`, by the law that this basis comes to in a few steps.
+    where that is more than `least`, by the law that this basis comes to in a few steps, and in some
+    more where it is then nearly as much.
     """
     model = ChoiceModel(evidence, default_tolerance(evidence), _SOLVER_STEPS)
     free, bases = _free(model, exact), _bases(evidence, None)[1:]
@@ -282,7 +283,11 @@ def law_criterion(evidence: Evidence, exact: Estimate, least: float) -> float:
         promised = promises[place] - math.log(evidence.people) / 2
         if not promised > least:
             return promised
-        return fit(model, bases[place], free, steps=_FEW_STEPS).criterion - nothing
+        law = fit(model, bases[place], free, steps=_FEW_STEPS)
+        if _NEARLY * least < law.criterion - nothing <= least:
+            near = model.logits(bases[place], law.coefficients)
+            law = fit(model, bases[place], free, near, steps=_MORE_STEPS)
+    return law.criterion - nothing
 
 
 def _together(model: ChoiceModel, bases: list[Basis], widest: ChoiceFit) -> JointEstimate:

@@ -219,7 +219,7 @@ def _inverse(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
     variances = np.diag(covariance)
     scale = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
     unit = covariance * scale[:, None] * scale
-    return np.linalg.pinv(unit, LEFT, hermitian=True), scale
+    return np.asarray(np.linalg.pinv(unit, LEFT, hermitian=True), dtype=np.float64), scale
 
 
 def sticking_out(evidence: Evidence, explanation: Explained, number: int) -> StickingOut:
