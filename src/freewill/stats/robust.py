@@ -164,10 +164,10 @@ def robust(
         maximise sum_mz w_mz log ( (1 - sum phi) r_m (theta A_m)_z + phi_mz )
 
     over theta and phi, concave given the shares r_m of the mechanisms among the honest, which two
-    to four rounds find (`honest_shares`). Which outputs have atoms: at a price of 1 + lambda where honest mass costs
-    1, those used that gain more than log N each, N the number of outputs observed; lambda from .05
-    to .8, or no atom at all, by n L - (atoms) log N, with all of them fitted at no price. Last,
-    single atoms are taken in and dropped while that rises.
+    to four rounds find (`honest_shares`). Which outputs have atoms: at a price of 1 + lambda where
+    honest mass costs 1, those used that gain more than log N each, N the number of outputs
+    observed; lambda from .05 to .8, or no atom at all, by n L - (atoms) log N, with all of them
+    fitted at no price. Last, single atoms are taken in and dropped while that rises.
 
     It needs two mechanisms: a single one cannot defend itself, and neither can one that alone
     knows what the others hardly tell. Reports of bits hardly repeat and are never set aside.
