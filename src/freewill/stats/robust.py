@@ -242,6 +242,7 @@ class _Search:
     def __init__(self, model: AtomModel, free: AtomFit, trace: Trace) -> None:
         self._model, self._free, self._trace = model, free, trace
         self._seen: set[bytes] = set()
+        self._at_once = 1
         self.steps = 0
 
     def best(self) -> _Candidate:
@@ -284,14 +285,18 @@ class _Search:
         return best
 
     def _grown(self, best: _Candidate) -> _Candidate:
-        """Add the output that sticks out most, if it is worth an atom."""
+        """Add the outputs that stick out most, if they are worth an atom: one, two, four, ..."""
         gains = self._model.gains(best.fit)
         gains[best.atoms] = 0.0
-        if not gains.max() > self._model.cost:
-            return best
-        atoms = np.sort(np.append(best.atoms, gains.argmax()))
-        candidate = self._tried(atoms, best.price or 0.0, best.fit)
-        return candidate if candidate.score > best.score else best
+        (out,) = np.nonzero(gains > self._model.cost)
+        out = out[np.argsort(-gains[out], kind="stable")]
+        for many in sorted({min(self._at_once, out.size), min(1, out.size)} - {0}, reverse=True):
+            atoms = np.sort(np.append(best.atoms, out[:many]))
+            candidate = self._tried(atoms, best.price or 0.0, best.fit)
+            if candidate.score > best.score:
+                self._at_once = 2 * many
+                return candidate
+        return best
 
     def _shrunk(self, best: _Candidate) -> _Candidate:
         """Drop an atom, of the weakest first, if the others do without."""
