@@ -179,3 +179,15 @@ def test_a_larger_grid_in_single_precision():
     # By the operator's own products, which the solver does not use for p.
     assert likelihood.certify(solution.theta).gap <= 1.1e-9
     assert np.count_nonzero(solution.theta) < grid.size / 4
+
+
+def test_a_start_whose_slope_overflows_ends_in_a_stall_over_all_values():
+    """What is returned then is over the alphabet, not over the columns in use."""
+    rows = np.array([[1e-311, 1e-311, 1e-311], [0.5, 0.2, 0.3]])
+    likelihood = Likelihood(DenseOperator(rows), np.array([0.5, 0.5]))
+    with np.errstate(all="ignore"):
+        solution = columns.solve(likelihood, 1e-9, 20, np.array([1.0, 0.0, 0.0]))
+    assert solution.status == Status.STALLED
+    assert solution.theta.shape == (3,)
+    assert solution.theta.sum() == 1.0
+    assert np.isinf(solution.certificate.gap)

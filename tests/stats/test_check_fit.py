@@ -313,6 +313,6 @@ def test_roots_of_deviances_are_those_of_the_formula(mean, excess):
     """Near the mean, far from it, and at 0 reports."""
     value = mean * (1 + excess)
     plain = 2 * ((value * np.log(value / mean) if value > 0 else 0.0) - value + mean)
-    found = float(rooted_deviance(np.array([excess]), np.array([mean]))[0])
+    found = float(rooted_deviance(np.array([excess * mean]), np.array([mean]))[0])
     assert found**2 == pytest.approx(plain, rel=1e-3, abs=1e-9 * mean)
     assert np.sign(found) in (0, np.sign(excess))

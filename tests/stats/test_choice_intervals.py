@@ -15,8 +15,8 @@ from choice_cases import (
     random_choice,
     slope_of,
 )
-from freewill.stats.choice.aware import JointEstimate
 from freewill.stats.choice.bases import ladder
+from freewill.stats.choice.joint import JointEstimate
 from freewill.stats.choice.model import ChoiceModel
 
 

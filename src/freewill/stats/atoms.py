@@ -1,5 +1,8 @@
 """Reports that nobody's value accounts for: outputs with an explanation of their own, atoms."""
 
+import math
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,20 +14,28 @@ from freewill.errors import EvidenceError, several
 from freewill.numeric.operators.atoms import AtomOperator
 from freewill.numeric.operators.base import DenseOperator, Operator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
-from freewill.numeric.solvers import columns, passes
-from freewill.numeric.solvers.columns import dense_maximum
+from freewill.numeric.solvers import columns, interior, passes
+from freewill.numeric.solvers.atoms import AtomSystem
+from freewill.numeric.solvers.conjugate import System
 from freewill.numeric.solvers.likelihood import Likelihood
 from freewill.numeric.solvers.passes import Passes
-from freewill.numeric.solvers.solution import Solution, Status
+from freewill.numeric.solvers.solution import Certificate, Solution, Status
+from freewill.numeric.solvers.systems import DenseSystem, rows_beside, structured_system
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence, Group, refuse_nobody, refuse_unheld
 from freewill.stats.information import Information
 from freewill.stats.intervals import OneStep
 
-_DENSE = 1 << 22
-"""Entries of the law, atoms included, up to which it is held as an array."""
-_ROUNDS = 20
+_DENSE, _SMALL = 1 << 22, 1 << 18
+"""Entries of the law up to which it is held as an array; where it has structure, fewer."""
+_FEW_ROWS = 50
+"""Rows without structure that go beside those with it."""
+_ROUNDS, _FEW_ROUNDS = 100, 20
 """Rounds for the shares of the honest: two to four are the rule, the last ones tiny."""
+_ROUGH = 10
+"""Tolerances that other shares may gain where atoms are only compared."""
+_FIRST_LEAP = 4.0
+"""Rounds that the first leap ahead stands for, at most; later ones more, as long as they gain."""
 _LOOSE = 100
 """Tolerances within which fits at a price are solved."""
 _LEAST = 1e-9
@@ -39,19 +50,25 @@ _MOST_FORGED = 0.499
 class AtomFit:
     """The most likely theta and atoms, given the mechanisms' shares among the honest.
 
-    `forged` is, for each observed output, the share of all reports that its atom explains;
-    `fitted` the probability of that pair of a mechanism and an output, `honest` the part of it that
-    is theta's.
+    `shares` are those of the mechanisms among the honest. `forged` is, for each observed output,
+    the share of all reports that its atom explains;
+    `log_honest` the logarithm of theta's part of the probability of that pair of a mechanism and an
+    output, which may be too small for a number.
     """
 
     theta: FloatArray
+    shares: FloatArray
     forged: FloatArray
-    fitted: FloatArray
-    honest: FloatArray
+    log_honest: FloatArray
     log_likelihood: float
     gap: float
     status: Status
     steps: int
+
+    @property
+    def honest(self) -> FloatArray:
+        """Theta's part of the probability of each output."""
+        return np.exp(self.log_honest)
 
     @property
     def atoms(self) -> IntArray:
@@ -103,8 +120,16 @@ class AtomModel:
             )
         self._bits = any(group.structure == "bits" for group in groups)
         law: Operator = evidence.operator
-        self._small = law.shape[0] * (self.size + self.places.size) <= _DENSE
-        self.law = DenseOperator(law.dense(), law.log_scale) if self._small else law
+        entries, structured = law.shape[0] * self.size, rows_beside(law) <= _FEW_ROWS
+        if entries <= (_SMALL if structured else _DENSE):
+            self.law: Operator = DenseOperator(law.dense(), law.log_scale)
+        else:
+            self.law = law
+        self._system: System | None = None
+        if structured:
+            self._system = structured_system(law)
+        elif self.law is not law:
+            self._system = DenseSystem(self.law.dense())
 
     @property
     def cost(self) -> float:
@@ -114,25 +139,57 @@ class AtomModel:
     def without(self, exact: Estimate) -> AtomFit:
         """Return the fit that has no atom: gibu's."""
         nothing, value = np.zeros(self.weights.size), exact.log_likelihood
-        fitted = _fitted(self.law, exact.theta) * self.shares[self.group]
-        return AtomFit(exact.theta, nothing, fitted, fitted, value, exact.gap, exact.status, 0)
+        honest = self._log_fitted(exact.theta) + np.log(self.shares)[self.group]
+        return AtomFit(exact.theta, self.shares, nothing, honest, value, exact.gap, exact.status, 0)
 
-    def fit(self, places: IntArray, near: AtomFit, price: float = 0.0) -> AtomFit:
-        """Return the most likely theta and phi with atoms at these places, from a fit nearby."""
+    def fit(
+        self, places: IntArray, near: AtomFit, price: float = 0.0, rough: bool = False
+    ) -> AtomFit:
+        """Return the most likely theta, phi and r with atoms at these places, from a fit nearby.
+
+        At a price, r is that of the fit nearby; a `rough` fit is for a comparison of atoms.
+        """
+        most, enough = (
+            (_FEW_ROUNDS, _ROUGH * self.tolerance) if rough else (_ROUNDS, self.tolerance)
+        )
         chosen = np.zeros(self.weights.size, dtype=np.bool_)
         chosen[places] = True
-        honest = self._honest(near.theta, chosen & (self.weights > near.honest))
-        steps = 0
-        for _ in range(_ROUNDS):
-            near = self._given(honest, places, near, price)
-            steps += near.steps
-            after = self._honest(near.theta, near.forged > 0)
+        ahead = self._honest(near.theta, chosen & (self.weights > near.honest))
+        after, lack, steps, leap, longest = ahead, np.inf, 0, False, _FIRST_LEAP
+        before: tuple[FloatArray, FloatArray] | None = None
+        for _ in range(most):
+            there = self._given(ahead, places, near, price)
+            steps += there.steps
+            if leap and there.log_likelihood < near.log_likelihood - self.tolerance:
+                ahead, leap, longest = after, False, max(longest / 4, 1.0)
+                continue
+            longest *= 2 if leap else 1
+            near, after = there, self._honest(there.theta, there.forged > 0)
             # L is at its top in r: what is left to gain is of second order.
-            lack = float(np.sum((after - honest) ** 2 / honest)) / 2
-            if lack <= self.tolerance or price:
-                break
-            honest = after
-        return replace(near, steps=steps)
+            lack = float(np.sum((after - near.shares) ** 2 / near.shares)) / 2
+            if lack <= enough or price:
+                return replace(near, steps=steps)
+            move, leap = np.log(after / near.shares), before is not None
+            if before is None:
+                ahead, before = after, (near.shares, move)
+            else:
+                ahead, before = self._leap(*before, move, longest), None
+        return replace(near, gap=near.gap + lack, steps=steps, status=Status.STALLED)
+
+    def _leap(
+        self, shares: FloatArray, first: FloatArray, second: FloatArray, longest: float
+    ) -> FloatArray:
+        """Return where two rounds lead that moved log r so: far, where rounds climb slowly.
+
+        As `accelerated_em` does (Varadhan and Roland, scheme S3), but no longer than `longest`.
+        """
+        bend = second - first
+        change = float(bend @ bend)
+        length = max(1.0, math.sqrt(float(first @ first) / change)) if change else 1.0
+        length = min(length, longest)
+        far = np.exp(np.log(shares) + 2 * length * first + length**2 * bend)
+        far = np.clip(far, _LEAST * self.shares, self.shares)
+        return np.asarray(far / far.sum())
 
     def gains(self, fit: AtomFit) -> FloatArray:
         """Return what an atom at each output would add to the log-likelihood of all people.
@@ -141,9 +198,8 @@ class AtomModel:
         the atom theta would move towards the output: where there is one, this is an upper bound.
         """
         weights, honest = self.weights, fit.honest
-        # A gain overflows to infinity where the law calls an output next to impossible.
-        with np.errstate(divide="ignore", over="ignore"):
-            gain = self.people * (weights * np.log(weights / honest) - (weights - honest))
+        gain = weights * (np.log(weights) - fit.log_honest) - (weights - honest)
+        gain *= self.people
         allowed = np.zeros(weights.size, dtype=np.bool_)
         allowed[self.places] = True
         return np.where(allowed & (weights > honest), gain, 0.0)
@@ -162,7 +218,7 @@ class AtomModel:
 
     def _honest(self, theta: FloatArray, atoms: BoolArray) -> FloatArray:
         """Return r, the best given theta and the outputs with an atom."""
-        law = _fitted(self.law, theta)
+        law = np.exp(self._log_fitted(theta))
         left = self._per_group(np.where(atoms, 0.0, self.weights))
         covered = 1 - self._per_group(np.where(atoms, law, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -170,53 +226,61 @@ class AtomModel:
         honest = np.clip(honest, _LEAST * self.shares, self.shares)
         return np.asarray(honest / honest.sum())
 
+    def _log_fitted(self, theta: FloatArray) -> FloatArray:
+        """Return log (theta A)_z of each observed output; -inf where theta does not lead there."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.law.log_scale + np.log(self.law.forward(theta)))
+
     def _given(self, honest: FloatArray, places: IntArray, near: AtomFit, price: float) -> AtomFit:
         """Return the maximum for given r, with its certificate."""
-        height = 1 / (1 + price)
-        law = AtomOperator(self.law, np.log(honest)[self.group], places, height)
-        likelihood = Likelihood(law, self.weights)
+        height, shares = 1 / (1 + price), np.log(honest)[self.group]
+        law = AtomOperator(self.law, shares, places, height)
         # Atoms begin with what sticks out there, for those without weight come late or never.
-        atoms = np.maximum(self.weights - near.honest, 0)[places] / height
+        atoms = np.maximum(height * self.weights - near.honest, 0)[places] / height
         start = np.concatenate([near.theta * max(1 - float(atoms.sum()), 0.1), atoms])
         # A price only proposes atoms: that need not be exact.
         tolerance = _LOOSE * self.tolerance if price else self.tolerance
-        solution = self._solve(likelihood, start / start.sum(), tolerance)
-        fitted = _fitted(law, solution.theta)
-        weight, theta = np.zeros(self.weights.size), solution.theta[: self.size]
-        weight[places] = height * solution.theta[self.size :]
-        # What an atom explains of the reports there; less than half a report is none.
-        forged = self.weights * np.minimum(weight / fitted, 1.0)
-        forged[forged * self.people < _SOMEBODY] = 0.0
-        value = solution.certificate.value - float(self.shares @ np.log(self.shares))
-        whole = float(theta.sum())
+        solution = self._solve(law, start / start.sum(), tolerance)
+        mass, atoms = solution.theta[: self.size], height * solution.theta[self.size :]
+        whole = float(mass.sum())
+        log_honest = shares + self._log_fitted(mass)
+        # Less than half a report is none.
+        forged = np.zeros(self.weights.size)
+        forged[places] = np.where(self.people * atoms < _SOMEBODY, 0.0, atoms)
         return AtomFit(
-            theta / whole if whole > 0 else near.theta,
-            forged,
-            fitted,
-            fitted - np.minimum(weight, fitted),
-            value,
+            mass / whole if whole > 0 else near.theta,
+            honest,
+            np.minimum(forged, self.weights),
+            log_honest,
+            solution.certificate.value - float(self.shares @ np.log(self.shares)),
             solution.certificate.gap,
             solution.status,
             solution.steps,
         )
 
-    def _solve(self, likelihood: Likelihood, start: FloatArray, tolerance: float) -> Solution:
-        if self._small:
-            return dense_maximum(likelihood, tolerance, self.max_steps, start)
-        if not self._bits:
-            return columns.solve(likelihood, tolerance, self.max_steps, start)
-        source = Passes.of([likelihood], likelihood.size, likelihood.operator.shape[0])
-        return passes.solve(source, tolerance, self.max_steps, start)
+    def _solve(self, law: AtomOperator, start: FloatArray, tolerance: float) -> Solution:
+        """Maximise by the solvers that may do, one after the other, until one arrives."""
+        likelihood, run = Likelihood(law, self.weights), (tolerance, self.max_steps, start)
+        solvers: list[Callable[[], Solution]] = []
+        if self._system is not None:
+            system = AtomSystem(law, self._system)
+            solvers.append(lambda: interior.solve(likelihood, system, *run))
+        solvers.append(lambda: columns.solve(likelihood, *run))
+        if self._bits:
+            passed = Passes.of([likelihood], likelihood.size, law.shape[0])
+            solvers.append(lambda: passes.solve(passed, *run))
+        best = Solution(start, Certificate(-np.inf, start, np.inf), 0, Status.STALLED)
+        for solve in solvers:
+            with suppress(ArithmeticError, np.linalg.LinAlgError):
+                best = min(best, solve(), key=lambda each: each.certificate.gap)
+            if best.status == Status.CERTIFIED:
+                break
+        return best
 
 
 def watched(group: Group) -> bool:
     """Say whether reports of a group may be forged on one output: not where these are bits."""
     return not group.mechanism.output_space.packed
-
-
-def _fitted(law: Operator, theta: FloatArray) -> FloatArray:
-    """Return the probability of each observed output."""
-    return np.asarray(np.exp(law.log_scale) * law.forward(theta))
 
 
 @dataclass(frozen=True, eq=False)

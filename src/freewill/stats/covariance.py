@@ -15,7 +15,7 @@ from freewill.core.types import FloatArray
 from freewill.errors import several
 from freewill.numeric.operators.base import Map, StackOperator
 from freewill.numeric.operators.moments import Moments
-from freewill.numeric.solvers.conjugate import conjugate_steps
+from freewill.numeric.solvers.conjugate import ConjugateSystem, conjugate_steps
 from freewill.numeric.solvers.systems import rows_beside, structured_system
 
 LOST = 1e-13
@@ -252,7 +252,9 @@ def _structured_inverse(parts: Weighted, size: int) -> Map | None:
     if few > min(_MOST_ROWS, size // 2) or (few == operator.shape[0] and not np.all(diagonal > 0)):
         return None
     weights = np.concatenate([share * system.weights for share, system in systems])
-    return structured_system(operator).factor(weights, diagonal)
+    system = structured_system(operator, mechanisms=size)
+    # Conjugate gradients without a bound would not do.
+    return None if isinstance(system, ConjugateSystem) else system.factor(weights, diagonal)
 
 
 def _waves(response: FloatArray, plane: tuple[int, int]) -> FloatArray:

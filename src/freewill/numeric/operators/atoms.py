@@ -51,7 +51,7 @@ class AtomOperator(Operator):
         return scale
 
     @cached_property
-    def _factors(self) -> FloatArray:
+    def factors(self) -> FloatArray:
         """What the law's rows are multiplied by: at atoms all of their factors, elsewhere 1."""
         factors = np.ones(self.inner.shape[0])
         factors[self.places] = np.exp((self.inner.log_scale + self.log_factors)[self.places])
@@ -62,7 +62,7 @@ class AtomOperator(Operator):
         return theta[:size], theta[size:]
 
     def _joined(self, fitted: FloatArray, atoms: FloatArray) -> FloatArray:
-        result = self._factors * fitted
+        result = self.factors * fitted
         result[self.places] += self.height * atoms
         return result
 
@@ -78,21 +78,21 @@ class AtomOperator(Operator):
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return the law's product, then `height` times the weight at each place."""
-        values = self.inner.adjoint(self._factors * weights)
+        values = self.inner.adjoint(self.factors * weights)
         return np.concatenate([values, self.height * weights[self.places]])
 
     def adjoint_within(self, weights: FloatArray, error: float) -> FloatArray:
         """Return that, each number within this (absolute) error."""
-        values = self.inner.adjoint_within(self._factors * weights, error)
+        values = self.inner.adjoint_within(self.factors * weights, error)
         return np.concatenate([values, self.height * weights[self.places]])
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return the law's gram matrix, bordered by the rows that have atoms."""
-        values = self.inner.gram(self._factors**2 * weights)
+        values = self.inner.gram(self.factors**2 * weights)
         atoms = self.height * weights[self.places]
         # The law's rows at the atoms, which are few.
         own = self.inner.subset(np.sort(self.places)).dense()[np.argsort(np.argsort(self.places))]
-        rows = (atoms * self._factors[self.places])[:, None] * own
+        rows = (atoms * self.factors[self.places])[:, None] * own
         return np.block([[values, rows.T], [rows, np.diag(self.height * atoms)]])
 
     def subset(self, places: IntArray) -> DenseOperator:
@@ -105,7 +105,7 @@ class AtomOperator(Operator):
         wanted = np.arange(self.shape[1]) if columns is None else columns
         honest = wanted < size
         rows = np.zeros((outputs, wanted.size))
-        rows[:, honest] = self._factors[:, None] * self.inner.dense(wanted[honest])
+        rows[:, honest] = self.factors[:, None] * self.inner.dense(wanted[honest])
         (behind,) = np.nonzero(~honest)
         rows[self.places[wanted[behind] - size], behind] = self.height
         return rows

@@ -98,7 +98,8 @@ def solve(
         certificate = likelihood.certify(uniform, tolerance)
         status = Status.CERTIFIED if certificate.gap <= tolerance else Status.STALLED
         return Solution(uniform, certificate, 0, status)
-    best = Solution(theta, Certificate(-np.inf, theta, np.inf), 0, Status.MAX_STEPS)
+    full = columns.over_alphabet(theta)
+    best = Solution(full, Certificate(-np.inf, full, np.inf), 0, Status.MAX_STEPS)
     value, waiting = -np.inf, 0
     for step in range(max_steps + 1):
         fitted, certificate = _certify(columns, theta, fitted, tolerance)

@@ -357,17 +357,17 @@ def rows_beside(operator: Operator) -> int:
     return sum(part.shape[0] for part in parts_of(operator) if part.line_terms() is None)
 
 
-def structured_system(operator: Operator) -> System:
+def structured_system(operator: Operator, mechanisms: int = _CROWD) -> System:
     """Return the system of all parts that have structure on a line, and the others as rows.
 
-    Where many geometric mechanisms on a long line would take too much memory, those of like
-    sharpness are merged, and the system so made is the preconditioner of conjugate gradients.
+    Where geometric mechanisms are more than `mechanisms`, or take too much memory, those of like
+    sharpness are merged, and the system so made is the preconditioner of a `ConjugateSystem`.
     """
     parts = parts_of(operator)
     others = [part for part in parts if part.line_terms() is None]
     terms = [term for part in parts if (term := part.line_terms()) is not None]
     line = Line(terms, operator.shape[1])
-    crowded = line.band_bytes > _MOST_BYTES or line.decays.size > _CROWD
+    crowded = line.band_bytes > _MOST_BYTES or line.decays.size > mechanisms
     banded = LinearSystem(line.merged(_MERGED) if crowded else line)
     system: System = banded
     if others:

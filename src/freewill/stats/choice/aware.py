@@ -2,13 +2,11 @@
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from operator import attrgetter
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
 
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several
@@ -21,8 +19,17 @@ from freewill.numeric.solvers.solution import (
     one_blas_thread,
 )
 from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
-from freewill.stats.choice.fit import ChoiceFit, Free, beside_constants, corrected, fit, narrowed
-from freewill.stats.choice.model import ChoiceModel, inverse_of
+from freewill.stats.choice.fit import (
+    ChoiceFit,
+    Free,
+    beside_constants,
+    corrected,
+    first_spread,
+    fit,
+    narrowed,
+)
+from freewill.stats.choice.joint import JointEstimate
+from freewill.stats.choice.model import ChoiceModel
 from freewill.stats.estimators.estimate import (
     Estimate,
     default_tolerance,
@@ -32,9 +39,8 @@ from freewill.stats.estimators.estimate import (
 )
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, name_of
-from freewill.stats.functionals import Weights, checked_level
-from freewill.stats.information import Information, Work, information_at
-from freewill.stats.intervals import Estimated, Intervals, answered, band, intervals_about
+from freewill.stats.information import Work
+from freewill.stats.intervals import Intervals
 
 _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""
@@ -44,103 +50,12 @@ _TINY = 1e-300
 """Least probability of a choice: it has a logarithm."""
 _VAGUE = 3.0
 """Spread of the logits that intervals allow for at least: odds of 20 to 1 either way."""
+_SOLVER_STEPS = 100
+_FEW_STEPS, _MORE_STEPS, _NEARLY = 3, 9, 0.8
+"""Newton steps to most of what a choice law explains, and to all of it; the share that most is."""
 _LOST = 1e-7
 """Share of the information about a coefficient that is left when theta is unknown, below which
 rounding is all there is."""
-
-
-@dataclass(frozen=True, eq=False)
-class JointEstimate:
-    """The efficient estimate of (theta, coefficients) near a fit, left negative where it is.
-
-    With I the expected information at theta pulled inside and at the coefficients b, to which a
-    prior adds 1 / n spread^2, and U the derivatives there,
-
-        C = I^-1 - (theta, 0)(theta, 0)',   (theta_1, b_1) = (theta, b) + C U,
-
-    C / n being the covariance on the simplex. What moves theta and the choice law against each
-    other without a trace makes both uncertain. It is made when somebody asks how sure theta and the
-    choice law are: O((k + coefficients)^3).
-    """
-
-    model: ChoiceModel
-    basis: Basis
-    near_theta: FloatArray
-    near_coefficients: FloatArray
-    spread: float
-
-    @cached_property
-    def _efficient(self) -> tuple[FloatArray, FloatArray, Information]:
-        """(theta_1, b_1) in one row, C / n, and the information of theta were the choice free."""
-        model, near = self.model, self.near_coefficients
-        with np.errstate(all="ignore"):
-            place = model.place(self.near_theta, model.choice(self.basis, near))
-            theta, parts = place.theta, place.parts(self.basis)
-            prior = np.zeros_like(near)
-            prior[1:] = self.spread**-2 / model.people
-            own = parts.own + np.diag(prior.ravel())
-            information = np.block([[place.information, parts.cross], [parts.cross.T, own]])
-            covariance = inverse_of(information)(np.eye(len(information)))
-            covariance[: theta.size, : theta.size] -= np.outer(theta, theta)
-            slope = np.append(parts.theta_slope, parts.slope - (prior * near).ravel())
-            moved = np.append(theta, near) + covariance @ slope
-        return moved, covariance / model.people, information_at(model.evidence, theta)
-
-    @property
-    def theta(self) -> FloatArray:
-        """theta_1."""
-        return self._efficient[0][: self.model.size]
-
-    @property
-    def coefficients(self) -> FloatArray:
-        """b_1, [function, contrast], the constant function first."""
-        return self._efficient[0][self.model.size :].reshape(self.near_coefficients.shape)
-
-    @property
-    def covariance(self) -> FloatArray:
-        """C / n of both."""
-        return self._efficient[1]
-
-    def intervals(self, of: Any, level: float, joint: bool) -> Intervals:
-        """Return intervals for functionals of theta, as `fw.intervals` takes them."""
-        alphabet, size = self.model.evidence.alphabet, self.model.size
-        information = self._efficient[2]
-
-        def answer(weights: Weights, level: float) -> Intervals:
-            rows = weights.rows
-            influences = rows @ self.covariance[:size, :size]
-            matrix = influences @ rows.T
-            variances, flat = np.maximum(np.diag(matrix), 0), np.zeros(len(rows))
-            unsure = variances > 0
-            critical = float(ndtri((1 + level) / 2)) if joint else None
-            if joint and unsure.any():
-                critical = band(matrix[np.ix_(unsure, unsure)], flat[unsure], level)
-            # By who tells, as if the choice were free: what it adds is no matter of single people.
-            shape = information.shape(rows, influences)._replace(skewness=flat)
-            # The covariance is of all people already.
-            estimated = Estimated(rows, influences, rows @ self.theta, variances, shape, 1)
-            return intervals_about(information, weights, estimated, level, critical)
-
-        return answered(of, alphabet, level, joint, answer)
-
-    def choice_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return the lower and the upper ends for c, [value, mechanism] each.
-
-        By the delta method for log(c / (1 - c)), so that all are probabilities.
-        """
-        critical = float(ndtri((1 + checked_level(level)) / 2))
-        functions, size = self.basis.with_constant, self.model.size
-        choice = self.model.choice(self.basis, self.coefficients)
-        matrix = self.covariance[size:, size:]
-        errors = np.empty_like(choice)
-        mean = choice @ self.model.contrasts
-        for place, contrast in enumerate(self.model.contrasts):
-            # d log(c_m / (1 - c_m)) = (contrast_m - mean) / (1 - c_m)
-            moves = (contrast - mean) / np.maximum(1 - choice[:, place], 1e-300)[:, None]
-            rows = (functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
-            errors[:, place] = np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", rows, matrix, rows), 0))
-        odds, reach = logit(choice), critical * errors
-        return expit(odds - reach), expit(odds + reach)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -350,6 +265,29 @@ def _free(model: ChoiceModel, exact: Estimate) -> Free:
     certificate = exact.solution.certificate._replace(value=value)
     solution = exact.solution._replace(certificate=certificate)
     return Free(solution, model.place(exact.theta, np.tile(model.shares, (model.size, 1))))
+
+
+def law_criterion(evidence: Evidence, exact: Estimate, least: float) -> float:
+    """Return how much better a choice law explains the reports than free choice, about.
+
+    By what the efficient score at free choice, gibu's estimate `exact`, promises of the best basis;
+    where that is more than `least`, by the law that this basis comes to in a few steps, and in some
+    more where it is then nearly as much.
+    """
+    model = ChoiceModel(evidence, default_tolerance(evidence), _SOLVER_STEPS)
+    free, bases = _free(model, exact), _bases(evidence, None)[1:]
+    nothing = evidence.people * free.solution.certificate.value
+    with np.errstate(all="ignore"):
+        promises = [first_spread(free.place.score(basis))[1] for basis in bases]
+        place = int(np.argmax(promises))
+        promised = promises[place] - math.log(evidence.people) / 2
+        if not promised > least:
+            return promised
+        law = fit(model, bases[place], free, steps=_FEW_STEPS)
+        if _NEARLY * least < law.criterion - nothing <= least:
+            near = model.logits(bases[place], law.coefficients)
+            law = fit(model, bases[place], free, near, steps=_MORE_STEPS)
+    return law.criterion - nothing
 
 
 def _together(model: ChoiceModel, bases: list[Basis], widest: ChoiceFit) -> JointEstimate:

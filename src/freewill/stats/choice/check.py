@@ -236,7 +236,7 @@ class _Scores:
         slopes = tuple(slope_at(Evidence(alphabet, (g,)), inside) - 1 for g in evidence.groups)
         shares = (share for _, share, _ in information.parts)
         slope = sum(share * one for share, one in zip(shares, slopes, strict=True))
-        step = information.influences(np.asarray(slope)[None])[0]
+        step = information.moved(np.asarray(slope))
         if alphabet.plane is None:
             smooth, moved = single_differences(theta), np.zeros((0, theta.size))
         else:
@@ -267,7 +267,8 @@ class _Scores:
         people, moments = evidence.groups[place].people, information.moments[place]
         through = np.stack([moments.product(row) for row in rows])
         score = people * (rows @ self.slopes[place] - through @ self.step)
-        projected = people / evidence.people * through @ information.influences(through).T
+        moved = np.stack([information.moved(row) for row in through])
+        projected = people / evidence.people * through @ moved.T
         variance = people * (rows @ through.T - projected)
         return score, (variance + variance.T) / 2
 

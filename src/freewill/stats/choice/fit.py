@@ -26,7 +26,8 @@ _TRIES = 12
 _CORRECTIONS = 4
 """Steps by the efficient score: the first does nearly all."""
 _WIDEST = 3.0
-"""How far a correction may move a logit: it is a small one, or no correction."""
+"""How far a step may move a logit: beyond, the likelihood is no parabola, and a choice all but
+certain is one that no later step leaves."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -86,6 +87,7 @@ def fit(
     free: Free,
     near: FloatArray | None = None,
     doubt: float = 0.0,
+    steps: int = _MOST_STEPS,
 ) -> ChoiceFit:
     """Maximise n L - |b|^2 / 2 spread^2 over the coefficients b, and the criterion over the spread.
 
@@ -102,14 +104,14 @@ def fit(
     if basis.size == 0:
         return staying
     score = free.place.score(basis)
-    spread, promised = _first_spread(score)
+    spread, promised = first_spread(score)
     if spread < _LEAST_SPREAD or promised <= doubt:
         return staying
     here, damping, converged = first, 0.0, False
     if near is not None:
         other = _at(model, basis, basis.coefficients(near @ model.contrasts), free.solution.theta)
         here = max(first, other, key=lambda point: point.value(model.people, spread))
-    for _ in range(_MOST_STEPS):
+    for _ in range(steps):
         before = here
         score = model.score(basis, here.solution.theta, here.choice)
         here, promised, damping = _step(model, basis, here, spread, score, damping)
@@ -138,16 +140,14 @@ def corrected(model: "ChoiceModel", fitted: ChoiceFit) -> ChoiceFit:
         step, promised = _newton(fitted.coefficients, fitted.spread, score.slope, score.curvature)
         if not _DONE / 2 < promised < last:
             break
-        reach = float(np.abs(model.logits(basis, step)).max())
-        moved = fitted.coefficients + step * min(1.0, _WIDEST / max(reach, 1e-300))
-        there = _at(model, basis, moved, fitted.theta)
+        there = _moved(model, basis, fitted.coefficients, step, fitted.theta)
         certificate = there.solution.certificate
         if not math.isfinite(certificate.gap):
             break
         last = promised
         fitted = replace(
             fitted,
-            coefficients=moved,
+            coefficients=there.coefficients,
             choice=there.choice,
             theta=there.solution.theta,
             log_likelihood=certificate.value,
@@ -208,12 +208,25 @@ def _step(
     value, promised = here.value(model.people, spread), 0.0
     for _ in range(_TRIES):
         step, promised = _newton(here.coefficients, spread, gradient, score.curvature, damping)
-        there = _at(model, basis, here.coefficients + step, here.solution.theta)
+        there = _moved(model, basis, here.coefficients, step, here.solution.theta)
         open_still = here.solution.certificate.gap + there.solution.certificate.gap
-        if there.value(model.people, spread) > value - _SLACK - model.people * open_still:
+        lowest = value - _SLACK - model.people * open_still
+        if math.isfinite(open_still) and there.value(model.people, spread) > lowest:
             return there, promised, damping / 4 if damping > _LEAST_DAMPING / 4 else 0.0
         damping = max(4 * damping, _LEAST_DAMPING)
     return here, promised, damping
+
+
+def _moved(
+    model: "ChoiceModel",
+    basis: Basis,
+    coefficients: FloatArray,
+    step: FloatArray,
+    start: FloatArray,
+) -> _Point:
+    """Return where a step leads, shortened to where no logit moves further than it may."""
+    reach = float(np.abs(model.logits(basis, step)).max())
+    return _at(model, basis, coefficients + step * min(1.0, _WIDEST / max(reach, 1e-300)), start)
 
 
 def _at(model: "ChoiceModel", basis: Basis, coefficients: FloatArray, start: FloatArray) -> _Point:
@@ -221,8 +234,10 @@ def _at(model: "ChoiceModel", basis: Basis, coefficients: FloatArray, start: Flo
     return _Point(coefficients, choice, model.solve(choice, start))
 
 
-def _first_spread(score: "Score") -> tuple[float, float]:
+def first_spread(score: "Score") -> tuple[float, float]:
     """Return the spread of the largest criterion, and that, by the efficient score at free choice.
+
+    A fit then gains about as much: no fit is needed to know whether it is worth it.
 
     With e and u the eigenvalues of the information of the coefficients, constants projected out,
     and the score along their axes, the criterion of a parabola is

@@ -190,30 +190,36 @@ def _sizes(left: Residuals, places: Sequence[int]) -> tuple[FloatArray, FloatArr
     What is added to an epsilon, or to the reports of an output: of these, e more shift the
     residuals by their covariances with its own, where it is expected e times.
     """
-    inverse = _inverse(np.stack([column(left, place)[[*places]] for place in places]))
-    unit = np.where(left.epsilons, 1.0, left.expected)[[*places]]
+    inverse, scale = _inverse(np.stack([column(left, place)[[*places]] for place in places]))
+    # Variances of what is next to impossible have no inverse: sizes are scaled on both sides.
+    unit = scale * np.where(left.epsilons, 1.0, left.expected)[[*places]]
     errors = np.sqrt(np.maximum(np.diag(inverse), 0.0))
-    return unit * (inverse @ left.residuals[[*places]]), unit * errors
+    return unit * (inverse @ (scale * left.residuals[[*places]])), unit * errors
 
 
 def _without(left: Residuals, places: Sequence[int]) -> Residuals:
     """Return what is left once some departures, of any size, are taken as given."""
     columns = np.stack([column(left, place) for place in places])
-    explained = _inverse(columns[:, [*places]]) @ columns
+    inverse, scale = _inverse(columns[:, [*places]])
+    columns = scale[:, None] * columns
+    explained = inverse @ columns
     return replace(
         left,
-        residuals=left.residuals - left.residuals[[*places]] @ explained,
+        residuals=left.residuals - (scale * left.residuals[[*places]]) @ explained,
         variances=left.variances - np.einsum("ij,ij->j", explained, columns),
         tested=left.tested & ~np.isin(np.arange(left.tested.size), places),
     )
 
 
-def _inverse(covariance: FloatArray) -> FloatArray:
-    """Return the inverse, scaled to a unit diagonal before; without what is only rounding."""
+def _inverse(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return U and s with diag(s) U diag(s) the inverse, without what is only rounding.
+
+    diag(s) C diag(s) has a unit diagonal, and U is its inverse.
+    """
     variances = np.diag(covariance)
     scale = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
     unit = covariance * scale[:, None] * scale
-    return np.asarray(np.linalg.pinv(unit, LEFT, hermitian=True) * scale[:, None] * scale)
+    return np.asarray(np.linalg.pinv(unit, LEFT, hermitian=True), dtype=np.float64), scale
 
 
 def sticking_out(evidence: Evidence, explanation: Explained, number: int) -> StickingOut:

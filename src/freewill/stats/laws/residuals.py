@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import gammaln, kl_div, ndtr, xlog1py, xlogy
+from scipy.special import gammaln, ndtr, xlog1py, xlogy
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.mechanisms.base import Mechanism
@@ -117,7 +117,7 @@ class Residuals:
         deviations = self.standardised(residuals)
         share = self.variances[counts] / self.expected[counts]
         mean = expected[..., counts] / share**3
-        deviations[..., counts] = rooted_deviance(residuals[..., counts] / share**2 / mean, mean)
+        deviations[..., counts] = rooted_deviance(residuals[..., counts] / share**2, mean)
         return deviations
 
     @cached_property
@@ -183,16 +183,19 @@ def _positive(thetas: FloatArray, people: int) -> FloatArray:
     return np.stack([pulled(row, people) for row in parts])
 
 
-def rooted_deviance(excess: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return the signed root of 2 (x log(x / m) - x + m) for x = m (1 + excess), x >= 0.
+def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return the signed root of 2 (x log(x / m) - x + m) for x = m + apart, x >= 0.
 
-    >>> rooted_deviance(np.array([-1.0, 0.0, 1.0]), np.array([2.0, 2.0, 2.0])).round(3)
+    >>> rooted_deviance(np.array([-2.0, 0.0, 2.0]), np.array([2.0, 2.0, 2.0])).round(3)
     array([-2.   ,  0.   ,  1.243])
     """
-    excess = np.maximum(excess, -1.0)
-    series = excess * excess * (0.5 - excess / 6)
-    half = np.where(np.abs(excess) < _NEAR, series, kl_div(1 + excess, 1.0))
-    return np.asarray(np.sign(excess) * np.sqrt(2 * mean * half))
+    count = np.maximum(mean + apart, 0.0)
+    near = np.abs(apart) < _NEAR * mean
+    excess = np.divide(apart, mean, out=np.zeros(near.shape), where=near)
+    series = mean * excess * excess * (0.5 - excess / 6)
+    # The mean of what is next to impossible may be too small to divide by.
+    far = xlogy(count, count) - count * np.log(mean) - count + mean
+    return np.asarray(np.sign(apart) * np.sqrt(2 * np.where(near, series, np.maximum(far, 0.0))))
 
 
 def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
