@@ -252,9 +252,9 @@ def _structured_inverse(parts: Weighted, size: int) -> Map | None:
     if few > min(_MOST_ROWS, size // 2) or (few == operator.shape[0] and not np.all(diagonal > 0)):
         return None
     weights = np.concatenate([share * system.weights for share, system in systems])
-    system = structured_system(operator, mechanisms=size)
+    whole = structured_system(operator, mechanisms=size)
     # Conjugate gradients without a bound would not do.
-    return None if isinstance(system, ConjugateSystem) else system.factor(weights, diagonal)
+    return None if isinstance(whole, ConjugateSystem) else whole.factor(weights, diagonal)
 
 
 def _waves(response: FloatArray, plane: tuple[int, int]) -> FloatArray:

@@ -236,14 +236,23 @@ def choose_solver(evidence: Evidence) -> SolverName:
     if "bits" in structures and outputs > _FEW_REPORTS * size:
         return "passes" if size <= _DENSE_VALUES else "conjugate"
     if _beside_a_line(evidence):
-        if len(evidence.groups) > _CROWD and (size <= _MEDIUM or _fineness(evidence) > size):
-            return "conjugate" if _fineness(evidence) > size else "interior"
-        # Noise so wide on a line so long that its optimum is sparse.
-        long = size * (1 + 2 * len(evidence.groups)) ** 1.5 >= _LONG_SYSTEM
-        sparse = structures == {"geometric"} and long and _fineness(evidence) <= _SMOOTH_LINE
-        return "columns" if sparse else "linear"
+        return _choose_on_a_line(size, len(evidence.groups), _fineness(evidence), structures)
     sharp = "planar" in structures and _fineness(evidence) > _SMOOTH_PLANE
     return "conjugate" if sharp else "columns"
+
+
+def _choose_on_a_line(
+    size: int, mechanisms: int, fineness: float, structures: set[Structure]
+) -> SolverName:
+    if mechanisms > _CROWD and fineness > size:
+        return "conjugate"
+    if mechanisms > _CROWD and size <= _MEDIUM:
+        return "interior"
+    # Noise so wide on a line so long that its optimum is sparse.
+    long = size * (1 + 2 * mechanisms) ** 1.5 >= _LONG_SYSTEM
+    return (
+        "columns" if structures == {"geometric"} and long and fineness <= _SMOOTH_LINE else "linear"
+    )
 
 
 def alternatives(evidence: Evidence, chosen: SolverName) -> list[SolverName]:
