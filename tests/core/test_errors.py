@@ -55,9 +55,11 @@ def test_what_came_is_shown_in_short():
 
 
 def test_an_error_of_one_kind_takes_the_place_of_every_other_of_ours():
-    with pytest.raises(fw.SurveyError, match=r"^question 2: too large\.$") as raised:
-        with raised_as(fw.SurveyError, "question 2: "):
-            raise fw.AlphabetError("too large.")
+    with (
+        pytest.raises(fw.SurveyError, match=r"^question 2: too large\.$") as raised,
+        raised_as(fw.SurveyError, "question 2: "),
+    ):
+        raise fw.AlphabetError("too large.")
     assert raised.value.__suppress_context__
     with pytest.raises(KeyError), raised_as(fw.SurveyError):
         raise KeyError("not ours")

@@ -38,8 +38,21 @@ def test_the_appendix_tables_are_the_calibrated_losses() -> None:
     ):
         found = [kind(places.LINE, epsilon).quality_loss() for epsilon in listed]
         assert np.allclose(found, losses, rtol=0.02)
-    found = [fw.KRR(places.CITY, e).quality_loss() for e in mixtures.KRR_CITY]
-    assert np.allclose(found, np.arange(5.0, 0.0, -0.5), rtol=0.02)
+    for city, kind in (
+        (mixtures.KRR_CITY, fw.KRR),
+        (mixtures.GEOMETRIC_CITY, fw.PlanarGeometric),
+    ):
+        found = [kind(places.CITY, epsilon).quality_loss() for epsilon in city]
+        assert np.allclose(found, np.arange(5.0, 0.0, -0.5), rtol=0.02)
+
+
+def test_the_other_tables_of_the_appendix_are_evenly_spaced() -> None:
+    """Against tables IV and VIII as printed: one loss of Shokri's on the line is 24.5, not 25."""
+    steps = np.arange(1, 11)
+    assert pytest.approx(0.1 * steps) == mixtures.RAPPOR_HIGH_PRIVACY
+    assert pytest.approx(steps) == mixtures.RAPPOR_LOW_PRIVACY
+    assert pytest.approx(0.3 * steps) == mixtures.SHOKRI_CITY
+    assert pytest.approx([*(3 * steps[:8] - 2), 24.5, 28]) == mixtures.SHOKRI_LINE
 
 
 def test_the_mixed_tables_are_halves_of_the_others() -> None:
@@ -65,6 +78,12 @@ def test_the_full_scale_is_what_was_asked_for() -> None:
     assert full.sizes[0] == 1_000
     assert full.sizes[-1] == 100_000
     assert full.seeds >= 10
+    for scale in (FULL, QUICK):
+        # Sizes a reader can tell, every decade's the same, and seeds that double to the most.
+        assert all(size * 10 in scale.sizes for size in scale.sizes if size <= 10_000)
+        assert np.log2(scale.most_seeds / scale.seeds) % 1 == 0
+        assert scale.people == scale.sizes[-1] == max(scale.sizes)
+    assert [len(scale.sizes) for scale in (FULL, QUICK)] == [7, 3]
 
 
 def test_a_plan_names_figures_tables_and_studies() -> None:

@@ -78,7 +78,7 @@ class Recorder:
     def progress(self, title):
         yield lambda share, left: self.shown.append((share, left))
 
-    def keys(self):
+    def done(self):
         return [(c.mixture, c.people, c.seed, m) for c in self.cells for m in c.methods]
 
 
@@ -96,7 +96,7 @@ def ran(folder, monkeypatch, chosen, missing=()):
 def test_everything_is_run_once_and_what_is_close_gets_all_seeds(tmp_path, monkeypatch):
     chosen = plan(["14b", "em"], SCALE)
     work, store, results = ran(tmp_path, monkeypatch, chosen)
-    keys = work.keys()
+    keys = work.done()
     assert len(set(keys)) == len(keys) == len(store.rows) == len(results.rows)
     planned = {(*where, m) for where, methods in chosen.cells().items() for m in methods}
     contests = {"rappor-low": (GIBU, *RAP_M)}
@@ -124,13 +124,13 @@ def test_everything_is_run_once_and_what_is_close_gets_all_seeds(tmp_path, monke
 
 def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     chosen = plan(["14a"], SCALE)
-    work, store, results = ran(tmp_path, monkeypatch, chosen)
+    _, store, results = ran(tmp_path, monkeypatch, chosen)
     again, _, same = ran(tmp_path, monkeypatch, chosen)
     assert again.cells == []
     assert set(same.rows) == set(results.rows)
     gone = [key for key in store.rows if key[2] == 1 and key[3] != "gibu"]
     rest, _, whole = ran(tmp_path, monkeypatch, chosen, gone)
-    assert {(*key[:3], key[3].name) for key in rest.keys()} == set(gone)
+    assert {(*key[:3], key[3].name) for key in rest.done()} == set(gone)
     assert set(whole.rows) == set(results.rows)
     # Rows that no plan asks for are left alone.
     few = plan(["14a"], replace(SCALE, sizes=(200,)))

@@ -215,7 +215,7 @@ def test_differences_tell_what_speaks_for_and_against(results):
     )
 
     def number(ratio):
-        return "–" if ratio is None or ratio.refused else str(ratio)
+        return "\N{EN DASH}" if ratio is None or ratio.refused else str(ratio)
 
     for (judgement, ratio), row in zip(expected, table.rows, strict=True):
         cells = dict(zip(table.heads, map(plain, row), strict=True))
@@ -224,7 +224,7 @@ def test_differences_tell_what_speaks_for_and_against(results):
         stopped = (IBU_M_EARLY,) if chosen == (IBU_M,) else chosen
         early = ratio_of(planned, name, stopped, ratio.people, reference=EARLY.name)
         open_ = f"; {' or '.join(ratio.words)}" if ratio.word == "undecided" else ""
-        wins = "–" if ratio.refused else f"{ratio.wins} of {ratio.seeds}"
+        wins = "\N{EN DASH}" if ratio.refused else f"{ratio.wins} of {ratio.seeds}"
         assert cells == {
             "method and panel": f"{judgement.entry.column}, {MIXTURES[name].title}",
             "paper": judgement.entry.paper,
