@@ -34,8 +34,8 @@ def picture(mechanism):
     boxes = []
     for path in svg.iter(f"{space}path"):
         opacity = float(path.get("fill-opacity", 1))
-        for some in re.findall(r"M(-?\d+) (-?\d+)h(\d+)v(\d+)h-\3z", path.get("d")):
-            boxes.append((path.get("fill"), opacity, *map(int, some)))
+        corners = re.findall(r"M(-?\d+) (-?\d+)h(\d+)v(\d+)h-\3z", path.get("d"))
+        boxes += [(path.get("fill"), opacity, *map(int, some)) for some in corners]
     names = [
         (text.text, int(text.get("x")), int(text.get("y")), text.get("text-anchor"))
         for text in svg.iter(f"{space}text")
