@@ -23,7 +23,7 @@ FOLDER = ROOT / ".mutants"
 LISTED = ROOT / "tools" / "equivalent_mutants.txt"
 ROOMS = ("errors", *sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")))
 # Only tests that start a database or a cluster run these, and no trial does.
-LEFT_OUT = {PACKAGE / "collector" / "postgres.py", PACKAGE / "io" / "engines" / "spark.py"}
+LEFT_OUT = {PACKAGE / "collector" / "postgres.py", *PACKAGE.glob("io/engines/spark*.py")}
 # Libraries that tests import, loaded before the first fork: loading them is most of a start.
 HEAVY = (
     "numpy", "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.sparse", "scipy.special",
