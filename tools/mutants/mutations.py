@@ -163,7 +163,8 @@ def _visit(
     assert statement is not None
     at_import = not _in_function(scope)
     for replacement in _faults(node, at_import=at_import):
-        where = MODULE if at_import else _plain(scope)
+        # Of functions that are registered under the name `_`, a module keeps the last.
+        where = MODULE if at_import or _plain(scope) == "_" else _plain(scope)
         yield _Place(parent, field, index, node, replacement, statement, where)
     if isinstance(node, ast.Raise):
         return
