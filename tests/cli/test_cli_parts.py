@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import freewill as fw
-from cli_cases import AGES, CITY, MENU
+from cli_cases import AGES, CITY, MENU, refused
 from freewill.cli import analysis, compare, inputs, options, show, standard, values
 from freewill.cli.init import offer
 from freewill.errors import FreewillError, ParameterError, SpecError
@@ -85,6 +85,15 @@ def test_only_what_has_a_share_a_value_is_refused_for_its_many_shares(monkeypatc
     with pytest.raises(ParameterError, match="have no mean"):
         compare._checked_groups(compare.Of.MEAN, None, MENU)
     compare._checked_groups(compare.Of.MEAN, None, CITY)
+
+
+@pytest.mark.parametrize("level", ["0", "1", "2"])
+@pytest.mark.parametrize("command", ["compare", "estimate"])
+def test_a_level_that_is_none_is_refused_before_anything_is_read(command, level):
+    files = ("none.parquet", "other.parquet")[: 2 if command == "compare" else 1]
+    more = ("--intervals",) if command == "estimate" else ()
+    said = refused(command, *files, *more, "--level", level)
+    assert said.startswith(f"error: --level {level}: expected a number between 0 and 1")
 
 
 def test_larger_bins_are_advised_twice_as_large_as_those_that_were_given():

@@ -63,6 +63,8 @@ def test_every_method_of_a_panel_is_a_line_of_means_with_a_band(results, count):
                 there = corners[np.isclose(corners[:, 0], people), 1]
                 assert there.max() == pytest.approx(middle + apart)
                 assert there.min() == pytest.approx(max(middle - apart, middle / 5))
+        markers = {m.label: line.get_marker() for m, line in zip(methods, axes.lines, strict=True)}
+        assert (markers["[IBU]R"], markers["[IBU]M"], markers["GIBU"]) == ("v", "^", "o")
         looks = {(line.get_color(), line.get_marker()) for line in axes.lines}
         assert len(looks) == 5  # the two ways of inversion are told apart by dashes
         first = axes.lines[-1]

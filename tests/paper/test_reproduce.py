@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+import freewill as fw
 from freewill.paper import reproduce as report
 from freewill.paper.methods import GIBU, IBU_M, IBU_R
 from freewill.paper.mixtures import MIXTURES
 from freewill.paper.panels import Scale, plan
 from freewill.paper.places import Crowd, synthetic_city
 from freewill.paper.reproduce import Outcome
-from freewill.paper.results import Results, Row
+from freewill.paper.results import Results, Row, Store
 from freewill.paper.settings import settings
 from freewill.present import canvas
 
@@ -213,3 +214,36 @@ def test_a_reconstruction_shows_the_truth_and_what_methods_make_of_the_first_dra
     assert taken["truth"] is setting.truth
     sample = report.Sample(setting.draw(300, 0)[0])
     assert taken["thetas"]["GIBU"] == pytest.approx(sample.run(GIBU).theta)
+
+
+@pytest.mark.parametrize("town", [None, "other"])
+def test_a_run_is_drawn_written_and_counted(tmp_path, monkeypatch, town):
+    chosen, done = plan(["14a", "7b"], SCALE), {}
+    city = replace(synthetic_city(), label="elsewhere") if town else None
+    kept = Row("rappor-high", "gibu", 100, 0, status="certified")
+
+    def run(planned, ready, store, workers):
+        done.update(planned=planned, names=[s.mixture.name for s in ready], workers=workers)
+        done["paths"] = {name: path.name for name, path in store.paths.items()}
+        store.add([replace(kept, seed=seed) for seed in range(5)])
+        return Results(tuple(store.rows.values()))
+
+    asked = []
+    (key,) = (s.key for s in settings([MIXTURES["rappor-high"]]))
+    monkeypatch.setattr(report, "run", run)
+    monkeypatch.setattr(report, "draw", lambda made: {"drawn": made})
+    monkeypatch.setattr(report, "write", lambda *given: done.update(written=given))
+    for mechanism in (fw.RAPPOR, fw.KRR):
+        monkeypatch.setattr(mechanism, "operator", lambda _, some: asked.append(len(some)))
+    Store(tmp_path / "rows", {"rappor-high": key}).add([kept])
+    made = report.reproduce(chosen, tmp_path, city, None, "again", 3)
+    assert done["names"] == ["rappor-high", "city-krr"]
+    assert (done["planned"], done["workers"]) == (chosen, 3)
+    assert done["paths"]["rappor-high"] == f"rappor-high-{key}.jsonl"
+    # One was there already; each law is looked at once, at one output.
+    assert (made.computed, len(made.results.rows), made.command) == (4, 5, "again")
+    assert asked == [1] * 20
+    assert made.city.label == ("elsewhere" if town else synthetic_city().label)
+    assert done["written"][:2] == (made, {"drawn": made})
+    assert done["written"][2] > 0
+    assert len(made.table.read_text().splitlines()) == 6
