@@ -12,9 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import freewill as fw
-from cli_cases import AGES, CITY, MENU, refused
-from freewill.cli import analysis, compare, inputs, options, show, standard, values
+from cli_cases import AGES, CITY, MENU, OFFERED, refused
+from freewill.cli import analysis, application, compare, inputs, options, show, standard, values
 from freewill.cli.init import offer
+from freewill.cli.obfuscate import parse_shares
 from freewill.errors import FreewillError, ParameterError, SpecError
 from freewill.numeric.solvers.solution import Step
 
@@ -209,3 +210,18 @@ def test_rows_that_were_left_out_are_counted_by_reason(capsys, many, words):
     assert verb in said
     inputs.show_losses(SimpleNamespace(rows=9, duplicates=0, refused=0, invalid=[]))
     assert capsys.readouterr().err == ""
+
+
+def test_types_are_told_in_words():
+    words = {"<list[float]>": "number ...", "<list[str]>": "text ...", "<int>": "integer"}
+    words |= {"<bool>": None, "<Path>": "path", "<duckdb|spark>": "duckdb|spark", "<>": None}
+    assert {kind: application._words(kind) for kind in words} == words
+
+
+def test_shares_of_mechanisms_are_weights_by_name():
+    survey = fw.Survey(AGES, OFFERED)
+    assert parse_shares([], survey).tolist() == [0.25] * 4
+    assert parse_shares(["bits=1", "careful=2", "bits=1"], survey).tolist() == [0.5, 0, 0.5, 0]
+    for texts, fault in ((["bit=1"], "'bit'"), (["bits=0"], "all 0"), (["bits=-1"], "-1")):
+        with pytest.raises(FreewillError, match=fault):
+            parse_shares(texts, survey)

@@ -342,3 +342,10 @@ def test_bits_that_are_drawn_together_have_the_chance_of_each(alphabet):
     assert others == pytest.approx(1 / (1 + math.e), rel=1e-12)
     sums = frame(facts(fw.KRR(alphabet, 2.0)))
     assert sums.chances.sum() == pytest.approx(1, rel=1e-9)
+
+
+@pytest.mark.parametrize("length", [1, 29, 30, 31, 500])
+def test_long_names_are_cut_to_thirty_letters(length):
+    name = shortened("x" * length)
+    assert len(name) == min(length, 30)
+    assert name == ("x" * length if length <= 30 else "x" * 29 + "…")

@@ -120,8 +120,8 @@ def test_a_map_has_the_north_above_and_shades_by_chance(mechanism):
     drawn, (width, _), boxes, _, frames = picture(mechanism)
     rows, columns = drawn.chances.shape
     assert max(rows, columns) <= 36
-    side = max(6, min(24, 600 // columns))
-    assert width == max(600, side * columns)
+    side = min(24, 600 // columns)
+    assert width == 600 >= side * columns
     paper, *cells = boxes
     assert paper == (PAPER, 1.0, 0, 24, side * columns, side * rows)
     shades = np.zeros((rows, columns))

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,6 +72,12 @@ def test_every_mixture_has_ten_mechanisms_and_every_panel_has_gibu() -> None:
     for panel in PANELS:
         posts = {m.post for m in panel.methods if m.estimator in ("inversion", "debias")}
         assert posts in (set(), {"project", "normalise"})
+
+
+def test_shokri_s_losses_are_those_of_the_place() -> None:
+    for rule in ("", "-vertex"):
+        assert MIXTURES[f"city-shokri{rule}"].parts[0].levels == mixtures.SHOKRI_CITY
+        assert MIXTURES[f"line-shokri{rule}"].parts[0].levels == mixtures.SHOKRI_LINE
 
 
 def test_the_full_scale_is_what_was_asked_for() -> None:
@@ -212,14 +219,15 @@ def test_the_page_refers_to_nothing_outside(tmp_path: Path) -> None:
 
 def test_half_a_line_does_not_spoil_a_store(tmp_path: Path) -> None:
     setting = settings([MIXTURES["rappor-low"]])[0]
-    store = Store(tmp_path, {"rappor-low": setting.key})
+    folder = tmp_path / "not" / "there"
+    store = Store(folder, {"rappor-low": setting.key})
     store.add([row("gibu", 0, 0.5), row("gibu", 1, 0.6)])
     path = store.paths["rappor-low"]
     path.write_text(path.read_text()[:-20])
-    again = Store(tmp_path, {"rappor-low": setting.key})
+    again = Store(folder, {"rappor-low": setting.key})
     assert [*again.rows] == [("rappor-low", 1000, 0, "gibu")]
     again.add([row("gibu", 1, 0.6)])
-    assert len(Store(tmp_path, {"rappor-low": setting.key}).rows) == 2
+    assert len(Store(folder, {"rappor-low": setting.key}).rows) == 2
 
 
 def test_the_key_of_results_changes_with_their_cause() -> None:
@@ -323,10 +331,14 @@ def test_files_that_cannot_be_right_are_refused(tmp_path: Path, text: str, messa
         places.load(path)
 
 
-def test_a_download_is_kept(tmp_path: Path) -> None:
+def test_a_download_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = tmp_path / "there.gz", tmp_path / "cache" / "here.gz"
     source.write_bytes(b"check-ins")
+    shares: list[float] = []
+    monkeypatch.setattr(places, "progress", lambda _: nullcontext(shares.append))
+    monkeypatch.setattr(places, "_BLOCK", 3)
     assert places.download(source.as_uri(), target).read_bytes() == b"check-ins"
+    assert shares == pytest.approx([1 / 3, 2 / 3, 1])
     source.unlink()
     assert places.download(source.as_uri(), target) == target
     with pytest.raises(fw.FreewillError, match="cannot be fetched"):

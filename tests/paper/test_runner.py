@@ -63,6 +63,8 @@ class Recorder:
         monkeypatch.setattr(runner, "run_cell", self.work)
         monkeypatch.setattr(runner, "progress", self.progress)
         monkeypatch.setattr(runner, "_GLANCE_SECONDS", 0.0)
+        self.foretold: list[int] = []
+        monkeypatch.setattr(runner.Forecast, "foretell", self.foretell)
 
     def work(self, setting, cell):
         assert setting.mixture.name == cell.mixture
@@ -73,6 +75,9 @@ class Recorder:
             head = (cell.mixture, method.name, cell.people, cell.seed)
             rows.append(Row(*head, emd, emd, emd, 0.0, 1, "certified", 1.0, 1.0))
         return rows, float(len(rows))
+
+    def foretell(self, rows):
+        self.foretold.append(sum(rows.values()))
 
     @contextmanager
     def progress(self, title):
@@ -111,6 +116,11 @@ def test_everything_is_run_once_and_what_is_close_gets_all_seeds(tmp_path, monke
     racing = [isinstance(key[3], Race) for key in keys[len(head) :]]
     assert racing == sorted(racing, reverse=True)
     assert any(racing)
+    # While verdicts are open, what may follow is foretold; in the end nothing is.
+    assert max(work.foretold) > 0
+    assert work.foretold[-1] == 0
+    judging = len([cell for cell in work.cells if cell.seed == 0 or cell.seed >= 3])
+    assert len(work.foretold) > judging
     # The bar moves with each cell, and ends at the end.
     assert len(work.shown) == len(work.cells)
     assert all(0 < share <= 1 for share, _ in work.shown)
