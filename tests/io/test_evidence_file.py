@@ -1,6 +1,7 @@
 """The head of an evidence file: what cannot be true is refused before anything is read by it."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -8,8 +9,13 @@ import freewill as fw
 from freewill.io.evidence_file import _check_rows
 
 LINE = fw.Linear(0, 6)
-GOOD = {"mechanism": fw.KRR(LINE, 1.0), "outputs": 7, "people": 100, "name": "careful"}
-FAULTS = {
+GOOD: dict[str, Any] = {
+    "mechanism": fw.KRR(LINE, 1.0),
+    "outputs": 7,
+    "people": 100,
+    "name": "careful",
+}
+FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "outputs are no whole number": ({"outputs": 7.0}, "7.0 outputs or people"),
     "outputs are a truth value": ({"outputs": True}, "True outputs or people"),
     "people are a text": ({"people": "many"}, "'many' outputs or people"),

@@ -3,6 +3,7 @@
 import base64
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -218,7 +219,8 @@ def test_a_reconstruction_shows_the_truth_and_what_methods_make_of_the_first_dra
 
 @pytest.mark.parametrize("town", [None, "other"])
 def test_a_run_is_drawn_written_and_counted(tmp_path, monkeypatch, town):
-    chosen, done = plan(["14a", "7b"], SCALE), {}
+    chosen = plan(["14a", "7b"], SCALE)
+    done: dict[str, Any] = {}
     city = replace(synthetic_city(), label="elsewhere") if town else None
     kept = Row("rappor-high", "gibu", 100, 0, status="certified")
 

@@ -28,14 +28,15 @@ def invented(chosen: Plan) -> Results:
     for (mixture, people, seed), methods in chosen.cells().items():
         for method in methods:
             name = crc32(f"{mixture} {method.name}".encode())
-            numbers = np.random.default_rng([name, people, seed]).uniform(0.5, 1.5, 6)
+            rng = np.random.default_rng([name, people, seed])
+            emd, drawn, l2, gap, cost, whole = rng.uniform(0.5, 1.5, 6).tolist()
             if mixture.startswith("city-shokri") and method in INV_M:
                 rows.append(Row(mixture, method.name, people, seed, failed="singular"))
             else:
                 ends = ("certified", "max_steps", "out_of_time")
                 end = ends[name % 3] if isinstance(method, Race) else "certified"
-                errors, costs = numbers[:4], numbers[4:]
-                rows.append(Row(mixture, method.name, people, seed, *errors, 7 + seed, end, *costs))
+                head = (mixture, method.name, people, seed)
+                rows.append(Row(*head, emd, drawn, l2, gap, 7 + seed, end, cost, whole))
     return Results(tuple(rows))
 
 
