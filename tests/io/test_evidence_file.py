@@ -10,8 +10,6 @@ from freewill.io.evidence_file import _check_rows
 
 LINE = fw.Linear(0, 6)
 GOOD: dict[str, Any] = {
-    "mechanism": fw.KRR(LINE, 1.0), "outputs": 7, "people": 100, "name": "careful"
-}  # fmt: skip
     "mechanism": fw.KRR(LINE, 1.0),
     "outputs": 7,
     "people": 100,
