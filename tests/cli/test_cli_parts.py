@@ -213,8 +213,9 @@ def test_rows_that_were_left_out_are_counted_by_reason(capsys, many, words):
 
 
 def test_types_are_told_in_words():
-    words = {"<list[float]>": "number ...", "<list[str]>": "text ...", "<int>": "integer"}
-    words |= {"<bool>": None, "<Path>": "path", "<duckdb|spark>": "duckdb|spark", "<>": None}
+    words: dict[str, str | None] = {"<bool>": None, "<Path>": "path", "<>": None}
+    words |= {"<list[float]>": "number ...", "<list[str]>": "text ...", "<int>": "integer"}
+    words |= {"<duckdb|spark>": "duckdb|spark"}
     assert {kind: application._words(kind) for kind in words} == words
 
 
