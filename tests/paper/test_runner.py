@@ -38,7 +38,7 @@ def test_the_rows_of_a_cell_are_what_its_methods_say_of_one_draw(krr):
         assert row.emd_people == pytest.approx(fw.emd(estimate.theta, drawn, krr.alphabet))
         assert row.l2 == pytest.approx(np.linalg.norm(estimate.theta - krr.truth))
         assert (row.gap, row.steps) == (pytest.approx(estimate.gap), estimate.steps)
-        assert 0 < row.cpu_seconds < row.all_cpu_seconds
+        assert 0 <= row.cpu_seconds <= row.all_cpu_seconds
     assert rows[-1].status == "out_of_time"
     # What drawing the people took is shared out, and nothing is counted twice.
     assert sum(row.all_cpu_seconds for row in rows) < seconds + 0.5
@@ -50,7 +50,7 @@ def test_a_method_that_refuses_leaves_a_row_that_says_why(krr):
     assert "RAPPOR" in refused.failed
     assert np.isnan([refused.emd, refused.emd_people, refused.l2, refused.gap]).all()
     assert refused.status == "failed"
-    assert 0 <= refused.cpu_seconds < refused.all_cpu_seconds
+    assert 0 <= refused.cpu_seconds <= refused.all_cpu_seconds
     assert (other.failed, other.status) == ("", "certified")
 
 
