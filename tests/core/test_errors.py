@@ -83,3 +83,6 @@ def test_a_name_is_guessed_where_three_fifths_of_it_are_right():
     assert none_of("kind", 3, (name for name in ("grid", "line"))) == (
         "kind 3: expected one of grid, line."
     )
+    assert none_of("kind", "grit", ["line", "grid"]) == (
+        "kind 'grit': expected one of line, grid. Did you mean 'grid'?"
+    )
