@@ -10,6 +10,7 @@ import freewill as fw
 from freewill.domain.alphabets.groups import as_groups
 from freewill.errors import FreewillError
 from freewill.present import canvas, plots
+from freewill.present.comparison import comparison
 
 pytest.importorskip("matplotlib")
 
@@ -128,3 +129,35 @@ def test_curves_are_told_apart_by_colour_and_dashes():
     pens = [canvas.pen_of(number) for number in range(6)]
     assert len({pen["color"] for pen in pens}) == len({str(pen["linestyle"]) for pen in pens}) == 6
     assert canvas.pen_of(6) == pens[0]
+
+
+@pytest.mark.parametrize(("merged", "each"), [(1, "a cell"), (2, "2 x 2 cells")])
+def test_a_map_says_of_what_its_squares_are(merged, each):
+    ground = canvas.Ground.of(as_groups(fw.Grid(6, 4, cell=0.5), merged))
+    assert ground.each == each
+    assert ground.looks["extent"] == (0, 3, 0, 2)
+    assert ground.names == ("km east", "km north")
+    assert ground.shape == pytest.approx(2 / 3)
+    axes = canvas.blank_axes(None, 3, 3)
+    image = ground.draw(axes, np.arange(24.0 / merged**2))
+    assert image.get_array()[0, -1] == 6 / merged - 1
+
+
+def test_the_largest_shares_stand_in_the_order_of_their_values():
+    line = fw.Linear(0, 4)
+    evidence = fw.collect([(fw.Identity(line), [0, 1, 2, 3, 4], [10, 40, 5, 30, 15])])
+    shares = fw.gibu(evidence).shares
+    assert [shares.largest(many).tolist() for many in (1, 2, 3, 5)] == [
+        [1], [1, 3], [1, 3, 4], [0, 1, 2, 3, 4]
+    ]  # fmt: skip
+
+
+def test_a_comparison_on_a_map_says_what_its_colours_are():
+    rng, grid = np.random.default_rng(0), fw.Grid(3, 2, cell=1.0)
+    one, other = (
+        fw.collect([(fw.KRR(grid, 4.0), [*range(6)], rng.integers(50, 400, 6))]) for _ in range(2)
+    )
+    figure = comparison(fw.compare(one, other))
+    said = [axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes]
+    assert "difference in a cell (points)" in said
+    assert "standard error (points)" in said

@@ -67,6 +67,10 @@ def test_a_line_has_both_estimates_above_their_difference(tmp_path, drawn, side)
                              if len(dots.get_offsets())])  # fmt: skip
     chosen = 100 * found.difference[sure(found)]
     assert set(chosen.round(9)) <= set(np.asarray(marked, dtype=float).round(9))
+    for dots in below.collections:
+        for word, sign in (("more in ", 1), ("less in ", -1)):
+            if str(dots.get_label()).startswith(word):
+                assert (sign * np.asarray(dots.get_offsets(), dtype=float)[:, 1] > 0).all()
     low, high = below.get_ylim()
     assert low < 100 * found.low.min() < 100 * found.high.max() < high
 
