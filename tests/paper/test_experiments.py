@@ -95,6 +95,8 @@ def test_the_full_scale_is_what_was_asked_for() -> None:
 
 def test_a_plan_names_figures_tables_and_studies() -> None:
     assert [p.figure for p in plan(["table2"]).panels] == ["2a", "2b", "14a", "14b"]
+    assert {p.number for p in plan(["table1"]).panels} == set(range(3, 14))
+    assert [m.delta for m in EM] == pytest.approx([10.0**-n for n in range(4, 11)], rel=1e-12)
     assert plan(["em"]).panels == ()
     assert plan(["em"]).studies == ("em",)
     with pytest.raises(fw.ParameterError, match="'99' is not a figure"):

@@ -250,6 +250,8 @@ def test_curves_are_means_and_deviations_over_seeds(results):
     assert results.curve("city-shokri", INV_M[0].name) == {}
     assert results.failure("city-shokri", INV_M[0].name) == "singular"
     assert results.failure("line-krr", GIBU.name) == ""
+    some = (Row("line-krr", "x", 100, 0), Row("line-krr", "x", 100, 1, failed="why"))
+    assert Results(some).failure("line-krr", "x") == "why"
 
 
 def test_rows_are_written_in_order_and_read_again(tmp_path, results):
