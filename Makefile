@@ -67,8 +67,8 @@ coverage:
 tests: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal $(TESTS)
 
-# MUTANTS=all tries all of them; ROOMS="numeric stats/fit" these rooms or files only.
-MUTANTS ?= 1000
+# So many of each room. MUTANTS=all tries all of them; ROOMS="numeric stats/fit" these rooms or files only.
+MUTANTS ?= 100
 ROOMS ?=
 mutants: $(READY)
 	$(BIN)/python -m tools.mutants --count $(MUTANTS) $(ROOMS)

@@ -80,6 +80,31 @@ def test_ids_are_known_as_a_naive_dictionary_knows_them(tmp_path_factory, groups
     made.close()
 
 
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=30))
+@small_places()
+def test_however_few_come_at_once_ids_move_on_before_they_are_too_many(tmp_path_factory, groups):
+    made = database(tmp_path_factory.mktemp("ids"))
+    maker, many = Ids(made), 0
+    for at_once, size in groups:
+        group = marks_from({(many + n) * 7919 << 40: n for n in range(size)})
+        many += size
+        with made.writing():
+            maker.refresh()
+            if at_once:
+                assert maker.add_all(group)
+            else:
+                maker.add(group)
+        with made.snapshot() as view:
+            ((loose,),) = view.rows("SELECT count(*) FROM reports")
+            runs = [from_bytes(bytes(run)).many for (run,) in view.rows("SELECT content FROM runs")]
+            assert len([*stored_ids(view)]) == many
+        # Of `small_places`: 5 at most lie one by one, 12 in runs, and 4 are enough for a run.
+        assert loose <= 5
+        assert sum(runs) <= 12
+        assert all(run >= 4 for run in runs)
+    made.close()
+
+
 @settings(max_examples=40)
 @given(
     groups=st.lists(st.sets(st.integers(-(2**63), 2**63 - 1), max_size=9), max_size=10),

@@ -125,6 +125,7 @@ def test_who_hangs_up_is_written_all_the_same():
         store.let.set()
         assert await writer.write(upload(1)) == Stored(1, 0)
         assert writer.tally.stored == 2
+        assert 0 < writer.tally.seconds < PATIENCE
         writer.stop()
 
     asyncio.run(work())

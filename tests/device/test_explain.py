@@ -266,6 +266,21 @@ def test_a_survey_is_explained_choice_by_choice():
     assert "<h3>Ages</h3>" in found._repr_html_()
 
 
+def test_a_notebook_has_name_description_warnings_and_points_in_this_order():
+    alphabet = fw.Linear(0, 9)
+    bold = fw.KRR(alphabet, 9.0)
+    survey = fw.Survey(alphabet, {"bold & free": bold}, descriptions={"bold & free": "<all> of it"})
+    page = fw.explain(survey)["bold & free"]._repr_html_()
+    explained = fw.explain(survey)["bold & free"]
+    assert explained.warnings
+    parts = ["<h4>bold &amp; free</h4>", "<p><em>&lt;all&gt; of it</em></p>", "<p><strong>"]
+    places = [page.index(part) for part in (*parts, "<ul><li>", "</ul><svg")]
+    assert places == sorted(places)
+    assert page.count("<li>") == len(explained.sentences)
+    assert page.count("<strong>") == len(explained.warnings)
+    assert "<em>" not in fw.explain(bold)._repr_html_()
+
+
 def test_what_cannot_be_explained_is_refused():
     explain: Any = fw.explain
     for wrong in (3, None, fw.KRR, MENU, "survey.json"):
@@ -327,3 +342,10 @@ def test_bits_that_are_drawn_together_have_the_chance_of_each(alphabet):
     assert others == pytest.approx(1 / (1 + math.e), rel=1e-12)
     sums = frame(facts(fw.KRR(alphabet, 2.0)))
     assert sums.chances.sum() == pytest.approx(1, rel=1e-9)
+
+
+@pytest.mark.parametrize("length", [1, 29, 30, 31, 500])
+def test_long_names_are_cut_to_thirty_letters(length):
+    name = shortened("x" * length)
+    assert len(name) == min(length, 30)
+    assert name == ("x" * length if length <= 30 else "x" * 29 + "…")

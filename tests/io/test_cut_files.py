@@ -149,6 +149,15 @@ def test_rows_of_ndjson_by_its_bytes(tmp_path, content, rows):
     assert ndjson_rows(tmp_path / "r.ndjson") == rows
 
 
+def test_blank_lines_of_ndjson_are_none_wherever_a_chunk_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_CHUNK_BYTES", 5)
+    draw, path = random.Random(4), tmp_path / "r.ndjson"
+    for _ in range(200):
+        content = "".join(draw.choices(["{}", " ", "\t", "\r", "\n"], k=draw.randrange(40)))
+        path.write_bytes(content.encode())
+        assert ndjson_rows(path) == sum(bool(line.strip()) for line in content.split("\n"))
+
+
 def test_quotes_are_followed_across_chunks_as_pythons_own_reader_does(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_CHUNK_BYTES", 67)
     draw = random.Random(3)

@@ -85,3 +85,22 @@ def test_bits_that_do_not_depend_on_each_other_are_near_many_reports():
     np.testing.assert_allclose(near, gram, rtol=0.01)
     assert np.linalg.eigvalsh(near)[0] > 0
     np.testing.assert_array_equal(reports(0, 12).gram_map(np.ones(0), near=True)(np.ones(12)), 0)
+
+
+@pytest.mark.parametrize("stride", [2, 5, 20])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 8.0])
+def test_rows_are_sampled_by_their_leverage_and_weighed_up(stride, epsilon):
+    """A row's leverage is c_i sum_x P_ix^2 / H_xx; half of the chances are even, half follow it."""
+    mechanism, rng = fw.RAPPOR(fw.Linear(0, 11), epsilon), np.random.default_rng(stride)
+    outputs = mechanism.obfuscate(rng.integers(12, size=600), rng)
+    operator = mechanism.operator(outputs[outputs.any(axis=1)][:400])
+    curvature = rng.uniform(0.1, 3.0, 400)
+    squares = np.square(np.stack([operator.forward(one) for one in np.eye(12)], axis=1))
+    leverage = curvature * (squares / (curvature @ squares)).sum(axis=1)
+    assert leverage.sum() == pytest.approx(12)
+    chance = np.minimum(1, leverage + 1 / (2 * stride) + leverage / leverage.mean() / (2 * stride))
+    chosen, weights = operator.sample(curvature, stride)
+    np.testing.assert_allclose(weights, curvature[chosen] / chance[chosen], rtol=1e-9)
+    # Systematic: up to any row, as many as their chances add up to.
+    counted = np.searchsorted(chosen, np.arange(1, 401))
+    assert np.abs(counted - np.cumsum(chance)).max() <= 1

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,8 +39,21 @@ def test_the_appendix_tables_are_the_calibrated_losses() -> None:
     ):
         found = [kind(places.LINE, epsilon).quality_loss() for epsilon in listed]
         assert np.allclose(found, losses, rtol=0.02)
-    found = [fw.KRR(places.CITY, e).quality_loss() for e in mixtures.KRR_CITY]
-    assert np.allclose(found, np.arange(5.0, 0.0, -0.5), rtol=0.02)
+    for city, kind in (
+        (mixtures.KRR_CITY, fw.KRR),
+        (mixtures.GEOMETRIC_CITY, fw.PlanarGeometric),
+    ):
+        found = [kind(places.CITY, epsilon).quality_loss() for epsilon in city]
+        assert np.allclose(found, np.arange(5.0, 0.0, -0.5), rtol=0.02)
+
+
+def test_the_other_tables_of_the_appendix_are_evenly_spaced() -> None:
+    """Against tables IV and VIII as printed: one loss of Shokri's on the line is 24.5, not 25."""
+    steps = np.arange(1, 11)
+    assert pytest.approx(0.1 * steps) == mixtures.RAPPOR_HIGH_PRIVACY
+    assert pytest.approx(steps) == mixtures.RAPPOR_LOW_PRIVACY
+    assert pytest.approx(0.3 * steps) == mixtures.SHOKRI_CITY
+    assert pytest.approx([*(3 * steps[:8] - 2), 24.5, 28]) == mixtures.SHOKRI_LINE
 
 
 def test_the_mixed_tables_are_halves_of_the_others() -> None:
@@ -60,15 +74,29 @@ def test_every_mixture_has_ten_mechanisms_and_every_panel_has_gibu() -> None:
         assert posts in (set(), {"project", "normalise"})
 
 
+def test_shokri_s_losses_are_those_of_the_place() -> None:
+    for rule in ("", "-vertex"):
+        assert MIXTURES[f"city-shokri{rule}"].parts[0].levels == mixtures.SHOKRI_CITY
+        assert MIXTURES[f"line-shokri{rule}"].parts[0].levels == mixtures.SHOKRI_LINE
+
+
 def test_the_full_scale_is_what_was_asked_for() -> None:
     full = FULL
     assert full.sizes[0] == 1_000
     assert full.sizes[-1] == 100_000
     assert full.seeds >= 10
+    for scale in (FULL, QUICK):
+        # Sizes a reader can tell, every decade's the same, and seeds that double to the most.
+        assert all(size * 10 in scale.sizes for size in scale.sizes if size <= 10_000)
+        assert np.log2(scale.most_seeds / scale.seeds) % 1 == 0
+        assert scale.people == scale.sizes[-1] == max(scale.sizes)
+    assert [len(scale.sizes) for scale in (FULL, QUICK)] == [7, 3]
 
 
 def test_a_plan_names_figures_tables_and_studies() -> None:
     assert [p.figure for p in plan(["table2"]).panels] == ["2a", "2b", "14a", "14b"]
+    assert {p.number for p in plan(["table1"]).panels} == set(range(3, 14))
+    assert [m.delta for m in EM] == pytest.approx([10.0**-n for n in range(4, 11)], rel=1e-12)
     assert plan(["em"]).panels == ()
     assert plan(["em"]).studies == ("em",)
     with pytest.raises(fw.ParameterError, match="'99' is not a figure"):
@@ -193,14 +221,15 @@ def test_the_page_refers_to_nothing_outside(tmp_path: Path) -> None:
 
 def test_half_a_line_does_not_spoil_a_store(tmp_path: Path) -> None:
     setting = settings([MIXTURES["rappor-low"]])[0]
-    store = Store(tmp_path, {"rappor-low": setting.key})
+    folder = tmp_path / "not" / "there"
+    store = Store(folder, {"rappor-low": setting.key})
     store.add([row("gibu", 0, 0.5), row("gibu", 1, 0.6)])
     path = store.paths["rappor-low"]
     path.write_text(path.read_text()[:-20])
-    again = Store(tmp_path, {"rappor-low": setting.key})
+    again = Store(folder, {"rappor-low": setting.key})
     assert [*again.rows] == [("rappor-low", 1000, 0, "gibu")]
     again.add([row("gibu", 1, 0.6)])
-    assert len(Store(tmp_path, {"rappor-low": setting.key}).rows) == 2
+    assert len(Store(folder, {"rappor-low": setting.key}).rows) == 2
 
 
 def test_the_key_of_results_changes_with_their_cause() -> None:
@@ -304,10 +333,14 @@ def test_files_that_cannot_be_right_are_refused(tmp_path: Path, text: str, messa
         places.load(path)
 
 
-def test_a_download_is_kept(tmp_path: Path) -> None:
+def test_a_download_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = tmp_path / "there.gz", tmp_path / "cache" / "here.gz"
     source.write_bytes(b"check-ins")
+    shares: list[float] = []
+    monkeypatch.setattr(places, "progress", lambda _: nullcontext(shares.append))
+    monkeypatch.setattr(places, "_BLOCK", 3)
     assert places.download(source.as_uri(), target).read_bytes() == b"check-ins"
+    assert shares == pytest.approx([1 / 3, 2 / 3, 1])
     source.unlink()
     assert places.download(source.as_uri(), target) == target
     with pytest.raises(fw.FreewillError, match="cannot be fetched"):

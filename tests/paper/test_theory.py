@@ -1,6 +1,7 @@
 """Propositions 1 to 3, checked by simulation with stated standard errors."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -130,3 +131,19 @@ def test_average_epsilons_are_means_and_extreme_ones_stay_finite() -> None:
 def test_bad_input(arguments: tuple) -> None:
     with pytest.raises(fw.ParameterError):
         fw.krr_error_bound(*arguments)
+
+
+def test_without_numbers_one_person_has_each_epsilon() -> None:
+    theta, epsilons = [0.2, 0.3, 0.5], [0.5, 1.0, 3.0]
+    for bound in (fw.krr_error_bound, fw.rappor_error_bound):
+        assert bound(theta, epsilons) == pytest.approx(bound(theta, epsilons, [1, 1, 1]))
+        # The formulas, where all have one epsilon.
+        for epsilon in (0.1, 1.0, 4.0):
+            alone = (1 - 0.38) / 7
+            e, root = math.exp(epsilon), math.exp(epsilon / 2)
+            extra = {
+                fw.krr_error_bound: 2 * (3 + 2 * (e - 1)) / (e - 1) ** 2,
+                fw.rappor_error_bound: 3 * root / (root - 1) ** 2,
+            }
+            found = bound(theta, [epsilon, epsilon], [3, 4])
+            assert found == pytest.approx(alone + extra[bound] / 7)

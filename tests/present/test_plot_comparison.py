@@ -54,11 +54,23 @@ def test_a_line_has_both_estimates_above_their_difference(tmp_path, drawn, side)
     assert above.get_title(loc="left") == found.verdict
     assert below.get_title(loc="left") == "Tuesday less Monday"
     assert 0 in [line.get_ydata()[0] for line in below.get_lines()]
+    # The difference itself, as a curve over values or as steps over bins, within its band.
+    curves = [line.get_ydata() for line in below.get_lines() if len(line.get_ydata()) == LINE.size]
+    steps = [patch.get_data().values for patch in below.patches]
+    wanted = 100 * found.difference
+    assert any(np.allclose(curve, wanted) for curve in curves) == (side == 1)
+    assert any(len(some) == len(wanted) and np.allclose(some, wanted) for some in steps) == (
+        side > 1
+    )
     # What is sure is marked, by its sign.
     marked = np.concatenate([dots.get_offsets()[:, 1] for dots in below.collections
                              if len(dots.get_offsets())])  # fmt: skip
     chosen = 100 * found.difference[sure(found)]
     assert set(chosen.round(9)) <= set(np.asarray(marked, dtype=float).round(9))
+    for dots in below.collections:
+        for word, sign in (("more in ", 1), ("less in ", -1)):
+            if str(dots.get_label()).startswith(word):
+                assert (sign * np.asarray(dots.get_offsets(), dtype=float)[:, 1] > 0).all()
     low, high = below.get_ylim()
     assert low < 100 * found.low.min() < 100 * found.high.max() < high
 
@@ -116,6 +128,13 @@ def test_labels_lie_below_each_other(tmp_path, drawn):
     widths = [bar.get_width() for bars in both.containers for bar in bars]
     np.testing.assert_allclose(widths, 100 * np.concatenate([found.one, found.other]))
     assert apart.get_xlabel() == "difference (points)"
+    middles = [bar.get_y() + bar.get_height() / 2 for bars in both.containers for bar in bars]
+    np.testing.assert_allclose(middles, [-0.2, 0.8, 1.8, 0.2, 1.2, 2.2])
+    assert both.get_ylim() == pytest.approx((2.6, -0.6))
+    (bars,) = apart.containers
+    np.testing.assert_allclose(bars[0].get_xdata(), 100 * found.difference)
+    ends = np.array(bars[2][0].get_segments())[:, :, 0]
+    np.testing.assert_allclose(ends, 100 * np.stack([found.low, found.high], axis=1))
 
 
 def test_means_and_quantiles_have_no_percentages(tmp_path, drawn):

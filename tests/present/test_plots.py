@@ -101,6 +101,10 @@ def test_bars_carry_the_labels(tmp_path, drawn):
     assert [text.get_text() for text in axes.get_yticklabels()] == list(MENU.labels)
     widths = [bar.get_width() for bars in axes.containers for bar in bars]
     np.testing.assert_allclose(widths, [10, 10, 80, 50, 20, 30])
+    # Side by side about the place of their label, the truth first from above.
+    middles = [bar.get_y() + bar.get_height() / 2 for bars in axes.containers for bar in bars]
+    np.testing.assert_allclose(middles, [-0.2, 0.8, 1.8, 0.2, 1.2, 2.2])
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]
 
 
 def intervals_of(alphabet, of="shares", **options):

@@ -221,6 +221,10 @@ def test_tails_beside_draws_and_textbooks():
     for share in (0.5, 0.1, 0.05, 0.01, 0.001):
         value = float(np.quantile(draws, 1 - share))
         assert weighted_chi_square_tail(value, weights) == pytest.approx(share, rel=0.15)
+    # About the middle too, where the formula divides by what goes to 0.
+    for share in np.linspace(0.1, 0.9, 33):
+        value = float(np.quantile(draws, 1 - share))
+        assert weighted_chi_square_tail(value, weights) == pytest.approx(share, abs=0.02)
     assert weighted_chi_square_tail(0.0, weights) == 1
     assert weighted_chi_square_tail(1.0, np.zeros(3)) == 1
     assert weighted_chi_square_tail(1e9, weights) == 0

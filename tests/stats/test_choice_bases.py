@@ -119,3 +119,10 @@ def test_what_no_alphabet_has_room_for_is_refused(
 ) -> None:
     with pytest.raises(fw.ParameterError, match=words):
         basis_of(given_basis, alphabet)
+
+
+@pytest.mark.parametrize("alphabet", [fw.Linear(3, 3), fw.Grid(1, 1, cell=1.0)], ids=str)
+def test_on_one_value_every_basis_is_empty(alphabet: Any) -> None:
+    for made in (*ladder(alphabet), basis_of(1, alphabet)):
+        assert made.size == 0
+        assert str(made.name) == "none"

@@ -20,7 +20,7 @@ from choice_cases import (
 )
 from freewill.stats.choice import model as choice_model
 from freewill.stats.choice.bases import basis_of, ladder
-from freewill.stats.choice.model import ChoiceModel
+from freewill.stats.choice.model import ChoiceModel, inverse_of
 
 
 @pytest.mark.slow
@@ -138,3 +138,8 @@ def test_the_score_has_mean_nothing_wherever_theta_is() -> None:
         # 1e12 people: a bias of a millionth of a standard error a person would be a whole one.
         assert np.all(np.abs(score.slope.ravel()) < 1e-4 * errors)
         assert np.abs(model.gradient(basis, theta, choice)).max() > 10 * errors.max()
+
+
+def test_what_nothing_is_known_of_is_left_out_of_an_inverse():
+    found = inverse_of(np.diag([4.0, 0.0, 1e-12]))(np.array([[4.0], [0.0], [1e-12]]))
+    np.testing.assert_allclose(found, [[1.0], [0.0], [1.0]], rtol=1e-6, atol=1e-12)

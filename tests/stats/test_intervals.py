@@ -202,3 +202,12 @@ def test_the_one_step_estimate_beats_the_maximum_where_many_values_are_empty():
         assert step.gap >= mode.gap
         assert step.theta.min() >= 0
     assert np.mean(ratios) + 3 * np.std(ratios) / np.sqrt(10) < 0.7
+
+
+@pytest.mark.parametrize("joint", ["yes", 1, None, [True]])
+def test_together_or_each_by_itself_is_said_by_a_truth_value(joint):
+    line = fw.Linear(0, 3)
+    evidence = fw.collect([(fw.KRR(line, 2.0), [0, 1, 2, 3], [30, 20, 10, 40])])
+    with pytest.raises(fw.ParameterError, match=r"^joint=.*: expected True or False\.$"):
+        fw.intervals(evidence, joint=joint)
+    assert fw.intervals(evidence, joint=np.True_).joint

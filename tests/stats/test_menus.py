@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.stats.planning.design import Design
+from freewill.stats.planning.design import Design, Expected
 from freewill.stats.planning.menus import candidates
 
 LINE = fw.Linear(0, 20, 5)
@@ -70,6 +70,20 @@ def test_costs_are_times_the_people():
         for survey in (mine, plain)
     ]
     assert needed[0] / needed[1] == pytest.approx(menu.best[0].cost, rel=1e-3)
+
+
+def test_costs_of_a_distance_are_the_squares_of_the_expected_ones(monkeypatch):
+    means = {"identity": 0.5, "k-rr": 1.5, "rappor": 1.0, "geometric": np.nan}
+
+    def expected_emd(design, people, accuracy, simulate):
+        ((_, mechanism, _),) = design.parts
+        return Expected(means[mechanism.name], 0, 0, 0, simulated=simulate)
+
+    monkeypatch.setattr(Design, "expected_emd", expected_emd)
+    (offers,) = fw.menu(LINE, [1.0], theta=UNIFORM).offers
+    costs = {offer.mechanism.name: offer.cost for offer in offers}
+    assert costs == {"rappor": 4.0, "k-rr": 9.0, "geometric": np.inf}
+    assert [offer.mechanism.name for offer in offers] == [*costs]
 
 
 def test_without_a_truth_each_is_judged_by_its_worst():

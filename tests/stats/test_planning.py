@@ -1,5 +1,7 @@
 """Plans: predicted errors beside oracles and simulations, people needed, and what is refused."""
 
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from scipy.stats import binom, chi2
 import freewill as fw
 from freewill.stats.information import DENSE
 from freewill.stats.planning import plan as planning
-from freewill.stats.planning.design import Design, Projected
+from freewill.stats.planning.design import Design, Expected, Projected
 from freewill.stats.planning.truths import truths
 
 LINE = fw.Linear(0, 19)
@@ -346,6 +348,55 @@ def test_bad_input_is_refused(case):
     with pytest.raises(fw.FreewillError) as error:
         fw.plan(**{"survey": SURVEY, "people": 1000, **given_wrong})
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("people", [2, 5, 300, 10**6, 10**11])
+@pytest.mark.parametrize("wrong", [0.5, 1.0, 1.6])
+@pytest.mark.parametrize("rate", [0.5, 0.35])
+def test_needed_people_are_found_whatever_the_first_order_says(people, wrong, rate):
+    """Where the distance falls like n^-rate, and draws to first order are wrong by a factor."""
+    target = 1.0
+
+    def expected_emd(many, accuracy=None, simulate=None):
+        first = (people / many) ** rate
+        return Expected(first * (wrong if simulate is None else 1.0), 0, 0, 0, simulate is None)
+
+    stand_in = SimpleNamespace(resolved=True, expected_emd=expected_emd)
+    stand_in._to_first_order = partial(Design._to_first_order, stand_in)
+    first = Design.needed_for_emd(stand_in, target, check=False)
+    assert expected_emd(first, simulate=False).mean == pytest.approx(1.0, abs=0.011)
+    found = Design.needed_for_emd(stand_in, target)
+    assert found == 2 or expected_emd(found - 1).mean > 0.98, "one person fewer would do"
+    assert expected_emd(found).mean <= 1.021
+    stand_in.resolved = False
+    assert Design.needed_for_emd(stand_in, target) is None
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_truths_lie_where_they_say(rows):
+    """Peaks are round in the plane and as high on every row of one; the middle is the middle."""
+    columns = 7
+    alphabet = fw.Grid(columns, rows, cell=1.0)
+    found = {name: theta.reshape(rows, columns) for name, theta in truths(alphabet).items()}
+    middles = ((np.arange(count) + 0.5) / count for count in (rows, columns))
+    north, east = np.meshgrid(*middles, indexing="ij")
+
+    def peak(centre):
+        apart = (east - centre) ** 2 + ((north - centre) ** 2 if rows > 1 else 0)
+        return np.exp(-(apart - apart.min()) / (2 * 0.1**2))
+
+    for name, weights in (("one peak", peak(0.5)), ("two peaks", peak(0.25) + peak(0.75))):
+        assert found[name] == pytest.approx(weights / weights.sum())
+    assert np.argmax(found["one value"]) == (rows // 2) * columns + 3
+    assert found["both ends"].flat[0] == found["both ends"].flat[-1] == 0.5
+
+
+@pytest.mark.parametrize(("level", "people"), [(1e-9, 2), (1e9, None)])
+def test_too_near_a_target_takes_two_people_and_too_far_a_one_none(level, people):
+    stand_in = SimpleNamespace(
+        expected_emd=lambda many, *_, **__: Expected(level / many**0.5, 0, 0, 0, False)
+    )
+    assert Design._to_first_order(stand_in, 1.0) == people
 
 
 def test_the_pieces_are_public():

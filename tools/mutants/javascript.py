@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -96,7 +97,8 @@ def main() -> None:
     with ThreadPoolExecutor(options.jobs) as pool:
         verdicts = pool.map(lambda pair: verdict(*pair), plan)
         trials = [Trial(mutant, said) for (mutant, _), said in zip(plan, verdicts, strict=True)]
-    print_outcome(trials, equivalents(LISTED), len(every), lambda path: path.name)
+    sizes = Counter(mutant.path.name for mutant, _ in every)
+    print_outcome(trials, equivalents(LISTED), sizes, lambda path: path.name)
 
 
 if __name__ == "__main__":

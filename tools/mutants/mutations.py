@@ -12,6 +12,12 @@ TOLERANCE = 1e-4
 
 # What a type checker, a reader or a decorator uses is no behaviour, and neither is a message.
 _SILENT = {"annotation", "returns", "decorator_list", "bases", "type_params"}
+# How thick, how large, in front of what: arguments of drawings that an eye must judge.
+_LOOKS = {
+    "alpha", "bbox_to_anchor", "capsize", "elinewidth", "fontsize", "frameon", "height_ratios",
+    "labelrotation", "linewidth", "linewidths", "markersize", "ms", "pad", "pad_inches", "wspace",
+    "zorder",
+}  # fmt: skip
 
 _COMPARISONS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
     ast.Lt: [ast.LtE, ast.GtE],
@@ -151,11 +157,14 @@ def _visit(
     """Yield the faults of a node and of all below it."""
     if _is_docstring(node) or isinstance(node, ast.Import | ast.ImportFrom | ast.Assert):
         return
+    if isinstance(node, ast.keyword) and node.arg in _LOOKS:
+        return
     statement = node if isinstance(node, ast.stmt) else around
     assert statement is not None
     at_import = not _in_function(scope)
     for replacement in _faults(node, at_import=at_import):
-        where = MODULE if at_import else _plain(scope)
+        # Of functions that are registered under the name `_`, a module keeps the last.
+        where = MODULE if at_import or _plain(scope) == "_" else _plain(scope)
         yield _Place(parent, field, index, node, replacement, statement, where)
     if isinstance(node, ast.Raise):
         return

@@ -1,7 +1,8 @@
 """The kill rate of each room, its standard error, and the mutants that nobody noticed."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,32 +45,75 @@ def equivalents(file: Path) -> dict[str, str]:
     return reasons
 
 
+@dataclass(frozen=True)
+class Rate:
+    """The sample of a room: the share of its mutants that are killed, equivalent ones apart."""
+
+    room: str
+    size: int
+    tried: int
+    equivalent: int
+    killed: int
+
+    @property
+    def share(self) -> float:
+        """Killed among those that a test could kill."""
+        return self.killed / max(self.tried - self.equivalent, 1)
+
+    @property
+    def variance(self) -> float:
+        """Of a sample without replacement: all mutants leave no sampling error."""
+        left = 1 - self.tried / self.size
+        return self.share * (1 - self.share) / max(self.tried - self.equivalent, 1) * left
+
+
 def print_outcome(
-    trials: list[Trial], known: dict[str, str], all_of_them: int, room: Callable[[Path], str]
+    trials: list[Trial],
+    known: dict[str, str],
+    sizes: Mapping[str, int],
+    room: Callable[[Path], str],
 ) -> None:
-    """Print the survivors, then the table by room."""
+    """Print the survivors, then the table by room; `sizes` says how many mutants each room has."""
     listed = {trial.name: _listed(trial, known) for trial in trials}
-    excused = [trial for trial in trials if listed[trial.name] and not trial.killed]
-    counted = [trial for trial in trials if trial.killed or not listed[trial.name]]
-    surprising = {listed[t.name] for t in trials if listed[t.name] and t.killed}
-    for trial in sorted(counted, key=lambda trial: (str(trial.mutant.path), trial.mutant.line)):
-        if not trial.killed:
+    for trial in sorted(trials, key=lambda trial: (str(trial.mutant.path), trial.mutant.line)):
+        if not trial.killed and not listed[trial.name]:
             mutant = trial.mutant
             print(f"{mutant.path}:{mutant.line}: {trial.verdict}\n    {mutant.change}")
-    for name in sorted(line for line in surprising if line and not line.endswith("=> *")):
+    surprising = {listed[trial.name] or "*" for trial in trials if trial.killed}
+    for name in sorted(line for line in surprising if not line.endswith("*")):
         print(f"listed as equivalent, yet killed: {name}")
-    if len(trials) == all_of_them:
+    if len(trials) == sum(sizes.values()):
         files = {trial.name.partition(": ")[0] for trial in trials}
         for name in sorted(set(known) - {line for line in listed.values() if line}):
             if name.partition(": ")[0] in files:
                 print(f"listed as equivalent, yet no such mutant: {name}")
-    share = len(trials) / max(all_of_them, 1)
-    print(f"\n{'room':<14}{'mutants':>9}{'killed':>9}{'rate':>9}{'s.e.':>8}")
-    rooms = sorted({room(trial.mutant.path) for trial in trials})
-    for name in rooms:
-        _row(name, [trial for trial in counted if room(trial.mutant.path) == name], share)
-    _row("all", counted, share)
-    print(f"\n{len(excused)} more are equivalent to the original, with reasons in the list.")
+    tried = Counter(room(trial.mutant.path) for trial in trials)
+    killed = Counter(room(trial.mutant.path) for trial in trials if trial.killed)
+    equivalent = Counter(
+        room(trial.mutant.path) for trial in trials if listed[trial.name] and not trial.killed
+    )
+    _print_table([Rate(r, sizes[r], tried[r], equivalent[r], killed[r]) for r in sorted(tried)])
+
+
+def _print_table(rates: Sequence[Rate]) -> None:
+    """Print a row for each room, and one for all of them, each weighted by its mutants."""
+    print(f"\n| room | mutants | tried | equivalent | killed | rate | s.e. |\n|{' --- |' * 7}")
+    for rate in rates:
+        _print_row(rate, rate.share, rate.variance)
+    total = Rate("all", *(sum(counts) for counts in zip(*map(_counts, rates), strict=True)))
+    weights = [rate.size / total.size for rate in rates]
+    share = sum(weight * rate.share for weight, rate in zip(weights, rates, strict=True))
+    variance = sum(w**2 * rate.variance for w, rate in zip(weights, rates, strict=True))
+    _print_row(total, share, variance)
+
+
+def _counts(rate: Rate) -> tuple[int, int, int, int]:
+    return rate.size, rate.tried, rate.equivalent, rate.killed
+
+
+def _print_row(rate: Rate, share: float, variance: float) -> None:
+    counts = " | ".join(f"{count:,}" for count in _counts(rate))
+    print(f"| {rate.room} | {counts} | {share:.1%} | {math.sqrt(variance):.1%} |")
 
 
 def _listed(trial: Trial, known: dict[str, str]) -> str | None:
@@ -78,14 +122,3 @@ def _listed(trial: Trial, known: dict[str, str]) -> str | None:
         if line in known:
             return line
     return None
-
-
-def _row(name: str, trials: Iterable[Trial], share: float) -> None:
-    verdicts = [trial.killed for trial in trials]
-    if not verdicts:
-        return
-    count, killed = len(verdicts), sum(verdicts)
-    rate = killed / count
-    # Of a sample without replacement; all mutants leave no sampling error.
-    error = math.sqrt(rate * (1 - rate) / count * (1 - share))
-    print(f"{name:<14}{count:>9,}{killed:>9,}{rate:>9.1%}{error:>8.1%}")

@@ -75,8 +75,6 @@ def _private(place: Path) -> bool:
         status = place.stat()
     except OSError:
         return False
-    if not stat.S_ISDIR(status.st_mode):
-        return False
     private = not _foreign(status) or _closed(place, status)
     if not private:
         warnings.warn(

@@ -212,7 +212,7 @@ def _labels_svg(drawn: Frame) -> tuple[int, int, list[str]]:
 
 def _map_svg(drawn: Frame) -> tuple[int, int, list[str]]:
     rows, columns = drawn.chances.shape
-    side = max(6, min(24, 600 // columns))
+    side = min(24, 600 // columns)
     shades: dict[int, list[tuple[int, int, int, int]]] = {}
     cells = [
         (place % columns * side, _TOP + (rows - 1 - place // columns) * side, side, side)
@@ -228,7 +228,7 @@ def _map_svg(drawn: Frame) -> tuple[int, int, list[str]]:
             f'<rect x="{left}" y="{top}" width="{side}" height="{side}" fill="none" '
             f'stroke="{_RED}" stroke-width="2"/>'
         )
-    return max(600, side * columns), _TOP + side * rows + 4, parts
+    return 600, _TOP + side * rows + 4, parts
 
 
 def _whole(number: float) -> int:
