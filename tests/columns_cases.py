@@ -5,8 +5,7 @@ import pytest
 
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import column_pool
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.solution import Status
+from freewill.numeric.solvers.likelihood import Likelihood, Status
 
 
 def assert_certified(solution, likelihood, tolerance=1e-9):

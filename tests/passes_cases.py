@@ -8,8 +8,7 @@ import pytest
 import freewill as fw
 from freewill.numeric.operators.base import Sums, parts_of
 from freewill.numeric.solvers import passes
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.solution import Status
+from freewill.numeric.solvers.likelihood import Likelihood, Status
 from freewill.stats.estimators.estimate import likelihood_of
 from problems import simulated
 

@@ -56,8 +56,8 @@ from freewill.numeric.operators.base import Operator as Operator
 from freewill.numeric.operators.base import dot_test as dot_test
 from freewill.numeric.simplex import normalise as normalise
 from freewill.numeric.simplex import project as project
-from freewill.numeric.solvers.solution import Status as Status
-from freewill.numeric.solvers.solution import Step as Step
+from freewill.numeric.solvers.likelihood import Status as Status
+from freewill.numeric.solvers.likelihood import Step as Step
 from freewill.paper.theory import error_without_privacy as error_without_privacy
 from freewill.paper.theory import krr_error_bound as krr_error_bound
 from freewill.paper.theory import rappor_error_bound as rappor_error_bound
@@ -75,7 +75,7 @@ from freewill.stats.estimators.em import em as em
 from freewill.stats.estimators.em import ibu as ibu
 from freewill.stats.estimators.estimate import Estimate as Estimate
 from freewill.stats.estimators.gibu import gibu as gibu
-from freewill.stats.estimators.gibu import unresolved_directions as unresolved_directions
+from freewill.stats.estimators.identifiability import unresolved_directions as unresolved_directions
 from freewill.stats.estimators.inversion import debias as debias
 from freewill.stats.estimators.inversion import inversion as inversion
 from freewill.stats.estimators.methods import combine_mechanisms as combine_mechanisms

@@ -17,7 +17,7 @@ from freewill.cli import analysis, application, compare, inputs, options, show, 
 from freewill.cli.init import offer
 from freewill.cli.obfuscate import parse_shares
 from freewill.errors import FreewillError, ParameterError, SpecError
-from freewill.numeric.solvers.solution import Step
+from freewill.numeric.solvers.likelihood import Step
 
 
 @given(st.dictionaries(st.text(), st.text()))

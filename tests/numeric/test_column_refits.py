@@ -5,8 +5,7 @@ import pytest
 
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import column_pool, columns
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.solution import Certificate
+from freewill.numeric.solvers.likelihood import Certificate, Likelihood
 
 
 def refit_case():

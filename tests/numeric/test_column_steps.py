@@ -6,9 +6,8 @@ import pytest
 from columns_cases import assert_certified, pool_of, small_pool
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import column_pool, columns
-from freewill.numeric.solvers.likelihood import Likelihood, after_em
+from freewill.numeric.solvers.likelihood import Certificate, Likelihood, Status, after_em
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.numeric.solvers.solution import Certificate, Status
 
 
 def test_a_pool_is_some_columns_of_the_law():

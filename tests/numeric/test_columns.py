@@ -8,8 +8,7 @@ import freewill as fw
 from columns_cases import assert_certified
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import column_pool, columns
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.solution import Status
+from freewill.numeric.solvers.likelihood import Likelihood, Status
 from freewill.stats.estimators.estimate import likelihood_of
 from freewill.stats.evidence import Evidence
 

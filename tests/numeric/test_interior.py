@@ -8,6 +8,7 @@ from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import interior
 from freewill.numeric.solvers.likelihood import (
     Likelihood,
+    Status,
     accelerated_em,
     after_em,
     compact,
@@ -15,7 +16,6 @@ from freewill.numeric.solvers.likelihood import (
     gap_of,
     pulled_inside,
 )
-from freewill.numeric.solvers.solution import Status
 from freewill.numeric.solvers.systems import DenseSystem
 from freewill.stats.estimators.estimate import likelihood_of
 from problems import MIXTURES, random_truth, simulated

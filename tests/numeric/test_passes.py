@@ -7,8 +7,7 @@ import freewill as fw
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import passes
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.solution import Status
+from freewill.numeric.solvers.likelihood import Likelihood, Status
 from freewill.stats.estimators.estimate import likelihood_of
 from passes_cases import assert_certified, bell, bits, elsewhere, grown, over, solve
 from problems import best_log_likelihood, random_truth, simulated

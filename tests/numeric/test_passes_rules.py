@@ -10,9 +10,8 @@ import freewill as fw
 from freewill.numeric.operators.base import DenseOperator, Sums
 from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import passes
-from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood, Status
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic
-from freewill.numeric.solvers.solution import Status
 from freewill.stats.estimators.estimate import likelihood_of
 from passes_cases import ZIPF, assert_certified, bell, bits, elsewhere, grown, over, solve
 from problems import random_truth, simulated

@@ -7,8 +7,7 @@ import pytest
 
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import columns, interior
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.solution import one_blas_thread
+from freewill.numeric.solvers.likelihood import Likelihood, one_blas_thread
 from freewill.numeric.solvers.systems import DenseSystem
 
 threadpoolctl = pytest.importorskip("threadpoolctl")

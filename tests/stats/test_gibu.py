@@ -7,7 +7,7 @@ import pytest
 
 import freewill as fw
 from freewill.numeric.operators.support import BitOperator
-from freewill.numeric.solvers.solution import Solution
+from freewill.numeric.solvers.likelihood import Solution
 from freewill.stats.estimators.gibu import choose_solver
 from problems import (
     CITY,

@@ -17,7 +17,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Groups, Values, coarser
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several
-from freewill.numeric.solvers.solution import OnStep, Step
+from freewill.numeric.solvers.likelihood import OnStep, Step
 from freewill.stats.choice.aware import choice_aware
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
 from freewill.stats.estimators.methods import Entry, Method

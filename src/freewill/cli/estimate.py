@@ -15,7 +15,7 @@ from freewill.cli.standard import DASH, check_target
 from freewill.core.frames import csv_text
 from freewill.core.progress import progress
 from freewill.errors import EvidenceError, ParameterError, printable, several
-from freewill.numeric.solvers.solution import Status
+from freewill.numeric.solvers.likelihood import Status
 from freewill.present.shares import Shares, advice, heading, is_quick, warning
 from freewill.present.words import as_commands, choice_lines, unresolved_text
 from freewill.stats.choice.aware import ChoiceAwareEstimate

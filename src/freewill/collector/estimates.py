@@ -18,7 +18,7 @@ from freewill.collector.surveys import evidence_of, people_of
 from freewill.core.frames import csv_text
 from freewill.core.presented import json_bytes, portable
 from freewill.errors import FreewillError, several
-from freewill.numeric.solvers.solution import OnStep
+from freewill.numeric.solvers.likelihood import OnStep
 from freewill.present.document import checks_content, intervals_content
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.fit import Fit, Verdict, fit, is_free, verdict_of

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter, process_time
 
-from freewill.numeric.solvers.likelihood import compact, em_steps, gap_of
-from freewill.numeric.solvers.solution import OnStep, Status
+from freewill.numeric.solvers.likelihood import OnStep, Status, compact, em_steps, gap_of
 from freewill.stats.estimators.em import full_support
 from freewill.stats.estimators.estimate import (
     Estimate,

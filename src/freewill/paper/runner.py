@@ -19,7 +19,7 @@ from freewill.core.progress import progress
 from freewill.core.types import FloatArray
 from freewill.domain.metrics import emd, l2
 from freewill.errors import FreewillError
-from freewill.numeric.solvers.solution import one_blas_thread
+from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.paper.forecast import Cell, Forecast, Kind
 from freewill.paper.methods import GIBU, IBU_M, INV_M, Race, Sample
 from freewill.paper.mixtures import SHOKRI

@@ -13,7 +13,7 @@ from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Groups, Values, coarser, merged_weights
 from freewill.errors import EvidenceError, ParameterError, printable, several, shown
-from freewill.numeric.solvers.solution import OnStep
+from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats import functionals
 from freewill.stats.compare import COLUMNS, Comparison
 from freewill.stats.estimators.estimate import Estimate, default_tolerance

@@ -17,9 +17,8 @@ from freewill.numeric.operators.moments import ListedMoments, Moments
 from freewill.numeric.solvers import columns, interior, passes
 from freewill.numeric.solvers.atoms import AtomSystem
 from freewill.numeric.solvers.conjugate import System
-from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.likelihood import Certificate, Likelihood, Solution, Status
 from freewill.numeric.solvers.passes import Passes
-from freewill.numeric.solvers.solution import Certificate, Solution, Status
 from freewill.numeric.solvers.systems import DenseSystem, rows_beside, structured_system
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence, Group, refuse_nobody, refuse_unheld

@@ -11,7 +11,7 @@ from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
-from freewill.numeric.solvers.solution import OnStep, one_blas_thread
+from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.difference import distance_between, equality, solves_of, transports_on, written
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable

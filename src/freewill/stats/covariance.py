@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, eigvalsh_tridiagonal, lapack
 from freewill.core.types import FloatArray
 from freewill.errors import several
 from freewill.numeric.operators.base import Map, StackOperator
-from freewill.numeric.operators.moments import Moments
+from freewill.numeric.operators.moments import Moments, about_mean
 from freewill.numeric.solvers.conjugate import ConjugateSystem, conjugate_steps
 from freewill.numeric.solvers.systems import rows_beside, structured_system
 
@@ -40,19 +40,6 @@ Weighted = Sequence[tuple[float, Moments]]
 
 OnRow = Callable[[int], None]
 """Called with the number of rows done since the last call."""
-
-
-def about_mean(rows: FloatArray, theta: FloatArray) -> FloatArray:
-    """Return h - h'theta for rows h, of which C takes nothing off, and 0 where h is constant.
-
-    C 1 = 0, but for rounding: a mean of values near 10^9 would have no digit left.
-
-    >>> about_mean(np.array([[1e9, 1e9 + 2], [7.0, 7.0]]), np.array([0.5, 0.5]))
-    array([[-1.,  1.],
-           [ 0.,  0.]])
-    """
-    moving = np.ptp(rows, axis=1) > 0
-    return np.where(moving[:, None], rows - (rows @ theta)[:, None], 0.0)
 
 
 class UnboundedErrors(UserWarning):

@@ -12,7 +12,7 @@ import numpy as np
 from freewill.core.presented import Presented, room
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, printable, several
-from freewill.numeric.solvers.solution import OnStep
+from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.stats.choice.bases import BasisName
 from freewill.stats.choice.check import ChoiceCheck, check_choice

@@ -20,9 +20,9 @@ from freewill.core.types import BoolArray, FloatArray, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
-from freewill.numeric.operators.moments import Moments
-from freewill.numeric.solvers.solution import OnStep, Step, checked_on_step
-from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance, about_mean
+from freewill.numeric.operators.moments import Moments, about_mean
+from freewill.numeric.solvers.likelihood import OnStep, Step, checked_on_step
+from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
 

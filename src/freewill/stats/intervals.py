@@ -13,8 +13,9 @@ from freewill.core.presented import Presented
 from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
-from freewill.numeric.solvers.solution import OnStep, one_blas_thread
-from freewill.stats.covariance import OnRow, about_mean
+from freewill.numeric.operators.moments import about_mean
+from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
+from freewill.stats.covariance import OnRow
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence

@@ -11,7 +11,13 @@ from freewill.core.frames import frame
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import readable
 from freewill.errors import EvidenceError, FreewillError, printable, several
-from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Trace, one_blas_thread
+from freewill.numeric.solvers.likelihood import (
+    Certificate,
+    OnStep,
+    Solution,
+    Trace,
+    one_blas_thread,
+)
 from freewill.stats.atoms import AtomFit, AtomModel, DoubtedOneStep, watched
 from freewill.stats.choice.aware import law_criterion
 from freewill.stats.choice.check import check_choice

@@ -11,8 +11,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import AlphabetError, EvidenceError, ParameterError, several
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers.columns import dense_maximum
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.solution import Solution, Status
+from freewill.numeric.solvers.likelihood import Likelihood, Solution, Status
 from freewill.stats.evidence import Evidence
 
 _NARROWEST = 0.5

@@ -8,8 +8,14 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.errors import several
-from freewill.numeric.solvers.likelihood import Likelihood
-from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace, one_blas_thread
+from freewill.numeric.solvers.likelihood import (
+    Likelihood,
+    OnStep,
+    Solution,
+    Status,
+    Trace,
+    one_blas_thread,
+)
 from freewill.stats.estimators.estimate import (
     Estimate,
     default_tolerance,

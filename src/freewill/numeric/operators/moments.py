@@ -213,3 +213,16 @@ class BitMoments:
         second = weights @ (mean * mean + variance)
         third = (weights * times) @ (mean * (mean * mean + 3 * variance) + skew)
         return np.asarray(self.gain**2 * second), np.asarray(self.gain**3 * third)
+
+
+def about_mean(rows: FloatArray, theta: FloatArray) -> FloatArray:
+    """Return h - h'theta for rows h, of which C takes nothing off, and 0 where h is constant.
+
+    C 1 = 0, but for rounding: a mean of values near 10^9 would have no digit left.
+
+    >>> about_mean(np.array([[1e9, 1e9 + 2], [7.0, 7.0]]), np.array([0.5, 0.5]))
+    array([[-1.,  1.],
+           [ 0.,  0.]])
+    """
+    moving = np.ptp(rows, axis=1) > 0
+    return np.where(moving[:, None], rows - (rows @ theta)[:, None], 0.0)

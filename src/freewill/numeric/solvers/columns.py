@@ -9,20 +9,18 @@ from freewill.numeric.solvers import interior
 from freewill.numeric.solvers.column_pool import ColumnPool
 from freewill.numeric.solvers.likelihood import (
     POOR,
-    Likelihood,
-    accelerated_em,
-    after_em,
-    pulled_inside,
-)
-from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.numeric.solvers.solution import (
     Certificate,
+    Likelihood,
     OnStep,
     Solution,
     Status,
     Trace,
+    accelerated_em,
+    after_em,
     one_blas_thread,
+    pulled_inside,
 )
+from freewill.numeric.solvers.quadratic import pivoted_quadratic
 from freewill.numeric.solvers.systems import DenseSystem
 
 _WARM_UP = 5

@@ -11,11 +11,15 @@ from freewill.numeric.solvers.likelihood import (
     POOR,
     Iterate,
     Likelihood,
+    OnStep,
+    Solution,
+    Status,
+    Trace,
     accelerated_em,
     after_em,
+    one_blas_thread,
     pulled_inside,
 )
-from freewill.numeric.solvers.solution import OnStep, Solution, Status, Trace, one_blas_thread
 from freewill.numeric.solvers.systems import reach
 
 _FRACTION = 0.995

@@ -14,9 +14,19 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Sums
 from freewill.numeric.simplex import project
-from freewill.numeric.solvers.likelihood import POOR, Part, gap_of, pulled_inside, rounding_of
+from freewill.numeric.solvers.likelihood import (
+    POOR,
+    Certificate,
+    OnStep,
+    Part,
+    Solution,
+    Status,
+    Trace,
+    gap_of,
+    pulled_inside,
+    rounding_of,
+)
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic
-from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status, Trace
 
 _UNIFORM = 0.05
 """Share of the uniform distribution in the start: from zero, a value is slow to return."""

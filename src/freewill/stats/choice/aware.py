@@ -10,7 +10,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several
-from freewill.numeric.solvers.solution import (
+from freewill.numeric.solvers.likelihood import (
     Certificate,
     OnStep,
     Solution,

@@ -10,7 +10,7 @@ from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, readable
 from freewill.errors import EvidenceError, printable, several
-from freewill.numeric.solvers.solution import one_blas_thread
+from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.difference import (
     combined,
     displacements,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.numeric.solvers.solution import Solution
+from freewill.numeric.solvers.likelihood import Solution
 from freewill.stats.choice.bases import Basis
 
 if TYPE_CHECKING:

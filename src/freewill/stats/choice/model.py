@@ -14,9 +14,8 @@ from freewill.numeric.operators.base import DenseOperator, Map, Operator
 from freewill.numeric.operators.scaled import ScaledOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.columns import dense_maximum
-from freewill.numeric.solvers.likelihood import Likelihood
+from freewill.numeric.solvers.likelihood import Likelihood, Solution
 from freewill.numeric.solvers.passes import Passes
-from freewill.numeric.solvers.solution import Solution
 from freewill.stats.choice.bases import Basis
 from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld
 from freewill.stats.information import pulled

@@ -11,8 +11,15 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError
-from freewill.numeric.solvers.likelihood import compact, em_steps, gap_of
-from freewill.numeric.solvers.solution import OnStep, Status, Trace, one_blas_thread
+from freewill.numeric.solvers.likelihood import (
+    OnStep,
+    Status,
+    Trace,
+    compact,
+    em_steps,
+    gap_of,
+    one_blas_thread,
+)
 from freewill.stats.estimators.estimate import (
     Estimate,
     Start,
@@ -22,7 +29,8 @@ from freewill.stats.estimators.estimate import (
     theta_of,
     whole,
 )
-from freewill.stats.estimators.gibu import gibu, unresolved_directions
+from freewill.stats.estimators.gibu import gibu
+from freewill.stats.estimators.identifiability import unresolved_directions
 from freewill.stats.estimators.inversion import only_group
 from freewill.stats.evidence import Evidence
 

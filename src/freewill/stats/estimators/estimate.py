@@ -15,9 +15,16 @@ from freewill.domain.alphabets.base import Alphabet, is_line, texts
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.numeric.simplex import normalise
-from freewill.numeric.solvers.likelihood import Likelihood, Part, attainable_gap
+from freewill.numeric.solvers.likelihood import (
+    Certificate,
+    Likelihood,
+    OnStep,
+    Part,
+    Solution,
+    Status,
+    attainable_gap,
+)
 from freewill.numeric.solvers.passes import Passes
-from freewill.numeric.solvers.solution import Certificate, OnStep, Solution, Status
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.streams import StreamPart
 
@@ -89,7 +96,7 @@ class Estimate(Presented):
         >>> fw.gibu(fw.collect([(tens, [0, 0, 1])])).confounded
         ((0, 1), (2, 3))
         """
-        from freewill.stats.estimators.gibu import confounded_values  # noqa: PLC0415
+        from freewill.stats.estimators.identifiability import confounded_values  # noqa: PLC0415
 
         if not self.unresolved or self.evidence is None:
             return ()

@@ -10,9 +10,9 @@ from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 from freewill.core.types import FloatArray
 from freewill.errors import IdentifiabilityError, LawError, ParameterError, several, shown
 from freewill.numeric.simplex import normalise, project
-from freewill.numeric.solvers.solution import Status
+from freewill.numeric.solvers.likelihood import Status
 from freewill.stats.estimators.estimate import Estimate, certified_estimate
-from freewill.stats.estimators.gibu import SINGULAR, lost_directions
+from freewill.stats.estimators.identifiability import SINGULAR, lost_directions
 from freewill.stats.evidence import Evidence, Group, checked_evidence
 
 Post = Literal["project", "normalise", "none"]

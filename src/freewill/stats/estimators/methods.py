@@ -11,7 +11,7 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.domain.mechanisms.matrix import average
 from freewill.errors import ParameterError, shown
-from freewill.numeric.solvers.solution import OnStep, Status
+from freewill.numeric.solvers.likelihood import OnStep, Status
 from freewill.stats.collect import collect
 from freewill.stats.estimators.em import em, ibu
 from freewill.stats.estimators.estimate import Estimate, certified_estimate

@@ -6,7 +6,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several, shown
-from freewill.numeric.solvers.solution import one_blas_thread
+from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.bases import BasisName
 from freewill.stats.choice.check import Check

@@ -20,7 +20,7 @@ from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, shown
-from freewill.numeric.solvers.solution import OnStep, one_blas_thread
+from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.difference import diameter
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import Weights

@@ -13,7 +13,7 @@ from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, SurveyError, closest, several, shown
-from freewill.numeric.solvers.solution import one_blas_thread
+from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import Weights
 from freewill.stats.information import DENSE, FEW

@@ -1,0 +1,123 @@
+"""Identifiability: what no number of reports tells, whatever the estimator."""
+
+import numpy as np
+from scipy.linalg import null_space, qr
+from scipy.linalg.lapack import dpotrf
+
+from freewill.core.types import FloatArray
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.stats.evidence import Evidence, Group, checked_evidence
+
+SINGULAR = 1e-10
+_CLEAR = 1e-12
+"""Least eigenvalue of A A' over their sum from which no singular value is near SINGULAR."""
+_OBSERVED = 4
+"""Observed outputs a value that are taken, where not all outputs can be listed."""
+_WORK = 2e10
+"""Operations up to which the rank of laws is computed: some seconds, for a law of 2,500 values."""
+_NAMING_WORK = 2e9
+"""Operations up to which values are named: directions take ten times as long as their number."""
+_TOUCHED = 1e-5
+"""Entry of the projector on what is lost from which on two values are connected: rounding near
+SINGULAR turns that space by up to 1e-6."""
+
+
+def unresolved_directions(evidence: Evidence) -> int | None:
+    """Count the directions of theta that leave no trace in any output of any mechanism present.
+
+    Directions d with d A = 0 for every mechanism A: theta and theta + d give the same outputs,
+    so that no number of people can tell them apart. A mechanism of full rank (k-RR, the geometric
+    ones, RAPPOR, Identity) resolves everything, and so does any mixture with one of them, though a
+    tiny epsilon takes more people than there are: standard errors say so. Where there is none, the
+    laws are searched, all outputs of all mechanisms that have reports, O(k^2 *
+    outputs). None: not known, for the laws are too large for that (from some 2,500 values on),
+    or have outputs that cannot be listed, of which those observed do not tell all apart.
+
+    >>> import freewill as fw
+    >>> blind = fw.Matrix(fw.Linear(0, 2), [[0.5, 0.5]] * 3)
+    >>> unresolved_directions(fw.collect([(blind, [0, 1])]))
+    2
+    >>> sparse = fw.Shokri(fw.Linear(0, 9), 2.0, selection="vertex")
+    >>> unresolved_directions(fw.collect([(sparse, [0, 9])]))
+    2
+    """
+    if any(map(_of_full_rank, checked_evidence(evidence, "this").mechanisms)):
+        return 0
+    if _work(evidence) > _WORK:
+        return None
+    laws = [_law(group) for group in evidence.groups]
+    # Of full rank by a wide margin, in a few products: most laws are.
+    squares = np.sum([law @ law.T for law in laws], axis=0)
+    squares[np.diag_indices_from(squares)] -= _CLEAR * np.trace(squares)
+    _, singular = dpotrf(squares)
+    lost = lost_directions(np.hstack(laws)) if singular else 0
+    listed = all(group.mechanism.output_space.listable for group in evidence.groups)
+    return lost if listed or lost == 0 else None
+
+
+def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
+    """Return the sets of values whose shares are not known one by one, however many people report.
+
+    The smallest sets such that each lost direction is a sum of directions within single sets: the
+    blocks of the projector on what is lost. The share of a set is known, and so is that of every
+    value in none of them. Values with equal laws are such a set; so are three of which one's law is
+    a mixture of the others'. Empty where nothing is lost, or where it is not known what is
+    (`unresolved_directions`, and from some 1,000 values on). O(k^2 * outputs).
+
+    >>> import freewill as fw
+    >>> pairs = fw.Matrix(fw.Linear(1, 4), [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]])
+    >>> confounded_values(fw.collect([(pairs, [0, 1])]))
+    ((1, 2),)
+    """
+    if _work(evidence) > _NAMING_WORK or not unresolved_directions(evidence):
+        return ()
+    law = np.hstack([_law(group) for group in evidence.groups])
+    short = law.T if law.shape[1] <= len(law) else qr(law.T, mode="r")[0][: len(law)]
+    lost = null_space(short, rcond=SINGULAR)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    _, which = connected_components(np.abs(lost @ lost.T) > _TOUCHED, directed=False)
+    sets = [np.flatnonzero(which == one) for one in np.unique(which)]
+    return tuple(tuple(values.tolist()) for values in sets if values.size > 1)
+
+
+def _of_full_rank(mechanism: Mechanism) -> bool:
+    """Say whether a law is of full rank by its kind; a kind derived from it may have another."""
+    for kind in type(mechanism).__mro__:
+        if "full_rank" in vars(kind):
+            return bool(mechanism.full_rank)
+        if vars(kind).keys() & {"operator", "law", "output_space"}:
+            return False
+    return False
+
+
+def _work(evidence: Evidence) -> float:
+    """Return how many operations the rank of all laws takes."""
+    size, columns = evidence.alphabet.size, sum(map(_columns, evidence.groups))
+    return float(size) * columns * min(size, columns)
+
+
+def _columns(group: Group) -> int:
+    """Return how many outputs are taken: all of them, or some of those observed."""
+    space = group.mechanism.output_space
+    if space.listable:
+        return len(space.all())
+    return min(group.rows, _OBSERVED * group.mechanism.alphabet.size) if group.held else 0
+
+
+def _law(group: Group) -> FloatArray:
+    """Return the law of these outputs, one row a value; rows of observed ones up to a factor."""
+    mechanism = group.mechanism
+    if mechanism.output_space.listable:
+        return mechanism.law()
+    outputs = group.outputs if group.held else mechanism.output_space.empty()
+    return mechanism.operator(outputs[: _columns(group)]).dense().T
+
+
+def lost_directions(law: FloatArray) -> int:
+    """Count the directions d with d A = 0, to ten digits: rows of A minus its numerical rank.
+
+    >>> lost_directions(np.array([[0.5, 0.5], [0.5, 0.5]]))
+    1
+    """
+    return len(law) - (int(np.linalg.matrix_rank(law, rtol=SINGULAR)) if law.size else 0)
