@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-from tools.stress.mixtures import Mixture, mixture
+from tools.stress.families import mixture
+from tools.stress.mixtures import Mixture
 
 _MOST = 10**12
 
