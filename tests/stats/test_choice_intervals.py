@@ -104,3 +104,22 @@ def test_intervals_take_what_the_others_take() -> None:
     assert wide.low < narrow.low < narrow.high < wide.high
     with pytest.raises(fw.ParameterError, match="level"):
         aware.choice_intervals(1.5)
+
+
+@pytest.mark.parametrize("first", [10**9, 10**12])
+def test_errors_do_not_depend_on_where_a_line_begins(first: int) -> None:
+    errors = []
+    for begin in (0, first):
+        line, rng = fw.Linear(begin, begin + 29), np.random.default_rng(3)
+        truth = rng.integers(30, size=20_000)
+        chosen = rng.random(truth.size) < 1 / (1 + np.exp(-(truth - 15) / 4))
+        first_one, second = fw.KRR(line, 2.0), fw.Geometric(line, 0.5)
+        evidence = fw.collect(
+            [
+                (first_one, first_one.obfuscate(truth[chosen], rng)),
+                (second, second.obfuscate(truth[~chosen], rng)),
+            ]
+        )
+        errors.append(fw.choice_aware(evidence).intervals("mean").standard_error)
+    assert errors[0] > 0.01
+    assert errors[1] == pytest.approx(errors[0], rel=1e-6)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit, logsumexp, ndtri, softmax
 
 from freewill.core.types import FloatArray
+from freewill.numeric.operators.moments import about_mean
 from freewill.stats.choice.bases import Basis
 from freewill.stats.choice.model import ChoiceModel, inverse_of
 from freewill.stats.functionals import Weights, checked_level
@@ -74,8 +75,9 @@ class JointEstimate:
 
         def answer(weights: Weights, level: float) -> Intervals:
             rows = weights.rows
-            influences = rows @ self.covariance[:size, :size]
-            matrix = influences @ rows.T
+            centred = about_mean(rows, self.theta)
+            influences = centred @ self.covariance[:size, :size]
+            matrix = influences @ centred.T
             variances, flat = np.maximum(np.diag(matrix), 0), np.zeros(len(rows))
             unsure = variances > 0
             critical = float(ndtri((1 + level) / 2)) if joint else None
