@@ -45,12 +45,15 @@ def unresolved_directions(evidence: Evidence) -> int | None:
         return 0
     if _work(evidence) > _WORK:
         return None
-    laws = [_law(group) for group in evidence.groups]
-    # Of full rank by a wide margin, in a few products: most laws are.
-    squares = np.sum([law @ law.T for law in laws], axis=0)
-    squares[np.diag_indices_from(squares)] -= _CLEAR * np.trace(squares)
-    _, singular = dpotrf(squares)
-    lost = lost_directions(np.hstack(laws)) if singular else 0
+    laws, squares = [], np.zeros((evidence.alphabet.size,) * 2)
+    for group in evidence.groups:
+        laws.append(_law(group))
+        squares += laws[-1] @ laws[-1].T
+        # Of full rank by a wide margin, in a few products: most laws are, the first one alone.
+        _, singular = dpotrf(squares - _CLEAR * np.trace(squares) * np.eye(len(squares)))
+        if not singular:
+            return 0
+    lost = lost_directions(np.hstack(laws))
     listed = all(group.mechanism.output_space.listable for group in evidence.groups)
     return lost if listed or lost == 0 else None
 
