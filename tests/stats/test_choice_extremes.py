@@ -69,9 +69,9 @@ def test_extreme_mixtures_are_answered(number) -> None:
 
 @pytest.mark.slow
 @pytest.mark.no_cover
-@pytest.mark.parametrize("first", range(0, 900, 100))
+@pytest.mark.parametrize("first", range(0, 60, 20))
 def test_many_extreme_mixtures_are_answered(first) -> None:
-    for number in range(first, first + 100):
+    for number in range(first, first + 20):
         asked(enlarged(32, number, 60).evidence())
 
 

@@ -178,3 +178,23 @@ def test_what_is_constant_has_no_error():
     east, north = fw.intervals(fw.collect([(noisy, reports)]), "mean").standard_error
     assert east > 0.1
     assert north == 0
+
+
+@pytest.mark.parametrize("size", [2, 11, 100])
+def test_a_step_where_nothing_is_told_stays_where_it_is(size: int) -> None:
+    """Of one output K is the square of its rounding, and a step by its inverse led far away."""
+    blind = fw.Matrix(fw.Linear(0, size - 1), np.ones((size, 1)))
+    evidence = fw.collect([(blind, [0], [10**6])])
+    np.testing.assert_allclose(fw.one_step(evidence).theta, fw.gibu(evidence).theta, atol=1e-9)
+    assert np.all(np.isinf(fw.information(evidence).standard_error()))
+
+
+def test_a_step_sums_to_nothing_where_outputs_came_that_hardly_can() -> None:
+    """What they say is not in the range of the information, which does not know them."""
+    law = np.array([[0.987, 1e-320, 4e-312, 0.013]])
+    rest = [[1.0, scale * 1e-320, scale * 1e-310, 2e-310] for scale in (1.0, 3.0, 2.0, 0.7)]
+    mechanism = fw.Matrix(fw.Linear(0, 4), np.vstack([law, rest]))
+    evidence = fw.collect([(mechanism, [0, 1, 2], [10**6, 10**4, 10**5])])
+    information = fw.information(evidence)
+    move = information.moved(np.array([3.0, -2.0, 5.0, 0.1, 7.0]))
+    assert abs(move.sum()) < 1e-9 * np.abs(move).max()

@@ -118,10 +118,10 @@ def test_what_it_certifies_holds(number) -> None:
 @pytest.mark.slow
 @pytest.mark.no_cover
 def test_what_it_certifies_holds_for_many_mixtures() -> None:
-    """Of up to 500 values and 10^12 people; rounds for the shares may stall, and rarely do."""
-    ends = [end for number in range(900) if (end := check(enlarged(12, number, 500)))]
-    assert len(ends) >= 500
-    assert ends.count("certified") > 0.97 * len(ends)
+    """Of up to 200 values and 10^12 people; rounds for the shares may stall, and rarely do."""
+    ends = [end for number in range(60) if (end := check(enlarged(12, number, 200)))]
+    assert len(ends) >= 30
+    assert ends.count("certified") >= len(ends) - 2
 
 
 def test_bits_are_not_set_aside_however_improbable_they_are() -> None:

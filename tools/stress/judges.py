@@ -60,12 +60,13 @@ def uncertified(
         return "" if np.isposinf(estimate.gap) and truth.gap > _HUGE_GAP else fault
     if abs(estimate.log_likelihood - truth.value) > truth.value_error + slack:
         return f"L is {estimate.log_likelihood!r}, true {truth.value!r} +- {truth.value_error:.1g}"
-    if truth.gap > estimate.gap + truth.gap_error + slack + gap_slack:
+    if _HUGE_GAP > truth.gap > estimate.gap + truth.gap_error + slack + gap_slack:
         return f"the gap is understated: told {estimate.gap:.4g}, true {truth.gap:.4g}"
     return ""
 
 
-_HUGE_GAP = 300.0
+_HUGE_GAP = 690.0
+"""Gap beyond which a probability is next to no number, and its inverse none."""
 
 
 def one_step(subject: Subject, estimate: fw.Estimate) -> str:

@@ -188,9 +188,9 @@ class Information:
         return np.asarray(rows @ self.matrix) if solves is None else solves.products(rows)
 
     def moved(self, slope: FloatArray) -> FloatArray:
-        """Return C g, a Newton step; nothing along directions that are lost."""
-        solves = self._solves
-        return np.asarray(self._inverse[0] @ slope) if solves is None else solves.moved(slope)
+        """Return C g, a Newton step, which sums to 0; nothing along directions that are lost."""
+        move = self._inverse[0] @ slope if self._solves is None else self._solves.moved(slope)
+        return np.asarray(move - self.theta * move.sum())
 
     def variances(self, rows: FloatArray, on_row: OnRow | None = None) -> FloatArray:
         """Return h'C h for each row h, for one person."""
@@ -306,7 +306,8 @@ def inverse_on_simplex(
     """
     size, many = theta.size, len(information)
     constant = float(np.trace(information[:size, :size])) / size
-    if not constant > 0:
+    # What is left of a law that tells nothing is the square of its rounding.
+    if not constant > (size * np.finfo(np.float64).eps) ** 2:
         return np.zeros((many, many)), np.eye(many)
     whole = information.copy()
     whole[:size, :size] += constant

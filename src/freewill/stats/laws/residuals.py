@@ -194,7 +194,7 @@ def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
     excess = np.divide(apart, mean, out=np.zeros(near.shape), where=near)
     series = mean * excess * excess * (0.5 - excess / 6)
     # The mean of what is next to impossible may be too small to divide by.
-    far = xlogy(count, count) - count * np.log(mean) - count + mean
+    far = xlogy(count, count) - xlogy(count, mean) - count + mean
     return np.asarray(np.sign(apart) * np.sqrt(2 * np.where(near, series, np.maximum(far, 0.0))))
 
 
