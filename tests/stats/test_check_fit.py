@@ -316,3 +316,8 @@ def test_roots_of_deviances_are_those_of_the_formula(mean, excess):
     found = float(rooted_deviance(np.array([excess * mean]), np.array([mean]))[0])
     assert found**2 == pytest.approx(plain, rel=1e-3, abs=1e-9 * mean)
     assert np.sign(found) in (0, np.sign(excess))
+
+
+def test_what_cannot_come_departs_without_end_if_it_does() -> None:
+    found = rooted_deviance(np.array([0.0, 3.0]), np.zeros(2))
+    np.testing.assert_array_equal(found, [0.0, np.inf])

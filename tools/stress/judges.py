@@ -65,7 +65,7 @@ def uncertified(
     return ""
 
 
-_HUGE_GAP = 690.0
+_HUGE_GAP = 300.0
 """Gap beyond which a probability is next to no number, and its inverse none."""
 
 
