@@ -47,9 +47,7 @@ def off_the_simplex(theta: FloatArray) -> str:
     return f"theta sums to 1 +- {off:.3g}" if off > (theta.size + 4) * _ROUNDING else ""
 
 
-def uncertified(
-    oracle: Oracle, estimate: Any, theta: FloatArray, slack: float = 0.0, gap_slack: float = 0.0
-) -> str:
+def uncertified(oracle: Oracle, estimate: Any, theta: FloatArray, slack: float = 0.0) -> str:
     """Say whether L or the gap of an estimate is not that of theta, but for rounding and slack."""
     truth = oracle.truth(theta)
     if np.isneginf(truth.value):
@@ -60,7 +58,7 @@ def uncertified(
         return "" if np.isposinf(estimate.gap) and truth.gap > _HUGE_GAP else fault
     if abs(estimate.log_likelihood - truth.value) > truth.value_error + slack:
         return f"L is {estimate.log_likelihood!r}, true {truth.value!r} +- {truth.value_error:.1g}"
-    if _HUGE_GAP > truth.gap > estimate.gap + truth.gap_error + slack + gap_slack:
+    if _HUGE_GAP > truth.gap > estimate.gap + truth.gap_error + slack:
         return f"the gap is understated: told {estimate.gap:.4g}, true {truth.gap:.4g}"
     return ""
 

@@ -21,7 +21,7 @@ _SLACK = 1e-9
 def robust(subject: Subject, estimate: fw.RobustEstimate) -> str:
     """Judge theta and forged reports: L and the gap of both, given the shares of the honest.
 
-    With phi the shares of reports set aside and r_m ~ s_m - phi_m,
+    With phi the shares of reports set aside and r the `honest_shares`,
     p_mz = (1 - sum phi) r_m (theta A_m)_z + phi_mz, and L is less sum s_m log s_m.
     """
     fault = off_the_simplex(estimate.theta) or not_finite(
@@ -38,9 +38,11 @@ def robust(subject: Subject, estimate: fw.RobustEstimate) -> str:
         return ""
     logs, people = pair_logs(subject)
     shares = np.array(people, dtype=np.longdouble) / subject.people
-    honest = shares - np.array([own.sum() for own in forged])
-    honest = np.maximum(honest, _SLACK * shares)
-    honest /= honest.sum()
+    order = [mechanism.id for mechanism in estimate.mechanisms]
+    honest = estimate.honest_shares[[order.index(one.id) for one, _ in subject.by_mechanism]]
+    if abs(honest.sum() - 1) > _SLACK:
+        return f"shares of the honest sum to {honest.sum()!r}"
+    honest = np.maximum(honest, np.finfo(np.float64).tiny).astype(np.longdouble)
     rows = np.concatenate([own + np.log(r) for own, r in zip(logs, honest, strict=True)])
     weight = np.concatenate(forged)
     atoms = np.flatnonzero(weight)
@@ -50,12 +52,10 @@ def robust(subject: Subject, estimate: fw.RobustEstimate) -> str:
     oracle = Oracle(np.hstack([rows, columns]), counts)
     theta = np.append((1 - weight.sum()) * estimate.theta, weight[atoms]).astype(np.float64)
     theta /= theta.sum()
-    # Half a report on an atom is none. L is within .01 / n of its top in r, so that r may be off by
-    # the root of that, and the gap at another r with it.
+    # Half a report on an atom is none.
     slack = _SLACK + (1 + atoms.size) / subject.people if atoms.size else _SLACK
-    gap_slack = np.sqrt(1 / subject.people) if atoms.size else 0.0
     offset = float(shares @ np.log(shares))
-    return uncertified(oracle, _shifted(estimate, offset), theta, slack, gap_slack)
+    return uncertified(oracle, _shifted(estimate, offset), theta, slack)
 
 
 def _forged(subject: Subject, estimate: fw.RobustEstimate) -> list[FloatArray] | None:
