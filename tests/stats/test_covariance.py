@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tools.stress.families import mixture
 
 import freewill as fw
 from freewill.stats import covariance
@@ -198,3 +199,10 @@ def test_a_step_sums_to_nothing_where_outputs_came_that_hardly_can() -> None:
     information = fw.information(evidence)
     move = information.moved(np.array([3.0, -2.0, 5.0, 0.1, 7.0]))
     assert abs(move.sum()) < 1e-9 * np.abs(move).max()
+
+
+def test_bands_hold_where_directions_are_lost_near_the_bound_alone() -> None:
+    """In this one everything is told at theta_w, and something not at a theta hardly pulled."""
+    evidence = mixture(1, 4108).evidence()
+    bands = fw.intervals(evidence, joint=True)
+    assert np.all((bands.low <= bands.point) & (bands.point <= bands.high))

@@ -267,8 +267,8 @@ def answered(
         answers, alone = quantiles_of(answers, quantiles), quantiles.single
     if not alone or len(answers) != 1:
         return answers
-    arrays = (*COLUMNS, "effective_people")
-    return replace(answers, **{name: getattr(answers, name)[0] for name in arrays})
+    arrays = {name: getattr(answers, name)[0] for name in (*COLUMNS, "effective_people")}
+    return replace(answers, **arrays)
 
 
 def intervals_about(
@@ -320,17 +320,17 @@ def reach_of(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatA
 def _joint(fit: OneStep, weights: Weights, estimates: Estimated, level: float, work: Work) -> float:
     """Return the number of standard errors with which all intervals hold at once.
 
-    From draws of N(0, C), C at a theta that is hardly pulled: each asks for a number of standard
-    errors (at theta_w, as the intervals have them), that of the functional that is the furthest
-    off. A functional whose maximum likelihood is at its bound cannot leave its interval on that
-    side.
+    From draws of N(0, C), C at a theta hardly pulled: each asks for the errors (at theta_w)
+    of the functional furthest off. One whose maximum is at its bound cannot leave on that side.
     """
     moving = np.isfinite(estimates.variances) & (estimates.variances > 0)
     if not moving.any():
         return float(ndtri((1 + level) / 2))
-    rows = estimates.rows[moving]
-    scaled = rows / np.sqrt(estimates.variances[moving])[:, None]
-    matrix = scaled @ fit.once(_faint).influences(scaled, work.solved).T
+    scaled = (scale := 1 / np.sqrt(estimates.variances[moving])[:, None]) * estimates.rows[moving]
+    influences = fit.once(_faint).influences(scaled, work.solved)
+    if not np.isfinite(influences).all():  # lost so near to the bound
+        influences = scale * estimates.influences[moving]
+    matrix = scaled @ influences.T
     mode, least, most = weights.rows[moving] @ fit.mode, weights.least[moving], weights.most[moving]
     room = 1e-9 * np.maximum(most - least, 1e-300)
     ends = mode >= most - room, mode <= least + room

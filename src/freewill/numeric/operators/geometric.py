@@ -15,6 +15,8 @@ _ENTRIES = 1 << 20
 """Numbers of lines that are smoothed at a time: eight megabytes."""
 _ALIKE = 14.0
 """Logarithm of the factor within which weights are alike: a million."""
+_FEW_DECAYS = 8
+"""Mechanisms up to which recurrences for each are sooner than a table for all."""
 _TABLE_COST = 4
 """Rows a mechanism up to which squaring them is less work than the table of `line_gram`."""
 
@@ -80,8 +82,10 @@ class GeometricOperator(Operator):
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return the sum of K diag(weights by symbol) K, K = exp(-decay |i - j|), by `line_gram`.
 
-        Where the mechanisms have few rows each, from these.
+        Where the mechanisms have few rows each, from these; where they are few, one by one.
         """
+        if self.decays.size <= _FEW_DECAYS:
+            return self._gram_one_by_one(weights)
         if self.outputs.size <= _TABLE_COST * self.decays.size:
             return super().gram(weights)
         table = np.zeros((self.size, 2 * self.size - 1))
@@ -89,6 +93,16 @@ class GeometricOperator(Operator):
             table += lines.masses(weights).reshape(-1, self.size).T @ lines.powers
         upper = np.triu(line_gram(table))
         return np.asarray(upper + np.triu(upper, 1).T)
+
+    def _gram_one_by_one(self, weights: FloatArray) -> FloatArray:
+        """Return the same in O(k^2) a mechanism, by recurrences along rows and columns."""
+        gram, outputs = np.zeros((self.size, self.size)), np.arange(self.size)
+        masses = self._whole.masses(weights).reshape(-1, self.size)
+        for decay, mass in zip(self.decays, masses, strict=True):
+            none = np.zeros(self.size, dtype=np.int64)
+            alone = GeometricOperator(outputs, self.size, np.array([decay]), none, mass)
+            gram += alone._whole.smoothed((alone.dense() * mass).T)
+        return gram
 
     def line_terms(self) -> LineTerms:
         """Return the decays; each output counts once."""
