@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from freewill.core.types import FloatArray, IntArray, slices
 from freewill.numeric.operators.base import LineTerms, Operator, Structure
@@ -117,16 +117,16 @@ class GeometricOperator(Operator):
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
-        if columns is None and self.decays.size == 1:
+        if columns is None and 0 < 2 * self.decays.size <= self.outputs.size:
             return self._windows()
         return np.asarray(np.exp(self._exponents(columns)))
 
     def _windows(self) -> FloatArray:
-        """Return the rows of one mechanism: a^|t| for t from 1 - k to k - 1 has them as windows."""
-        powers = np.exp(-self.decays * np.abs(np.arange(1 - self.size, self.size)))
-        step = powers.itemsize
-        windows = np.ndarray((self.size, self.size), buffer=powers.data, strides=(step, step))
-        return np.asarray(windows[self.size - 1 - self.outputs])
+        """Return the rows: a^|t| for t from 1 - k to k - 1 has those of a mechanism as windows."""
+        steps = np.abs(np.arange(1 - self.size, self.size))
+        powers = np.exp(np.multiply.outer(-self.decays, steps)).ravel()
+        windows = sliding_window_view(powers, self.size)
+        return np.asarray(windows[self.which * steps.size + self.size - 1 - self.outputs])
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x), finite however far y is from x."""

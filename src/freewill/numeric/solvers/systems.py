@@ -128,7 +128,11 @@ class Line:
             self.decays = np.append(self.decays, () if term.decays is None else term.decays)
         laws, outputs, bases, gains = np.concatenate(rows, axis=1)
         self._laws, self._outputs = laws.astype(np.int64), outputs.astype(np.int64)
-        self._flat = np.array([gains**2, bases * gains, bases**2])
+        self._places = self._laws * size + self._outputs
+        self._flat, self._any_flat = (
+            np.array([gains**2, bases * gains, bases**2]),
+            bool(gains.any()),
+        )
         self._scales: FloatArray | float = 1.0
         """What each row's weight is multiplied by, where mechanisms are merged."""
 
@@ -160,6 +164,7 @@ class Line:
             part[1 + group] = 1 + number
             scale[1 + group] = (line.decays[number] / self.decays[group]) ** 2
         line._laws, line._scales = part[self._laws], scale[self._laws]
+        line._places = line._laws * self.size + self._outputs
         return line
 
     @property
@@ -172,10 +177,11 @@ class Line:
         own, cross = np.zeros((2, self.size))
         smooth, constant = np.empty((0, self.size)), 0.0
         if self.decays.size:
-            places = self._laws * self.size + self._outputs
             shape = (1 + self.decays.size, self.size)
-            smooth = _summed(places, self._scales * inner, math.prod(shape)).reshape(shape)[1:]
-        if self._flat.any():
+            smooth = _summed(self._places, self._scales * inner, math.prod(shape)).reshape(shape)[
+                1:
+            ]
+        if self._any_flat:
             squares, products, constants = self._flat
             own = _summed(self._outputs, squares * inner, self.size)
             cross = _summed(self._outputs, products * inner, self.size)
