@@ -76,7 +76,7 @@ def test_systems_of_many_laws_on_a_line_solve_as_their_matrix_does(geometric, kr
     for system in (
         dense_system(operator, operator),
         GramSystem(operator),
-        structured_system(operator),
+        structured_system(operator, mechanisms=100),
     ):
         np.testing.assert_allclose(
             system.factor(inner, outer)(right), expected, rtol=1e-7, atol=1e-9

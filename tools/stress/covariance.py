@@ -57,14 +57,17 @@ def information(parts: Sequence[Part], theta: Array, kind: type = np.float64) ->
 def scored(part: Part, theta: Array, kind: type) -> Iterator[tuple[Matrix, Matrix]]:
     """Yield a/p - 1, [output, value], and p, of all outputs of a part, some at a time."""
     everything = whole(part)
-    exact: Matrix = theta.astype(kind)
+    exact: Matrix = theta.astype(np.longdouble)
     for first in range(0, len(everything.outputs), _BLOCK):
         logs = log_rows(everything, slice(first, first + _BLOCK))
         largest = logs.max(axis=1)
         possible = ~np.isneginf(largest)
-        rows = np.exp((logs[possible] - largest[possible, None]).astype(kind))
-        fitted = rows @ exact
-        yield rows / fitted[:, None] - 1, fitted * np.exp(largest[possible]).astype(kind)
+        # a / p - 1 keeps its digits where noise is so wide that all a are alike.
+        excess = np.expm1(logs[possible] - largest[possible, None])
+        mean = excess @ exact
+        scores = (excess - mean[:, None]) / (exact.sum() + mean)[:, None]
+        fitted = (exact.sum() + mean) * np.exp(largest[possible])
+        yield scores.astype(kind), fitted.astype(kind)
 
 
 def _bits(part: Part, theta: Array, kind: type) -> Long:
