@@ -28,8 +28,8 @@ _STEP, _FIRST, _LAST = 0.2, -50.0, 4.0
 _ROUNDING = {np.dtype(np.longdouble): 2.0**-63, np.dtype(np.float64): 2.0**-52}
 _TRUSTED = 1e-3
 """Relative error of a variance by rounding, to first order, that is as good as none."""
-_OVERLAP = 1e-6
-"""Share of a functional along a lost direction that is no rounding."""
+_OVERLAP, _TRACE = 1e-6, 1e-13
+"""Share of a functional along a lost direction that is no rounding, and that may be none."""
 
 
 class Bounds(NamedTuple):
@@ -152,12 +152,15 @@ class Covariance:
     def _from_clear(self, turned: Array) -> Bounds:
         """Return what directions add whose eigenvalues rounding leaves, and at least the others."""
         along, clear = (turned @ self._vectors) ** 2, self._clear
-        along[along < _OVERLAP**2 * (turned**2).sum(axis=1, keepdims=True)] = 0.0
+        # So little may be rounding, or tell of a small eigenvalue: it counts for one bound.
+        shares = along / np.maximum((turned**2).sum(axis=1, keepdims=True), 1e-300)
+        sure, some = shares >= _OVERLAP**2, shares >= _TRACE**2
         # An eigenvalue is no larger than what was computed and its rounding.
         at_most = np.maximum(self._roots, 0) + self._rounding
         most = np.where(clear, self._roots * (1 + _TRUSTED), at_most)
-        low, hidden = (along / most).sum(axis=1), along[:, ~clear].any(axis=1)
-        return Bounds(low, np.where(hidden, np.inf, low * (1 + 2 * _TRUSTED)))
+        low = (np.where(sure, along, 0.0) / most).sum(axis=1)
+        high = (along[:, clear] / (self._roots[clear] * (1 - _TRUSTED))).sum(axis=1)
+        return Bounds(low, np.where((some & ~clear).any(axis=1), np.inf, high))
 
     def moved(self, slope: Array) -> Array | None:
         """Return C g, nothing along lost directions; None where double may see it otherwise."""
