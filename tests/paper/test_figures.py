@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib.colors import same_color, to_rgba
 
 from freewill.paper import figures
 from freewill.paper.methods import EM, GIBU, IBU_M, IBU_R, INV_M, INV_R
@@ -11,6 +10,8 @@ from freewill.paper.results import Results, Row
 from freewill.paper.settings import settings
 from freewill.paper.verdicts import price, stopped
 from freewill.present import canvas
+
+colors = pytest.importorskip("matplotlib.colors")
 
 SIZES, SEEDS = (100, 1000, 10_000), 4
 
@@ -55,9 +56,11 @@ def test_every_method_of_a_panel_is_a_line_of_means_with_a_band(results, count):
             assert np.allclose(points(line), np.column_stack([SIZES, mean]))
             assert line.get_label() == method.label
             assert line.get_linestyle() == ("--" if method.way == "R" else "-")
-            hollow = same_color(line.get_markerfacecolor(), "white")
+            hollow = colors.same_color(line.get_markerfacecolor(), "white")
             assert hollow == (method.post == "normalise")
-            assert to_rgba(line.get_color())[:3] == pytest.approx(band.get_facecolor()[0][:3])
+            assert colors.to_rgba(line.get_color())[:3] == pytest.approx(
+                band.get_facecolor()[0][:3]
+            )
             corners = band.get_paths()[0].vertices
             for people, middle, apart in zip(SIZES, mean, deviation, strict=True):
                 there = corners[np.isclose(corners[:, 0], people), 1]
@@ -114,7 +117,7 @@ def test_stopping_shows_gap_and_ratio_at_each_delta(results):
             assert line.get_label() == MIXTURES[name].title
             city = name.startswith("city")
             assert line.get_linestyle() == ("--" if city else "-")
-            assert same_color(line.get_markerfacecolor(), "white") == city
+            assert colors.same_color(line.get_markerfacecolor(), "white") == city
     assert len(left.lines) == 3
     assert len(right.lines) == 4
     assert set(right.lines[-1].get_ydata()) == {1.0}
@@ -136,7 +139,7 @@ def test_prices_are_lines_above_or_below_one(results):
     (axes,) = figures.prices(given, results).axes
     *lines, one = axes.lines
     assert set(one.get_ydata()) == {1.0}
-    assert same_color(one.get_color(), canvas.INK)
+    assert colors.same_color(one.get_color(), canvas.INK)
     for setting, line in zip(given, lines, strict=True):
         factors = price(setting.mixture.name, setting.truth, results)
         assert np.allclose(points(line), [*factors.items()])

@@ -9,7 +9,7 @@ from tools.stress import __main__ as command
 from tools.stress import trials
 from tools.stress.families import FAMILIES, mixture
 from tools.stress.summary import faults, table
-from tools.stress.trials import AUTOMATIC, Run, tried
+from tools.stress.trials import AUTOMATIC, SOLVERS, Run, tried
 
 import freewill as fw
 from freewill.stats.estimators.gibu import SolverName
@@ -58,7 +58,7 @@ def test_every_solver_is_forced_on_small_mixtures_and_one_on_large_ones() -> Non
 def broken(monkeypatch, how) -> list[Run]:
     """Try a mixture with the estimator replaced."""
     monkeypatch.setattr(trials.fw, "gibu", how)
-    return tried(mixture(7, 3, SMALL), seconds=0.2)
+    return [run for run in tried(mixture(7, 3, SMALL), seconds=0.2) if run.function in SOLVERS]
 
 
 @pytest.mark.slow
