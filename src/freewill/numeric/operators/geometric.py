@@ -97,10 +97,10 @@ class GeometricOperator(Operator):
     def _gram_one_by_one(self, weights: FloatArray) -> FloatArray:
         """Return the same in O(k^2) a mechanism, by recurrences along rows and columns."""
         gram, outputs = np.zeros((self.size, self.size)), np.arange(self.size)
-        masses = self._whole.masses(weights).reshape(-1, self.size)
+        masses, scale = self._whole.masses(weights).reshape(-1, self.size), np.zeros(self.size)
         for decay, mass in zip(self.decays, masses, strict=True):
-            none = np.zeros(self.size, dtype=np.int64)
-            alone = GeometricOperator(outputs, self.size, np.array([decay]), none, mass)
+            own = np.array([decay])
+            alone = GeometricOperator(outputs, self.size, own, np.zeros_like(outputs), scale)
             gram += alone._whole.smoothed((alone.dense() * mass).T)
         return gram
 

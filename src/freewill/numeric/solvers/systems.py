@@ -29,7 +29,7 @@ _REPRESENTABLE = 300.0
 """Exponents up to which e^(2 x) and its inverse are ordinary doubles."""
 _MOST_BYTES = 1 << 28
 """Memory of a banded system beyond which its mechanisms are merged."""
-_CROWD, _MERGED = 6, 3
+CROWD, _MERGED = 6, 3
 """Mechanisms beyond which they are as well, for the band takes the cube of them; and then left."""
 _TABLE_ROWS = 256
 """Rows of an array that make a matrix in the time that one of structure takes at least."""
@@ -363,7 +363,7 @@ def rows_beside(operator: Operator) -> int:
     return sum(part.shape[0] for part in parts_of(operator) if part.line_terms() is None)
 
 
-def structured_system(operator: Operator, mechanisms: int = _CROWD) -> System:
+def structured_system(operator: Operator, mechanisms: int = CROWD) -> System:
     """Return the system of all parts that have structure on a line, and the others as rows.
 
     Where geometric mechanisms are more than `mechanisms`, or take too much memory, those of like

@@ -15,6 +15,7 @@ from freewill.numeric.solvers import columns, interior, passes
 from freewill.numeric.solvers.conjugate import System, conjugate_system
 from freewill.numeric.solvers.likelihood import OnStep, Solution, Status, compact, one_blas_thread
 from freewill.numeric.solvers.systems import (
+    CROWD,
     dense_system,
     on_few_lines,
     rows_beside,
@@ -52,8 +53,8 @@ _FEW_ROWS, _MANY_TO_ONE = 200, 10
 small correction to the system of the latter."""
 _FEW_REPORTS = 20
 """Bit reports a value from which on passes over them beat holding rows or columns."""
-_CROWD, _MEDIUM = 6, 500
-"""Mechanisms that a line's banded system has at most, and values up to which a matrix then wins."""
+_MEDIUM = 500
+"""Values up to which a matrix wins where a line's banded system has too many mechanisms."""
 _LONG_SYSTEM = 20_000
 """Size * (1 + 2 M)^1.5 from which on a line's banded system costs more than a sparse optimum."""
 _SMOOTH_LINE, _SMOOTH_PLANE = 5.0, 600.0
@@ -230,9 +231,9 @@ def choose_solver(evidence: Evidence) -> SolverName:
 def _choose_on_a_line(
     size: int, mechanisms: int, fineness: float, structures: set[Structure]
 ) -> SolverName:
-    if mechanisms > _CROWD and fineness > size:
+    if mechanisms > CROWD and fineness > size:
         return "conjugate"
-    if mechanisms > _CROWD and size <= _MEDIUM:
+    if mechanisms > CROWD and size <= _MEDIUM:
         return "interior"
     # Noise so wide on a line so long that its optimum is sparse.
     long = size * (1 + 2 * mechanisms) ** 1.5 >= _LONG_SYSTEM
