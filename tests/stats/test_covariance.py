@@ -9,7 +9,8 @@ from tools.stress.families import mixture
 import freewill as fw
 from freewill.stats import covariance
 from freewill.stats.covariance import SolvedCovariance, UnboundedErrors
-from freewill.stats.information import DENSE, Information, information_of, inverse_on_simplex
+from freewill.stats.information import DENSE, PULL, Information, information_of, inverse_on_simplex
+from freewill.stats.intervals import _FAINT, fit_of
 
 
 def random_mixture(seed, largest):
@@ -204,5 +205,9 @@ def test_a_step_sums_to_nothing_where_outputs_came_that_hardly_can() -> None:
 def test_bands_hold_where_directions_are_lost_near_the_bound_alone() -> None:
     """In this one everything is told at theta_w, and something not at a theta hardly pulled."""
     evidence = mixture(1, 4108).evidence()
+    inside, near = (fit_of(evidence, None).information_at(pull) for pull in (PULL, _FAINT))
+    every = np.eye(evidence.alphabet.size)
+    assert np.isfinite(inside.influences(every)).all()
+    assert not np.isfinite(near.influences(every)).all()
     bands = fw.intervals(evidence, joint=True)
     assert np.all((bands.low <= bands.point) & (bands.point <= bands.high))
