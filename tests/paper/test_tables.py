@@ -2,6 +2,7 @@
 
 import re
 import statistics
+from dataclasses import replace
 from types import SimpleNamespace
 from xml.etree import ElementTree
 from zlib import crc32
@@ -16,7 +17,7 @@ from freewill.paper.panels import PAPER, Plan, Scale, plan
 from freewill.paper.results import Results, Row
 from freewill.paper.settings import settings
 from freewill.paper.tables import Table, plain
-from freewill.paper.verdicts import judge, ratio_of
+from freewill.paper.verdicts import Ratio, judge, ratio_of
 
 SCALE = Scale("small", (100, 400), 3, 3, 2, 3, 0.5)
 MOST = SCALE.people
@@ -238,6 +239,60 @@ def test_differences_tell_what_speaks_for_and_against(results):
             "not stopped, same seeds": number(early and ratio_of(planned, name, chosen)),
         }
     assert tables.differences([], results, planned).html == ""
+
+
+def test_every_size_has_the_ratio_of_each_panel_and_marks_where_gibu_is_not_surely_nearer(results):
+    # So near, and so far, that three seeds decide.
+    moved = {"line-krr": 1e-9, "city-krr": 1e9}
+    results = Results(
+        tuple(
+            replace(row, emd=moved.get(row.mixture, 1) * row.emd) if row.method == "gibu" else row
+            for row in results.rows
+        )
+    )
+    judgements = judge(results)
+    table = tables.every_size(judgements, results)
+    assert table.heads == ["EMD / GIBU", "100 people", "400 people"]
+    cells, marks = by_title(table), set()
+    for judgement in judgements:
+        for name in judgement.entry.mixtures:
+            title = f"{judgement.entry.column}, {MIXTURES[name].title}"
+            refused = name == "city-shokri" and judgement.entry.methods == INV_M
+            assert (title in cells) != refused
+            if refused:
+                continue
+            for people, cell in zip(SCALE.sizes, cells[title], strict=True):
+                ratio = ratio_of(results, name, judgement.entry.methods, people)
+                low, high = ratio.value - ratio.reach, ratio.value + ratio.reach
+                mark = "{}" if low > 1 else "**{}**" if high < 1 else "{} ?"
+                assert cell == mark.format(ratio)
+                marks.add(mark)
+    assert len(marks) == 3
+    assert tables.every_size([], results).html == ""
+
+
+@pytest.mark.parametrize(("value", "larger"), [(1.1, True), (0.9, False), (1.01, None)])
+def test_a_ratio_is_above_one_where_its_interval_is(value, larger):
+    ratio = Ratio("line-krr", "ibu-m", 100, value, 0.01, 0, 20)
+    assert ratio.larger is larger
+    assert Ratio("line-krr", "ibu-m", 100, value, 0.0, 0, 1).larger is None
+
+
+def test_post_processings_are_compared_on_the_same_draws(results):
+    table = tables.post_processings(judge(results), results)
+    assert table.heads == ["EMD normalised / projected", "100 people", "400 people", "better"]
+    words = {True: "projection", False: "normalisation", None: "undecided"}
+    cells = by_title(table)
+    assert cells.keys() >= {"[INV]M, ten k-RR, line", "[RAP]R, ten RAPPOR, low privacy"}
+    assert not any(title.startswith("[IBU]") for title in cells)
+    for people, place in zip(SCALE.sizes, (0, 1), strict=True):
+        above = column(results, "city-krr", "inv-m-normalise", "emd", people)
+        below = column(results, "city-krr", "inv-m-project", "emd", people)
+        ratio = ratio_of(results, "city-krr", INV_M[1:], people, reference=INV_M[0].name)
+        assert ratio.value == pytest.approx(sum(above.values()) / sum(below.values()))
+        assert cells["[INV]M, ten k-RR, city"][place] == str(ratio)
+    assert cells["[INV]M, ten k-RR, city"][2] == words[ratio.larger]
+    assert tables.post_processings([], results).html == ""
 
 
 def test_curves_are_means_and_deviations_over_seeds(results):

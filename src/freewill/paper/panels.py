@@ -68,7 +68,8 @@ class Scale:
         return self.sizes[-1]
 
 
-FULL = Scale("full", (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000), 20, 2_560, 5, 7, 60.0)
+_SIZES = 300, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000
+FULL = Scale("full", _SIZES, 20, 2_560, 5, 7, 60.0)
 QUICK = Scale("quick", (1_000, 10_000, 100_000), 5, 20, 1, 5, 5.0, city_selections=False)
 """Our own choice: the text of the paper names no number of people, of repetitions, and no delta."""
 
@@ -135,7 +136,7 @@ class Plan:
             yield name, scale.sizes, seeds, panel.methods
             if panel.mixture.parts[0].kind == "shokri":
                 # Table I says NA: is it?
-                yield name, most, seeds, INV_R if panel.number == 6 else INV_M
+                yield name, scale.sizes, seeds, INV_R if panel.number == 6 else INV_M
         for selection in SELECTIONS if "selections" in self.studies else ():
             line, city = shokri("line", selection).name, shokri("city", selection).name
             yield line, scale.sizes, seeds, (IBU_R, IBU_M, GIBU)

@@ -30,7 +30,7 @@ from freewill.paper.results import Results, Store
 from freewill.paper.runner import run
 from freewill.paper.settings import Setting, settings
 from freewill.paper.tables import Table
-from freewill.paper.verdicts import EXCELLENT, FLIPPED, GOOD, Judgement, judge
+from freewill.paper.verdicts import EXCELLENT, FLIPPED, GOOD, Judgement, at_every_size, judge
 from freewill.present import canvas, plots
 
 _PACKAGES = ("freewill", "numpy", "scipy", "matplotlib", "pot")
@@ -248,6 +248,11 @@ def tables_of(outcome: Outcome) -> dict[str, tuple[str, Table]]:
             "Panels that differ or are undecided",
             tables.differences(judgements, results, planned),
         ),
+        "sizes": ("Every number of people", tables.every_size(judgements, planned)),
+        "posts": (
+            "Projection against normalisation",
+            tables.post_processings(judgements, planned),
+        ),
         "flips": ("Table II if each bit were flipped with probability 1 / (1 + e^eps)", flips),
         "rules": ("Selections of Shokri's", tables.selections(results, planned, people)),
         "stops": ("Algorithm 1 stopped", tables.stops(mixtures, planned, people)),
@@ -265,11 +270,16 @@ def counts(outcome: Outcome) -> list[tuple[str, str]]:
     if outcome.judgements:
         cells = [judgement.agrees for judgement in outcome.judgements]
         panels = [j.agrees_on(ratio) for j in outcome.judgements for ratio in j.ratios]
-        measured = [r for j in outcome.judgements for r in j.ratios if not r.refused]
+        panels_at = at_every_size(outcome.judgements, outcome.planned).values()
+        measured = [ratio for ratios in panels_at for ratio in ratios.values()]
+        surely = several(sum(r.larger is False for r in measured), "time")
         cards = [
             _agreement(cells, "verdicts of tables I and II agree"),
             _agreement(panels, "panels agree, taken one by one"),
-            _agreement([r.value > 1 for r in measured], "times GIBU has the smaller mean EMD"),
+            _agreement(
+                [r.value > 1 for r in measured],
+                f"times GIBU has the smaller mean EMD, at all sizes, and {surely} surely not",
+            ),
         ]
     rows = outcome.results.rows
     reused = len(rows) - outcome.computed

@@ -27,7 +27,7 @@ from freewill.stats.collect import collect
 from freewill.stats.estimators.methods import Method
 from freewill.stats.evidence import Evidence
 
-RESULTS_VERSION = 3
+RESULTS_VERSION = 4
 """Raise it when rows hold other numbers for a reason that `fingerprint` does not see."""
 _PEOPLE = 200
 _DIGITS = 4

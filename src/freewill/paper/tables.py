@@ -13,7 +13,7 @@ from freewill.paper.mixtures import MIXTURES, SHOKRI, Mixture
 from freewill.paper.panels import PANELS
 from freewill.paper.results import Results
 from freewill.paper.settings import Setting
-from freewill.paper.verdicts import Judgement, Ratio, price, ratio_of, stopped
+from freewill.paper.verdicts import Judgement, Ratio, at_every_size, price, ratio_of, stopped
 
 _NOTHING = "&ndash;"
 _MEASURED = {"line": "line", "city": "city", "short line": "line 0..19"}
@@ -131,6 +131,47 @@ def differences(judgements: Iterable[Judgement], results: Results, planned: Resu
             }
             rows.append(row)
     return Table([*rows[0]] if rows else [], [[*row.values()] for row in rows], numbers=False)
+
+
+def every_size(judgements: Sequence[Judgement], planned: Results) -> Table:
+    """Return the ratio to GIBU of each method and panel at every number of people.
+
+    Bold where the method's mean EMD is the smaller one for sure, a question mark where that is
+    undecided.
+    """
+    sizes = sorted({row.people for row in planned.rows})
+    marks = {True: "{}", False: "<b>{}</b>", None: "{} ?"}
+    rows = []
+    for (entry, name), ratios in at_every_size(judgements, planned).items():
+        shown = {size: marks[ratio.larger].format(whole(ratio)) for size, ratio in ratios.items()}
+        cells = (shown.get(size, _NOTHING) for size in sizes)
+        rows.append([f"{entry.column}, {MIXTURES[name].title}", *cells])
+    return Table(["EMD / GIBU", *(several(size, "person") for size in sizes)], rows)
+
+
+def post_processings(judgements: Iterable[Judgement], planned: Results) -> Table:
+    """Return the EMD of normalising over that of projecting, for fewest and most people.
+
+    With the better of the two for most people, where that is sure.
+    """
+    words = {True: "projection", False: "normalisation", None: "undecided"}
+    sizes = sorted({row.people for row in planned.rows})
+    rows: list[list[str]] = []
+    for judgement in judgements:
+        if len(judgement.entry.methods) < 2:
+            continue
+        project, normalise = judgement.entry.methods
+        for name in judgement.entry.mixtures:
+            ratios = [
+                ratio_of(planned, name, (normalise,), people, reference=project.name)
+                for people in (sizes[0], sizes[-1])
+            ]
+            last = ratios[-1]
+            better = _NOTHING if last is None or last.refused else words[last.larger]
+            title = f"{judgement.entry.column}, {MIXTURES[name].title}"
+            rows.append([title, *map(_number, ratios), better])
+    ends = [several(size, "person") for size in (sizes[0], sizes[-1])] if rows else []
+    return Table(["EMD normalised / projected", *ends, "better"], rows)
 
 
 def _number(ratio: Ratio | None) -> str:

@@ -72,6 +72,11 @@ class Ratio:
         return float(stdtrit(self.seeds - 1, (1 + SURE) / 2)) * self.error
 
     @property
+    def larger(self) -> bool | None:
+        """Whether the ratio is above 1, if its interval decides that."""
+        return None if abs(self.value - 1) <= self.reach else self.value > 1
+
+    @property
     def words(self) -> tuple[Word, ...]:
         """The verdicts on the interval, the best first: one where it is decided."""
         if self.refused:
@@ -212,6 +217,20 @@ def ratio_of(
             if why:
                 refused = Ratio(mixture, method.name, people, np.nan, np.nan, 0, 0, why)
     return min(ratios, key=lambda ratio: ratio.value) if ratios else refused
+
+
+def at_every_size(
+    judgements: Sequence[Judgement], results: Results
+) -> dict[tuple[Entry, str], dict[int, Ratio]]:
+    """Return the ratio to GIBU of each panel that has any, by the number of people."""
+    panels = {}
+    for entry, name in ((j.entry, name) for j in judgements for name in j.entry.mixtures):
+        sizes = results.sizes(name, "gibu")
+        ratios = {size: ratio_of(results, name, entry.methods, size) for size in sizes}
+        measured = {size: r for size, r in ratios.items() if r is not None and not r.refused}
+        if measured:
+            panels[entry, name] = measured
+    return panels
 
 
 def _jackknife(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
