@@ -117,7 +117,7 @@ def test_what_is_the_same_for_all_bases_is_done_once(monkeypatch: pytest.MonkeyP
     aware = fw.choice_aware(evidence)
     assert aware.is_free
     assert len(aware.fits) > 5
-    assert len(calls) == len(MIXED)
+    assert len(calls) == 2 * len(MIXED)  # of the test, and of the model
     steps: list[fw.Step] = []
     aware.intervals("mean", on_step=steps.append)
     assert len(calls) == 2 * len(MIXED)

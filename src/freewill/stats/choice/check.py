@@ -206,7 +206,9 @@ def _tested(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str, str]]:
     if not tested:
         why = "; ".join(f"{name} is {reason}" for name, reason in left_out.items())
         raise EvidenceError(f"no group can be tested: {why}.")
-    adjusted = holm([p_value for _, _, p_value, _ in tested])
+    p_values = [p_value for _, _, p_value, _ in tested]
+    # Of two groups S_1 = -S_2, and V_1 = V_2: one test, and nothing to correct for.
+    adjusted = holm(p_values) if len(names) > 2 else p_values
     groups = tuple(
         GroupChoice(name, people, p_value, fair, preference(tilt, fit.mode, evidence.alphabet))
         for (name, people, p_value, tilt), fair in zip(tested, adjusted, strict=True)
