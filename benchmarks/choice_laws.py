@@ -85,7 +85,7 @@ def measured(mixture: str, law: str, truth: FloatArray, people: int, seed: int) 
     common, target = truth >= 0.01, float(truth @ np.arange(100))
     rejected = not fw.check_choice(evidence).holds
     return [
-        mean.low <= target <= mean.high,
+        float(mean.low <= target <= mean.high),
         float(((low <= choice) & (choice <= high))[common].mean()),
         rejected,
         aware.is_free,

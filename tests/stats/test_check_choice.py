@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import cauchy, chi2, kstest
 
 import freewill as fw
-from freewill.stats.choice.check import _Scores, holm, preference
+from freewill.stats.choice.check import Scores, holm, preference
 from freewill.stats.difference import combined, displacements, weighted_chi_square_tail
 from freewill.stats.information import pulled
 
@@ -34,7 +34,7 @@ def test_scores_are_those_of_the_formula():
     """S = U - n_m K_m C (g - 1) and V = n_m (K_m - s_m K_m C K_m), by dense sums over outputs."""
     mechanisms = MIXED[:2]
     evidence = reports(mechanisms, [BELL, BELL[::-1]], 500, 1)
-    scores = _Scores.of(fw.fit(evidence))
+    scores = Scores.of(fw.fit(evidence))
     theta, people = pulled(scores.fit.mode, evidence.people), evidence.people
     informations, sums = [], []
     for group in evidence.groups:

@@ -1,13 +1,12 @@
 """An estimate that lets people choose their mechanism by their value, and tells how they do."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several
@@ -24,7 +23,9 @@ from freewill.stats.choice.check import ChoiceCheck, check_choice
 from freewill.stats.choice.fit import (
     ChoiceFit,
     Free,
+    averaged,
     beside_constants,
+    best_of,
     corrected,
     first_spread,
     fit,
@@ -87,8 +88,11 @@ class ChoiceAwareEstimate(Estimate):
 
     @property
     def is_free(self) -> bool:
-        """Whether the reports gave no reason to doubt that the choice is free of the value."""
-        return self.best.spread == 0
+        """Whether the reports gave no reason to doubt that the choice is free of the value.
+
+        They gave one where `check_choice` rejects it, whether or not a law explains why.
+        """
+        return self.best.spread == 0 and (self.check is None or self.check.holds)
 
     @property
     def best(self) -> ChoiceFit:
@@ -157,7 +161,7 @@ class ChoiceAwareEstimate(Estimate):
     @property
     def certificate(self) -> str:
         """What the gap says, in words."""
-        law = "free choice" if self.is_free else "this choice law"
+        law = "free choice" if self.basis == "none" else "this choice law"
         return f"With {law}: {super().certificate[0].lower()}{super().certificate[1:]}"
 
     @property
@@ -165,7 +169,7 @@ class ChoiceAwareEstimate(Estimate):
         """What happened and what to do, where the method did not arrive; empty where it did."""
         lost = f"What no reports would tell: {'; '.join(self.blind)}." if self.blind else ""
         doubt = ""
-        if self.is_free and self.check is not None and not self.check.holds:
+        if self.basis == "none" and not self.is_free and self.check is not None:
             doubt = (
                 f"Free choice is rejected ({written(self.check.p_value)}), and no choice law of "
                 f"these bases explains why: theta is that of a free choice."
@@ -231,17 +235,17 @@ def choice_aware(
     with np.errstate(all="ignore"):
         doubt, excess = _doubt(model, bases, free, check) if basis is None else (0.0, math.inf)
         fits = _tried(model, bases, free, doubt, trace)
-        widest = best = _best(fits[1:] or fits)
+        widest = best = best_of(fits[1:] or fits)
         common = narrowed(model, widest, free, doubt) if basis is None else None
         if common is not None:
             fits.append(common)
             trace.add(len(fits), common.gap, common.log_likelihood, 1.0)
-            best = _best([widest, common])
+            best = best_of([widest, common])
         best = best if best.spread else fits[0]
         last = corrected(model, best)
         if last.spread and basis is None:
             excess = min(excess, best.criterion - fits[0].criterion)
-            last = _averaged(model, last, free, excess, len(bases) - 1)
+            last = averaged(model, last, free, excess, len(bases) - 1)
         blind = _blind(model, bases, free)
     stays = not last.spread
     certified = Status.CERTIFIED if last.gap <= tolerance else Status.STALLED
@@ -268,11 +272,6 @@ def _checked(evidence: Evidence, exact: Estimate) -> ChoiceCheck | None:
         return None
 
 
-def _best(fits: list[ChoiceFit]) -> ChoiceFit:
-    """Return the fit of the largest criterion of those that differ from free choice, if any do."""
-    return max(fits, key=lambda one: (one.spread > 0, one.criterion))
-
-
 def _doubt(
     model: ChoiceModel, bases: list[Basis], free: Free, check: ChoiceCheck | None
 ) -> tuple[float, float]:
@@ -286,31 +285,6 @@ def _doubt(
     cost = math.log(model.people) / 2
     excess = max(first_spread(free.place.score(basis))[1] - cost for basis in bases[1:])
     return cost if excess > 0 else 0.0, excess
-
-
-def _averaged(
-    model: ChoiceModel, law: ChoiceFit, free: Free, excess: float, laws: int
-) -> ChoiceFit:
-    """Return a choice law that free choice explains as well, averaged with free choice.
-
-    `excess` is by how much the law's criterion exceeds that of free choice, by the fit and by what
-    the score at free choice promised, whichever is less: what n L gains alone is no measure (see
-    `fit`). A law of less than 0 is one of two explanations. Were all laws together as likely a
-    priori as free choice, its probability is w = 1 / (1 + laws e^-excess), and E c = w c + (1 - w)
-    s.
-    """
-    if excess > 0:
-        return law
-    share = float(expit(excess - math.log(laws)))
-    choice = share * law.choice + (1 - share) * free.place.choice
-    theta, certificate = model.solve(choice, free.solution.theta)[:2]
-    return replace(
-        law,
-        choice=choice,
-        theta=theta,
-        log_likelihood=certificate.value,
-        gap=certificate.gap,
-    )
 
 
 def _tried(
