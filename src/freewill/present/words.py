@@ -85,7 +85,7 @@ def choice_lines(estimate: Estimate) -> list[str]:
     if estimate.is_free:
         return [f"The choice was found free of the value: nothing speaks against it{p_value}."]
     if estimate.basis == "none":
-        return [f"The choice depends on the value{p_value}. {estimate.advice}"]
+        return [f"The choice depends on the value{p_value}, and no choice law explains how."]
     lines = [
         f"The choice depends on the value{p_value}. Basis: {estimate.basis}, the best of "
         f"{several(len(estimate.fits), 'choice law')} tried; criterion (log-evidence) "

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from freewill.numeric.solvers.likelihood import (
     one_blas_thread,
 )
 from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
-from freewill.stats.choice.check import ChoiceCheck, check_choice
 from freewill.stats.choice.fit import (
     ChoiceFit,
     Free,
@@ -34,7 +33,6 @@ from freewill.stats.choice.fit import (
 from freewill.stats.choice.joint import JointEstimate
 from freewill.stats.choice.model import ChoiceModel
 from freewill.stats.choice.separate import Separate
-from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import (
     Estimate,
     default_tolerance,
@@ -46,6 +44,9 @@ from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.information import Work
 from freewill.stats.intervals import Intervals
+
+if TYPE_CHECKING:
+    from freewill.stats.choice.check import ChoiceCheck
 
 _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""
@@ -83,7 +84,7 @@ class ChoiceAwareEstimate(Estimate):
     fits: tuple[ChoiceFit, ...] = field(repr=False)
     likelihood_ratio: float
     blind: tuple[str, ...] = ()
-    check: ChoiceCheck | None = field(default=None, repr=False)
+    check: "ChoiceCheck | None" = field(default=None, repr=False)
     together: JointEstimate | None = field(default=None, repr=False)
 
     @property
@@ -171,8 +172,8 @@ class ChoiceAwareEstimate(Estimate):
         doubt = ""
         if self.basis == "none" and not self.is_free and self.check is not None:
             doubt = (
-                f"Free choice is rejected ({written(self.check.p_value)}), and no choice law of "
-                f"these bases explains why: theta is that of a free choice."
+                f"{self.check.verdict}. No choice law of the bases that were tried explains why: "
+                f"theta is that of a free choice."
             )
         return " ".join(filter(None, (super().advice, doubt, lost)))
 
@@ -264,8 +265,10 @@ def choice_aware(
     )
 
 
-def _checked(evidence: Evidence, exact: Estimate) -> ChoiceCheck | None:
+def _checked(evidence: Evidence, exact: Estimate) -> "ChoiceCheck | None":
     """Test free choice; None where no group can be tested."""
+    from freewill.stats.choice.check import check_choice  # noqa: PLC0415
+
     try:
         return check_choice(evidence, start=exact)
     except EvidenceError:
@@ -273,7 +276,7 @@ def _checked(evidence: Evidence, exact: Estimate) -> ChoiceCheck | None:
 
 
 def _doubt(
-    model: ChoiceModel, bases: list[Basis], free: Free, check: ChoiceCheck | None
+    model: ChoiceModel, bases: list[Basis], free: Free, check: "ChoiceCheck | None"
 ) -> tuple[float, float]:
     """Return what the score must promise of a basis to be fitted, and what it promises at most.
 
