@@ -121,10 +121,10 @@ def sensitivity(
 
     >>> import numpy as np, freewill as fw
     >>> ages, rng = fw.Linear(0, 99), np.random.default_rng(1)
-    >>> shy, bold = fw.Geometric(ages, 0.05), fw.KRR(ages, 5.0)
+    >>> shy, bold = fw.KRR(ages, 2.0), fw.KRR(ages, 5.0)
     >>> parts = [(one, one.obfuscate(rng.integers(20, 80, 2000), rng)) for one in (shy, bold)]
     >>> print(sensitivity(fw.collect(parts)).text)
-    a choice by value at odds of 10 : 1 could go unnoticed among 4,000 people and move the mean...
+    a choice by value ... could go unnoticed among 4,000 people and move the mean by up to ...
     """
     fit = fit_of(evidence, start)
     several_people(fit.evidence, "sensitivity")
