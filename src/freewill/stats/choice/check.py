@@ -25,7 +25,7 @@ from freewill.stats.functionals import checked_level
 from freewill.stats.information import several_people
 from freewill.stats.intervals import OneStep, fit_of
 
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Variances of a score, beside the squares of differences, that are rounding alone."""
 NEGLIGIBLE = 1e-8
 """Variances of principal scores, as shares of the largest, that tell nothing."""
@@ -266,7 +266,7 @@ class Scores:
         if not np.isfinite(variance).all():
             return None
         roots, vectors = np.linalg.eigh(variance[:many, :many])
-        if not roots[-1] > _ROUNDING * float(np.abs(self.smooth).max()) ** 2:
+        if not roots[-1] > ROUNDING * float(np.abs(self.smooth).max()) ** 2:
             return None
         along = vectors.T @ score[:many]
         large = roots > NEGLIGIBLE * roots[-1]

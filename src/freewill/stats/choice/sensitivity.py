@@ -13,7 +13,7 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import is_line
 from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
-from freewill.stats.choice.check import NEGLIGIBLE, Scores, check_choice, preference
+from freewill.stats.choice.check import NEGLIGIBLE, ROUNDING, Scores, check_choice, preference
 from freewill.stats.difference import weighted_chi_square_tail
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, names_of, too_small
@@ -26,7 +26,10 @@ ODDS = (1.5, 2.0, 3.0, 5.0, 10.0, np.inf)
 _TEMPERATURES = (1.0, 0.3, 0.1, 0.03, 0.01)
 """By which the maximum over mechanisms is smoothed, one after the other, in units of the gains."""
 _STEPS, _SHORTEST, _GAIN, _RIDGE = 40, 1e-4, 1e-3, 1e-13
+"""Newton steps, the shortest of them, the share of its promise that each must keep, and what is
+added to a unit diagonal, for t may move all alike."""
 _FAINT = 0.01
+"""Share of what a test notices below which a score is left out: to leave it out is safe."""
 _QUICK = 1024
 """Values times mechanisms up to which a sensitivity takes a fraction of a second."""
 _NEARLY = 0.9
@@ -200,12 +203,10 @@ class _Hidden:
         # Of two groups either says the same.
         places = places[:1] if len(groups) == 2 else places
         # Principal scores are weighed by the roots of their variances, displacements alike.
-        kinds = [(rows, power) for rows, power in ((scores.smooth, 0.5), (scores.moved, 1.0))
-                 if len(rows)]  # fmt: skip
+        kinds = [(scores.smooth, 0.5)] + ([(scores.moved, 1.0)] if len(scores.moved) else [])
         chance = (1 - level) / len(places) / len(kinds)
         blocks = [_noticed(scores, place, *kind, chance) for place in places for kind in kinds]
         tests = [block / self.shares[:, None] for block in blocks]
-        # What not even a certain choice moves by a hundredth of what is noticed costs time alone.
         sizes = [np.sqrt(np.square(block) @ self.theta @ self.shares) for block in tests]
         tests = [block[size > _FAINT] for block, size in zip(tests, sizes, strict=True)]
         self.tests: FloatArray = np.concatenate(tests)
@@ -245,8 +246,9 @@ class _Hidden:
         Any point is a bound: where steps end early, it is a little larger.
         """
         many = len(self.tests)
-        rows = np.concatenate([self.tests, np.repeat(np.eye(self.shares.size)[:, :, None],
-                                                     self.theta.size, axis=2)])  # fmt: skip
+        count = self.shares.size
+        alike = np.broadcast_to(np.eye(count)[:, :, None], (count, *self.gains.shape))
+        rows = np.concatenate([self.tests, alike])
         for _ in range(_STEPS):
             law, norms = self.law(point, temperature), self._norms(point, temperature)
             unit = point[:many] / (self.blocks.T @ norms)
@@ -279,11 +281,14 @@ def _noticed(
     """Return rows of functionals of all theta f_m, [row, m, x], whose squares add up to Q / q.
 
     For the test of sum_j (D_j'S)^2 / L_j^power, with the variances L_j, that rejects a free choice
-    with this chance.
+    with this chance. None where the group tells nothing that others do not: no test notices it.
     """
     information, people = scores.fit.information, scores.fit.evidence.groups[place].people
-    roots, vectors = np.linalg.eigh(scores.along(place, rows)[1])
-    large = roots > NEGLIGIBLE * max(roots[-1], 0.0)
+    variance = scores.along(place, rows)[1]
+    roots, vectors = np.linalg.eigh(np.nan_to_num(variance))
+    large = roots > max(NEGLIGIBLE * roots[-1], ROUNDING * float(np.abs(rows).max()) ** 2)
+    if not large.any() or not np.isfinite(variance).all():
+        return np.zeros((0, len(information.parts), rows.shape[1]))
     rows, roots = vectors[:, large].T @ rows, roots[large]
     through = np.stack([information.moments[place].product(row) for row in rows])
     moved = np.stack([information.moved(row) for row in through])
@@ -315,10 +320,11 @@ def _reach(weights: FloatArray, chance: float) -> float:
     high = mean + deviation
     while weighted_chi_square_tail(high, weights) > chance:
         high += deviation
-    limit = brentq(lambda x: weighted_chi_square_tail(x, weights) - chance, mean, high)
+    limit = brentq(lambda x: weighted_chi_square_tail(x, weights) - chance, 0.0, high)
 
     def median(added: float) -> float:
         third, second = 8 * float(np.sum(weights**3)) + 24 * added, deviation**2 + 4 * added
         return mean + added - third / (6 * second)
 
+    limit = max(limit, median(0.0) + _FAINT * deviation)
     return largest * float(brentq(lambda q: median(q) - limit, 0.0, limit + 2))
