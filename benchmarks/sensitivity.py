@@ -120,7 +120,7 @@ def case(seed: int, runs: int) -> list[tuple[str, float, Reached]]:
     base = reached(mechanisms, theta, free, people, runs, rng)
     strength = (told.worst[0] - 1) / (told.worst[0] + 1) if np.isfinite(told.worst[0]) else 1.0
     worst = told.law[:, order]
-    laws = [(f"worst x {by}", free + by * (worst - free)) for by in (1.0, 0.85, 0.7, 0.55)]
+    laws = [(f"worst x {by}", free + by * (worst - free)) for by in (1.0, 0.85, 0.7, 0.55, 0.4)]
     laws += [("other", law) for law in others(shares, rng.uniform(0.1, 1.0) * strength, rng)]
     results = []
     for name, law in laws:
