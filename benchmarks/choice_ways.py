@@ -23,7 +23,7 @@ from benchmarks.free_choice import LEVEL, shifts
 from benchmarks.intervals import Case, setting_of
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import FloatArray
-from freewill.stats.choice.check import _Scores, _unweighted
+from freewill.stats.choice.check import Scores, _unweighted
 from freewill.stats.difference import combined, weighted_chi_square_tail
 from freewill.stats.information import information_of
 
@@ -90,7 +90,7 @@ def polynomials(theta: FloatArray, alphabet: fw.Alphabet, degree: int) -> FloatA
     return np.asarray(theta * (found - (found @ theta)[:, None]))
 
 
-def p_values(scores: _Scores, place: int) -> dict[str, float]:
+def p_values(scores: Scores, place: int) -> dict[str, float]:
     """Return the p-value of one group, by each way."""
     score, told = scores.along(place, scores.smooth)
     roots, vectors = np.linalg.eigh(told)
@@ -122,7 +122,7 @@ def tried(job: tuple[Case, int]) -> dict[str, dict[str, bool]]:
     found: dict[str, dict[str, bool]] = {}
     for kind in KINDS:
         evidence = drawn(case, kind, seed)
-        scores = _Scores.of(fw.fit(evidence))
+        scores = Scores.of(fw.fit(evidence))
         groups = [p_values(scores, place) for place in range(len(evidence.groups))]
         limit = (1 - LEVEL) / len(groups)
         for way in groups[0]:

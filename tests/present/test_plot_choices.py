@@ -56,7 +56,9 @@ def test_two_mechanisms_are_one_curve_with_its_band(tmp_path, drawn):
     low, high = found.choice_intervals(0.8)
     np.testing.assert_allclose(ends(axes), [(100 * low[:, 0], 100 * high[:, 0])])
     (legend,) = drawn[0].legends
-    assert legend.get_title().get_text() == "dotted: everybody; 80 % intervals"
+    assert legend.get_title().get_text() == (
+        "dotted: everybody; 80 % intervals of smooth preferences"
+    )
     assert (
         legend.get_texts()[0].get_text() == "k-rr(epsilon=2); the others choose k-rr(epsilon=2.1)"
     )

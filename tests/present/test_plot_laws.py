@@ -49,7 +49,8 @@ def check_names(made, figure, panels, many):
         (legend,) = figure.legends or [panels[0].get_legend()]
         texts = [text.get_text() for text in legend.texts]
         assert texts == (["m0; the others choose m1"] if many == 2 else made.names)
-        ends = "" if made.bare else "; 90 % intervals"
+        smooth = " of smooth preferences" if made.alphabet.plane else ""
+        ends = "" if made.bare else f"; 90 % intervals{smooth}"
         assert legend.get_title().get_text() == f"dotted: everybody{ends}"
         assert panels[0].get_title(loc="left") == "a title"
     else:
@@ -154,7 +155,7 @@ def test_maps_are_pale_where_the_interval_holds_everybodys_share(law, many, bare
     (scale,) = [axes for axes in figure.axes if axes not in maps and axes.get_visible()][-1:]
     said = scale.get_xlabel() + scale.get_ylabel()
     assert said == "more or less than everybody (points)"
-    ends = "" if bare else "; 90 % intervals"
+    ends = "" if bare else "; 90 % intervals of smooth preferences"
     assert figure.get_suptitle() == f"a title{ends}"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import cauchy, chi2, kstest
 
 import freewill as fw
-from freewill.stats.choice.check import _Scores, holm, preference
+from freewill.stats.choice.check import Scores, each_level, holm, preference
 from freewill.stats.difference import combined, displacements, weighted_chi_square_tail
 from freewill.stats.information import pulled
 
@@ -34,7 +34,7 @@ def test_scores_are_those_of_the_formula():
     """S = U - n_m K_m C (g - 1) and V = n_m (K_m - s_m K_m C K_m), by dense sums over outputs."""
     mechanisms = MIXED[:2]
     evidence = reports(mechanisms, [BELL, BELL[::-1]], 500, 1)
-    scores = _Scores.of(fw.fit(evidence))
+    scores = Scores.of(fw.fit(evidence))
     theta, people = pulled(scores.fit.mode, evidence.people), evidence.people
     informations, sums = [], []
     for group in evidence.groups:
@@ -285,3 +285,41 @@ def test_combined_p_values_of_dependent_tests_keep_their_size():
         few = pairs[pairs.min(axis=1) < 0.005]
         share = sum(combined(pair) < 0.005 for pair in few) / len(pairs)
         assert 0.0040 < share < 0.0065
+
+
+def test_two_groups_are_one_test_and_three_are_corrected():
+    """S_1 = -S_2: both have the same p-value, which is that of all."""
+    line, rng = fw.Linear(0, 9), np.random.default_rng(4)
+    mechanisms = [fw.KRR(line, 1.0), fw.Geometric(line, 0.5), fw.KRR(line, 3.0)]
+    values = rng.integers(10, size=(3, 400))
+    parts = [(one, one.obfuscate(some, rng)) for one, some in zip(mechanisms, values, strict=True)]
+    first, second = fw.check_choice(fw.collect(parts[:2])).groups
+    assert first.p_value == pytest.approx(second.p_value, rel=1e-8)
+    assert (first.adjusted, second.adjusted) == (first.p_value, second.p_value)
+    three = fw.check_choice(fw.collect(parts)).groups
+    assert [one.adjusted for one in three] == holm([one.p_value for one in three])
+
+
+@pytest.mark.slow
+def test_two_groups_are_rejected_as_often_as_the_level_says():
+    line, rng = fw.Linear(0, 19), np.random.default_rng(7)
+    pair, theta = [fw.KRR(line, 2.0), fw.Geometric(line, 0.3)], np.full(20, 0.05)
+    p_values = []
+    for _ in range(1500):
+        values = rng.choice(20, (2, 500), p=theta)
+        parts = [(one, one.obfuscate(some, rng)) for one, some in zip(pair, values, strict=True)]
+        p_values.append(fw.check_choice(fw.collect(parts)).p_value)
+    # Three standard errors of .0056.
+    assert abs(np.mean(np.array(p_values) < 0.05) - 0.05) < 0.017
+
+
+def test_all_checks_together_have_the_level():
+    """Each test has half of the false alarms, and all of them where nobody could choose."""
+    line, rng = fw.Linear(0, 9), np.random.default_rng(5)
+    pair = [fw.KRR(line, 1.0), fw.Geometric(line, 0.5)]
+    evidence = fw.collect([(one, one.obfuscate(rng.integers(10, size=500), rng)) for one in pair])
+    p_value = fw.check_choice(evidence).p_value
+    for level, holds in ((1 - 2.2 * p_value, False), (1 - 1.8 * p_value, True)):
+        assert fw.fit(evidence).checks(level)["free choice"].holds is holds
+    assert each_level(evidence, 0.9) == pytest.approx(0.95)
+    assert each_level(fw.Evidence(line, evidence.groups[:1]), 0.9) == 0.9

@@ -95,7 +95,6 @@ def test_bits_and_forgeries_and_choice_laws_and_quantiles_and_comparisons_tell_i
     evidence = evidence_of("50,000 k-RR 1, 20 k-RR 8: mean")
     for level in ("median", "quartiles"):
         assert WARNED in fw.intervals(evidence, level).advice
-    assert WARNED in fw.choice_aware(evidence).intervals("mean").advice
     assert WARNED in fw.robust(evidence).intervals("mean").advice
     calm = fw.collect([(symbols, np.arange(100), np.full(100, 100))])
     for of in ("mean", "median"):

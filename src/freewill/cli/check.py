@@ -19,7 +19,7 @@ def check(
     survey: ReportsSurvey = None,
     only: Only = None,
     level: Annotated[
-        float, numeric("Confidence level of each test (0.95: 5 % false alarms).")
+        float, numeric("Confidence level of all tests together (0.95: 5 % false alarms).")
     ] = 0.95,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
@@ -39,7 +39,9 @@ def check(
     A test that does not reject proves nothing, least of all with few people. A test that cannot be
     made (of the choice where there is one mechanism) has a dash and its reason, and is no failure.
 
-    The exit code is 0 if nothing fails and 1 if something does.
+    The exit code is 0 if nothing fails and 1 if something does. Free choice and laws are tested at
+    half the false alarms each, so that where both hold the two fail in 1 - level of cases or fewer.
+    Where free choice holds, its line says what a choice by value could do and go unnoticed.
 
     Example:
 

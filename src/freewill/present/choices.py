@@ -109,7 +109,8 @@ class _Law:
         """Where the axis of the percentages ends."""
         self.together = len(self.names) <= _TOGETHER
         """Whether mechanisms share a panel."""
-        self.intervals = "" if self.bare else f"; {100 * level:.12g} % intervals"
+        smooth = " of smooth preferences" if self.alphabet.plane else ""
+        self.intervals = "" if self.bare else f"; {100 * level:.12g} % intervals{smooth}"
         self.title = title
 
     def panels(self, height: float, shape: float, ax: Any) -> tuple["Figure", list["Axes"]]:

@@ -21,6 +21,7 @@ from freewill.present.shares import Shares, difference_columns, label_columns
 from freewill.present.words import WHAT_TO_DO, mechanism_names
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import ChoiceCheck
+from freewill.stats.choice.sensitivity import Sensitivity
 from freewill.stats.compare import Comparison
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import Evidence
@@ -140,6 +141,8 @@ def _choice_content(estimate: ChoiceAwareEstimate, level: float | None) -> dict[
     ]
     names = ("basis", "criterion", "likelihood_ratio", "blind")
     law = {name: getattr(estimate, name) for name in names}
+    if level is not None:
+        law["intervals_hold_for"] = estimate.choice_class
     return {"free": estimate.is_free, **law, "mechanisms": mechanisms}
 
 
@@ -174,6 +177,13 @@ def checks_content(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
 def _(checks: Checks) -> dict[str, Any]:
     content = {"holds": checks.hold, "level": checks.level, "checks": checks_content(checks)}
     return _document("checks", content)
+
+
+@_content.register
+def _(hidden: Sensitivity) -> dict[str, Any]:
+    names = ("people", "level", "standard_error", "mechanism", "direction")
+    content = {name: getattr(hidden, name) for name in names}
+    return _document("sensitivity", {**content, **hidden.details})
 
 
 @_content.register(ChoiceCheck)

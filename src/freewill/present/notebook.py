@@ -16,6 +16,7 @@ import numpy as np
 from freewill.core.types import IntArray
 from freewill.errors import printable, several
 from freewill.present.shares import DENSE, ROWS, Shares, advice, heading, is_quick, warning
+from freewill.stats.choice.sensitivity import Sensitivity
 from freewill.stats.compare import Comparison
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.fit import Fit
@@ -75,6 +76,8 @@ def plot(result: Any, **options: Any) -> Any:
 
     if isinstance(result, Comparison):
         return comparison.comparison(result, **options)
+    if isinstance(result, Sensitivity):
+        return plots.unnoticed(result, **options)
     if isinstance(result, Plan):
         return plots.planned(result, **options)
     if isinstance(result, Estimate | Fit):

@@ -19,6 +19,7 @@ from freewill.errors import ParameterError, several, shown
 from freewill.present import canvas
 from freewill.present.canvas import Ground, Reach, Series, plain, save, saved
 from freewill.present.shares import check_intervals
+from freewill.stats.choice.sensitivity import Sensitivity
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.intervals import Intervals
 from freewill.stats.planning.plan import Plan
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["laws", "picture", "planned", "save"]
+__all__ = ["laws", "picture", "planned", "save", "unnoticed"]
 
 
 def __getattr__(name: str) -> Any:
@@ -250,6 +251,27 @@ def planned(
     per = f" ({plain(unit)})" if unit else ""
     canvas.finish(axes, title or f"Planned for: {plan.truth}", "people", f"{what}{per}")
     _plain_ticks(axes)
+    canvas.legend(axes)
+    return saved(canvas.figure_of(axes), path)
+
+
+def unnoticed(
+    hidden: Sensitivity, *, ax: Any = None, path: str | Path | None = None, title: str = ""
+) -> "Figure":
+    """Draw the bias that a choice by value could cause and go unnoticed, against its odds.
+
+    Dotted: two standard errors of an estimate, were the choice free.
+    """
+    axes = canvas.blank_axes(ax, 7.6, 4.6)
+    places = np.arange(len(hidden.odds))
+    axes.plot(places, hidden.bounds, color=canvas.BLUE, linewidth=1.9, marker="o", label="bias")
+    twice = 2 * hidden.standard_error
+    axes.axhline(twice, color=canvas.BLUE, linestyle=":", label="two standard errors, if free")
+    odds = [f"{one:.3g} : 1" if np.isfinite(one) else "certain" for one in hidden.odds]
+    axes.set_xticks(places, odds)
+    axes.set_ylim(bottom=0)
+    title = title or f"What could go unnoticed among {several(hidden.people, 'person')}"
+    canvas.finish(axes, title, "odds of a choice by value", f"bias: {plain(hidden.of)}", "y")
     canvas.legend(axes)
     return saved(canvas.figure_of(axes), path)
 

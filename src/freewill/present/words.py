@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping
 
 from freewill.domain.mechanisms.base import brief
-from freewill.errors import EvidenceError, printable, several
+from freewill.errors import printable, several
 from freewill.stats.choice.aware import ChoiceAwareEstimate
-from freewill.stats.choice.check import check_choice, preference
+from freewill.stats.choice.check import preference
 from freewill.stats.compare import Comparison
+from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import names_of
 from freewill.stats.fit import Verdict, some
@@ -79,15 +80,16 @@ def choice_lines(estimate: Estimate) -> list[str]:
     """Say by what the choice depends on the value, how sure that is, and who chooses what."""
     if not isinstance(estimate, ChoiceAwareEstimate):
         return []
-    tried = several(len(estimate.fits), "choice law")
+    check = estimate.check
+    p_value = "" if check is None else f" ({written(check.p_value)})"
     if estimate.is_free:
-        return [
-            f"The choice was found free of the value: of {tried} tried, none explains the reports "
-            f"better than a free choice."
-        ]
+        return [f"The choice was found free of the value: nothing speaks against it{p_value}."]
+    if estimate.basis == "none":
+        return [f"The choice depends on the value{p_value}, and no choice law explains how."]
     lines = [
-        f"The choice depends on the value. Basis: {estimate.basis}, the best of {tried} tried; "
-        f"criterion (log-evidence) {estimate.criterion:.4g} above a free choice, likelihood ratio "
+        f"The choice depends on the value{p_value}. Basis: {estimate.basis}, the best of "
+        f"{several(len(estimate.fits), 'choice law')} tried; criterion (log-evidence) "
+        f"{estimate.criterion:+.4g} beside a free choice, likelihood ratio "
         f"{estimate.likelihood_ratio:.4g}."
     ]
     theta, shares = estimate.theta, estimate.theta @ estimate.choice
@@ -107,17 +109,12 @@ def _deviating(estimate: ChoiceAwareEstimate) -> list[bool]:
     """Say of which groups the test of free choice finds that their people are not as everybody.
 
     The law as a whole was found not to be free; single groups may hold too few reports, or too
-    noisy ones, to say whom they consist of.
+    noisy ones, to say whom they consist of. All, where nothing was tested.
     """
-    if estimate.evidence is None:
+    if estimate.evidence is None or estimate.check is None:
         return [True] * estimate.choice.shape[1]
-    names = names_of(estimate.evidence)
-    try:
-        check = check_choice(estimate.evidence, start=estimate.fits[0].theta)
-    except EvidenceError:
-        return [True] * len(names)
-    deviating = {group.name for group in check.deviating}
-    return [name in deviating for name in names]
+    deviating = {group.name for group in estimate.check.deviating}
+    return [name in deviating for name in names_of(estimate.evidence)]
 
 
 def apart(comparison: Comparison) -> str:

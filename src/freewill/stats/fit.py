@@ -15,7 +15,9 @@ from freewill.errors import FreewillError, printable, several
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.stats.choice.bases import BasisName
-from freewill.stats.choice.check import ChoiceCheck, check_choice
+from freewill.stats.choice.check import ChoiceCheck, check_choice, each_level
+from freewill.stats.choice.sensitivity import sensitivity as sensitivity_of
+from freewill.stats.choice.sensitivity import unnoticed
 from freewill.stats.compare import compare as compare_fits
 from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import Estimate, Start, in_words
@@ -77,8 +79,9 @@ def check_assumptions(
     """Check all that an estimate of evidence assumes, or what is named of `CHECKS`.
 
     "free choice" is the verdict of `fw.check_choice`, "laws" that of `fw.check_fit` (where the
-    choice is not free, given who chooses what). `on_check` is called before each check with the
-    share of them that is done and its name. `start` is a warm start for the maximum likelihood.
+    choice is not free, given who chooses what); `level` is that of both together (`each_level`).
+    `on_check` is called before each check with the share of them that is done and its name. `start`
+    is a warm start for the maximum likelihood.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -128,18 +131,19 @@ def identified(fit: OneStep, _: float) -> Verdict:
     """Say whether reports tell all of the distribution, were there enough of them."""
     lost, sets = fit.maximum.unresolved, fit.maximum.confounded
     among = f" among {in_words(sets, fit.evidence.alphabet)}" if sets else ""
-    text = (
-        f"{several(lost, 'direction')} of the distribution{among} without a trace in the reports: "
-        f"other distributions explain them as well"
-        if lost
-        else "no other distribution explains the reports as well"
-    )
+    text = "no other distribution explains the reports as well"
+    if lost:
+        text = f"{several(lost, 'direction')} of the distribution{among} without a trace in the "
+        text += "reports: other distributions explain them as well"
     return Verdict(not lost, text, {"unresolved": lost})
 
 
 def free_choice(fit: OneStep, level: float) -> Verdict:
-    """Say whether people chose their mechanism without regard to their value."""
-    return tested(check_choice(fit, level))
+    """Say whether people chose their mechanism without regard to their value, and what may hide."""
+    verdict = tested(check_choice(fit, each_level(fit.evidence, level)))
+    if not verdict.holds or (hidden := fit.once(unnoticed)) is None:
+        return verdict
+    return Verdict(True, f"{verdict.text}; {hidden.text}", {**verdict.details, **hidden.details})
 
 
 def laws(fit: OneStep, level: float) -> Verdict:
@@ -147,10 +151,11 @@ def laws(fit: OneStep, level: float) -> Verdict:
 
     For then theta is the distribution of no group, and laws that are right seem to be wrong.
     """
+    each = each_level(fit.evidence, level)
     if is_free(fit, level):
-        return tested(check_fit(fit, level))
+        return tested(check_fit(fit, each))
     try:
-        check = fit_beside_choice(fit, level)
+        check = fit_beside_choice(fit, each)
     except FreewillError as error:
         why = str(error).rstrip(".")
         return Verdict(None, f"cannot be told apart from a choice that depends on the value: {why}")
@@ -166,10 +171,9 @@ def held(fit: OneStep, _: float) -> Verdict:
     reports of it would not be noticed.
     """
     evidence, information = fit.evidence, fit.information
-    shares = np.array([information.share(one.mechanism) for one in evidence.groups])
+    shares = np.clip([information.share(one.mechanism) for one in evidence.groups], 0.0, 1.0)
     if not shares.any():
         return Verdict(None, "the reports tell nothing, of which groups could hold a share")
-    shares = np.clip(shares, 0.0, 1.0)
     names = names_of(evidence, short=True)
     order = np.argsort(-shares, kind="stable")
     text = some([f"{printable(names[place])} holds {shares[place]:.1%}" for place in order])
@@ -198,14 +202,9 @@ def tested(check: ChoiceCheck | FitCheck) -> Verdict:
 
 def _details(check: ChoiceCheck | FitCheck) -> dict[str, Any]:
     blamed = check.deviating if isinstance(check, ChoiceCheck) else check.suspects
-    return {
-        "p_value": check.p_value,
-        "groups": [
-            {**asdict(one), "p_value": one.p_value, "words": one.words} for one in check.groups
-        ],
-        "blamed": [one.name for one in blamed],
-        "left_out": dict(check.left_out),
-    }
+    groups = [{**asdict(one), "p_value": one.p_value, "words": one.words} for one in check.groups]
+    names, left_out = [one.name for one in blamed], dict(check.left_out)
+    return {"p_value": check.p_value, "groups": groups, "blamed": names, "left_out": left_out}
 
 
 def some(texts: list[str]) -> str:
@@ -320,6 +319,7 @@ class Fit(OneStep, Presented):
     checks = check_assumptions
     compare = compare_fits
     one_step = one_step_of
+    sensitivity = sensitivity_of
 
     def plan(self, people: Any = None, target: float | None = None, of: Any = "emd") -> "Plan":
         """Predict the errors of the next survey (`fw.plan`), were people and choices as in this.

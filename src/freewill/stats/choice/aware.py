@@ -2,9 +2,9 @@
 
 import math
 from dataclasses import dataclass, field
-from operator import attrgetter
+from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
 from freewill.stats.choice.fit import (
     ChoiceFit,
     Free,
+    averaged,
     beside_constants,
+    best_of,
     corrected,
     first_spread,
     fit,
@@ -30,6 +32,7 @@ from freewill.stats.choice.fit import (
 )
 from freewill.stats.choice.joint import JointEstimate
 from freewill.stats.choice.model import ChoiceModel
+from freewill.stats.choice.separate import Separate
 from freewill.stats.estimators.estimate import (
     Estimate,
     default_tolerance,
@@ -42,14 +45,17 @@ from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.information import Work
 from freewill.stats.intervals import Intervals
 
+if TYPE_CHECKING:
+    from freewill.stats.choice.check import ChoiceCheck
+
 _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""
 _BENDS = 5
-"""Functions that intervals allow for at least: six splines on a line, a parabola on a grid."""
+"""Functions that bands of c allow for at least: six splines on a line, a parabola on a grid."""
 _TINY = 1e-300
 """Least probability of a choice: it has a logarithm."""
 _VAGUE = 3.0
-"""Spread of the logits that intervals allow for at least: odds of 20 to 1 either way."""
+"""Spread of the logits that bands of c allow for at least: odds of 20 to 1 either way."""
 _SOLVER_STEPS = 100
 _FEW_STEPS, _MORE_STEPS, _NEARLY = 3, 9, 0.8
 """Newton steps to most of what a choice law explains, and to all of it; the share that most is."""
@@ -69,6 +75,8 @@ class ChoiceAwareEstimate(Estimate):
     output; `gap` bounds what another theta could gain with this choice law, and nothing bounds what
     another choice law could. `likelihood_ratio` is twice the gain of all people's log-likelihood
     over free choice. `blind` names what no number of reports would tell of the choice law.
+    `check` is the test of free choice, which decides whether a law is fitted; None where a basis
+    was asked for, or nothing could be tested.
     """
 
     choice: FloatArray = field(repr=False)
@@ -76,12 +84,16 @@ class ChoiceAwareEstimate(Estimate):
     fits: tuple[ChoiceFit, ...] = field(repr=False)
     likelihood_ratio: float
     blind: tuple[str, ...] = ()
+    check: "ChoiceCheck | None" = field(default=None, repr=False)
     together: JointEstimate | None = field(default=None, repr=False)
 
     @property
     def is_free(self) -> bool:
-        """Whether the reports gave no reason to doubt that the choice is free of the value."""
-        return self.best.spread == 0
+        """Whether the reports gave no reason to doubt that the choice is free of the value.
+
+        They gave one where `check_choice` rejects it, whether or not a law explains why.
+        """
+        return self.best.spread == 0 and (self.check is None or self.check.holds)
 
     @property
     def best(self) -> ChoiceFit:
@@ -100,26 +112,46 @@ class ChoiceAwareEstimate(Estimate):
         joint: bool = False,
         on_step: OnStep | None = None,
     ) -> Intervals:
-        """Return intervals for functionals of theta, the choice law being unknown as well.
+        """Return intervals for functionals of theta, whatever the choice depends on.
 
-        Wider than `fw.intervals`, which takes the choice to be free. They allow for a choice law
-        of some bends even where a simpler one was found: that reports give no reason to doubt a
-        free choice does not make it sure. The first call solves for both covariances, and then
-        calls `on_step`; later calls and `choice_intervals` use the same solution.
+        They take no choice law for given, neither the one that was found nor a smooth one: each
+        group's people are estimated by themselves (`Separate`). So they are wider than
+        `fw.intervals`, which takes the choice to be free, and as wide where it was found free: that
+        reports give no reason to doubt it does not make it sure. The first call fits each group;
+        `on_step` is called after each solve.
         """
-        work = Work(on_step)
+        work, separate = Work(on_step), self._separate
         work.expect(1)
-        intervals = self.made_from.intervals(of, level, joint)
+        intervals = separate.intervals(of, level, joint)
         work.solved()
         return intervals
 
+    @cached_property
+    def _separate(self) -> Separate:
+        return Separate(self.made_from.model.evidence)
+
     def choice_intervals(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Return the lower and the upper ends of intervals for `choice`, [value, mechanism]."""
+        """Return the lower and the upper ends of intervals for `choice`, [value, mechanism].
+
+        They are about smooth preferences, those of `choice_class`: the reports of few people with
+        one value do not tell what they chose, and those with values near it lend theirs.
+        """
         return self.made_from.choice_intervals(level)
 
     @property
+    def choice_class(self) -> str:
+        """The preferences that `choice_intervals` hold for, in words."""
+        basis = self.made_from.basis
+        if self.alphabet.plane is None:
+            return f"preferences by {several(basis.size, 'function')} of the value ({basis.name})"
+        return (
+            f"smooth preferences ({basis.name} over {self.alphabet}): one that jumps from value to "
+            f"value, or at a border, is smoothed, and intervals may miss it there"
+        )
+
+    @property
     def made_from(self) -> JointEstimate:
-        """The model, and all bends of the choice law that intervals allow for."""
+        """The model, and all bends of the choice law that its bands allow for."""
         if self.together is None:
             raise EvidenceError(
                 "this estimate has no reports by which one could tell how sure its choice law is: "
@@ -130,14 +162,20 @@ class ChoiceAwareEstimate(Estimate):
     @property
     def certificate(self) -> str:
         """What the gap says, in words."""
-        law = "free choice" if self.is_free else "this choice law"
+        law = "free choice" if self.basis == "none" else "this choice law"
         return f"With {law}: {super().certificate[0].lower()}{super().certificate[1:]}"
 
     @property
     def advice(self) -> str:
         """What happened and what to do, where the method did not arrive; empty where it did."""
         lost = f"What no reports would tell: {'; '.join(self.blind)}." if self.blind else ""
-        return f"{super().advice} {lost}".strip()
+        doubt = ""
+        if self.basis == "none" and not self.is_free and self.check is not None:
+            doubt = (
+                f"{self.check.verdict}. No choice law of the bases that were tried explains why: "
+                f"theta is that of a free choice."
+            )
+        return " ".join(filter(None, (super().advice, doubt, lost)))
 
 
 @one_blas_thread
@@ -158,8 +196,9 @@ def choice_aware(
 
     with few functions f_j of the value: a slope, a parabola, splines on lines and grids, one
     parameter a label where there is no order (`bases.ladder`). The coefficients are the most
-    likely ones, shrunk towards free choice as much as the reports ask for; the criterion of
-    `ChoiceFit`, a finer BIC, chooses among the bases, of which the first is none. With more than
+    likely ones, shrunk towards free choice as much as the reports ask for. Where `check_choice`
+    does not reject free choice at 5 %, the answer is that of `gibu`; where it does, the criterion
+    of `ChoiceFit`, a finer BIC, chooses among the bases. With more than
     two mechanisms, all logits may be multiples of one function: some want more protection than
     others, by the same reason. Last, the efficient score takes out what theta's bias at the border
     of the simplex did to the coefficients.
@@ -192,19 +231,22 @@ def choice_aware(
     bases = _bases(evidence, basis)
     exact = gibu(evidence, tolerance, max_steps)
     free = _free(model, exact)
-    # A basis that was asked for needs no more than a reason; one of many, that of the criterion.
-    doubt = math.log(evidence.people) / 2 if basis is None else 0.0
-    criterion = attrgetter("criterion")
+    check = _checked(evidence, exact) if basis is None else None
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
+        doubt, excess = _doubt(model, bases, free, check) if basis is None else (0.0, math.inf)
         fits = _tried(model, bases, free, doubt, trace)
-        widest = best = max(fits if basis is None else fits[-1:], key=criterion)
+        widest = best = best_of(fits[1:] or fits)
         common = narrowed(model, widest, free, doubt) if basis is None else None
         if common is not None:
             fits.append(common)
             trace.add(len(fits), common.gap, common.log_likelihood, 1.0)
-            best = max(widest, common, key=criterion)
+            best = best_of([widest, common])
+        best = best if best.spread else fits[0]
         last = corrected(model, best)
+        if last.spread and basis is None:
+            excess = min(excess, best.criterion - fits[0].criterion)
+            last = averaged(model, last, free, excess, len(bases) - 1)
         blind = _blind(model, bases, free)
     stays = not last.spread
     certified = Status.CERTIFIED if last.gap <= tolerance else Status.STALLED
@@ -218,8 +260,34 @@ def choice_aware(
         fits=tuple(fits),
         likelihood_ratio=2 * evidence.people * (last.log_likelihood - fits[0].log_likelihood),
         blind=blind,
+        check=check,
         together=_together(model, bases, widest),
     )
+
+
+def _checked(evidence: Evidence, exact: Estimate) -> "ChoiceCheck | None":
+    """Test free choice; None where no group can be tested."""
+    from freewill.stats.choice.check import check_choice  # noqa: PLC0415
+
+    try:
+        return check_choice(evidence, start=exact)
+    except EvidenceError:
+        return None
+
+
+def _doubt(
+    model: ChoiceModel, bases: list[Basis], free: Free, check: "ChoiceCheck | None"
+) -> tuple[float, float]:
+    """Return what the score must promise of a basis to be fitted, and what it promises at most.
+
+    Nothing is fitted where the test does not reject free choice. Where it does, the bases that are
+    worth log(n) / 2, which a law costs, or all where none is. What is promised is beside that.
+    """
+    if check is None or check.holds:
+        return math.inf, -math.inf
+    cost = math.log(model.people) / 2
+    excess = max(first_spread(free.place.score(basis))[1] - cost for basis in bases[1:])
+    return cost if excess > 0 else 0.0, excess
 
 
 def _tried(

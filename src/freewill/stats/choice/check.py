@@ -25,9 +25,9 @@ from freewill.stats.functionals import checked_level
 from freewill.stats.information import several_people
 from freewill.stats.intervals import OneStep, fit_of
 
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Variances of a score, beside the squares of differences, that are rounding alone."""
-_NEGLIGIBLE = 1e-8
+NEGLIGIBLE = 1e-8
 """Variances of principal scores, as shares of the largest, that tell nothing."""
 _LOST = 1e-6
 """Of a unit diagonal: what is left where two directions are one."""
@@ -183,6 +183,19 @@ def check_choice(
     return ChoiceCheck(p_value, level, groups, dict(left_out))
 
 
+def each_level(evidence: Evidence, level: float) -> float:
+    """Return the level of each test of evidence with which all of them hold together (Bonferroni).
+
+    There are two, of the choice and of the laws; of the laws alone where all chose the same.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> each_level(fw.collect([(coin, [0, 1], [600, 400])]), 0.95)
+    0.95
+    """
+    return 1 - (1 - level) / min(len(evidence.groups), 2)
+
+
 @one_blas_thread
 def _tested(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str, str]]:
     """Return the groups that can be tested, at whatever level, and why the others cannot."""
@@ -193,7 +206,7 @@ def _tested(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str, str]]:
             f"all {several(evidence.people, 'person')} chose {names[0]}: there is no choice to "
             f"test. Evidence of two mechanisms at least is needed."
         )
-    scores = _Scores.of(fit)
+    scores = Scores.of(fit)
     left_out: dict[str, str] = {}
     tested: list[tuple[str, int, float, FloatArray]] = []
     for place, (group, name) in enumerate(zip(evidence.groups, names, strict=True)):
@@ -206,7 +219,9 @@ def _tested(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str, str]]:
     if not tested:
         why = "; ".join(f"{name} is {reason}" for name, reason in left_out.items())
         raise EvidenceError(f"no group can be tested: {why}.")
-    adjusted = holm([p_value for _, _, p_value, _ in tested])
+    p_values = [p_value for _, _, p_value, _ in tested]
+    # Of two groups S_1 = -S_2, and V_1 = V_2: one test, and nothing to correct for.
+    adjusted = holm(p_values) if len(names) > 2 else p_values
     groups = tuple(
         GroupChoice(name, people, p_value, fair, preference(tilt, fit.mode, evidence.alphabet))
         for (name, people, p_value, tilt), fair in zip(tested, adjusted, strict=True)
@@ -215,7 +230,7 @@ def _tested(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str, str]]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scores:
+class Scores:
     """The scores S_m of all groups along differences D of distributions, in rows.
 
     `slopes` are g_m - 1 of each group at theta_w, `step` is theta_1 - theta_w, `smooth` are
@@ -230,7 +245,8 @@ class _Scores:
     moved: FloatArray
 
     @classmethod
-    def of(cls, fit: OneStep) -> "_Scores":
+    def of(cls, fit: OneStep) -> "Scores":
+        """Return the scores at a fit."""
         evidence, information, theta = fit.evidence, fit.information, fit.mode
         alphabet, inside = evidence.alphabet, information.theta
         slopes = tuple(slope_at(Evidence(alphabet, (g,)), inside) - 1 for g in evidence.groups)
@@ -250,10 +266,10 @@ class _Scores:
         if not np.isfinite(variance).all():
             return None
         roots, vectors = np.linalg.eigh(variance[:many, :many])
-        if not roots[-1] > _ROUNDING * float(np.abs(self.smooth).max()) ** 2:
+        if not roots[-1] > ROUNDING * float(np.abs(self.smooth).max()) ** 2:
             return None
         along = vectors.T @ score[:many]
-        large = roots > _NEGLIGIBLE * roots[-1]
+        large = roots > NEGLIGIBLE * roots[-1]
         weights = np.sqrt(roots[large])
         tail = weighted_chi_square_tail(float(np.sum(along[large] ** 2 / weights)), weights)
         tails = [tail, *_unweighted(score[many:], variance[many:, many:])]

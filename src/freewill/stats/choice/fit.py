@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from freewill.core.types import FloatArray
 from freewill.numeric.solvers.likelihood import Solution
@@ -172,6 +173,36 @@ def narrowed(model: "ChoiceModel", fitted: ChoiceFit, free: Free, doubt: float) 
     common = fit(model, single, free, model.logits(basis, fitted.coefficients), doubt)
     cost = max(1.0, fitted.df / contrasts - 1) * math.log(model.people) / 2
     return replace(common, criterion=common.criterion - cost)
+
+
+def best_of(fits: list[ChoiceFit]) -> ChoiceFit:
+    """Return the fit of the largest criterion of those that differ from free choice, if any do."""
+    return max(fits, key=lambda one: (one.spread > 0, one.criterion))
+
+
+def averaged(
+    model: "ChoiceModel", law: ChoiceFit, free: Free, excess: float, laws: int
+) -> ChoiceFit:
+    """Return a choice law that free choice explains as well, averaged with free choice.
+
+    `excess` is by how much the law's criterion exceeds that of free choice, by the fit and by what
+    the score at free choice promised, whichever is less: what n L gains alone is no measure (see
+    `fit`). A law of less than 0 is one of two explanations. Were all laws together as likely a
+    priori as free choice, its probability is w = 1 / (1 + laws e^-excess), and E c = w c + (1 - w)
+    s.
+    """
+    if excess > 0:
+        return law
+    share = float(expit(excess - math.log(laws)))
+    choice = share * law.choice + (1 - share) * free.place.choice
+    theta, certificate = model.solve(choice, free.solution.theta)[:2]
+    return replace(
+        law,
+        choice=choice,
+        theta=theta,
+        log_likelihood=certificate.value,
+        gap=certificate.gap,
+    )
 
 
 def _newton(

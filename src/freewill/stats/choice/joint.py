@@ -2,18 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, logsumexp, ndtri, softmax
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.moments import about_mean
 from freewill.stats.choice.bases import Basis
 from freewill.stats.choice.model import ChoiceModel, inverse_of
-from freewill.stats.functionals import Weights, checked_level
-from freewill.stats.information import Information, information_at
-from freewill.stats.intervals import Estimated, Intervals, answered, band, intervals_about
+from freewill.stats.functionals import checked_level
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +33,8 @@ class JointEstimate:
     spread: float
 
     @cached_property
-    def _efficient(self) -> tuple[FloatArray, FloatArray, Information]:
-        """(theta_1, b_1) in one row, C / n, and the information of theta were the choice free."""
+    def _efficient(self) -> tuple[FloatArray, FloatArray]:
+        """(theta_1, b_1) in one row, and C / n."""
         model, near = self.model, self.near_coefficients
         with np.errstate(all="ignore"):
             place = model.place(self.near_theta, model.choice(self.basis, near))
@@ -51,7 +47,7 @@ class JointEstimate:
             covariance[: theta.size, : theta.size] -= np.outer(theta, theta)
             slope = np.append(parts.theta_slope, parts.slope - (prior * near).ravel())
             moved = np.append(theta, near) + covariance @ slope
-        return moved, covariance / model.people, information_at(model.evidence, theta)
+        return moved, covariance / model.people
 
     @property
     def theta(self) -> FloatArray:
@@ -67,29 +63,6 @@ class JointEstimate:
     def covariance(self) -> FloatArray:
         """C / n of both."""
         return self._efficient[1]
-
-    def intervals(self, of: Any, level: float, joint: bool) -> Intervals:
-        """Return intervals for functionals of theta, as `fw.intervals` takes them."""
-        alphabet, size = self.model.evidence.alphabet, self.model.size
-        information = self._efficient[2]
-
-        def answer(weights: Weights, level: float) -> Intervals:
-            rows = weights.rows
-            centred = about_mean(rows, self.theta)
-            influences = centred @ self.covariance[:size, :size]
-            matrix = influences @ centred.T
-            variances, flat = np.maximum(np.diag(matrix), 0), np.zeros(len(rows))
-            unsure = variances > 0
-            critical = float(ndtri((1 + level) / 2)) if joint else None
-            if joint and unsure.any():
-                critical = band(matrix[np.ix_(unsure, unsure)], flat[unsure], level)
-            # By who tells, as if the choice were free: what it adds is no matter of single people.
-            shape = information.shape(rows, influences)._replace(skewness=flat)
-            # The covariance is of all people already.
-            estimated = Estimated(rows, influences, rows @ self.theta, variances, shape, 1)
-            return intervals_about(information, weights, estimated, level, critical)
-
-        return answered(of, alphabet, level, joint, answer)
 
     def choice_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper ends for c, [value, mechanism] each.
