@@ -90,7 +90,7 @@ def test_a_firm_theta_is_a_third_uniform_and_changes_nothing_else():
 )
 def test_the_reach_of_few_solves_its_equation(critical, skewness, people):
     ends = reach_of_few(critical, np.array([skewness]), np.array([people]))
-    quantile = student.ppf(ndtr(critical), max(people - 1, 2)) if people < 1e300 else critical
+    quantile = student.ppf(ndtr(critical), max(people / 2 - 1, 2)) if people < 1e300 else critical
     for reach, side in zip(ends, (max(-skewness, 0), max(skewness, 0)), strict=True):
         whole = reach[0] + side * (quantile**2 - 1) / 6
         assert whole**2 == pytest.approx(quantile**2 * (1 + side * whole), rel=1e-6)

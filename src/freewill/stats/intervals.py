@@ -356,13 +356,14 @@ def reach_of(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatA
 def _joint(fit: OneStep, weights: Weights, estimates: Estimated, level: float, work: Work) -> float:
     """Return the number of standard errors with which all intervals hold at once.
 
-    From draws of N(0, C), C at a theta hardly pulled: each asks for the errors of the functional
-    furthest off. One whose maximum is at its bound cannot leave on that side.
+    From draws of N(0, C), C at a theta hardly pulled: each asks for the errors (at theta_w)
+    of the functional furthest off. One whose maximum is at its bound cannot leave on that side.
     """
-    moving = np.isfinite(estimates.variances) & (estimates.variances > 0)
+    variances = Information.variances_of(estimates.rows, estimates.influences)
+    moving = np.isfinite(variances) & (variances > 0)
     if not moving.any():
         return float(ndtri((1 + level) / 2))
-    scaled = (scale := 1 / np.sqrt(estimates.variances[moving])[:, None]) * estimates.rows[moving]
+    scaled = (scale := 1 / np.sqrt(variances[moving])[:, None]) * estimates.rows[moving]
     influences = fit.once(_faint).influences(scaled, work.solved)
     if not np.isfinite(influences).all():  # lost so near to the bound
         influences = scale * estimates.influences[moving]
