@@ -21,8 +21,8 @@ def reach_of_few(
     kurtosis 5, and in simulations what makes up for scores that were fitted to the same people.
 
     >>> down, up = reach_of_few(1.96, np.array([0.92]), np.array([1e9]))  # of one in 20 people
-    >>> down.round(2), up.round(2)  # exact: 4.09
-    (array([1.96]), array([3.98]))
+    >>> down.round(2), up.round(2)  # exact: 4.08
+    (array([1.96]), array([3.97]))
     """
     degrees = np.maximum(effective_people / 2 - 1, _LEAST_DEGREES)
     student = stdtrit(degrees, ndtr(critical))
