@@ -1,9 +1,6 @@
 """Fisher information of a mixture: how sure any functional of theta can be, and what that takes.
 
-Where reports of 20 people tell most of a mean, and those of 50,000 hardly anything, errors are not
-normal, and half a person a value, by which theta is pulled inside, is nothing beside 20: intervals
-are shorter than they should be. `Information.shape` says on how many people a functional rests;
-docs/inference.md has what intervals hold then.
+Where 20 people tell most of a mean, and 50,000 hardly anything, the 20 count (`Information.shape`).
 """
 
 import math
@@ -20,7 +17,7 @@ from freewill.core.types import BoolArray, FloatArray, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
-from freewill.numeric.operators.moments import Moments, about_mean
+from freewill.numeric.operators.moments import Moments, about_mean, effective_share
 from freewill.numeric.solvers.likelihood import OnStep, Step, checked_on_step
 from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
 from freewill.stats.evidence import Evidence, refuse_nobody
@@ -37,7 +34,7 @@ _CONSTANT = 1e-12
 """Relative range of a functional that is constant but for rounding."""
 FEW = 300
 """People from whom on what they tell is normal enough; below, shares are unsure, and tests weak."""
-SHARE = 0.05
+SHARE = 1 / 16
 """Of all people: where the few are more than that, pulling theta inside makes up for it."""
 
 
@@ -134,7 +131,12 @@ class Information:
     @property
     def _weighted(self) -> list[tuple[float, Moments]]:
         """Each group's share of the people, and what its reports tell."""
-        return list(zip((share for _, share, _ in self.parts), self.moments, strict=True))
+        return list(zip(self.shares, self.moments, strict=True))
+
+    @property
+    def shares(self) -> FloatArray:
+        """Each group's share of the people."""
+        return np.array([share for _, share, _ in self.parts])
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -219,26 +221,27 @@ class Information:
         errors = np.sqrt(self.variances(weights.rows, work.solved) / self.people)
         return errors[0] if weights.single else errors
 
+    def powers(self, influences: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the variance and third moment of a score along C h, [group, functional]."""
+        powers = np.stack([moments.powers(influences) for moments in self.moments])
+        return powers[:, 0], powers[:, 1]
+
     def shape(self, rows: FloatArray, influences: FloatArray) -> Shape:
         """Return how far from normal h'theta estimated is for rows h, from their influences C h.
 
         With s a report's score along u = C h, v_m its variance in group m and v that of all, the
         skewness is E s^3 / v^1.5 sqrt(n), and the people whom h'theta rests on are
         (sum n_m v_m)^2 / sum n_m v_m^2: all, where everybody's report tells as much, and n_m where
-        the reports of one group tell all.
+        one group tells all. In simulated surveys n_m v_m is the variance of what group m adds.
         """
         skewness, people = np.zeros(len(influences)), np.full(len(influences), float(self.people))
         variances = self.variances_of(about_mean(rows, self.theta), influences)
         constant = np.ptp(rows, axis=1) <= _CONSTANT * np.abs(rows).max(axis=1)
         moving = np.isfinite(variances) & (variances > 0) & ~constant
-        shares = np.array([share for _, share, _ in self.parts])
-        powers = [moments.powers(influences[moving]) for moments in self.moments]
-        square, cube = (np.stack(each) for each in zip(*powers, strict=True))
-        skewness[moving] = shares @ cube / (variances[moving] ** 1.5 * np.sqrt(self.people))
-        most = square.max(axis=0)
-        # In units of the largest: squares of tiny variances are 0.
-        square = np.divide(square, most, out=np.ones_like(square), where=most > 0)
-        people[moving] *= (shares @ square) ** 2 / (shares @ square**2)
+        square, cube = self.powers(influences[moving])
+        scale = variances[moving] ** 1.5 * np.sqrt(self.people)
+        skewness[moving] = self.shares @ cube / scale
+        people[moving] *= effective_share(self.shares, square)
         return Shape(skewness, people)
 
     def share(self, mechanism: Mechanism | str, of: Any = None) -> float:
@@ -378,8 +381,8 @@ def advice_on_few(names: Sequence[str], effective_people: FloatArray, people: in
     """Say which functionals rest on few people among many; nothing where none does.
 
     >>> print(advice_on_few(["mean"], np.array([110.4]), 50_020))
-    mean rests on about 110 of 50,020 people, whose reports tell most of it: intervals hold the
-    truth less often than they say where so few decide. More reports as accurate as theirs help.
+    mean rests on about 110 of 50,020 people, whose reports tell most of it: its interval is as wide
+    as so few leave it. More reports as accurate as theirs help.
     """
     few = np.flatnonzero(rests_on_few(effective_people, people))
     if not few.size:
@@ -389,12 +392,9 @@ def advice_on_few(names: Sequence[str], effective_people: FloatArray, people: in
     about = f"about {max(round(float(effective_people[least])), 1):,}"
     whom = f"of {several(people, 'person')}"
     message = (
-        f"{name} rests on {about} {whom}, whose reports tell most of it"
+        f"{name} rests on {about} {whom}, whose reports tell most of it: its interval is"
         if len(names) == 1
         else f"{few.size} of {len(names)} rest on fewer than {FEW} {whom} ({name} on {about}), "
-        f"whose reports tell most of them"
+        f"whose reports tell most of them: their intervals are"
     )
-    return (
-        f"{message}: intervals hold the truth less often than they say where so few decide. More "
-        f"reports as accurate as theirs help."
-    )
+    return f"{message} as wide as so few leave it. More reports as accurate as theirs help."

@@ -1,6 +1,7 @@
 """The efficient estimator, and intervals about it for anything one may ask of theta."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -15,10 +16,12 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.operators.moments import about_mean
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
+from freewill.stats.advice import hardly_known
 from freewill.stats.covariance import OnRow
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence
+from freewill.stats.few import decided_by_few, firm_pull, with_observed
 from freewill.stats.functionals import Weights, checked_level, estimable
 from freewill.stats.information import (
     PULL,
@@ -31,6 +34,7 @@ from freewill.stats.information import (
     several_people,
 )
 from freewill.stats.quantiles import quantiles_of
+from freewill.stats.reach import critical_of, reach_of_few
 
 T = TypeVar("T")
 
@@ -40,8 +44,6 @@ _DRAWS = 2000
 """Of normal errors, from which bands take their number of standard errors."""
 _FAINT = 0.005
 """People a value in a theta that is hardly pulled, whose errors the pull itself does not make."""
-_WIDE = 0.5
-"""Standard errors, as shares of what a functional is, beyond which it is hardly known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +52,7 @@ class OneStep:
 
     The maximum likelihood keeps the positive part of the noise of every value near 0, and is biased
     by far more than its standard error where there are many. theta_1 is not: it sums to 1 and may
-    be negative. theta_w is the maximum pulled inside by half a person a value. All of it is
-    computed when it is first asked for, and once.
+    be negative. theta_w is the maximum pulled inside by half a person a value. Computed once.
     """
 
     evidence: Evidence
@@ -107,8 +108,35 @@ class OneStep:
         # C 1 = 0: what is taken from g for all values alike changes nothing but rounding.
         return self.information.theta + self.information.moved(self.slope - 1)
 
-    def estimated(self, rows: FloatArray, on_row: OnRow | None = None) -> "Estimated":
-        """Return h'theta_1 for rows h, with their errors."""
+    @cached_property
+    def firm(self) -> Self:
+        """The same from a theta_w that is a third uniform: few reports do not decide on it."""
+        firm = copy(self)
+        vars(firm).pop("slope", None)
+        pull = firm_pull(self.evidence.people, self.evidence.alphabet.size)
+        vars(firm)["information"] = self.information_at(pull)
+        return firm
+
+    def estimated(
+        self, rows: FloatArray, on_row: OnRow | None = None, joint: bool = False
+    ) -> "Estimated":
+        """Return h'theta_1 for rows h with their errors, by `firm` where it rests on few people."""
+        estimates = self._expected(rows, on_row)
+        moving = np.isfinite(estimates.variances) & (estimates.variances > 0)
+        few = moving & decided_by_few(estimates.shape, self.evidence.people)
+        if joint and moving.any():
+            seen = with_observed(
+                self.evidence, self.information, estimates.influences[moving], few=False
+            )
+            estimates = estimates.replaced(moving, estimates.values[moving], *seen)
+        if few.any():
+            firm = self.firm._expected(rows[few])
+            seen = with_observed(self.evidence, self.firm.information, firm.influences, few=True)
+            estimates = estimates.replaced(few, firm.values, *seen)
+        return estimates
+
+    def _expected(self, rows: FloatArray, on_row: OnRow | None = None) -> "Estimated":
+        """Return h'theta_1 with the errors that are expected at theta_w."""
         information = self.information
         influences = information.influences(rows, on_row)
         finite = np.isfinite(influences).all(axis=1)
@@ -145,15 +173,23 @@ class Estimated:
         """Standard errors."""
         return np.asarray(np.sqrt(self.variances / self.people))
 
+    def replaced(
+        self, which: BoolArray, values: FloatArray, variances: FloatArray, shape: Shape
+    ) -> "Estimated":
+        """Return the same with other numbers for some functionals."""
+        arrays = [each.copy() for each in (self.values, self.variances, *self.shape)]
+        for array, new in zip(arrays, (values, variances, *shape), strict=True):
+            array[which] = new
+        return replace(self, values=arrays[0], variances=arrays[1], shape=Shape(*arrays[2:]))
+
 
 @dataclass(frozen=True, eq=False)
 class Intervals(Presented):
     """A point, an interval and a standard error for each functional; arrays, or numbers of one.
 
     `critical` is the number of standard errors that the interval reaches: 1.96 for one by one at
-    95 %, more for bands that hold all together. `effective_people` is on how many people each
-    functional rests, those whose reports tell of it (`Information.shape`). `advice` says what is
-    hardly known and what is, and what rests on too few people.
+    95 %, more for bands. `effective_people` is on how many people each functional rests
+    (`Information.shape`). `advice` says what is hardly known, and what rests on few people.
     """
 
     of: tuple[str, ...]
@@ -183,10 +219,9 @@ class Intervals(Presented):
         return {name: np.atleast_1d(getattr(self, name)) for name in COLUMNS}
 
     def table(self, backend: Any = "pyarrow") -> Any:
-        """Return a table with one row a functional: of, point, low, high, standard_error.
+        """Return one row a functional: of, point, low, high, standard_error.
 
-        `backend` names the library that it is a table of (`freewill.core.frames`): pyarrow, pandas,
-        polars.
+        `backend` names the library of the table (`freewill.core.frames`): pyarrow, pandas, polars.
         """
         return frame({"of": list(self.of), **self.columns()}, backend)
 
@@ -219,14 +254,14 @@ def intervals(
     an estimate or a theta from which `gibu` begins: it saves steps, and the intervals do not depend
     on it. `on_step` is called with a `Step` (number, gap, log_likelihood, share of the work done)
     after each one to the maximum, then after each solve of a functional; up to 1,024 values one
-    solve is for all. To ask several questions of the same evidence, ask `fw.fit(evidence)`, which
-    may stand in the place of the evidence.
+    solve is for all. `fw.fit(evidence)` may stand in the place of the evidence.
 
     The centre is the one-step efficient estimator h'theta_1 (see `one_step`), whose standard error
     is sqrt(h'C h / n). With z the normal quantile and s the skewness of the estimate, the interval
     reaches z standard errors to one side and z + |s| (2 z^2 + 1) / 6 to the other, the one where
-    the truth would make reports noisier; both ends are kept within what h'theta can be. A quantile
-    has the values that the intervals of the CDF do not rule out.
+    the truth would make reports noisier; both ends are kept within what h'theta can be. What rests
+    on few of many people counts these alone (`reach_of_few`, `with_observed`). A quantile has the
+    values that the intervals of the CDF do not rule out.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -243,7 +278,7 @@ def intervals(
     def answer(weights: Weights, level: float) -> Intervals:
         # Bands solve twice for each.
         work.expect((1 + joint) * len(weights.rows), fit.maxima)
-        estimates = fit.solved_by(work).estimated(weights.rows, work.solved)
+        estimates = fit.solved_by(work).estimated(weights.rows, work.solved, joint)
         critical = _joint(fit, weights, estimates, level, work) if joint else None
         return intervals_about(fit.information, weights, estimates, level, critical)
 
@@ -282,14 +317,16 @@ def intervals_about(
     errors, (skewness, effective_people) = estimates.errors, estimates.shape
     joint, people = critical is not None, information.people
     critical = float(ndtri((1 + level) / 2)) if critical is None else critical
-    below, above = (np.maximum(reach * errors, 0) for reach in reach_of(critical, skewness))
+    few, usual = reach_of_few(critical, skewness, effective_people), reach_of(critical, skewness)
+    reaches = np.where(decided_by_few(estimates.shape, people), few, usual)
+    below, above = (np.maximum(reach * errors, 0) for reach in reaches)
     least, most = weights.least, weights.most
     # From within what can be: a centre beyond it would leave an interval without length.
     point = np.clip(estimates.values, least, most)
     with np.errstate(invalid="ignore"):
         low = np.where(np.isinf(errors), least, np.maximum(point - below, least))
         high = np.where(np.isinf(errors), most, np.minimum(point + above, most))
-    few = advice_on_few(weights.names, effective_people, people)
+    advice = advice_on_few(weights.names, effective_people, people)
     return Intervals(
         of=weights.names,
         point=point,
@@ -302,16 +339,15 @@ def intervals_about(
         people=people,
         alphabet=information.alphabet,
         effective_people=effective_people,
-        advice=f"{_hardly_known(weights, point, errors)} {few}".strip(),
+        advice=f"{hardly_known(weights, point, errors)} {advice}".strip(),
     )
 
 
 def reach_of(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return how many standard errors an interval reaches down and up.
 
-    The Edgeworth term of a studentised mean, on the side where the variance at the truth would
-    be larger than at the estimate. The other side keeps its full length: near the border of the
-    simplex theta_w does not follow theta_1, and the variance does not fall as the term assumes.
+    The Edgeworth term of a studentised mean, where the variance at the truth would be larger than
+    at the estimate. The other side keeps its length: near the border theta_w does not follow.
     """
     term = (2 * np.square(critical) + 1) / 6
     return critical + term * np.maximum(-skewness, 0), critical + term * np.maximum(skewness, 0)
@@ -323,10 +359,11 @@ def _joint(fit: OneStep, weights: Weights, estimates: Estimated, level: float, w
     From draws of N(0, C), C at a theta hardly pulled: each asks for the errors (at theta_w)
     of the functional furthest off. One whose maximum is at its bound cannot leave on that side.
     """
-    moving = np.isfinite(estimates.variances) & (estimates.variances > 0)
+    variances = Information.variances_of(estimates.rows, estimates.influences)
+    moving = np.isfinite(variances) & (variances > 0)
     if not moving.any():
         return float(ndtri((1 + level) / 2))
-    scaled = (scale := 1 / np.sqrt(estimates.variances[moving])[:, None]) * estimates.rows[moving]
+    scaled = (scale := 1 / np.sqrt(variances[moving])[:, None]) * estimates.rows[moving]
     influences = fit.once(_faint).influences(scaled, work.solved)
     if not np.isfinite(influences).all():  # lost so near to the bound
         influences = scale * estimates.influences[moving]
@@ -334,7 +371,7 @@ def _joint(fit: OneStep, weights: Weights, estimates: Estimated, level: float, w
     mode, least, most = weights.rows[moving] @ fit.mode, weights.least[moving], weights.most[moving]
     room = 1e-9 * np.maximum(most - least, 1e-300)
     ends = mode >= most - room, mode <= least + room
-    return _critical(normal_draws(matrix), estimates.shape.skewness[moving], level, ends)
+    return critical_of(normal_draws(matrix), estimates.shape.skewness[moving], level, ends)
 
 
 def _faint(fit: OneStep) -> Information:
@@ -350,26 +387,7 @@ def band(covariance: FloatArray, skewness: FloatArray, level: float) -> float:
     scale = 1 / np.sqrt(np.diag(covariance))
     draws = normal_draws(covariance * scale[:, None] * scale)
     # Draws of both signs: to exchange what is compared must change nothing.
-    return _critical(np.concatenate([draws, -draws]), skewness, level)
-
-
-def _critical(
-    draws: FloatArray,
-    skewness: FloatArray,
-    level: float,
-    ends: tuple[BoolArray | bool, BoolArray | bool] = (False, False),
-) -> float:
-    """Return the quantile of what draws of all errors ask for; no less than one interval alone.
-
-    A skewed estimate that is far off to its long side has a larger standard error there, and asks
-    for fewer; to the other side the interval is longer by as much as it would ask for more. `ends`
-    says which estimates are at their most, and at their least.
-    """
-    # An estimate that is too high leaves its interval below, and the other way round.
-    down = np.where(ends[0], 0.0, reach_needed(draws, np.maximum(skewness, 0)))
-    up = np.where(ends[1], 0.0, reach_needed(-draws, np.maximum(-skewness, 0)))
-    joint = float(np.quantile(np.maximum(down, up).max(axis=1), level))
-    return max(joint, float(ndtri((1 + level) / 2)))
+    return critical_of(np.concatenate([draws, -draws]), skewness, level)
 
 
 def normal_draws(covariance: FloatArray, many: int = _DRAWS) -> FloatArray:
@@ -377,24 +395,3 @@ def normal_draws(covariance: FloatArray, many: int = _DRAWS) -> FloatArray:
     roots, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(roots, 0.0))
     return np.asarray(np.random.default_rng(0).standard_normal((many, len(root))) @ root.T)
-
-
-def reach_needed(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Return the number c with c + skewness (2 c^2 + 1) / 6 = deviation, where that is positive."""
-    beyond = np.maximum(deviations - skewness / 6, 0.0)
-    return np.asarray(2 * beyond / (1 + np.sqrt(1 + 4 / 3 * skewness * beyond)))
-
-
-def _hardly_known(weights: Weights, point: FloatArray, errors: FloatArray) -> str:
-    """Say which of many functionals are hardly known, and what is known better."""
-    if len(point) < 2:
-        return ""
-    blind = int(np.isinf(errors).sum())
-    faint = int((errors > np.maximum(_WIDE * (point - weights.least), 1e-300)).sum())
-    many = f"{blind} of {several(len(point), 'share')} cannot be told at all: " if blind else ""
-    if faint < len(point) / 2 and not blind:
-        return ""
-    return (
-        f"{many}{faint} of {len(point)} have a standard error of more than half of what "
-        f"they are{f': {weights.better}' if weights.better else ''}."
-    )

@@ -226,3 +226,15 @@ def about_mean(rows: FloatArray, theta: FloatArray) -> FloatArray:
     """
     moving = np.ptp(rows, axis=1) > 0
     return np.where(moving[:, None], rows - (rows @ theta)[:, None], 0.0)
+
+
+def effective_share(shares: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return (sum s_m v_m)^2 / sum s_m v_m^2 for groups in rows: the share of people who tell.
+
+    >>> effective_share(np.array([0.9, 0.1]), np.array([[1.0, 0.0], [1.0, 5.0]]))
+    array([1. , 0.1])
+    """
+    most = variances.max(axis=0)
+    # In units of the largest: squares of tiny variances are 0.
+    scaled = np.divide(variances, most, out=np.ones_like(variances), where=most > 0)
+    return np.asarray((shares @ scaled) ** 2 / (shares @ scaled**2))
