@@ -36,7 +36,6 @@ _PROMISES = {
 }
 _PEOPLE = 10_000
 """For whom distances are compared; the quotient hardly depends on it."""
-_ACCURACY = 0.02
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ def _squared_error(
     design = Design(alphabet, (("", mechanism or Identity(alphabet), 1.0),), theta)
     if weights is not None:
         return float(design.variances(weights.rows).sum())
-    emd = design.expected_emd(_PEOPLE, _ACCURACY, simulate=False).mean
+    emd = design.expected_emd(_PEOPLE).mean
     return np.inf if np.isnan(emd) else emd**2
 
 
