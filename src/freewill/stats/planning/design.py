@@ -17,6 +17,7 @@ from freewill.stats.planning.distances import (
     Distances,
     Expected,
     Parts,
+    effective_share,
 )
 
 _HAIR = 1e-9
@@ -70,9 +71,7 @@ class Design:
         """Return from how many people on no functional rests on few (`Information.shape`)."""
         if self.alphabet.size == 1:
             return 0
-        influences = self.information.influences(rows)
-        # Of one person: the share of the people on whom each functional rests.
-        least = float(self.information.shape(rows, influences).effective_people.min(initial=1.0))
+        least = effective_share(self.information, rows)
         return math.ceil(FEW / least) if least < SHARE else 0
 
     def worth(self, rows: FloatArray) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """How far from the truth an estimate will be, by simulated surveys of a ladder of sizes."""
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,8 +27,13 @@ SIZES = (2, *(round(10 ** (half / 2)) for half in range(1, 25)))
 ACCURACY = 0.02
 """Standard error of a mean, as a share of it, at which no more is drawn."""
 _BATCH, _MOST = 10, 1000
-_BITS = 1_000_000
-"""Bits of a survey up to which reports are drawn one by one, and solved in some hundredths of s."""
+_BITS, _MOST_BITS = 10**6, 10**7
+"""Bits of a survey that is simulated, whose reports are drawn one by one: a hundredth of a second;
+and where estimates rest on few people, some tenths."""
+_WORK = 6 * 10**8
+"""Bits of all surveys of one size."""
+_FEW = 20
+"""People on whom an estimate rests, below which draws to first order miss by more than some %."""
 
 Parts = tuple[tuple[str, Mechanism, float], ...]
 """Name, mechanism and share of the people of each."""
@@ -57,9 +62,9 @@ class Sample:
     def __init__(self, source: Iterator[float]) -> None:
         self._source, self._values = source, list[float]()
 
-    def until(self, accuracy: float) -> FloatArray:
+    def until(self, accuracy: float, most: int = _MOST) -> FloatArray:
         """Draw until the standard error is this share of the mean, or more would take long."""
-        while len(self._values) < _MOST:
+        while len(self._values) < most:
             if len(self._values) >= 1 / accuracy:
                 error = np.std(self._values) / np.sqrt(len(self._values))
                 if error <= accuracy * np.mean(self._values):
@@ -135,7 +140,9 @@ class Distances:
                 thetas = (gibu(self.draw(people, rng)).theta for _ in count())
             distances = (length(theta - self.theta) for theta in thetas)
             self._samples[place, simulate] = Sample(distances)
-        return self._samples[place, simulate].until(accuracy)
+        work = self._bits * SIZES[place] if simulate else 0.0
+        most = min(_MOST, max(2 * _BATCH, int(_WORK / work))) if work else _MOST
+        return self._samples[place, simulate].until(accuracy, most)
 
     @cached_property
     def projected(self) -> Projected:
@@ -144,11 +151,20 @@ class Distances:
         return Projected(information.products(np.eye(self.theta.size)), information.theta)
 
     @cached_property
+    def _bits(self) -> float:
+        """How many bits, of reports that are drawn one by one, a person sends on average."""
+        shares = [share for _, _, share in self.parts]
+        single = (share for share, law in zip(shares, self._reports, strict=True) if law is None)
+        return self.theta.size * sum(single)
+
+    @cached_property
     def _last(self) -> int:
         """The last step that is simulated."""
-        single = sum(share for (_, _, share), law in zip(self.parts, self._reports, strict=True)
-                     if law is None)  # fmt: skip
-        return bisect_right(SIZES, _BITS / (single * self.theta.size)) - 1 if single else len(SIZES)
+        if not self._bits:
+            return len(SIZES)
+        few = _FEW / effective_share(self.information, np.eye(self.theta.size))
+        people = max(_BITS / self._bits, min(few, _MOST_BITS / self._bits))
+        return bisect_left(SIZES, people)
 
     def draw(self, people: int, rng: np.random.Generator) -> Evidence:
         """Draw evidence: the counts of reports at once, or report by report where they are bits."""
@@ -173,6 +189,12 @@ class Distances:
                 law = self.theta @ mechanism.law()
                 laws.append(np.maximum(law, 0) / law.sum())
         return laws
+
+
+def effective_share(information: Information, rows: FloatArray) -> float:
+    """Return the share of the people on whom the functional rests that rests on fewest."""
+    shape = information.shape(rows, information.influences(rows))
+    return float(shape.effective_people.min(initial=1.0)) / information.people
 
 
 def between(first: float, second: float, share: float) -> float:
