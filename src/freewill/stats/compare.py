@@ -12,7 +12,8 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
-from freewill.stats.difference import distance_between, equality, solves_of, transports_on, written
+from freewill.stats.difference import distance_between, transports_on, written
+from freewill.stats.equality import equality, solves_of
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
 from freewill.stats.information import Work, advice_on_few, several_people

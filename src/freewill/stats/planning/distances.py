@@ -26,6 +26,8 @@ SIZES = (2, *(round(10 ** (half / 2)) for half in range(1, 25)))
 """Numbers of people that are simulated: two a decade, and those between are interpolated."""
 ACCURACY = 0.02
 """Standard error of a mean, as a share of it, at which no more is drawn."""
+_ROUGH = 5.0
+"""Times the accuracy with which a step of the ladder is looked for."""
 _BATCH, _MOST = 10, 1000
 _BITS, _MOST_BITS = 10**6, 10**7
 """Bits of a survey that is simulated, whose reports are drawn one by one: a hundredth of a second;
@@ -109,8 +111,12 @@ class Distances:
 
     def needed(self, target: float, accuracy: float) -> int | None:
         """Return the least number of people whose expected distance is the target, or None."""
-        places = range(len(SIZES))
-        upper = bisect_left(places, -target, key=lambda place: -self._step(place, accuracy).mean)
+        places, rough = range(len(SIZES)), _ROUGH * accuracy
+        upper = bisect_left(places, -target, key=lambda place: -self._step(place, rough).mean)
+        while upper > 0 and self._step(upper - 1, accuracy).mean <= target:
+            upper -= 1
+        while upper < len(SIZES) and self._step(upper, accuracy).mean > target:
+            upper += 1
         if upper in (0, len(SIZES)):
             return None if upper else SIZES[0]
         less, more = (self._step(place, accuracy).mean for place in (upper - 1, upper))
