@@ -2,10 +2,7 @@
 
 `python -m benchmarks.few [--runs 500] [CASE ...]` prints that of benchmarks/results/intervals.md.
 In each run the values of so many people of each mechanism are drawn from the truth (shares 1, 1/2,
-1/3, ... on 0..99), with the number of the run as the seed. `--plans` prints that of
-docs/planning.md:
-expected distances of `fw.plan`, beside those of as many simulated surveys as there are runs (seed
-7), and those to first order.
+1/3, ... on 0..99), with the number of the run as the seed.
 """
 
 import os
@@ -24,7 +21,6 @@ from benchmarks.simulated import options, tabulate
 from freewill.core.types import BoolArray, FloatArray
 from freewill.stats.functionals import weights_of
 from freewill.stats.information import rests_on_few
-from freewill.stats.planning.design import Design
 
 LINE = fw.Linear(0, 99)
 TRUTH = 1 / np.arange(1.0, 101) / (1 / np.arange(1.0, 101)).sum()
@@ -114,38 +110,9 @@ def rows(name: str, results: list[tuple[BoolArray, FloatArray, BoolArray]]) -> I
     ]
 
 
-def plans(runs: int) -> None:
-    """Print what is planned for, beside what comes true and what is expected to first order."""
-    print("| people | in all | planned | simulated | to first order |\n|---|---|---|---|---|")
-    for name, private, sharp, share in (
-        ("k-RR 1, .1 % k-RR 8", _K1, _K8, 0.001),
-        ("k-RR .5, .1 % k-RR 8", fw.KRR(LINE, 0.5), _K8, 0.001),
-        ("geometric .02, .1 % open", _GEO, _OPEN, 0.001),
-        ("geometric .02, .4 % open", _GEO, _OPEN, 0.004),
-    ):
-        parts = (("private", private, 1 - share), ("sharp", sharp, share))
-        design = Design(LINE, parts, TRUTH)
-        for people in (20_000, 20_001, 100_000):
-            planned = design.expected_emd(people)
-            normal = design.expected_emd(people, simulate=False).mean
-            rng = np.random.default_rng(7)
-            thetas = (fw.gibu(design.draw(people, rng)).theta for _ in range(runs))
-            missed = [fw.emd(theta, TRUTH, LINE) for theta in thetas]
-            error = np.std(missed, ddof=1) / np.sqrt(runs)
-            print(
-                f"| {name} | {people:,} | {planned.mean:.3f} ± {planned.error:.3f} | "
-                f"{np.mean(missed):.3f} ± {error:.3f} | {normal:.3f} |",
-                flush=True,
-            )
-
-
 def main() -> None:
     """Print the table."""
-    wanted = {"action": "store_true"}
-    chosen = options("few", __doc__, [*CASES, *CALM], 500, plans=wanted)
-    if chosen.plans:
-        plans(chosen.runs)
-        return
+    chosen = options("few", __doc__, [*CASES, *CALM], 500)
     head = ["people: what is asked", "held", "least held", "rests on (median)", "warned of"]
     tabulate(head, chosen.mixtures, held, rows, chosen)
 

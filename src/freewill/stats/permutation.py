@@ -1,7 +1,7 @@
 """What scores are by chance: people of one mechanism exchanged between two bodies of evidence."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def p_value(
     while extreme < _ENOUGH and by_chance.size < _DRAWS:
         scores = np.sum([draw(rng, _AT_ONCE) for draw in draws], axis=0)
         by_chance = np.concatenate([by_chance, formula(scores)])
-        extreme = np.count_nonzero(by_chance <= seen * (1 + _TIES))
+        extreme = int(np.count_nonzero(by_chance <= seen * (1 + _TIES)))
     if extreme < _TAIL:
         share, near = _TAIL / (by_chance.size + 1), float(np.sort(by_chance)[_TAIL - 1])
         if near > share / _AGREES:
@@ -103,7 +103,8 @@ def _exchanged(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw |
     moved, fixed = np.split(scored, 2, axis=1)
     rest = counts @ fixed
     # One cell after the other, or person by person.
-    method = "marginals" if counts.sum() > _PEOPLE * counts.size else "count"
+    many_each = counts.sum() > _PEOPLE * counts.size
+    method: Literal["marginals", "count"] = "marginals" if many_each else "count"
 
     def draw(rng: np.random.Generator, many: int) -> FloatArray:
         chosen = rng.multivariate_hypergeometric(counts, drawn.people, size=many, method=method)

@@ -105,9 +105,11 @@ class Distances:
             return more
         less, ratio = self._step(upper - 1, accuracy), SIZES[upper] / SIZES[upper - 1]
         share = math.log(people / SIZES[upper - 1]) / math.log(ratio)
-        pairs = zip(less[:-1], more[:-1], strict=True)
-        numbers = [between(first, second, share) for first, second in pairs]
-        return Expected(*numbers, less.simulated and more.simulated)
+        mean, low, high, error = (
+            between(first, second, share)
+            for first, second in zip(less[:-1], more[:-1], strict=True)
+        )
+        return Expected(mean, low, high, error, less.simulated and more.simulated)
 
     def needed(self, target: float, accuracy: float) -> int | None:
         """Return the least number of people whose expected distance is the target, or None."""
