@@ -9,7 +9,6 @@ import numpy as np
 import freewill as fw
 from freewill.core.types import FloatArray
 
-
 Parts = tuple[tuple[Any, float], ...]
 
 

@@ -29,6 +29,8 @@ _NEW_SHARE = 0.02
 """Weight of all new spikes together where the solver starts."""
 _RANGE = 4.0
 """A centre's own width is at most so many times the usual, and at least one over it."""
+_SMOOTHED = 3.0
+"""Log-likelihood that smoothing everybody must gain, beside the parameters that it spares."""
 _MOST_BYTES = 1 << 28
 """What one array may take: the law, its smoothed twin and a few of that size are held."""
 
@@ -243,7 +245,8 @@ class Sieves:
         used = [spike for spike, weight in own if weight > 0.5 / self.people]
         value, gap = solution.certificate.value, solution.certificate.gap
         df = degrees_of_freedom(law, phi, self.people * self.weights)
-        cost = df + len(used) + np.sqrt(df + len(used)) + (width > 0)
+        smoothed = 0.0 if kernel is None else float(phi[:size].sum())
+        cost = df + len(used) + np.sqrt(df + len(used)) + _SMOOTHED * smoothed
         return Fit(
             width=width,
             exponent=exponent,

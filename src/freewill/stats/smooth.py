@@ -169,7 +169,9 @@ def weighted(fits: Sequence[Fit]) -> list[Fit]:
     if not np.isfinite(best.score):
         # Numbers overflowed, and there is nothing to tell fits apart by.
         return [replace(fit, weight=float(fit is fits[0])) for fit in fits]
-    weights = np.exp([(fit.score - best.score) / max(1.0, best.noise) for fit in fits])
+    scores = np.array([fit.score for fit in fits])
+    behind = np.minimum(scores - fits[0].score, 0.0)
+    weights = np.exp((scores - best.score) / max(1.0, best.noise) + behind)
     weights[[fit.width == 0 for fit in fits]] *= _NONE
     weights[weights < _NEGLIGIBLE * weights.sum()] = 0.0
     shares = (weights / weights.sum()).tolist()
