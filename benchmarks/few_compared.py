@@ -1,9 +1,8 @@
 """How often few people are told apart who do not differ, and who do: a table of docs/inference.md.
 
 `python -m benchmarks.few_compared [--runs 1000] [CASE ...]` prints it in markdown. Two bodies of 60
-to 1,000 people each have values from the same truth, and in the last columns a quarter as many runs
-have the second one's values moved by a tenth of the line. `formula` is the chi-square test that
-people are not exchanged for.
+to 1,000 people each have values from the same truth, and in the last column a quarter as many runs
+have the second one's values moved by a tenth of the line.
 """
 
 import os
@@ -13,7 +12,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from collections.abc import Iterator
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -21,7 +19,7 @@ import freewill as fw
 from benchmarks.comparison import moved
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import FloatArray
-from freewill.stats import equality
+from freewill.stats.equality import equality
 
 Body = tuple[tuple[Any, int], ...]
 _LINE, _AGES = fw.Linear(0, 19), fw.Linear(0, 99)
@@ -63,18 +61,16 @@ def _drawn(body: Body, truth: FloatArray, rng: np.random.Generator) -> fw.Eviden
 
 
 def rejected(job: tuple[str, int]) -> list[float]:
-    """Say whether equality is rejected, exchanging people and by the formula: equal, and moved."""
+    """Say whether equality is rejected of bodies that are equal, and of one that is moved."""
     name, seed = job
     rng, verdicts = np.random.default_rng(seed), list[float]()
     truth = _peak(CASES[name][0][0][0].alphabet.size)
     for shift in (0.0, truth.size / 10):
         if shift and seed % 4:
-            return [*verdicts, np.nan, np.nan]
+            return [*verdicts, np.nan]
         truths = truth, moved(truth, shift, (1, truth.size))
         pair = [_drawn(body, some, rng) for body, some in zip(CASES[name], truths, strict=True)]
-        verdicts.append(equality.equality(pair[0], pair[1]) <= _LEVEL)
-        with mock.patch.object(equality, "redrawn", lambda *_: []):
-            verdicts.append(equality.equality(pair[0], pair[1]) <= _LEVEL)
+        verdicts.append(equality(pair[0], pair[1]) <= _LEVEL)
     return verdicts
 
 
@@ -88,7 +84,7 @@ def rows(name: str, results: list[list[float]]) -> Iterator[list[str]]:
 def main() -> None:
     """Simulate and print."""
     chosen = options("few_compared", __doc__, list(CASES), 1000)
-    head = ["each body", "rejected", "formula", "moved: rejected", "formula"]
+    head = ["each body", "rejected", "moved: rejected"]
     tabulate(head, chosen.mixtures, rejected, rows, chosen)
 
 
