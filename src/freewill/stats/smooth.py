@@ -99,10 +99,10 @@ def smooth(
     maximum over theta = K_h phi, smoothed by a kernel (`kernels`), with and without spikes
     (`sieve`), is as certain a maximum as that of `gibu`. Each has a score, and
 
-        S = n L - d - sqrt(d) - [h > 0],   d = df + spikes,
-        theta = sum of w_h theta_h,        w ~ exp(S / sqrt(d of the best)),
+        S = n L - d - sqrt(d) - 3 s,   d = df + spikes,   s the share of people who are smoothed,
+        theta = sum of w_h theta_h,    w ~ exp(S / sqrt(d of the best) - max(S_0 - S, 0)),
 
-    which is Akaike's but for the roots: what n L gains by overfitting is half a chi-square
+    which is Akaike's but for the roots and for what keeps from smoothing in vain: what n L gains by overfitting is half a chi-square
     variable, the difference of two has a standard deviation of up to about sqrt(d), and the best of
     many is a lucky one. The first sieves have one width everywhere; then, with the average of these
     as a pilot, others are wider where people are few. Width 0, nothing smoothed, is a candidate:
@@ -164,7 +164,11 @@ def _tried(sieves: Sieves, exact: Solution, trace: Trace) -> list[Fit]:
 
 
 def weighted(fits: Sequence[Fit]) -> list[Fit]:
-    """Return the fits with their weights, exp(S / noise) over their sum; tiny ones are 0."""
+    """Return the fits with their weights, exp(S / noise) over their sum; tiny ones are 0.
+
+    What scores below the first fit, which does not smooth, is no better explanation, and a narrow
+    kernel that hardly changes the likelihood moves everybody: its weight falls as fast as e^S.
+    """
     best = max(fits, key=lambda fit: fit.score)
     if not np.isfinite(best.score):
         # Numbers overflowed, and there is nothing to tell fits apart by.
