@@ -231,7 +231,7 @@ def test_extreme_privacy_ends_in_a_distribution(kind, epsilon: float) -> None:
 
 
 def test_weights_are_the_scores_over_their_noise() -> None:
-    evidence = simulated(MIXTURES["geometric"], random_truth(12, 3), 4000, 1)
+    evidence = simulated(MIXTURES["geometric"], random_truth(12, 3), 300, 1)
     fits = fw.smooth(evidence).fits
     best = max(fits, key=lambda fit: fit.score)
     noise = max(1.0, np.sqrt(best.df + len(best.spikes)))

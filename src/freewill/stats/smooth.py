@@ -102,9 +102,10 @@ def smooth(
         S = n L - d - sqrt(d) - 3 s,   d = df + spikes,   s the share of people who are smoothed,
         theta = sum of w_h theta_h,    w ~ exp(S / sqrt(d of the best) - max(S_0 - S, 0)),
 
-    which is Akaike's but for the roots and for what keeps from smoothing in vain: what n L gains by overfitting is half a chi-square
+    which is Akaike's but for the roots, for what n L gains by overfitting is half a chi-square
     variable, the difference of two has a standard deviation of up to about sqrt(d), and the best of
-    many is a lucky one. The first sieves have one width everywhere; then, with the average of these
+    many is a lucky one; and for 3 s and S_0, the score of width 0, which keep from smoothing where
+    the likelihood hardly tells. The first sieves have one width everywhere; then, with the average of these
     as a pilot, others are wider where people are few. Width 0, nothing smoothed, is a candidate:
     where truth is not smooth, the answer is that of `gibu`.
 
