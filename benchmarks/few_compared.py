@@ -36,7 +36,7 @@ def _cases() -> Iterator[tuple[str, Body, Body]]:
     for people in (60, 200, 1000):
         for line in (_LINE, _AGES):
             for kind in (fw.KRR(line, 3.0), fw.Geometric(line, 6 / line.size)):
-                body = ((kind, people),)
+                body: Body = ((kind, people),)
                 yield f"{people:,} {kind}", body, body
     for line in (_LINE, _AGES):
         for private, open_people in ((490, 10), (950, 50)):

@@ -14,6 +14,8 @@ _ENOUGH = 1_000
 """Draws as unlikely as what was observed, of which no more are needed."""
 _ROWS = 5_000
 """Kinds of reports up to which people of a mechanism are exchanged."""
+_MOST_PEOPLE = 10**9
+"""Of one mechanism, whom NumPy exchanges."""
 _PEOPLE = 10
 """People a kind of reports up to which they are drawn one by one."""
 _TAIL = 10
@@ -94,7 +96,8 @@ def _scored(operator: Operator, theta: FloatArray, weights: FloatArray) -> Float
 def _exchanged(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw | None:
     """Return draws of who belongs to the second body; None for too many kinds of reports."""
     (kept, less), (drawn, more) = own
-    if not (kept.light and drawn.light) or kept.rows + drawn.rows > _ROWS:
+    many = kept.people + drawn.people >= _MOST_PEOPLE or kept.rows + drawn.rows > _ROWS
+    if many or not (kept.light and drawn.light):
         return None
     counts: IntArray = np.concatenate([kept.counts, drawn.counts])
     scored = np.concatenate(

@@ -136,8 +136,8 @@ class Fit:
     `width` is the kernel's standard deviation in steps of the line, or in cells (their shorter
     side); 0 stands for the most likely theta of all, `gibu`. Where `exponent` is not 0 it is the
     width where people are as many as usual, and goes with that power of their number. `spikes` are
-    the values with a weight of their own. `score` is n L - d - noise - 3 s, with d = df + their number
-    and s the share of people whom the kernel smooths, and `weight` is the share in the average.
+    the values with a weight of their own. With d = df + their number, and s the share of people
+    whom the kernel smooths, `score` is n L - d - noise - 3 s; `weight` is the share in the average.
     """
 
     width: float

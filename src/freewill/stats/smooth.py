@@ -105,9 +105,9 @@ def smooth(
     which is Akaike's but for the roots, for what n L gains by overfitting is half a chi-square
     variable, the difference of two has a standard deviation of up to about sqrt(d), and the best of
     many is a lucky one; and for 3 s and S_0, the score of width 0, which keep from smoothing where
-    the likelihood hardly tells. The first sieves have one width everywhere; then, with the average of these
-    as a pilot, others are wider where people are few. Width 0, nothing smoothed, is a candidate:
-    where truth is not smooth, the answer is that of `gibu`.
+    the likelihood hardly tells. The first sieves have one width everywhere; then, with the average
+    of these as a pilot, others are wider where people are few. Width 0, nothing smoothed, is a
+    candidate: where truth is not smooth, the answer is that of `gibu`.
 
     `tol` is for the gap of each fit, 0.01 / n by default. `on_step` is called with a `Step` (number
     of the fit, its gap and log_likelihood, share of the work done) after each fit. Cost: fifty to

@@ -133,7 +133,10 @@ class Distances:
             reached, first = drawn.mean(), self._drawn(last, False, accuracy).mean()
             fade = math.sqrt(SIZES[last] / SIZES[place])
             factor = (reached / first) ** fade if reached > 0 < first else 1.0
-            drawn = factor * self._drawn(place, False, accuracy)
+            further = self._drawn(place, False, accuracy)
+            # More people never miss by more.
+            factor = min(factor, self._step(place - 1, accuracy).mean / further.mean() or 1.0)
+            drawn = factor * further
         low, high = np.quantile(drawn, [0.05, 0.95])
         error = drawn.std(ddof=1) / np.sqrt(drawn.size)
         return Expected(float(drawn.mean()), float(low), float(high), float(error), place <= last)
