@@ -29,6 +29,8 @@ ACCURACY = 0.02
 _ROUGH = 5.0
 """Times the accuracy with which a step of the ladder is looked for."""
 _BATCH, _MOST = 10, 1000
+_MOST_VALUES = 10**5
+"""Values of all surveys of one size: a survey of many takes longer, and its distance varies less."""
 _BITS, _MOST_BITS = 10**6, 10**7
 """Bits of a survey that is simulated, whose reports are drawn one by one: a hundredth of a second;
 and where estimates rest on few people, some tenths."""
@@ -133,10 +135,7 @@ class Distances:
             reached, first = drawn.mean(), self._drawn(last, False, accuracy).mean()
             fade = math.sqrt(SIZES[last] / SIZES[place])
             factor = (reached / first) ** fade if reached > 0 < first else 1.0
-            further = self._drawn(place, False, accuracy)
-            # More people never miss by more.
-            factor = min(factor, self._step(place - 1, accuracy).mean / further.mean() or 1.0)
-            drawn = factor * further
+            drawn = factor * self._drawn(place, False, accuracy)
         low, high = np.quantile(drawn, [0.05, 0.95])
         error = drawn.std(ddof=1) / np.sqrt(drawn.size)
         return Expected(float(drawn.mean()), float(low), float(high), float(error), place <= last)
@@ -151,8 +150,10 @@ class Distances:
                 thetas = (gibu(self.draw(people, rng)).theta for _ in count())
             distances = (length(theta - self.theta) for theta in thetas)
             self._samples[place, simulate] = Sample(distances)
-        work = self._bits * SIZES[place] if simulate else 0.0
-        most = min(_MOST, max(2 * _BATCH, int(_WORK / work))) if work else _MOST
+        most = max(_MOST_VALUES // self.theta.size, 2 * _BATCH)
+        if simulate and self._bits:
+            most = min(most, max(2 * _BATCH, int(_WORK / (self._bits * SIZES[place]))))
+        most = min(most, _MOST)
         return self._samples[place, simulate].until(accuracy, most)
 
     @cached_property
