@@ -30,7 +30,7 @@ _ROUGH = 5.0
 """Times the accuracy with which a step of the ladder is looked for."""
 _BATCH, _MOST = 10, 1000
 _MOST_VALUES = 10**5
-"""Values of all surveys of one size: a survey of many takes longer, and its distance varies less."""
+"""Values of all surveys of one size: one of many values takes longer, and varies less."""
 _BITS, _MOST_BITS = 10**6, 10**7
 """Bits of a survey that is simulated, whose reports are drawn one by one: a hundredth of a second;
 and where estimates rest on few people, some tenths."""
