@@ -4,8 +4,7 @@
 In each run the values of so many people of each mechanism are drawn from the truth (shares 1, 1/2,
 1/3, ... on 0..99), with the number of the run as the seed. `--truths` takes twelve mixtures of many
 private and few open people with five truths each, `--corners` bands of all values at twelve corner
-truths. `--plans` prints that of docs/planning.md: expected distances of `fw.plan`, beside those of
-as many simulated surveys as there are runs (seed 7), and those to first order.
+truths.
 """
 
 import os
@@ -25,7 +24,6 @@ from benchmarks.simulated import options, tabulate
 from freewill.core.types import BoolArray, FloatArray
 from freewill.stats.functionals import weights_of
 from freewill.stats.information import information_of, rests_on_few
-from freewill.stats.planning.design import Design
 
 LINE = fw.Linear(0, 99)
 TRUTH = 1 / np.arange(1.0, 101) / (1 / np.arange(1.0, 101)).sum()
@@ -211,39 +209,11 @@ def rows_together(cell: tuple[str, str, int], results: list[bool]) -> Iterator[l
     yield [cell[0], cell[1], f"{cell[2]:,}", f"{share:.3f} ± {error:.3f}"]
 
 
-def plans(runs: int) -> None:
-    """Print what is planned for, beside what comes true and what is expected to first order."""
-    print("| people | in all | planned | simulated | to first order |\n|---|---|---|---|---|")
-    for name, private, sharp, share in (
-        ("k-RR 1, .1 % k-RR 8", _K1, _K8, 0.001),
-        ("k-RR .5, .1 % k-RR 8", fw.KRR(LINE, 0.5), _K8, 0.001),
-        ("geometric .02, .1 % open", _GEO, _OPEN, 0.001),
-        ("geometric .02, .4 % open", _GEO, _OPEN, 0.004),
-    ):
-        parts = (("private", private, 1 - share), ("sharp", sharp, share))
-        design = Design(LINE, parts, TRUTH)
-        for people in (20_000, 20_001, 100_000):
-            planned = design.expected_emd(people)
-            normal = design.expected_emd(people, simulate=False).mean
-            rng = np.random.default_rng(7)
-            thetas = (fw.gibu(design.draw(people, rng)).theta for _ in range(runs))
-            missed = [fw.emd(theta, TRUTH, LINE) for theta in thetas]
-            error = np.std(missed, ddof=1) / np.sqrt(runs)
-            print(
-                f"| {name} | {people:,} | {planned.mean:.3f} ± {planned.error:.3f} | "
-                f"{np.mean(missed):.3f} ± {error:.3f} | {normal:.3f} |",
-                flush=True,
-            )
-
-
 def main() -> None:
     """Print the table."""
     wanted = {"action": "store_true"}
-    more = {"plans": wanted, "truths": wanted, "corners": wanted}
+    more = {"truths": wanted, "corners": wanted}
     chosen = options("few", __doc__, [*CASES, *CALM], 500, **more)
-    if chosen.plans:
-        plans(chosen.runs)
-        return
     if chosen.truths:
         head = ["people", "truth", "mean", "CDF (least)", "shares (least)"]
         head += ["mean rests on", "told over that", "median of all"]

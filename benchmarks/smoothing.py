@@ -139,6 +139,17 @@ def held_out() -> Iterator[Row]:
             yield from measured(drawn)
 
 
+def atoms_alone() -> Iterator[Row]:
+    """Other atoms for each seed, under noise of one strength: what smoothing can only spoil."""
+    for epsilon in (0.1, 0.2, 0.5):
+        for people in (1000, 10_000, 100_000):
+            mechanisms = instances.mixture(fw.Geometric, places.LINE, (epsilon,))
+            name = f"other atoms, geometric {epsilon:g}, n={people:,}"
+            yield from measured(
+                [Instance(name, mechanisms, atoms(seed), people, seed) for seed in _HELD_OUT]
+            )
+
+
 def others() -> Iterator[Row]:
     """Truths, sizes and mechanisms that nothing was asked of."""
     two = 0.6 * bell(30, 6) + 0.4 * bell(70, 8)
@@ -197,4 +208,4 @@ def rappor_line() -> Instance:
     return Instance("four RAPPOR, k=100, n=100,000", mechanisms, instances.binomial(100))
 
 
-BENCHMARKS = (asked, held_out, others, seconds)
+BENCHMARKS = (asked, held_out, atoms_alone, others, seconds)

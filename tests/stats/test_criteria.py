@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.stats.difference import Scores, in_stages, smooth_differences
+from freewill.stats.difference import smooth_differences
+from freewill.stats.equality import Scores, by_formula, whitened
 from freewill.stats.information import Work
 
 LINE = fw.Linear(0, 19)
@@ -34,8 +35,9 @@ def test_differences_between_neighbours_are_seen_by_the_second_stage_alone():
     )
     scores = Scores.of(one, other, Work(None))
     smooth = smooth_differences(scores.mode, LINE)
-    alone = in_stages(*scores.along(smooth, Work(None)), [len(smooth)])
-    assert alone > 0.05
+    score, covariance, _ = scores.along(smooth, Work(None))
+    (stage,) = whitened(covariance, [len(smooth)])
+    assert by_formula((stage @ score)[None], [len(stage)])[0] > 0.05
     assert fw.compare(one, other).p_value < 1e-6
 
 

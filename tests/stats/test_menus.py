@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.stats.planning.design import Design, Expected
+from freewill.stats.planning.design import Design
+from freewill.stats.planning.distances import Expected
 from freewill.stats.planning.menus import candidates
 
 LINE = fw.Linear(0, 20, 5)
@@ -45,7 +46,7 @@ def test_levels_of_loss_have_that_loss():
         assert mechanism.quality_loss() == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize("of", ["emd", "mean", "shares"])
+@pytest.mark.parametrize("of", [pytest.param("emd", marks=pytest.mark.slow), "mean", "shares"])
 def test_the_best_tells_most_and_costs_what_it_costs(of):
     menu = fw.menu(LINE, [0.5, 2.0, 6.0], theta=UNIFORM, of=of)
     for best, offers in zip(menu.best, menu.offers, strict=True):
@@ -72,18 +73,41 @@ def test_costs_are_times_the_people():
     assert needed[0] / needed[1] == pytest.approx(menu.best[0].cost, rel=1e-3)
 
 
-def test_costs_of_a_distance_are_the_squares_of_the_expected_ones(monkeypatch):
-    means = {"identity": 0.5, "k-rr": 1.5, "rappor": 1.0, "geometric": np.nan}
+def test_costs_of_a_distance_are_the_people_who_reach_that_of_the_truth(monkeypatch):
+    needed = {"k-rr": 90_000, "rappor": 40_000, "geometric": None}
+    monkeypatch.setattr(
+        Design, "expected_emd", lambda self, people, accuracy: Expected(people / 1e6, 0, 0, 0, True)
+    )
 
-    def expected_emd(design, people, accuracy, simulate):
-        ((_, mechanism, _),) = design.parts
-        return Expected(means[mechanism.name], 0, 0, 0, simulated=simulate)
+    def needed_for_emd(design, target, accuracy):
+        assert target == 0.01
+        return needed[design.parts[0][1].name]
 
-    monkeypatch.setattr(Design, "expected_emd", expected_emd)
+    monkeypatch.setattr(Design, "needed_for_emd", needed_for_emd)
     (offers,) = fw.menu(LINE, [1.0], theta=UNIFORM).offers
     costs = {offer.mechanism.name: offer.cost for offer in offers}
     assert costs == {"rappor": 4.0, "k-rr": 9.0, "geometric": np.inf}
     assert [offer.mechanism.name for offer in offers] == [*costs]
+
+
+@pytest.mark.slow
+def test_costs_of_a_distance_come_true():
+    """A weak mechanism is far from falling like n^-1/2 where the truth is told by 10,000."""
+    line = fw.Linear(0, 19)
+    theta = np.full(20, 0.05)
+    (offer,) = (
+        one for one in fw.menu(line, 1.0, theta=theta).offers[0] if one.mechanism.name == "k-rr"
+    )
+    means = []
+    for mechanism, people in ((fw.Identity(line), 10_000), (offer.mechanism, offer.cost * 10_000)):
+        law, rng = theta @ mechanism.law(), np.random.default_rng(3)
+        parts = (
+            [(mechanism, mechanism.outputs(), rng.multinomial(people, law))] for _ in range(300)
+        )
+        means.append(
+            np.mean([fw.emd(fw.gibu(fw.collect(some)).theta, theta, line) for some in parts])
+        )
+    assert means[0] == pytest.approx(means[1], rel=0.1)
 
 
 def test_without_a_truth_each_is_judged_by_its_worst():
@@ -94,7 +118,7 @@ def test_without_a_truth_each_is_judged_by_its_worst():
 
 
 def test_a_menu_is_a_survey():
-    menu = fw.menu(LINE, [1.0, 4.0], "geo", theta=UNIFORM)
+    menu = fw.menu(LINE, [1.0, 4.0], "geo", theta=UNIFORM, of="mean")
     assert list(menu.survey.mechanisms) == ["geo 1", "geo 4"]
     assert "4" in str(menu)
     assert "geo-indistinguishability" in str(menu)

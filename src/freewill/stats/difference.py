@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import chdtrc, ndtr
@@ -11,10 +10,7 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.metrics import emd
 from freewill.stats.covariance import OnRow
-from freewill.stats.estimators.estimate import default_tolerance, slope_at
-from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, merge
-from freewill.stats.information import DENSE, Information, Work, information_at, pulled
+from freewill.stats.information import DENSE
 from freewill.stats.intervals import OneStep, normal_draws
 
 _DRAWS = 1000
@@ -22,10 +18,8 @@ _PLANE_DRAWS = 100
 """Each takes an exact transport, of some milliseconds on hundreds of cells."""
 _COMPONENTS = 64
 """Principal functions of a distance that are tested: the further ones are far too rough."""
-_WAVES = 24
+WAVES = 24
 """Functions that are tested where values are too many for a matrix."""
-_LEFT = 0.05
-"""Share of the information that must be left for a second test."""
 _NEGLIGIBLE = 1e-9
 """Weights of a sum of squares, as shares of the largest, that change nothing."""
 _LEAST_P, _MOST_P = 1e-300, 0.99
@@ -126,110 +120,6 @@ def diameter(alphabet: Alphabet) -> float:
     return float(alphabet.distance(np.array(0), np.array(alphabet.size - 1)))
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """What two bodies of evidence say about their difference, were theta the same in both.
-
-    At the pooled theta, let U_i be the sum of a / p - 1 over the reports of body i, and
-    I_i = n_i K_i its covariance. With P = (I_1 + I_2)^-, the efficient score of the difference is
-
-        S = I_1 P U_2 - I_2 P U_1,      cov S = W = I_1 P I_2,
-
-    theta projected out; a difference delta shifts S by W delta. No inverse of a single body's
-    information is needed, and exchanging the two changes a sign.
-    """
-
-    mode: FloatArray
-    """The theta that is most likely for both."""
-    one: Information
-    other: Information
-    pooled: Information
-    slopes: tuple[FloatArray, FloatArray]
-    """g - 1 of each body, at the pooled theta."""
-
-    @classmethod
-    def of(cls, one: Evidence, other: Evidence, work: Work) -> "Scores":
-        """Return the scores at the theta that is most likely for both, pulled inside."""
-        everyone = merge([one, other])
-        mode = gibu(everyone, on_step=work.maximum(default_tolerance(everyone))).theta
-        theta = pulled(mode, everyone.people)
-        first, second, both = (information_at(some, theta) for some in (one, other, everyone))
-        slopes = slope_at(one, theta) - 1, slope_at(other, theta) - 1
-        return cls(mode, first, second, both, slopes)
-
-    def along(self, rows: FloatArray, work: Work) -> tuple[FloatArray, FloatArray]:
-        """Return L'S and L'W L for differences L, in rows that sum to 0."""
-        first = self.one.people * self.one.products(rows)
-        second = self.other.people * self.other.products(rows)
-        solved = self._solve(first, work), self._solve(second, work)
-        score = solved[0] @ (self.other.people * self.slopes[1])
-        score -= solved[1] @ (self.one.people * self.slopes[0])
-        covariance = first @ solved[1].T
-        return score, (covariance + covariance.T) / 2
-
-    def _solve(self, rows: FloatArray, work: Work) -> FloatArray:
-        """Return P u for each row u that the information can reach."""
-        if self.pooled.alphabet.size <= DENSE:
-            return np.asarray(rows @ self.pooled.covariance)
-        return self.pooled.influences(rows, work.solved) / self.pooled.people
-
-
-def solves_of(alphabet: Alphabet) -> int:
-    """Return how many solves the test takes where values are too many for a matrix; else none."""
-    return 2 * min(_WAVES, alphabet.size - 1) if alphabet.size > DENSE else 0
-
-
-def equality(one: Evidence, other: Evidence, work: Work | None = None) -> float:
-    """Return the p-value of a test that both bodies of evidence come from the same theta.
-
-    Differences theta f are tested with f smooth over the alphabet's distance d (f has the
-    covariance -d(x, y), which has no scale to choose: Brownian motion on a line), then with f free
-    for each value, common values first, in what the smooth ones leave. The two are independent, so
-    that the smaller of their p-values counts as 1 - (1 - p)^2. Without neighbours the second is
-    alone.
-    """
-    work = work or Work(None)
-    scores = Scores.of(one, other, work)
-    theta, alphabet = scores.mode, one.alphabet
-    stages = [smooth_differences(theta, alphabet)] if alphabet.plane is not None else []
-    if alphabet.plane is None or alphabet.size <= DENSE:
-        stages.append(single_differences(theta))
-    score, covariance = scores.along(np.concatenate(stages), work)
-    if not (np.isfinite(score).all() and np.isfinite(covariance).all()):
-        return 1.0
-    return in_stages(score, covariance, [len(stage) for stage in stages])
-
-
-def in_stages(score: FloatArray, covariance: FloatArray, sizes: list[int]) -> float:
-    """Return the p-value of tests one after the other, each in what those before leave.
-
-    `score` is normal with the covariance V under the hypothesis, and the sizes say which of it
-    each stage looks at. With the stage's block of V = Q diag(lambda) Q', it takes the r largest
-    lambda, r = (sum lambda)^2 / sum lambda^2 rounded up, and sum_j (Q_j'score)^2 / lambda_j is
-    chi-square with r degrees of freedom. These directions are then projected out of what is left.
-
-    >>> round(in_stages(np.array([1.96]), np.eye(1), [1]), 3)
-    0.05
-    """
-    whole, values, begin = np.diag(covariance), [], 0
-    for size in sizes:
-        block = slice(begin, begin + size)
-        begin += size
-        if not np.trace(covariance[block, block]) > _LEFT * whole[block].sum():
-            continue
-        roots, vectors = np.linalg.eigh(covariance[block, block])
-        parts = np.maximum(roots[::-1] / roots[-1], 0.0)
-        freedom = math.ceil(parts.sum() ** 2 / np.square(parts).sum() - 1e-6)
-        best = vectors[:, ::-1][:, :freedom] / np.sqrt(roots[::-1][:freedom])
-        scaled = best.T @ score[block]
-        values.append(float(chdtrc(freedom, scaled @ scaled)))
-        shared = covariance[:, block] @ best
-        score, covariance = score - shared @ scaled, covariance - shared @ shared.T
-    if not values or min(values) >= 1:
-        return 1.0
-    return float(-math.expm1(len(values) * math.log1p(-min(values))))
-
-
 def single_differences(theta: FloatArray) -> FloatArray:
     """Return theta f, f free for each value; for the most common ones where they are very many.
 
@@ -237,7 +127,7 @@ def single_differences(theta: FloatArray) -> FloatArray:
     array([[ 0.25, -0.25],
            [-0.25,  0.25]])
     """
-    many = theta.size if theta.size <= DENSE else _WAVES
+    many = theta.size if theta.size <= DENSE else WAVES
     common = np.sort(np.argsort(-theta, kind="stable")[:many])
     return _tilted(theta, np.asarray(np.arange(theta.size) == common[:, None], dtype=float))
 
@@ -289,7 +179,7 @@ def _cosines(alphabet: Alphabet) -> FloatArray:
     rows, columns = alphabet.plane or (1, alphabet.size)
     lengths = [high - low for low, high in reversed(alphabet.extent)]
     north, east = [1.0] * (2 - len(lengths)) + lengths
-    most = _WAVES + 1  # the first of all is constant
+    most = WAVES + 1  # the first of all is constant
     pairs = [(i, j) for i in range(min(rows, most)) for j in range(min(columns, most))]
     waves = sorted((math.hypot(i / north, j / east), i, j) for i, j in pairs)[1:most]
     power = (1 + len(lengths)) / 2

@@ -29,6 +29,8 @@ _NEW_SHARE = 0.02
 """Weight of all new spikes together where the solver starts."""
 _RANGE = 4.0
 """A centre's own width is at most so many times the usual, and at least one over it."""
+_SMOOTHED = 3.0
+"""Log-likelihood that smoothing everybody must gain, beside the parameters that it spares."""
 _MOST_BYTES = 1 << 28
 """What one array may take: the law, its smoothed twin and a few of that size are held."""
 
@@ -134,8 +136,8 @@ class Fit:
     `width` is the kernel's standard deviation in steps of the line, or in cells (their shorter
     side); 0 stands for the most likely theta of all, `gibu`. Where `exponent` is not 0 it is the
     width where people are as many as usual, and goes with that power of their number. `spikes` are
-    the values with a weight of their own. `score` is n L - d - noise - [width > 0]
-    with d = df + len(spikes), and `weight` is the share in the average.
+    the values with a weight of their own. With d = df + their number, and s the share of people
+    whom the kernel smooths, `score` is n L - d - noise - 3 s; `weight` is the share in the average.
     """
 
     width: float
@@ -243,7 +245,8 @@ class Sieves:
         used = [spike for spike, weight in own if weight > 0.5 / self.people]
         value, gap = solution.certificate.value, solution.certificate.gap
         df = degrees_of_freedom(law, phi, self.people * self.weights)
-        cost = df + len(used) + np.sqrt(df + len(used)) + (width > 0)
+        smoothed = 0.0 if kernel is None else float(phi[:size].sum())
+        cost = df + len(used) + np.sqrt(df + len(used)) + _SMOOTHED * smoothed
         return Fit(
             width=width,
             exponent=exponent,

@@ -99,14 +99,15 @@ def smooth(
     maximum over theta = K_h phi, smoothed by a kernel (`kernels`), with and without spikes
     (`sieve`), is as certain a maximum as that of `gibu`. Each has a score, and
 
-        S = n L - d - sqrt(d) - [h > 0],   d = df + spikes,
-        theta = sum of w_h theta_h,        w ~ exp(S / sqrt(d of the best)),
+        S = n L - d - sqrt(d) - 3 s,   d = df + spikes,   s the share of people who are smoothed,
+        theta = sum of w_h theta_h,    w ~ exp(S / sqrt(d of the best) - max(S_0 - S, 0)),
 
-    which is Akaike's but for the roots: what n L gains by overfitting is half a chi-square
+    which is Akaike's but for the roots, for what n L gains by overfitting is half a chi-square
     variable, the difference of two has a standard deviation of up to about sqrt(d), and the best of
-    many is a lucky one. The first sieves have one width everywhere; then, with the average of these
-    as a pilot, others are wider where people are few. Width 0, nothing smoothed, is a candidate:
-    where truth is not smooth, the answer is that of `gibu`.
+    many is a lucky one; and for 3 s and S_0, the score of width 0, which keep from smoothing where
+    the likelihood hardly tells. The first sieves have one width everywhere; then, with the average
+    of these as a pilot, others are wider where people are few. Width 0, nothing smoothed, is a
+    candidate: where truth is not smooth, the answer is that of `gibu`.
 
     `tol` is for the gap of each fit, 0.01 / n by default. `on_step` is called with a `Step` (number
     of the fit, its gap and log_likelihood, share of the work done) after each fit. Cost: fifty to
@@ -164,12 +165,18 @@ def _tried(sieves: Sieves, exact: Solution, trace: Trace) -> list[Fit]:
 
 
 def weighted(fits: Sequence[Fit]) -> list[Fit]:
-    """Return the fits with their weights, exp(S / noise) over their sum; tiny ones are 0."""
+    """Return the fits with their weights, exp(S / noise) over their sum; tiny ones are 0.
+
+    What scores below the first fit, which does not smooth, is no better explanation, and a narrow
+    kernel that hardly changes the likelihood moves everybody: its weight falls as fast as e^S.
+    """
     best = max(fits, key=lambda fit: fit.score)
     if not np.isfinite(best.score):
         # Numbers overflowed, and there is nothing to tell fits apart by.
         return [replace(fit, weight=float(fit is fits[0])) for fit in fits]
-    weights = np.exp([(fit.score - best.score) / max(1.0, best.noise) for fit in fits])
+    scores = np.array([fit.score for fit in fits])
+    behind = np.minimum(scores - fits[0].score, 0.0)
+    weights = np.exp((scores - best.score) / max(1.0, best.noise) + behind)
     weights[[fit.width == 0 for fit in fits]] *= _NONE
     weights[weights < _NEGLIGIBLE * weights.sum()] = 0.0
     shares = (weights / weights.sum()).tolist()

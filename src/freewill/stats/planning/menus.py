@@ -1,6 +1,6 @@
 """For each level of protection that people want, the mechanism that tells the collector most."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, cast
@@ -23,7 +23,6 @@ from freewill.errors import FreewillError, ParameterError, closest, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.difference import diameter
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.functionals import Weights
 from freewill.stats.information import Work
 from freewill.stats.planning.design import Design, true_variance
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
@@ -35,8 +34,11 @@ _PROMISES = {
     "loss": "expected distance between value and report, under a uniform prior",
 }
 _PEOPLE = 10_000
-"""For whom distances are compared; the quotient hardly depends on it."""
-_ACCURACY = 0.02
+"""Whose distance, if they tell the truth, a mechanism has to reach."""
+_ACCURACY, _ROUGH = 0.03, 0.2
+"""Of distances, and of those by which truths are compared before."""
+_NEAR = 0.3
+"""Share of the most people from which on a truth may be the worst."""
 
 
 @dataclass(frozen=True)
@@ -122,22 +124,23 @@ def menu(
     truths = checked_truths(theta, alphabet)
     work = Work(on_step)
 
-    def worst(mechanism: Mechanism | None) -> float:
-        """Return the squared error under the truth that is worst; of None, without privacy."""
-        errors = []
+    def designs(mechanism: Mechanism) -> Iterator[Design]:
+        """Yield a survey of the mechanism alone under each truth, and count it as done after."""
         for truth in truths.values():
-            errors.append(_squared_error(alphabet, mechanism, truth, None if by_emd else weights))
+            yield Design(alphabet, (("", mechanism, 1.0),), truth)
             work.solved()
-        return max(errors)
 
     compared = [candidates(alphabet, level, promised) for level in wanted]
     work.expect(len(truths) * (1 + sum(map(len, compared))))
-    least = worst(None)
+    cost = (
+        _costs_by_emd(alphabet, designs)
+        if by_emd
+        else _costs_by_variance(alphabet, designs, weights.rows)
+    )
     offers = []
     for level, mechanisms in zip(wanted, compared, strict=True):
-        judged = sorted(((worst(kind), kind) for kind in mechanisms), key=lambda pair: pair[0])
-        costs = [(error / least if least > 0 else np.inf, kind) for error, kind in judged]
-        offers.append(tuple(Offer(level, mechanism, cost) for cost, mechanism in costs))
+        judged = sorted(((cost(kind), kind) for kind in mechanisms), key=lambda pair: pair[0])
+        offers.append(tuple(Offer(level, mechanism, many) for many, mechanism in judged))
     name = "EMD" if by_emd else "functionals" if isinstance(of, list) else str(of)
     if not by_emd and len(weights.rows) == 1:
         name = weights.names[0]
@@ -147,17 +150,41 @@ def menu(
     return Menu(alphabet, promised, name, truth, tuple(each[0] for each in offers), tuple(offers))
 
 
-def _squared_error(
-    alphabet: Alphabet, mechanism: Mechanism | None, theta: FloatArray, weights: Weights | None
-) -> float:
-    """Return the variances of functionals together or, without any, the square of the EMD."""
-    if weights is not None and mechanism is None:
-        return true_variance(weights.rows, theta)
-    design = Design(alphabet, (("", mechanism or Identity(alphabet), 1.0),), theta)
-    if weights is not None:
-        return float(design.variances(weights.rows).sum())
-    emd = design.expected_emd(_PEOPLE, _ACCURACY, simulate=False).mean
-    return np.inf if np.isnan(emd) else emd**2
+Designs = Callable[[Mechanism], Iterator[Design]]
+"""Surveys of a mechanism alone, under each truth."""
+Cost = Callable[[Mechanism], float]
+"""How many times the people a mechanism needs under the truth that is worst for it."""
+
+
+def _costs_by_variance(alphabet: Alphabet, designs: Designs, rows: FloatArray) -> Cost:
+    """Return costs by the variances of functionals together."""
+    least = max(true_variance(rows, design.theta) for design in designs(Identity(alphabet)))
+
+    def cost(mechanism: Mechanism) -> float:
+        most = max(float(design.variances(rows).sum()) for design in designs(mechanism))
+        return most / least if least > 0 else np.inf
+
+    return cost
+
+
+def _costs_by_emd(alphabet: Alphabet, designs: Designs) -> Cost:
+    """Return costs by the distance that some people have who tell the truth."""
+    target = max(
+        design.expected_emd(_PEOPLE, _ACCURACY).mean for design in designs(Identity(alphabet))
+    )
+
+    def cost(mechanism: Mechanism) -> float:
+        rough = [
+            (design.needed_for_emd(target, _ROUGH) or np.inf, design)
+            for design in designs(mechanism)
+        ]
+        most = max(needed for needed, _ in rough)
+        if not np.isfinite(most):
+            return np.inf
+        worst = [design for needed, design in rough if needed >= _NEAR * most]
+        return max(design.needed_for_emd(target, _ACCURACY) or np.inf for design in worst) / _PEOPLE
+
+    return cost
 
 
 def candidates(alphabet: Alphabet, level: float, promise: Promise) -> list[Mechanism]:

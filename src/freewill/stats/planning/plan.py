@@ -17,12 +17,12 @@ from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import Weights
 from freewill.stats.information import DENSE, FEW
-from freewill.stats.planning.design import MOST_PEOPLE, REACH, Design, needed_for_interval
+from freewill.stats.planning.design import REACH, Design, needed_for_interval
+from freewill.stats.planning.distances import MOST_PEOPLE, SIZES
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
 
-_USUAL = tuple(round(10 ** (half / 2)) for half in range(4, 13))
-"""From 100 to a million, two a decade."""
-_SCREENED = 0.1
+_USUAL = tuple(size for size in SIZES if 100 <= size <= 10**6)
+_SCREENED = 0.2
 """Accuracy with which truths are compared before the worst is planned for."""
 BLIND = (
     "However many people report, some distributions cannot be told apart by these mechanisms: "
@@ -64,7 +64,7 @@ class Plan(Presented):
     """Whether the target is an earth mover's distance, and not half of an interval."""
     needed: int | None = None
     screened: dict[str, FloatArray] = field(default_factory=dict, repr=False)
-    """The expected error under each truth compared, to some 10 %; empty where theta was given."""
+    """The expected error under each truth compared, to some 20 %; empty where theta was given."""
     advice: str = ""
 
     @property
@@ -217,15 +217,15 @@ def _worst(
         return next(iter(designs)), screened
     for name, design in designs.items():
         if by_emd:
-            drawn = (design.expected_emd(many, _SCREENED, simulate=False) for many in people)
-            screened[name] = np.array([expected.mean for expected in drawn])
+            means = [design.expected_emd(many, _SCREENED).mean for many in people.tolist()]
+            screened[name] = np.array(means)
         else:
             screened[name] = np.sqrt(design.variances(weights.rows).max() / people)
         done(0.3 * len(screened) / len(designs))
 
     def size(name: str) -> float:
         if target is not None and by_emd:
-            needed = designs[name].needed_for_emd(target, check=False)
+            needed = designs[name].needed_for_emd(target, _SCREENED)
             return np.inf if needed is None else needed
         with np.errstate(divide="ignore"):
             mean = float(np.log(screened[name]).mean())

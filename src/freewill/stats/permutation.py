@@ -1,0 +1,145 @@
+"""What scores are by chance: people of one mechanism exchanged between two bodies of evidence."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from freewill.core.types import FloatArray, IntArray
+from freewill.numeric.operators.base import Operator
+from freewill.stats.evidence import Evidence, Group
+
+_DRAWS, _AT_ONCE = 5_000, 250
+_ENOUGH = 1_000
+"""Draws as unlikely as what was observed, of which no more are needed."""
+_ROWS = 5_000
+"""Kinds of reports up to which people of a mechanism are exchanged."""
+_MOST_PEOPLE = 10**9
+"""Of one mechanism, whom NumPy exchanges."""
+_PEOPLE = 10
+"""People a kind of reports up to which they are drawn one by one."""
+_TAIL = 10
+"""Draws as unlikely as what was observed, below which the tail of the formula is taken."""
+_AGREES = 2.0
+"""Factor within which the formula must be right there."""
+_TIES = 1e-9
+"""Relative difference of two p-values that is rounding."""
+
+Draw = Callable[[np.random.Generator, int], FloatArray]
+"""Draws what the people of one mechanism add to the score, so many times."""
+Side = tuple[Evidence, FloatArray]
+"""A body of evidence, and the rows w that its sum U of a / p - 1 enters the score by."""
+
+
+def p_value(
+    observed: FloatArray, draws: list[Draw], formula: Callable[[FloatArray], FloatArray]
+) -> float:
+    """Return how often the formula is as small by chance as it is for what was observed.
+
+    With b of B draws, p = (b + 1) / (B + 1); no more are drawn when b is large (Besag and Clifford,
+    Biometrika 78 (1991), 301-304). Where hardly any draw is as unlikely, and the formula is right
+    where a few are, p is the formula's, scaled to meet the draws there.
+    """
+    seen = float(formula(observed[None])[0])
+    if not draws:
+        return seen
+    rng, by_chance, extreme = np.random.default_rng(0), np.empty(0), 0
+    while extreme < _ENOUGH and by_chance.size < _DRAWS:
+        scores = np.sum([draw(rng, _AT_ONCE) for draw in draws], axis=0)
+        by_chance = np.concatenate([by_chance, formula(scores)])
+        extreme = int(np.count_nonzero(by_chance <= seen * (1 + _TIES)))
+    if extreme < _TAIL:
+        share, near = _TAIL / (by_chance.size + 1), float(np.sort(by_chance)[_TAIL - 1])
+        if near > share / _AGREES:
+            return share * seen / near
+    return (extreme + 1) / (by_chance.size + 1)
+
+
+def redrawn(sides: tuple[Side, Side], theta: FloatArray) -> list[Draw]:
+    """Return what draws the score of each mechanism's people, were theta the same in both bodies.
+
+    The score is the sum of w_i U_i. Which body the people of a mechanism belong to is then by
+    chance, given their reports; theta, most likely for all, and both informations stay as they are
+    wherever the people go. So U_i alone is drawn again: the counts of one body's reports of a
+    mechanism are hypergeometric, and a test holds its level exactly, however few the people are.
+
+    A mechanism that people of one body alone chose has nobody to be exchanged with: its counts are
+    drawn by its law at theta. Where there are too many kinds of reports, the score is drawn as
+    normal; and nothing is drawn where all would be, for then a formula has it.
+    """
+    # The smaller body is drawn, so that it does not matter which was named first.
+    kept, drawn = sorted(sides, key=lambda side: _size(side[0]), reverse=True)
+    groups = [
+        {group.mechanism.id: (group, weights) for group in body.groups}
+        for body, weights in (kept, drawn)
+    ]
+    draws, normal = list[Draw](), True
+    for name in sorted({*groups[0], *groups[1]}):
+        own = [some[name] for some in groups if name in some]
+        draw = _exchanged(own, theta) if len(own) == 2 else _by_law(*own[0], theta)
+        normal &= draw is None
+        draws.append(draw or _normal(own, theta))
+    return [] if normal else draws
+
+
+def _size(body: Evidence) -> tuple[int, list[Any]]:
+    """Return what orders two bodies: their people, and else their counts."""
+    return body.people, [group.counts.tolist() for group in body.groups if group.light]
+
+
+def _scored(operator: Operator, theta: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return w (a / p - 1) of each output, in rows."""
+    products = np.stack([operator.forward(row) for row in weights], axis=1)
+    return np.asarray(products / operator.forward(theta)[:, None] - weights.sum(axis=1))
+
+
+def _exchanged(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw | None:
+    """Return draws of who belongs to the second body; None for too many kinds of reports."""
+    (kept, less), (drawn, more) = own
+    many = kept.people + drawn.people >= _MOST_PEOPLE or kept.rows + drawn.rows > _ROWS
+    if many or not (kept.light and drawn.light):
+        return None
+    counts: IntArray = np.concatenate([kept.counts, drawn.counts])
+    scored = np.concatenate(
+        [_scored(group.operator, theta, np.concatenate([more - less, less])) for group, _ in own]
+    )
+    moved, fixed = np.split(scored, 2, axis=1)
+    rest = counts @ fixed
+    # One cell after the other, or person by person.
+    many_each = counts.sum() > _PEOPLE * counts.size
+    method: Literal["marginals", "count"] = "marginals" if many_each else "count"
+
+    def draw(rng: np.random.Generator, many: int) -> FloatArray:
+        chosen = rng.multivariate_hypergeometric(counts, drawn.people, size=many, method=method)
+        return np.asarray(chosen @ moved + rest)
+
+    return draw
+
+
+def _by_law(group: Group, weights: FloatArray, theta: FloatArray) -> Draw | None:
+    """Return draws of all counts of reports; None for too many kinds of them."""
+    space = group.mechanism.output_space
+    if not space.listable or len(space.all()) > _ROWS:
+        return None
+    operator = group.mechanism.operator(space.all())
+    law = np.exp(operator.log_scale) * operator.forward(theta)
+    possible = law > 0
+    scored = np.zeros((law.size, len(weights)))
+    scored[possible] = _scored(operator, theta, weights)[possible]
+
+    def draw(rng: np.random.Generator, many: int) -> FloatArray:
+        return np.asarray(rng.multinomial(group.people, law / law.sum(), size=many) @ scored)
+
+    return draw
+
+
+def _normal(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw:
+    """Return normal draws, with the covariance sum of n_i w_i K w_i'."""
+    moments = own[0][0].mechanism.moments(theta)
+    covariance = sum(
+        group.people * weights @ np.stack([moments.product(row) for row in weights], axis=1)
+        for group, weights in own
+    )
+    roots, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(roots, 0.0))
+    return lambda rng, many: np.asarray(rng.standard_normal((many, len(root))) @ root.T)

@@ -1,0 +1,220 @@
+"""How far from the truth an estimate will be, by simulated surveys of a ladder of sizes."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from freewill.core.types import FloatArray
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.stats.collect import collect
+from freewill.stats.difference import norm_on
+from freewill.stats.estimators.gibu import gibu
+from freewill.stats.evidence import Evidence
+from freewill.stats.information import Information
+from freewill.stats.planning.projected import Projected
+
+MOST_PEOPLE = 10**12
+"""Beyond, a number of people is no answer."""
+SIZES = (2, *(round(10 ** (half / 2)) for half in range(1, 25)))
+"""Numbers of people that are simulated: two a decade, and those between are interpolated."""
+ACCURACY = 0.02
+"""Standard error of a mean, as a share of it, at which no more is drawn."""
+_ROUGH = 5.0
+"""Times the accuracy with which a step of the ladder is looked for."""
+_BATCH, _MOST = 10, 1000
+_MOST_VALUES = 10**5
+"""Values of all surveys of one size: one of many values takes longer, and varies less."""
+_BITS, _MOST_BITS = 10**6, 10**7
+"""Bits of a survey that is simulated, whose reports are drawn one by one: a hundredth of a second;
+and where estimates rest on few people, some tenths."""
+_WORK = 6 * 10**8
+"""Bits of all surveys of one size."""
+_FEW = 20
+"""People on whom an estimate rests, below which draws to first order miss by more than some %."""
+
+Parts = tuple[tuple[str, Mechanism, float], ...]
+"""Name, mechanism and share of the people of each."""
+
+
+class Expected(NamedTuple):
+    """An expected distance, between what it is in 90 % of surveys, and the error of the mean."""
+
+    mean: float
+    low: float
+    high: float
+    error: float
+    simulated: bool
+
+
+UNKNOWN = Expected(np.nan, np.nan, np.nan, np.nan, simulated=False)
+
+
+class Sample:
+    """Numbers that are drawn as long as their mean is not known well enough.
+
+    >>> Sample(iter([1.0] * 100)).until(accuracy=0.02).size
+    50
+    """
+
+    def __init__(self, source: Iterator[float]) -> None:
+        self._source, self._values = source, list[float]()
+
+    def until(self, accuracy: float, most: int = _MOST) -> FloatArray:
+        """Draw until the standard error is this share of the mean, or more would take long."""
+        while len(self._values) < most:
+            if len(self._values) >= 1 / accuracy:
+                error = np.std(self._values) / np.sqrt(len(self._values))
+                if error <= accuracy * np.mean(self._values):
+                    break
+            self._values += [next(self._source) for _ in range(_BATCH)]
+        return np.array(self._values)
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """The distance of the maximum likelihood estimate to theta, for any number of people.
+
+    E(n) is the mean over simulated surveys, each solved by `gibu`, for n on a ladder; between two
+    steps of it log E is straight in log n. Counts of reports are drawn at once, so that a survey of
+    any size takes as long. Reports that do not repeat are drawn one by one, and beyond some number
+    r of people that takes too long: there the mean F(n) over draws to first order (`Projected`) is
+    corrected by what it misses at r,
+
+        E(n) = F(n) (E(r) / F(r))^q,      q = sqrt(r / n),
+
+    for errors of first order fall like n^-1/2.
+    """
+
+    alphabet: Alphabet
+    parts: Parts
+    theta: FloatArray
+    information: Information
+    """Of one person, at a theta inside."""
+    _samples: dict[tuple[int, bool], Sample] = field(default_factory=dict, init=False, repr=False)
+
+    def expected(self, people: int, accuracy: float) -> Expected:
+        """Return the expected distance for 2 to 10^12 people."""
+        upper = bisect_left(SIZES, people)
+        more = self._step(upper, accuracy)
+        if SIZES[upper] == people:
+            return more
+        less, ratio = self._step(upper - 1, accuracy), SIZES[upper] / SIZES[upper - 1]
+        share = math.log(people / SIZES[upper - 1]) / math.log(ratio)
+        mean, low, high, error = (
+            between(first, second, share)
+            for first, second in zip(less[:-1], more[:-1], strict=True)
+        )
+        return Expected(mean, low, high, error, less.simulated and more.simulated)
+
+    def needed(self, target: float, accuracy: float) -> int | None:
+        """Return the least number of people whose expected distance is the target, or None."""
+        places, rough = range(len(SIZES)), _ROUGH * accuracy
+        upper = bisect_left(places, -target, key=lambda place: -self._step(place, rough).mean)
+        while upper > 0 and self._step(upper - 1, accuracy).mean <= target:
+            upper -= 1
+        while upper < len(SIZES) and self._step(upper, accuracy).mean > target:
+            upper += 1
+        if upper in (0, len(SIZES)):
+            return None if upper else SIZES[0]
+        less, more = (self._step(place, accuracy).mean for place in (upper - 1, upper))
+        share = math.log(less / target) / math.log(less / more) if more > 0 else 1.0
+        return math.ceil(between(SIZES[upper - 1], SIZES[upper], share))
+
+    def _step(self, place: int, accuracy: float) -> Expected:
+        """Return the expected distance at a step of the ladder."""
+        last = min(place, self._last)
+        drawn = self._drawn(last, True, accuracy)
+        if place > last:
+            reached, first = drawn.mean(), self._drawn(last, False, accuracy).mean()
+            fade = math.sqrt(SIZES[last] / SIZES[place])
+            factor = (reached / first) ** fade if reached > 0 < first else 1.0
+            drawn = factor * self._drawn(place, False, accuracy)
+        low, high = np.quantile(drawn, [0.05, 0.95])
+        error = drawn.std(ddof=1) / np.sqrt(drawn.size)
+        return Expected(float(drawn.mean()), float(low), float(high), float(error), place <= last)
+
+    def _drawn(self, place: int, simulate: bool, accuracy: float) -> FloatArray:
+        """Return distances that are as many as the accuracy asks for."""
+        if (place, simulate) not in self._samples:
+            people, length = SIZES[place], norm_on(self.alphabet)
+            rng = np.random.default_rng(people)
+            thetas = self.projected.draws(people)
+            if simulate:
+                thetas = (gibu(self.draw(people, rng)).theta for _ in count())
+            distances = (length(theta - self.theta) for theta in thetas)
+            self._samples[place, simulate] = Sample(distances)
+        most = max(_MOST_VALUES // self.theta.size, 2 * _BATCH)
+        if simulate and self._bits:
+            most = min(most, max(2 * _BATCH, int(_WORK / (self._bits * SIZES[place]))))
+        most = min(most, _MOST)
+        return self._samples[place, simulate].until(accuracy, most)
+
+    @cached_property
+    def projected(self) -> Projected:
+        """Draws of the estimate to first order."""
+        information = self.information
+        return Projected(information.products(np.eye(self.theta.size)), information.theta)
+
+    @cached_property
+    def _bits(self) -> float:
+        """How many bits, of reports that are drawn one by one, a person sends on average."""
+        shares = [share for _, _, share in self.parts]
+        single = (share for share, law in zip(shares, self._reports, strict=True) if law is None)
+        return self.theta.size * sum(single)
+
+    @cached_property
+    def _last(self) -> int:
+        """The last step that is simulated."""
+        if not self._bits:
+            return len(SIZES)
+        few = _FEW / effective_share(self.information, np.eye(self.theta.size))
+        people = max(_BITS / self._bits, min(few, _MOST_BITS / self._bits))
+        return bisect_left(SIZES, people)
+
+    def draw(self, people: int, rng: np.random.Generator) -> Evidence:
+        """Draw evidence: the counts of reports at once, or report by report where they are bits."""
+        who = rng.multinomial(people, np.array([share for _, _, share in self.parts]))
+        parts: list[Any] = []
+        for (_, mechanism, _), many, law in zip(self.parts, who, self._reports, strict=True):
+            if many and law is None:
+                values = rng.choice(self.theta.size, size=many, p=self.theta)
+                parts.append((mechanism, mechanism.obfuscate(values, rng)))
+            elif many and law is not None:
+                parts.append((mechanism, mechanism.outputs(), rng.multinomial(many, law)))
+        return collect(parts)
+
+    @cached_property
+    def _reports(self) -> list[FloatArray | None]:
+        """The distribution of each mechanism's reports; of bits, none."""
+        laws: list[FloatArray | None] = []
+        for _, mechanism, _ in self.parts:
+            if mechanism.output_space.alphabet is None:
+                laws.append(None)
+            else:
+                law = self.theta @ mechanism.law()
+                laws.append(np.maximum(law, 0) / law.sum())
+        return laws
+
+
+def effective_share(information: Information, rows: FloatArray) -> float:
+    """Return the share of the people on whom the functional rests that rests on fewest."""
+    shape = information.shape(rows, information.influences(rows))
+    return float(shape.effective_people.min(initial=1.0)) / information.people
+
+
+def between(first: float, second: float, share: float) -> float:
+    """Return what is so far on the way from a number to another: on that of logarithms, if any.
+
+    >>> between(1.0, 100.0, 0.5), between(0.0, 1.0, 0.25)
+    (10.0, 0.25)
+    """
+    if min(first, second) > 0:
+        return float(first * (second / first) ** share)
+    return (1 - share) * first + share * second
