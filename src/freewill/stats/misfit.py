@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import helmert
 
 from freewill.core.presented import Presented
+from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several
 from freewill.numeric.operators.base import probabilities
 from freewill.numeric.solvers.likelihood import Trace, one_blas_thread
@@ -21,7 +22,7 @@ from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.forged import Forgery, Search, apart, in_words
 from freewill.stats.functionals import checked_level
-from freewill.stats.information import several_people
+from freewill.stats.information import pulled, several_people
 from freewill.stats.intervals import OneStep, fit_of
 from freewill.stats.laws.check import Crowd, FitCheck, check_fit
 from freewill.stats.laws.departures import fitted
@@ -35,8 +36,9 @@ _MOST_COEFFICIENTS = 400
 """Coefficients of a choice law that is free for each single value."""
 _SPECIAL = (1, 2, 4, 8)
 """Values that alone may choose otherwise: so many are tried."""
-_CLOSE = 10.0
-"""Nats by which a smooth choice law must be better than others to need no single values."""
+SURE = 10.0
+"""Nats by which a choice law must beat what accuses somebody, for theta to follow it: where two
+explanations are nearly as good, gibu's theta is between theirs."""
 _CLIENTS = 2
 """Departures that are an explanation; more of them are a list of symptoms."""
 _TWINS = {
@@ -102,6 +104,18 @@ class Misfit(Presented):
     def winner(self) -> Hypothesis | None:
         """The one explanation that is clearly better than all others; None where there is none."""
         return self.plausible[0] if not self.holds and len(self.plausible) == 1 else None
+
+    @property
+    def aware(self) -> ChoiceAwareEstimate | None:
+        """The estimate by the choice law, where that is surely the best; None elsewhere."""
+        choice, others = (
+            self.best_of(CHOICE),
+            [one.gain for one in self.explanations if one.kind != CHOICE],
+        )
+        if choice is None or self.holds or choice.gain < max(others, default=0.0) + SURE:
+            return None
+        aware: ChoiceAwareEstimate = choice.model
+        return aware
 
     @property
     def verdict(self) -> str:
@@ -183,7 +197,7 @@ def judged(
             left_out[kind] = str(error).rstrip(".")
     accused = max((one.gain for kind, one in made.items() if kind != CHOICE), default=0.0)
     # Who chooses by what no smooth law follows is not to be accused.
-    if CHOICE in made and accused > max(0.0, made[CHOICE].gain - _CLOSE):
+    if CHOICE in made and accused > max(0.0, made[CHOICE].gain - SURE):
         values = _meant(evidence, made[FORGED].model) if FORGED in made else []
         options = [(0.0, made[CHOICE].model), *_single_values(evidence, values, run)]
         made[CHOICE] = _by_choice(options)
@@ -199,7 +213,9 @@ def _forged(fit: OneStep, model: AtomModel, trace: Trace) -> Hypothesis:
         best = search.best()._replace(steps=search.steps)
     if not best.fit.atoms.size:
         return Hypothesis(FORGED, 0.0, "no output sticks out", best)
-    gain = best.score - model.criterion(free, 0) - math.log(model.people) / 2
+    weights, sizes = model.weights[best.fit.atoms], best.fit.forged[best.fit.atoms]
+    volume = float(np.log1p(model.people * sizes**2 / weights).sum())
+    gain = best.score - model.criterion(free, 0) - (volume + math.log(model.people)) / 2
     return Hypothesis(FORGED, gain, in_words(apart(fit.evidence, best.fit)[2]), best)
 
 
@@ -224,11 +240,27 @@ def _other_epsilon(fit: OneStep) -> Hypothesis:
     departure = fitted(evidence, first, (place,), (1.0,), skipped)
     group, amended = int(first.groups[place]), departure.amended or evidence
     if amended.mechanisms != evidence.mechanisms:
-        higher = gibu(amended).log_likelihood - fit.maximum.log_likelihood
-        gain = evidence.people * higher - cost
+        exact = gibu(amended)
+        higher = exact.log_likelihood - fit.maximum.log_likelihood
+        sharper = _volume(amended, exact.theta) - _volume(evidence, fit.mode)
+        gain = evidence.people * higher - cost - max(sharper, 0.0)
     epsilon = epsilon_of(evidence.groups[group].mechanism)
     text = f"{printable(names_of(evidence)[group])} sends like epsilon {departure.sizes[0]:.3g}"
     return Hypothesis(EPSILON, gain, f"{text}, not {epsilon:g}", amended)
+
+
+def _volume(evidence: Evidence, theta: FloatArray) -> float:
+    """Return log det(1 + n J diag(theta)) / 2: how much of theta the reports decide.
+
+    A law that tells more of theta lets it follow the noise further, and L rises for nothing.
+    """
+    inside = pulled(theta, evidence.people)
+    scale = np.sqrt(inside)
+    total = np.zeros((inside.size, inside.size))
+    for group in evidence.groups:
+        total += group.people * group.mechanism.moments(inside).information()
+    values = np.linalg.eigvalsh(scale[:, None] * total * scale)
+    return float(np.log1p(np.maximum(values, 0.0)).sum()) / 2
 
 
 def _by_choice(options: list[tuple[float, ChoiceAwareEstimate]]) -> Hypothesis:

@@ -31,7 +31,7 @@ from freewill.stats.evidence import Evidence, checked_evidence, name_of
 from freewill.stats.forged import SetAside, apart, in_words
 from freewill.stats.information import several_people
 from freewill.stats.intervals import Intervals, OneStep, intervals
-from freewill.stats.misfit import CHOICE, FORGED, Misfit, judged
+from freewill.stats.misfit import FORGED, Misfit, judged
 
 _LEVEL = 0.95
 """Of the judgement between forged reports and other explanations."""
@@ -70,7 +70,7 @@ class RobustEstimate(Estimate):
     @property
     def aware(self) -> ChoiceAwareEstimate | None:
         """The choice-aware estimate that theta is of; None where it is of no choice law."""
-        return _aware(self.misfit)
+        return self.misfit.aware
 
     @property
     def doubt(self) -> str:
@@ -134,12 +134,6 @@ class RobustEstimate(Estimate):
         return f"{super().advice} {self.aside}".strip()
 
 
-def _aware(misfit: Misfit) -> ChoiceAwareEstimate | None:
-    """Return the estimate by the choice law, where a choice by value is plausible."""
-    choice = misfit.best_of(CHOICE)
-    return None if choice is None else choice.model
-
-
 @one_blas_thread
 def robust(
     evidence: Evidence,
@@ -195,7 +189,7 @@ def robust(
     misfit = Misfit(*judged(fit, model, trace), _LEVEL)
     # One of the explanations always: the model was made.
     forgery = next(one.model for one in misfit.explanations if one.kind == FORGED)
-    aware, winner = _aware(misfit), misfit.winner
+    aware, winner = misfit.aware, misfit.winner
     best = forgery.fit if winner is not None and winner.kind == FORGED else model.without(exact)
     kept, doubted, set_aside = apart(evidence, best)
     theta, value, gap, status = best.theta, best.log_likelihood, best.gap, best.status
