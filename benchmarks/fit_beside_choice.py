@@ -20,7 +20,7 @@ from scipy.special import softmax
 import freewill as fw
 from benchmarks.fit import FOUR, LINE, SYMBOL
 from benchmarks.simulated import options, tabulate
-from freewill.stats.fit import fit_beside_choice
+from freewill.stats.misfit import fit_beside_choice
 
 BROKEN = 2
 POSITIONS = np.linspace(-1, 1, 100)

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import softmax
 
 import freewill as fw
-from freewill.stats.fit import fit_beside_choice
 from freewill.stats.laws.check import ChoiceLaw, Crowd, choice_law
 from freewill.stats.laws.residuals import Residuals
+from freewill.stats.misfit import fit_beside_choice
 
 AGES = fw.Linear(0, 19)
 BELL = np.exp(-(((np.arange(20) - 9) / 4) ** 2))

@@ -148,7 +148,8 @@ def laws(fit: OneStep, level: float) -> Verdict:
     except FreewillError as error:
         why = str(error).rstrip(".")
         return Verdict(None, f"cannot be told apart from a choice that depends on the value: {why}")
-    details = _details(check.check) | {"p_value": check.p_value, "given_choice": True}
+    details = {} if check.check is None else _details(check.check)
+    details |= {"p_value": check.p_value, "given_choice": True}
     return Verdict(check.holds, check.verdict, details)
 
 

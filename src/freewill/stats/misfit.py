@@ -37,8 +37,7 @@ _MOST_COEFFICIENTS = 400
 _SPECIAL = (1, 2, 4, 8)
 """Values that alone may choose otherwise: so many are tried."""
 SURE = 10.0
-"""Nats by which a choice law must beat what accuses somebody, for theta to follow it: where two
-explanations are nearly as good, gibu's theta is between theirs."""
+"""Nats by which a choice law must beat forged reports for theta to follow it."""
 _CLIENTS = 2
 """Departures that are an explanation; more of them are a list of symptoms."""
 _TWINS = {
@@ -107,15 +106,18 @@ class Misfit(Presented):
 
     @property
     def aware(self) -> ChoiceAwareEstimate | None:
-        """The estimate by the choice law, where that is surely the best; None elsewhere."""
-        choice, others = (
-            self.best_of(CHOICE),
-            [one.gain for one in self.explanations if one.kind != CHOICE],
-        )
-        if choice is None or self.holds or choice.gain < max(others, default=0.0) + SURE:
+        """The estimate by the choice law where nothing else is plausible; None elsewhere.
+
+        Forged reports must be worse by `SURE`: theta is moved furthest where these are taken for
+        people who choose by their value, and gibu's is between.
+        """
+        choice = self.best_of(CHOICE)
+        forged = [one.gain for one in self.explanations if one.kind == FORGED]
+        near = [gain for gain in forged if gain > self.margin]
+        if choice is None or len(self.plausible) > 1:
             return None
         aware: ChoiceAwareEstimate = choice.model
-        return aware
+        return None if any(choice.gain < gain + SURE for gain in near) else aware
 
     @property
     def verdict(self) -> str:
@@ -144,8 +146,10 @@ def explain_misfit(
 
         choice by value   n (L_c - L) - |b|^2 / 2 s^2 - log det(1 + s^2 n S) / 2 - log(n) / 2,
                           the criterion of `choice_aware`, less log k for each value singled out
-        another epsilon   n (L_e - L) - log(n) / 2 - log(groups), of the best group
-        forged reports    n (L_a - L) - (atoms) log N - log(n) / 2, of `robust`, N outputs observed
+        another epsilon   n (L_e - L) - log(n) / 2 - log(groups) - max(0, v_e - v), of the best
+                          group; v = log det(1 + n J diag(theta)) / 2, J the information of theta
+        forged reports    n (L_a - L) - a log N - sum log(1 + n phi^2 / w) / 2 - log(n) / 2, of
+                          a atoms phi on the observed shares w of N outputs (`robust`)
 
     Those within log(1 / (1 - level)) of the best cannot be told apart, free choice, laws that hold
     and honest reports, with 0, among them. Reports forged by a client that runs the mechanism on
@@ -323,13 +327,14 @@ class FitBesideChoice:
 
     `holds` is True where nothing speaks against them given who chooses what; None where a choice by
     value explains the reports, and so does a client that breaks its law; False where laws are
-    broken whatever the choice. `check` is the test that says so.
+    broken whatever the choice. `check` is the test that says so, None where it would name nothing
+    but symptoms.
     """
 
     holds: bool | None
     p_value: float
     verdict: str
-    check: FitCheck
+    check: FitCheck | None
 
 
 def fit_beside_choice(
@@ -353,19 +358,19 @@ def fit_beside_choice(
     fit = fit_of(evidence, start)
     misfit = explain_misfit(fit, level)
     choice = misfit.best_of(CHOICE)
-    if choice is None:
-        check = check_fit(fit, level)
-        if misfit.holds:
-            return FitBesideChoice(check.holds, check.p_value, check.verdict, check)
-        text = f"{FitCheck.failure} ({written(check.p_value)}): {misfit.verdict}"
-        return FitBesideChoice(False, check.p_value, text, check)
-    check = check_fit(fit, level, aware=choice.model)
+    check = check_fit(fit, level, aware=None if choice is None else choice.model)
     p_value = written(check.p_value)
+    # More than a client or two are a list of symptoms.
+    few = check if check.blamed <= _CLIENTS and check.left_p >= 1 - level else None
+    if choice is None:
+        if misfit.holds:
+            return FitBesideChoice(check.holds, check.p_value, check.verdict, few)
+        text = f"{FitCheck.failure} ({p_value}): {misfit.verdict}"
+        return FitBesideChoice(False, check.p_value, text, few)
     if not check.holds:
-        explains = check.blamed <= _CLIENTS and check.left_p >= 1 - level
-        named = f": {check.named}" if explains else "; no client or two explain it"
+        named = "; no client or two explain it" if few is None else f": {check.named}"
         text = f"{FitCheck.failure}, whatever the choice ({p_value}){named}"
-        return FitBesideChoice(False, check.p_value, text, check)
+        return FitBesideChoice(False, check.p_value, text, few)
     if len(misfit.plausible) > 1:
         return FitBesideChoice(None, check.p_value, misfit.verdict, check)
     text = f"nothing speaks against the laws, given who chooses what ({p_value})"
