@@ -18,6 +18,7 @@ from tools.stress.laws import log_rows
 from tools.stress.mixtures import Mixture
 
 import freewill as fw
+from forged_cases import acquit_others
 from freewill.domain.alphabets.base import readable
 from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.evidence import name_of
@@ -118,14 +119,20 @@ def check(mix: Mixture) -> str:
 
 
 @pytest.mark.parametrize("number", range(40))
-def test_what_it_certifies_holds(number) -> None:
+def test_what_it_certifies_holds(number, monkeypatch) -> None:
+    """By the referee's judgement, and with every output that sticks out set aside."""
+    check(enlarged(11, number, 12))
+    acquit_others(monkeypatch)
     check(enlarged(11, number, 12))
 
 
 @pytest.mark.slow
 @pytest.mark.no_cover
-def test_what_it_certifies_holds_for_many_mixtures() -> None:
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_it_certifies_holds_for_many_mixtures(alone, monkeypatch) -> None:
     """Of up to 200 values and 10^12 people; rounds for the shares may stall, and rarely do."""
+    if alone:
+        acquit_others(monkeypatch)
     ends = [end for number in range(60) if (end := check(enlarged(12, number, 200)))]
     assert len(ends) >= 30
     assert ends.count("certified") >= len(ends) - 2
