@@ -37,8 +37,9 @@ def acquit_others(monkeypatch) -> None:
     Too many reports of one output look like people of one value who prefer a mechanism, and where
     the two cannot be told apart nothing is set aside.
     """
-    free = misfit.Hypothesis(misfit.CHOICE, 0.0, "acquitted", None)
-    monkeypatch.setattr(misfit, "_by_choice", lambda _: free)
-    monkeypatch.setattr(misfit, "_single_values", lambda *_: [])
-    same = misfit.Hypothesis(misfit.EPSILON, 0.0, "acquitted", None)
-    monkeypatch.setattr(misfit, "_other_epsilon", lambda _: same)
+
+    def acquitted(*_, **__) -> None:
+        raise fw.ParameterError("acquitted.")
+
+    monkeypatch.setattr(misfit, "choice_aware", acquitted)
+    monkeypatch.setattr(misfit, "_other_epsilon", acquitted)
