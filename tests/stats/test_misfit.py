@@ -156,9 +156,10 @@ def test_it_is_judged_once_and_shown_everywhere(tmp_path):
     assert [row["kind"] for row in document["explanations"] if row["plausible"]] == [CHOICE]
     path = tmp_path / "reports.parquet"
     save_evidence(evidence, path)
-    assert "explanation: choice by value" in run("check", path, code=1).stdout
+    said = " ".join(run("check", path, code=1).stderr.split())
+    assert "explanation: choice by value" in said
     told = run_json("check", path, code=1)["misfit"]
     assert told["explanations"][0]["kind"] == CHOICE
     clean = tmp_path / "clean.parquet"
     save_evidence(honest(PAIR, 2, 3000), clean)
-    assert "explanation" not in run("check", clean).stdout
+    assert "explanation" not in run("check", clean).stderr

@@ -39,7 +39,7 @@ def check(
     epsilon, and no output is reported too often or too rarely (`fw.check_fit`); where free choice
     fails, this is tested given who chooses what, so that no honest client is blamed.
     information: the share of the information that each mechanism's reports hold; it never fails.
-    Where free choice or laws fail, a last line names what explains the reports best: a choice by
+    Where free choice or laws fail, a remark names what explains the reports best: a choice by
     value, another epsilon or forged reports, or that these cannot be told apart
     (`fw.explain_misfit`).
     docs/assumptions.md describes what goes wrong where an assumption fails, and what cannot be
@@ -71,7 +71,7 @@ def check(
     else:
         say(str(checks))
         if misfit is not None:
-            say(printable(f"explanation: {misfit.verdict}.", _LONGEST))
+            remark(f"explanation: {printable(misfit.verdict, _LONGEST)}.")
         for name in WHAT_TO_DO:
             if checks[name].holds is False:
                 remark(f"{name}: {WHAT_TO_DO[name]}")

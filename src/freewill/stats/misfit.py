@@ -233,12 +233,12 @@ def _other_epsilon(fit: OneStep) -> Hypothesis:
         )
     skipped = [place for place, group in enumerate(evidence.groups) if too_small(group)]
     first = Residuals.of(evidence, Crowd.free(fit), skipped)
+    if not np.any(first.epsilons & first.testable):
+        raise EvidenceError("no epsilon can be contradicted")
     scores = np.where(first.epsilons, first.standardised(first.residuals), 0.0)
     place = int(np.argmax(np.abs(scores)))
     cost = math.log(evidence.people) / 2 + math.log(len(evidence.groups))
     gain = float(scores[place]) ** 2 / 2 - cost
-    if not first.epsilons.any():
-        raise ParameterError("no mechanism has an epsilon")
     if not gain > 0:
         return Hypothesis(EPSILON, gain, "no group sends like another", evidence)
     departure = fitted(evidence, first, (place,), (1.0,), skipped)
