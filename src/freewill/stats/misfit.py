@@ -15,6 +15,7 @@ from freewill.numeric.operators.base import probabilities
 from freewill.numeric.solvers.likelihood import Trace, one_blas_thread
 from freewill.stats.atoms import AtomModel
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.stats.choice.bases import BasisName
 from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import Start, default_tolerance
@@ -24,11 +25,12 @@ from freewill.stats.forged import Forgery, Search, apart, in_words
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import pulled, several_people
 from freewill.stats.intervals import OneStep, fit_of
-from freewill.stats.laws.check import Crowd, FitCheck, check_fit
+from freewill.stats.laws.check import Crowd, FitCheck, check_fit, choice_law
 from freewill.stats.laws.departures import fitted
 from freewill.stats.laws.residuals import Residuals, epsilon_of
 
 CHOICE, EPSILON, FORGED = "choice by value", "another epsilon", "forged reports"
+BOTH = f"{CHOICE} and {EPSILON}"
 _STEPS = 100
 _LARGEST = 1024
 """Values up to which epsilons are judged: a matrix of them is factored."""
@@ -38,6 +40,8 @@ _SPECIAL = (1, 2, 4, 8)
 """Values that alone may choose otherwise: so many are tried."""
 SURE = 10.0
 """Nats by which a choice law must beat forged reports for theta to follow it."""
+_SIMPLE: tuple[BasisName, ...] = ("linear", "quadratic")
+"""Choice laws beside which an epsilon is judged."""
 _CLIENTS = 2
 """Departures that are an explanation; more of them are a list of symptoms."""
 _TWINS = {
@@ -51,9 +55,9 @@ _TWINS = {
 class Hypothesis:
     """One explanation of the reports, and what it is worth.
 
-    `kind` is "choice by value", "another epsilon" or "forged reports". `gain` is what it adds to
-    the log-likelihood of all people, in nats, less what its parameters cost, over free choice, laws
-    that hold and nobody who forges. `model` is what was fitted: a `ChoiceAwareEstimate`, the
+    `kind` is "choice by value", "another epsilon", both, or "forged reports". `gain` is what it
+    adds to the log-likelihood of all people, in nats, less what its parameters cost, over free
+    choice, laws that hold and nobody who forges. `model` is what was fitted: a `ChoiceAwareEstimate`, the
     evidence with the epsilon that fits, or the atoms with their certificate.
     """
 
@@ -111,13 +115,16 @@ class Misfit(Presented):
         Forged reports must be worse by `SURE`: theta is moved furthest where these are taken for
         people who choose by their value, and gibu's is between.
         """
-        choice = self.best_of(CHOICE)
-        forged = [one.gain for one in self.explanations if one.kind == FORGED]
-        near = [gain for gain in forged if gain > self.margin]
-        if choice is None or len(self.plausible) > 1:
+        gains = {one.kind: one.gain for one in self.explanations}
+        kinds = {one.kind for one in self.plausible}
+        forged = gains.get(FORGED, 0.0)
+        if not kinds or kinds - {CHOICE, BOTH}:
             return None
-        aware: ChoiceAwareEstimate = choice.model
-        return None if any(choice.gain < gain + SURE for gain in near) else aware
+        if forged > self.margin and gains[CHOICE] < forged + SURE:
+            return None
+        aware: ChoiceAwareEstimate
+        (aware,) = (one.model for one in self.explanations if one.kind == CHOICE)
+        return aware
 
     @property
     def verdict(self) -> str:
@@ -151,7 +158,8 @@ def explain_misfit(
         forged reports    n (L_a - L) - a log N - sum log(1 + n phi^2 / w) / 2 - log(n) / 2, of
                           a atoms phi on the observed shares w of N outputs (`robust`)
 
-    Those within log(1 / (1 - level)) of the best cannot be told apart, free choice, laws that hold
+    and, of an epsilon beside a slope or a parabola of the value, the sum of the first two. Those
+    within log(1 / (1 - level)) of the best cannot be told apart, free choice, laws that hold
     and honest reports, with 0, among them. Reports forged by a client that runs the mechanism on
     made-up values have the law of people who have these values and choose it: no test tells them
     from a choice by value, and `verdict` says so. `robust`, and "laws" of `fit.checks()` where the
@@ -205,6 +213,11 @@ def judged(
         values = _meant(evidence, made[FORGED].model) if FORGED in made else []
         options = [(0.0, made[CHOICE].model), *_single_values(evidence, values, run)]
         made[CHOICE] = _by_choice(options)
+    if CHOICE in made and made[CHOICE].gain > 0 and evidence.alphabet.plane is not None:
+        # What a simple choice and an epsilon explain together, many bends explain as well.
+        simple = [choice_aware(evidence, basis, *run) for basis in _SIMPLE]
+        both = [_other_epsilon(fit, aware) for aware in simple if EPSILON in made]
+        made |= {BOTH: max(both, key=lambda one: one.gain)} if both else {}
     return tuple(sorted(made.values(), key=lambda one: -one.gain)), left_out
 
 
@@ -223,34 +236,43 @@ def _forged(fit: OneStep, model: AtomModel, trace: Trace) -> Hypothesis:
     return Hypothesis(FORGED, gain, in_words(apart(fit.evidence, best.fit)[2]), best)
 
 
-def _other_epsilon(fit: OneStep) -> Hypothesis:
-    """Judge the epsilon that fits worst, by its efficient score and then by the likelihood."""
-    evidence = fit.evidence
+def _other_epsilon(fit: OneStep, aware: ChoiceAwareEstimate | None = None) -> Hypothesis:
+    """Judge the epsilon that fits worst, by its efficient score and then by the likelihood.
+
+    With a free choice, or beside a choice by value.
+    """
+    evidence, kind = fit.evidence, EPSILON if aware is None else BOTH
     if evidence.alphabet.size > _LARGEST:
         raise ParameterError(
             f"epsilons over {several(evidence.alphabet.size, 'value')} are not judged: up to "
             f"{_LARGEST:,} are"
         )
     skipped = [place for place, group in enumerate(evidence.groups) if too_small(group)]
-    first = Residuals.of(evidence, Crowd.free(fit), skipped)
+    crowd = Crowd.free(fit)
+    if aware is not None and not aware.is_free:
+        crowd = Crowd.of(evidence, choice_law(aware, bends=False), aware.theta)
+    first = Residuals.of(evidence, crowd, skipped)
     if not np.any(first.epsilons & first.testable):
         raise EvidenceError("no epsilon can be contradicted")
     scores = np.where(first.epsilons, first.standardised(first.residuals), 0.0)
     place = int(np.argmax(np.abs(scores)))
     cost = math.log(evidence.people) / 2 + math.log(len(evidence.groups))
     gain = float(scores[place]) ** 2 / 2 - cost
-    if not gain > 0:
-        return Hypothesis(EPSILON, gain, "no group sends like another", evidence)
+    if aware is None and not gain > 0:
+        return Hypothesis(kind, gain, "no group sends like another", evidence)
     departure = fitted(evidence, first, (place,), (1.0,), skipped)
     group, amended = int(first.groups[place]), departure.amended or evidence
     if amended.mechanisms != evidence.mechanisms:
-        exact = gibu(amended)
-        higher = exact.log_likelihood - fit.maximum.log_likelihood
-        sharper = _volume(amended, exact.theta) - _volume(evidence, fit.mode)
-        gain = evidence.people * higher - cost - max(sharper, 0.0)
+        free = gibu(amended)
+        sharper = _volume(amended, free.theta) - _volume(evidence, fit.mode)
+        gain = evidence.people * (free.log_likelihood - fit.maximum.log_likelihood)
+        gain -= cost + max(sharper, 0.0)
+        if aware is not None:
+            beside = choice_aware(amended)
+            gain = 0.0 if beside.is_free else gain + beside.criterion
     epsilon = epsilon_of(evidence.groups[group].mechanism)
     text = f"{printable(names_of(evidence)[group])} sends like epsilon {departure.sizes[0]:.3g}"
-    return Hypothesis(EPSILON, gain, f"{text}, not {epsilon:g}", amended)
+    return Hypothesis(kind, gain, f"{text}, not {epsilon:g}", amended)
 
 
 def _volume(evidence: Evidence, theta: FloatArray) -> float:

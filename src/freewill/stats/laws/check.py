@@ -333,12 +333,16 @@ def _choosing(evidence: Evidence, aware: ChoiceAwareEstimate) -> Crowd:
     return Crowd.of(evidence, choice_law(aware), aware.theta)
 
 
-def choice_law(aware: ChoiceAwareEstimate) -> ChoiceLaw:
-    """Return the choice law of an estimate, with all bends that its intervals allow for."""
-    joint = aware.made_from
+def choice_law(aware: ChoiceAwareEstimate, bends: bool = True) -> ChoiceLaw:
+    """Return the choice law of an estimate, with all bends that its intervals allow for.
+
+    Or with those of its own basis alone, which is what a simple law is worth beside a departure.
+    """
+    joint, best = aware.made_from, aware.best
     choice = np.maximum(aware.choice, _RAREST)
     choice = choice / choice.sum(axis=1, keepdims=True)
-    return ChoiceLaw(choice, joint.basis.functions, joint.model.contrasts, joint.spread)
+    functions, spread = (joint.basis, joint.spread) if bends else (best.functions, best.spread)
+    return ChoiceLaw(choice, functions.functions, joint.model.contrasts, spread)
 
 
 def _group_fit(
