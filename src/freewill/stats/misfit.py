@@ -57,8 +57,8 @@ class Hypothesis:
 
     `kind` is "choice by value", "another epsilon", both, or "forged reports". `gain` is what it
     adds to the log-likelihood of all people, in nats, less what its parameters cost, over free
-    choice, laws that hold and nobody who forges. `model` is what was fitted: a `ChoiceAwareEstimate`, the
-    evidence with the epsilon that fits, or the atoms with their certificate.
+    choice, laws that hold and nobody who forges. `model` is what was fitted: a
+    `ChoiceAwareEstimate`, the evidence with the epsilon that fits, or the atoms.
     """
 
     kind: str
@@ -110,7 +110,7 @@ class Misfit(Presented):
 
     @property
     def aware(self) -> ChoiceAwareEstimate | None:
-        """The estimate by the choice law where nothing else is plausible; None elsewhere.
+        """The estimate by the choice law where nothing else is plausible; None where it is not.
 
         Forged reports must be worse by `SURE`: theta is moved furthest where these are taken for
         people who choose by their value, and gibu's is between.
@@ -118,7 +118,7 @@ class Misfit(Presented):
         gains = {one.kind: one.gain for one in self.explanations}
         kinds = {one.kind for one in self.plausible}
         forged = gains.get(FORGED, 0.0)
-        if not kinds or kinds - {CHOICE, BOTH}:
+        if self.holds or kinds - {CHOICE, BOTH}:
             return None
         if forged > self.margin and gains[CHOICE] < forged + SURE:
             return None
