@@ -23,7 +23,6 @@ from freewill.stats.information import FEW, several_people
 from freewill.stats.intervals import OneStep, fit_of
 from freewill.stats.intervals import intervals as intervals_of
 from freewill.stats.laws.check import FitCheck, check_fit
-from freewill.stats.misfit import fit_beside_choice
 from freewill.stats.one_step import one_step as one_step_of
 from freewill.stats.smooth import SmoothEstimate, smooth
 
@@ -143,6 +142,8 @@ def laws(fit: OneStep, level: float) -> Verdict:
     """
     if is_free(fit, level):
         return tested(check_fit(fit, level))
+    from freewill.stats.misfit import fit_beside_choice  # noqa: PLC0415
+
     try:
         check = fit_beside_choice(fit, level)
     except FreewillError as error:
