@@ -118,7 +118,7 @@ class Misfit(Presented):
         gains = {one.kind: one.gain for one in self.explanations}
         kinds = {one.kind for one in self.plausible}
         forged = gains.get(FORGED, 0.0)
-        if self.holds or kinds - {CHOICE, BOTH}:
+        if self.holds or CHOICE not in kinds or kinds - {CHOICE, BOTH}:
             return None
         if forged > self.margin and gains[CHOICE] < forged + SURE:
             return None
