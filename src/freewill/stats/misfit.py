@@ -15,7 +15,7 @@ from freewill.numeric.operators.base import probabilities
 from freewill.numeric.solvers.likelihood import Trace, one_blas_thread
 from freewill.stats.atoms import AtomModel
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
-from freewill.stats.choice.bases import BasisName
+from freewill.stats.choice.bases import ladder
 from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import Start, default_tolerance
@@ -40,7 +40,7 @@ _SPECIAL = (1, 2, 4, 8)
 """Values that alone may choose otherwise: so many are tried."""
 SURE = 10.0
 """Nats by which a choice law must beat forged reports for theta to follow it."""
-_SIMPLE: tuple[BasisName, ...] = ("linear", "quadratic")
+_SIMPLE = ("linear", "quadratic")
 """Choice laws beside which an epsilon is judged."""
 _CLIENTS = 2
 """Departures that are an explanation; more of them are a list of symptoms."""
@@ -197,27 +197,30 @@ def judged(
         run = (model.tolerance, model.max_steps)
     made: dict[str, Hypothesis] = {}
     left_out: dict[str, str] = {}
-    judges: dict[str, Callable[[], Hypothesis]] = {
-        FORGED: lambda: _forged(fit, model or AtomModel(evidence, *run), trace or Trace(None)),
-        EPSILON: lambda: _other_epsilon(fit),
-        CHOICE: lambda: _by_choice([(0.0, choice_aware(evidence, None, *run))]),
-    }
-    for kind, judge in judges.items():
+
+    def attempt(kind: str, judge: Callable[[], Hypothesis]) -> None:
         try:
             made[kind] = judge()
         except FreewillError as error:
-            left_out[kind] = str(error).rstrip(".")
+            if kind not in made:
+                left_out[kind] = str(error).rstrip(".")
+
+    tell = trace or Trace(None)
+    attempt(FORGED, lambda: _forged(fit, model or AtomModel(evidence, *run), tell))
+    attempt(EPSILON, lambda: _other_epsilon(fit))
+    attempt(CHOICE, lambda: _by_choice([(0.0, choice_aware(evidence, None, *run))]))
     accused = max((one.gain for kind, one in made.items() if kind != CHOICE), default=0.0)
     # Who chooses by what no smooth law follows is not to be accused.
     if CHOICE in made and accused > max(0.0, made[CHOICE].gain - SURE):
         values = _meant(evidence, made[FORGED].model) if FORGED in made else []
-        options = [(0.0, made[CHOICE].model), *_single_values(evidence, values, run)]
-        made[CHOICE] = _by_choice(options)
-    if CHOICE in made and made[CHOICE].gain > 0 and evidence.alphabet.plane is not None:
-        # What a simple choice and an epsilon explain together, many bends explain as well.
-        simple = [choice_aware(evidence, basis, *run) for basis in _SIMPLE]
-        both = [_other_epsilon(fit, aware) for aware in simple if EPSILON in made]
-        made |= {BOTH: max(both, key=lambda one: one.gain)} if both else {}
+        smooth = (0.0, made[CHOICE].model)
+        attempt(CHOICE, lambda: _by_choice([smooth, *_single_values(evidence, values, run)]))
+    # What a simple choice and an epsilon explain together, many bends explain as well.
+    simple = [basis.name for basis in ladder(evidence.alphabet) if basis.name in _SIMPLE]
+    if simple and EPSILON in made and CHOICE in made and made[CHOICE].gain > 0:
+        laws = (choice_aware(evidence, basis, *run) for basis in simple)
+        both = (_other_epsilon(fit, aware) for aware in laws)
+        attempt(BOTH, lambda: max(both, key=lambda one: one.gain))
     return tuple(sorted(made.values(), key=lambda one: -one.gain)), left_out
 
 
@@ -364,18 +367,7 @@ def fit_beside_choice(
 ) -> FitBesideChoice:
     """Test the laws where the choice may depend on the value, by what `explain_misfit` says.
 
-    Where it is the choice that is to blame, this blames nobody:
-
-    >>> import numpy as np, freewill as fw
-    >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(0)
-    >>> open_one, shy = fw.KRR(ages, 4.0), fw.Geometric(ages, 0.5)
-    >>> values = rng.integers(20, size=4000)
-    >>> hides = rng.random(4000) < 0.1 + 0.04 * values
-    >>> parts = [(open_one, open_one.obfuscate(values[~hides], rng)),
-    ...          (shy, shy.obfuscate(values[hides], rng))]
-    >>> evidence = fw.collect(parts)
-    >>> fw.check_fit(evidence).holds, fit_beside_choice(evidence).holds
-    (False, True)
+    Where it is the choice that is to blame, this blames nobody.
     """
     fit = fit_of(evidence, start)
     misfit = explain_misfit(fit, level)
