@@ -20,7 +20,7 @@ from scipy.special import softmax
 import freewill as fw
 from benchmarks.fit import FOUR, LINE, SYMBOL
 from benchmarks.simulated import options, tabulate
-from freewill.stats.fit import fit_beside_choice
+from freewill.stats.misfit import fit_beside_choice
 
 BROKEN = 2
 POSITIONS = np.linspace(-1, 1, 100)
@@ -67,7 +67,9 @@ def tried(job: tuple[Case, int]) -> tuple[bool | None, bool, bool]:
     """Return what is said of the laws, whether the broken client is named, and whether another."""
     case, seed = job
     found = fit_beside_choice(drawn(case, seed))
-    named = [] if found.check is None else [one.name for one in found.check.suspects]
+    words = ("{} sends like", "by {}", "{}: ")
+    named = [one for one in map(str, FOUR) if any(w.format(one) in found.verdict for w in words)]
+    named = [] if found.holds else named
     mine = str(FOUR[BROKEN])
     rightly = mine in named and case.laws != "right"
     return found.holds, rightly, bool(named) and not rightly

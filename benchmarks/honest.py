@@ -1,9 +1,12 @@
 """Whom `fw.robust` accuses: forgers, and honest people whose choice depends on their value.
 
-`python -m benchmarks.honest [--runs 5] [--people 10000 100000] [CASE ...]` prints the table of
-docs/robust.md, with the number of the run as the seed. 0..99, a truth of two bells; two mechanisms
-(geometric .05, k-RR 5) or four (k-RR 1, geometric .05, k-RR 3, geometric .236). The first half of
-them hides: people of the value x choose from it with the probability that the case says.
+`python -m benchmarks.honest [--runs 4] [--people 1000 10000 100000] [CASE ...]` prints the table of
+docs/robust.md, with the number of the run as the seed. 0..99, a truth of two bells. "MIXTURE: WHO"
+has no forgers: the first half of the mixture hides, and people of the value x choose from it with
+the chance of the law. "forged: SHARE on OUTPUTS in MIXTURE, MECHANISM" has a free choice and so
+many forged reports in the name of a mechanism: on one output, on five, on all alike, or "imitating"
+its law at values that are twenty higher. Errors are earth mover's distances to the honest values,
+ratios those of their means.
 """
 
 import os
@@ -11,88 +14,139 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import freewill as fw
 from benchmarks.simulated import options, tabulate
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import FloatArray
 
 LINE = fw.Linear(0, 99)
 _AGES = np.arange(100)
 TRUTH = np.exp(-((_AGES - 45) ** 2) / 648) + 0.3 * np.exp(-((_AGES - 75) ** 2) / 50)
 TRUTH /= TRUTH.sum()
-TWO: tuple[Any, ...] = (fw.Geometric(LINE, 0.05), fw.KRR(LINE, 5.0))
-FOUR: tuple[Any, ...] = (
-    fw.KRR(LINE, 1.0),
-    fw.Geometric(LINE, 0.05),
-    fw.KRR(LINE, 3.0),
-    fw.Geometric(LINE, 0.236),
-)
-HIDES: dict[str, Callable[[IntArray], FloatArray]] = {
-    "step": lambda values: np.where(values > 60, 0.9, 0.1),
-    "mild step": lambda values: np.where(values > 60, 0.6, 0.4),
-    "slope": lambda values: 1 / (1 + np.exp(-(values - 50) / 20)),
-    "both ends": lambda values: 0.2 + 0.6 * ((values - 50) / 50) ** 2,
+MIXTURES: dict[str, tuple[Any, ...]] = {
+    "geometric .05, k-RR 5": (fw.Geometric(LINE, 0.05), fw.KRR(LINE, 5.0)),
+    "geometric 1, k-RR 5": (fw.Geometric(LINE, 1.0), fw.KRR(LINE, 5.0)),
+    "k-RR 2 and 5": (fw.KRR(LINE, 2.0), fw.KRR(LINE, 5.0)),
+    "three": (fw.Geometric(LINE, 0.1), fw.KRR(LINE, 2.0), fw.KRR(LINE, 4.0)),
+    "four": (
+        fw.KRR(LINE, 1.0),
+        fw.Geometric(LINE, 0.05),
+        fw.KRR(LINE, 3.0),
+        fw.Geometric(LINE, 0.236),
+    ),
 }
-FORGED = {f"1 % in {place}": (place, 1, 0.01) for place in range(4)}
-FORGED |= {"10 % in 2": (2, 1, 0.1), "1 % on 5 symbols in 2": (2, 5, 0.01)}
-CASES = (
-    *(f"{many}: {name}" for many in ("two", "four") for name in HIDES),
-    *(f"forged: {name}" for name in FORGED),
+HIDES: dict[str, FloatArray] = {
+    "free": np.full(100, 0.5),
+    "step": np.where(_AGES > 60, 0.9, 0.1),
+    "mild step": np.where(_AGES > 60, 0.6, 0.4),
+    "two steps": np.where(_AGES < 25, 0.97, np.where(_AGES < 60, 0.5, 0.03)),
+    "slope": 1 / (1 + np.exp(-(_AGES - 50) / 20)),
+    "mild slope": 0.35 + 0.3 * _AGES / 99,
+    "U": 0.2 + 0.6 * ((_AGES - 50) / 50) ** 2,
+    "one value": np.where(_AGES == 40, 0.02, 0.6),
+}
+HONEST = (
+    "geometric .05, k-RR 5: step",
+    "geometric .05, k-RR 5: slope",
+    "geometric .05, k-RR 5: U",
+    "geometric 1, k-RR 5: one value",
+    "k-RR 2 and 5: two steps",
+    "k-RR 2 and 5: slope",
+    "three: mild slope",
+    "three: step",
+    "three: one value",
+    "four: mild step",
+    "four: slope",
+    "four: U",
+)
+FREE = tuple(f"{name}: free" for name in MIXTURES)
+FORGED = tuple(
+    f"forged: {share} % on {outputs} in {where}"
+    for where in ("four, 2", "four, 3", "geometric .05, k-RR 5, 0")
+    for outputs in ("one", "five", "all", "imitating")
+    for share in (1, 5, 20)
 )
 
 
-def drawn(case: str, people: int, rng: np.random.Generator) -> fw.Evidence:
-    """Draw the reports of a case."""
+class Judged(NamedTuple):
+    """The share of reports set aside, what is said, and the errors of three estimates."""
+
+    aside: float
+    verdict: str
+    gibu: float
+    aware: float
+    robust: float
+
+
+def drawn(case: str, people: int, rng: np.random.Generator) -> tuple[fw.Evidence, FloatArray]:
+    """Draw the reports of a case, and return them with how many honest people have each value."""
     group, name = case.split(": ")
-    mechanisms = TWO if group == "two" else FOUR
-    values, half = rng.choice(100, people, p=TRUTH), len(mechanisms) // 2
-    hides = HIDES[name](values) if group != "forged" else 0.5
-    side = np.where(rng.random(people) < hides, 0, half)
-    chosen = side + rng.integers(half, size=people)
+    who, forged = name, 0
+    if group == "forged":
+        said, _, where = name.partition(" in ")
+        group, _, place = where.rpartition(", ")
+        share, _, outputs = said.partition(" % on ")
+        who, forged = "free", round(float(share) / 100 * people)
+    mechanisms = MIXTURES[group]
+    half = max(1, len(mechanisms) // 2)
+    values = rng.choice(100, people - forged, p=TRUTH)
+    first = rng.random(values.size) < HIDES[who][values]
+    others = half + rng.integers(len(mechanisms) - half, size=values.size)
+    chosen = np.where(first, rng.integers(half, size=values.size), others)
     parts: list[Any] = [
         (one, one.obfuscate(values[chosen == place], rng)) for place, one in enumerate(mechanisms)
     ]
-    if group == "forged":
-        place, symbols, share = FORGED[name]
-        each = np.full(symbols, round(share * people / symbols))
-        parts.append((mechanisms[place], rng.choice(100, symbols, replace=False), each))
-    return fw.collect(parts)
+    if forged:
+        client = mechanisms[int(place)]
+        many = {"one": 1, "five": 5, "all": 100}.get(outputs, 0)
+        sent = rng.choice(100, forged, p=np.roll(TRUTH, 20))
+        sent = client.obfuscate(sent, rng)
+        if many:
+            sent = rng.choice(rng.choice(100, many, replace=False), forged)
+        parts.append((client, sent))
+    return fw.collect(parts), np.bincount(values, minlength=100) / values.size
 
 
-def judged(job: tuple[tuple[str, int], int]) -> tuple[float, int, bool]:
-    """Return the share of reports set aside, on how many outputs, and whether that is doubted."""
+def judged(job: tuple[tuple[str, int], int]) -> Judged:
+    """Estimate, and say what of."""
     (case, people), seed = job
-    evidence = drawn(case, people, np.random.default_rng(seed))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", fw.HonestReports)
-        found = fw.robust(evidence)
-    return found.forged / evidence.people, len(found.set_aside), bool(found.doubt)
+    evidence, there = drawn(case, people, np.random.default_rng([seed, people]))
+    safe = fw.robust(evidence)
+    misfit = safe.misfit
+    verdict = "nothing" if misfit.holds else " or ".join(one.kind for one in misfit.plausible)
+    estimates = (fw.gibu(evidence), fw.choice_aware(evidence), safe)
+    errors = [fw.emd(one.theta, there, LINE) for one in estimates]
+    return Judged(safe.forged / people, verdict, *errors)
 
 
-def rows(case: tuple[str, int], results: list[tuple[float, int, bool]]) -> Iterator[list[str]]:
+def rows(case: tuple[str, int], results: list[Judged]) -> Iterator[list[str]]:
     """Return a line of the table."""
-    shares, outputs, doubted = (np.array(each, dtype=float) for each in zip(*results, strict=True))
-    accused = outputs > 0
+    said = Counter(one.verdict for one in results)
+    gibu, aware, robust = (np.mean([one[place] for one in results]) for place in (2, 3, 4))
     yield [
         case[0],
         f"{case[1]:,}",
-        f"{100 * shares.min():.2f} to {100 * shares.max():.2f} %",
-        f"{outputs.min():.0f} to {outputs.max():.0f}",
-        f"{int(doubted.sum())} of {int(accused.sum())}",
+        f"{100 * max(one.aside for one in results):.2f} %",
+        ", ".join(f"{word} {many}" for word, many in said.most_common()),
+        f"{gibu:.3f}",
+        f"{aware / gibu:.2f}",
+        f"{robust / gibu:.2f}",
+        f"{robust / min(gibu, aware):.2f}",
     ]
 
 
 def main() -> None:
     """Print the table."""
-    many = {"type": int, "nargs": "+", "default": [10_000, 100_000]}
-    chosen = options("honest", __doc__, CASES, 5, people=many)
+    many = {"type": int, "nargs": "+", "default": [1_000, 10_000, 100_000]}
+    chosen = options("honest", __doc__, (*HONEST, *FREE, *FORGED), 4, people=many)
     cases = [(case, people) for people in chosen.people for case in chosen.mixtures]
-    head = ["case", "people", "set aside", "outputs", "doubted, of runs with any set aside"]
+    head = ["case", "people", "set aside, most", "explanation, of runs", "gibu"]
+    head += ["choice-aware / gibu", "robust / gibu", "robust / better"]
     tabulate(head, cases, judged, rows, chosen)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
+from freewill.stats import misfit
 
 LINE = fw.Linear(0, 29)
 FOUR: list[Any] = [
@@ -28,3 +29,17 @@ def honest(mechanisms, seed: int, people: int = 40_000, truth=TRUTH) -> fw.Evide
 
 def with_forged(evidence: fw.Evidence, mechanism, symbol: int, many: int) -> fw.Evidence:
     return evidence + fw.collect([(mechanism, [symbol], [many])])
+
+
+def acquit_others(monkeypatch) -> None:
+    """Leave forged reports as the only explanation, so that whatever sticks out is set aside.
+
+    Too many reports of one output look like people of one value who prefer a mechanism, and where
+    the two cannot be told apart nothing is set aside.
+    """
+
+    def acquitted(*_, **__) -> None:
+        raise fw.ParameterError("acquitted.")
+
+    monkeypatch.setattr(misfit, "choice_aware", acquitted)
+    monkeypatch.setattr(misfit, "_other_epsilon", acquitted)

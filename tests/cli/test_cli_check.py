@@ -7,6 +7,7 @@ import freewill as fw
 from cli_cases import AGES, MENU, refused, run, run_json
 from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.stats import fit as module
+from freewill.stats import misfit
 
 NAMES = ["people", "identified", "free choice", "laws", "information"]
 SHY, BOLD = fw.Geometric(AGES, 0.1), fw.KRR(AGES, 5.0)
@@ -187,7 +188,7 @@ def test_laws_are_not_told_apart_where_the_choice_law_is_too_large(bodies, monke
     def refuse(*_, **__):
         raise fw.ParameterError("too large.")
 
-    monkeypatch.setattr(module, "fit_beside_choice", refuse)
+    monkeypatch.setattr(misfit, "fit_beside_choice", refuse)
     word, told = lines(run("check", bodies["step"], code=1))["laws"]
     assert word == "-"
     assert "cannot be told apart from a choice that depends on the value: too large" in told

@@ -77,7 +77,6 @@ def test_a_corner_has_a_law_and_intervals(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [one for one in CORNERS if one != "200 labels and bits"])
 # Half of the reports on one output look forged and may be honest, which is told.
-@pytest.mark.filterwarnings("ignore::freewill.HonestReports")
 def test_a_corner_keeps_more_reports_than_it_sets_aside(name: str) -> None:
     evidence = CORNERS[name]()
     safe = fw.robust(evidence)

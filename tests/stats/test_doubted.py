@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import freewill as fw
 from forged_cases import FOUR, TRUTH, honest, with_forged
 from freewill.numeric.operators.base import probabilities
-from freewill.stats.atoms import DoubtedOneStep
+from freewill.stats.robust import DoubtedOneStep
 
 LINE = fw.Linear(0, 7)
 KINDS = {

@@ -11,7 +11,7 @@ import freewill as fw
 from freewill.numeric.solvers.column_pool import ColumnPool
 from freewill.numeric.solvers.columns import _start
 from freewill.stats.estimators.estimate import likelihood_of
-from freewill.stats.fit import fit_beside_choice
+from freewill.stats.misfit import fit_beside_choice
 
 DRAWS = 400
 """At least, of which p-values of laws come."""

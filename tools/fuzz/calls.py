@@ -49,13 +49,13 @@ from tools.fuzz.surveys import SPECS, use
 UNCALLED = {
     "Alphabet": "a protocol", "Mechanism": "a protocol", "Operator": "a protocol",
     "plots": "a module", "reports": "a module", "InvalidReports": "a warning",
-    "HonestReports": "a warning",
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "ExactAudit": "a result",
     "Estimate": "a result", "Step": "a result", "Fit": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
-    "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result",
+    "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result", "Misfit": "a result",
+    "Hypothesis": "a part of a result",
     "ChoiceAwareEstimate": "a result", "RobustEstimate": "a result", "SetAside": "a result",
     "FitCheck": "a result", "Explanation": "a result", "SurveyExplanation": "a result",
     "Sent": "a part of a memory",
@@ -185,6 +185,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         fw.check_fit,
         {"evidence": EITHER, "level": 0.95, "start": None, "aware": None},
     ),
+    "explain_misfit": (fw.explain_misfit, {"evidence": EITHER, "level": 0.95, "start": None}),
     "one_step": (fw.one_step, {"evidence": EITHER, "start": None, "on_step": None}),
     "fit": (fw.fit, {"evidence": EITHER, "method": "gibu", "start": None, "on_step": None}),
     "fit.intervals": (

@@ -74,7 +74,6 @@ def tried(seed: int, number: int, folder: Path, told: list[str] | None = None) -
     with warnings.catch_warnings(record=True) as warned, _overheard() as heard:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", fw.InvalidReports)
-        warnings.simplefilter("ignore", fw.HonestReports)
         for harmless in (ResourceWarning, PendingDeprecationWarning):
             warnings.simplefilter("ignore", harmless)
         # NumPy's own word to whoever hands over a masked number; what comes of it is refused.

@@ -10,12 +10,11 @@ from scipy.special import ndtr
 import freewill as fw
 from freewill.core.types import FloatArray
 from freewill.stats.covariance import UnboundedErrors
-from freewill.stats.robust import HonestReports
 from tools.stress import judges, models
 from tools.stress.mixtures import log_uniform
 from tools.stress.subject import ALL_ROWS, Subject
 
-DOCUMENTED = (HonestReports, UnboundedErrors)
+DOCUMENTED = (UnboundedErrors,)
 """Warnings that say something of the reports, and are no faults."""
 _LARGE, _RARER = 200, 3
 """Values beyond which it is a mixture's turn so many times less often."""

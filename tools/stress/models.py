@@ -22,16 +22,17 @@ def robust(subject: Subject, estimate: fw.RobustEstimate) -> str:
     """Judge theta and forged reports: L and the gap of both, given the shares of the honest.
 
     With phi the shares of reports set aside and r the `honest_shares`,
-    p_mz = (1 - sum phi) r_m (theta A_m)_z + phi_mz, and L is less sum s_m log s_m.
+    p_mz = (1 - sum phi) r_m (theta A_m)_z + phi_mz, and L is less sum s_m log s_m. Where theta is
+    that of a choice law, it is certified given that.
     """
     fault = off_the_simplex(estimate.theta) or not_finite(
         L=estimate.log_likelihood, gap=estimate.gap, forged=estimate.forged
     )
-    if fault:
-        return fault
+    if fault or estimate.aware is not None:
+        return fault or _by_choice(subject, estimate, estimate.aware)
     bits = {str(mechanism) for mechanism, part in subject.by_mechanism if part.kind == "rappor"}
     for some in estimate.set_aside:
-        if some.mechanism in bits or not 0 < some.reports <= some.observed * (1 + _SLACK):
+        if some.mechanism in bits or not 0 < some.reports <= some.observed:
             return f"set aside: {some}"
     forged = _forged(subject, estimate)
     if forged is None:
@@ -56,6 +57,15 @@ def robust(subject: Subject, estimate: fw.RobustEstimate) -> str:
     slack = _SLACK + (1 + atoms.size) / subject.people if atoms.size else _SLACK
     offset = float(shares @ np.log(shares))
     return uncertified(oracle, _shifted(estimate, offset), theta, slack)
+
+
+def _by_choice(
+    subject: Subject, estimate: fw.RobustEstimate, aware: fw.ChoiceAwareEstimate | None
+) -> str:
+    """Judge theta where it is that of a choice law: with nothing set aside, and by that law."""
+    if aware is None or estimate.set_aside or not np.array_equal(estimate.theta, aware.theta):
+        return "theta is not that of the choice law, or reports are set aside beside it"
+    return choice_aware(subject, aware)
 
 
 def _forged(subject: Subject, estimate: fw.RobustEstimate) -> list[FloatArray] | None:

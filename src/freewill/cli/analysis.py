@@ -1,7 +1,6 @@
 """What the commands that analyse evidence share: methods, progress, bins, levels and pictures."""
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from freewill.stats.estimators.methods import Entry, Method
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import refuse_many
 from freewill.stats.one_step import one_step
-from freewill.stats.robust import HonestReports, robust
+from freewill.stats.robust import robust
 from freewill.stats.smooth import smooth
 
 Sources = Annotated[
@@ -87,9 +86,7 @@ class AnyMethod(Method):
 
     def run_shown(self, evidence: Evidence) -> Estimate:
         """Estimate, and show on a terminal how the gap falls."""
-        with progress(f"estimating by {self.estimator}") as show, warnings.catch_warnings():
-            # The estimate says it too, in the words of the command line.
-            warnings.simplefilter("ignore", HonestReports)
+        with progress(f"estimating by {self.estimator}") as show:
             return self.run(evidence, watching(show, self.tol or default_tolerance(evidence)))
 
 

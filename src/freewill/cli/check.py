@@ -9,9 +9,15 @@ from freewill.cli.inputs import evidence_of
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, numeric
 from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
+from freewill.errors import FreewillError, printable
 from freewill.present.words import WHAT_TO_DO
-from freewill.stats.fit import check_assumptions
+from freewill.stats.fit import Checks, check_assumptions
 from freewill.stats.information import several_people
+from freewill.stats.intervals import OneStep
+from freewill.stats.misfit import Misfit, explain_misfit
+
+_LONGEST = 2000
+"""Characters of a line."""
 
 
 def check(
@@ -33,6 +39,9 @@ def check(
     epsilon, and no output is reported too often or too rarely (`fw.check_fit`); where free choice
     fails, this is tested given who chooses what, so that no honest client is blamed.
     information: the share of the information that each mechanism's reports hold; it never fails.
+    Where free choice or laws fail, a remark names what explains the reports best: a choice by
+    value, another epsilon or forged reports, or that these cannot be told apart
+    (`fw.explain_misfit`).
     docs/assumptions.md describes what goes wrong where an assumption fails, and what cannot be
     tested.
 
@@ -53,15 +62,30 @@ def check(
         several_people(evidence, "freewill check")
         estimate = AnyMethod("gibu").run_shown(evidence)
         with progress("checking") as show:
+            fit = OneStep(evidence, estimate)
             checks = check_assumptions(
-                evidence, level, on_check=lambda share, name: show(share, note=name), start=estimate
+                fit, level, on_check=lambda share, name: show(share, note=name)
             )
+            misfit = _explained(fit, checks)
+    explanation = {} if misfit is None else {"misfit": misfit.to_dict()}
     if as_json:
-        say_json({**checks.to_dict(), **left_out})
+        say_json({**checks.to_dict(), **explanation, **left_out})
     else:
         say(str(checks))
+        if misfit is not None:
+            remark(f"explanation: {printable(misfit.verdict, _LONGEST)}.")
         for name in WHAT_TO_DO:
             if checks[name].holds is False:
                 remark(f"{name}: {WHAT_TO_DO[name]}")
     if not checks.hold:
         raise typer.Exit(FAILED)
+
+
+def _explained(fit: OneStep, checks: Checks) -> Misfit | None:
+    """Say what explains the reports, where a test of them fails; None where nothing can be said."""
+    if all(checks[name].holds is not False for name in WHAT_TO_DO):
+        return None
+    try:
+        return explain_misfit(fit, checks.level)
+    except FreewillError:
+        return None

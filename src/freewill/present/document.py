@@ -28,6 +28,7 @@ from freewill.stats.evidence import Evidence
 from freewill.stats.fit import Checks, Fit, Verdict, tested
 from freewill.stats.intervals import Intervals
 from freewill.stats.laws.check import FitCheck
+from freewill.stats.misfit import Misfit
 from freewill.stats.planning.plan import Plan
 from freewill.stats.robust import RobustEstimate
 from freewill.stats.smooth import SmoothEstimate
@@ -191,6 +192,17 @@ def _(hidden: Sensitivity) -> dict[str, Any]:
 def _(check: ChoiceCheck | FitCheck) -> dict[str, Any]:
     name = "free choice" if isinstance(check, ChoiceCheck) else "laws"
     return _content(Checks({name: tested(check)}, check.level))
+
+
+@_content.register
+def _(misfit: Misfit) -> dict[str, Any]:
+    names = ("holds", "level", "verdict", "left_out")
+    rows = [
+        {"kind": one.kind, "gain": one.gain, "text": one.text, "plausible": one in misfit.plausible}
+        for one in misfit.explanations
+    ]
+    content = {name: getattr(misfit, name) for name in names}
+    return _document("misfit", {**content, "explanations": rows})
 
 
 @_content.register

@@ -8,7 +8,6 @@ from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.aware import ChoiceAwareEstimate
-from freewill.stats.choice.bases import BasisName
 from freewill.stats.choice.check import Check
 from freewill.stats.choice.model import ChoiceModel
 from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
@@ -24,9 +23,6 @@ _LARGEST = 4096
 _STEPS = 100
 _RAREST = 1e-9
 """Share of the people of a value who choose a mechanism, at least: nothing divides by 0."""
-_FEW = 2
-"""Residuals that are an explanation; more of them are a list of symptoms."""
-_SIMPLE: dict[BasisName, str] = {"linear": "by a slope alone", "quadratic": "by a parabola alone"}
 
 
 @dataclass(frozen=True)
@@ -337,12 +333,16 @@ def _choosing(evidence: Evidence, aware: ChoiceAwareEstimate) -> Crowd:
     return Crowd.of(evidence, choice_law(aware), aware.theta)
 
 
-def choice_law(aware: ChoiceAwareEstimate) -> ChoiceLaw:
-    """Return the choice law of an estimate, with all bends that its intervals allow for."""
-    joint = aware.made_from
+def choice_law(aware: ChoiceAwareEstimate, bends: bool = True) -> ChoiceLaw:
+    """Return the choice law of an estimate, with all bends that its intervals allow for.
+
+    Or with those of its own basis alone, which is what a simple law is worth beside a departure.
+    """
+    joint, best = aware.made_from, aware.best
     choice = np.maximum(aware.choice, _RAREST)
     choice = choice / choice.sum(axis=1, keepdims=True)
-    return ChoiceLaw(choice, joint.basis.functions, joint.model.contrasts, joint.spread)
+    functions, spread = (joint.basis, joint.spread) if bends else (best.functions, best.spread)
+    return ChoiceLaw(choice, functions.functions, joint.model.contrasts, spread)
 
 
 def _group_fit(

@@ -80,7 +80,7 @@ def explained(
         tried = []
         for place in _candidates(best.left, kinds):
             p_values = (*best.p_values, likely[bool(first.epsilons[place])])
-            tried.append(_fitted(evidence, first, (*best.places, place), p_values, skipped))
+            tried.append(fitted(evidence, first, (*best.places, place), p_values, skipped))
         best = min(tried, key=_remaining)
     return best
 
@@ -103,7 +103,7 @@ def _remaining(tried: Explained) -> float:
     return float(np.abs(tried.left.deviations()).max(initial=0.0)) * (_LOST if lost else 1.0)
 
 
-def _fitted(
+def fitted(
     evidence: Evidence,
     first: Residuals,
     places: tuple[int, ...],

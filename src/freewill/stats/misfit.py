@@ -1,0 +1,391 @@
+"""One referee of reports that do not fit: which explanation of them is worth its cost."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import helmert
+
+from freewill.core.presented import Presented
+from freewill.core.types import FloatArray
+from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several
+from freewill.numeric.operators.base import probabilities
+from freewill.numeric.solvers.likelihood import Trace, one_blas_thread
+from freewill.stats.atoms import AtomModel
+from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.stats.choice.bases import ladder
+from freewill.stats.choice.check import preference
+from freewill.stats.difference import written
+from freewill.stats.estimators.estimate import Start, default_tolerance
+from freewill.stats.estimators.gibu import gibu
+from freewill.stats.evidence import Evidence, names_of, too_small
+from freewill.stats.forged import Forgery, Search, apart, in_words
+from freewill.stats.functionals import checked_level
+from freewill.stats.information import pulled, several_people
+from freewill.stats.intervals import OneStep, fit_of
+from freewill.stats.laws.check import Crowd, FitCheck, check_fit, choice_law
+from freewill.stats.laws.departures import fitted
+from freewill.stats.laws.residuals import Residuals, epsilon_of
+
+CHOICE, EPSILON, FORGED = "choice by value", "another epsilon", "forged reports"
+BOTH = f"{CHOICE} and {EPSILON}"
+_STEPS = 100
+_LARGEST = 1024
+"""Values up to which epsilons are judged: a matrix of them is factored."""
+_MOST_COEFFICIENTS = 400
+"""Coefficients of a choice law that is free for each single value."""
+_SPECIAL = (1, 2, 4, 8)
+"""Values that alone may choose otherwise: so many are tried."""
+SURE = 10.0
+"""Nats by which a choice law must beat forged reports for theta to follow it."""
+_SIMPLE = ("linear", "quadratic")
+"""Choice laws beside which an epsilon is judged."""
+_CLIENTS = 2
+"""Departures that are an explanation; more of them are a list of symptoms."""
+_TWINS = {
+    CHOICE: "reports that imitate the laws at made-up values look the same",
+    EPSILON: "reports drawn without regard to any value may look the same",
+}
+"""What no report could tell from an explanation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """One explanation of the reports, and what it is worth.
+
+    `kind` is "choice by value", "another epsilon", both, or "forged reports". `gain` is what it
+    adds to the log-likelihood of all people, in nats, less what its parameters cost, over free
+    choice, laws that hold and nobody who forges. `model` is what was fitted: a
+    `ChoiceAwareEstimate`, the evidence with the epsilon that fits, or the atoms.
+    """
+
+    kind: str
+    gain: float
+    text: str
+    model: Any = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.gain:+,.1f} nats: {self.text}"
+
+
+@dataclass(frozen=True, eq=False)
+class Misfit(Presented):
+    """What explains the reports: all explanations, the best first, and which of them are left.
+
+    `left_out` says of the others why they were not judged. A gain is about the logarithm of a Bayes
+    factor, so that one above log(1 / (1 - level)), 3.0 at .95, is as rare as 1 - level where free
+    choice, laws and honesty hold; and explanations as near to each other cannot be told apart.
+    """
+
+    explanations: tuple[Hypothesis, ...]
+    left_out: dict[str, str]
+    level: float
+
+    @property
+    def margin(self) -> float:
+        """Nats by which one explanation must be better than another."""
+        return -math.log(1 - self.level)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing speaks clearly against free choice, the laws and honest reports."""
+        return not any(one.gain > self.margin for one in self.explanations)
+
+    @property
+    def plausible(self) -> tuple[Hypothesis, ...]:
+        """The explanations that add something, and that cannot be told from the best."""
+        least = max((one.gain for one in self.explanations), default=0.0) - self.margin
+        return tuple(one for one in self.explanations if one.gain > 0 and one.gain >= least)
+
+    def best_of(self, kind: str) -> Hypothesis | None:
+        """Return the plausible explanation of a kind, None where it is none."""
+        return next((one for one in self.plausible if one.kind == kind), None)
+
+    @property
+    def winner(self) -> Hypothesis | None:
+        """The one explanation that is clearly better than all others; None where there is none."""
+        return self.plausible[0] if not self.holds and len(self.plausible) == 1 else None
+
+    @property
+    def aware(self) -> ChoiceAwareEstimate | None:
+        """The estimate by the choice law where nothing else is plausible; None where it is not.
+
+        Forged reports must be worse by `SURE`: theta is moved furthest where these are taken for
+        people who choose by their value, and gibu's is between.
+        """
+        gains = {one.kind: one.gain for one in self.explanations}
+        kinds = {one.kind for one in self.plausible}
+        forged = gains.get(FORGED, 0.0)
+        if self.holds or CHOICE not in kinds or kinds - {CHOICE, BOTH}:
+            return None
+        if forged > self.margin and gains[CHOICE] < forged + SURE:
+            return None
+        aware: ChoiceAwareEstimate
+        (aware,) = (one.model for one in self.explanations if one.kind == CHOICE)
+        return aware
+
+    @property
+    def verdict(self) -> str:
+        """What explains the reports, in words."""
+        named = "; or ".join(map(str, self.plausible))
+        if self.holds:
+            also = f" (as good: {named})" if named else ""
+            return f"nothing speaks against free choice, the laws and honest reports{also}"
+        twins = [_TWINS[one.kind] for one in self.plausible if one.kind in _TWINS]
+        looks = f"; {'; '.join(twins)}" if twins else ""
+        several_left = "" if self.winner else "cannot be told apart: "
+        return f"{several_left}{named}{looks}"
+
+    def __str__(self) -> str:
+        lines = [f"  {one}" for one in self.explanations if one not in self.plausible]
+        left = [f"  {kind}: not judged, {why}" for kind, why in self.left_out.items()]
+        return "\n".join([self.verdict, *lines, *left])
+
+
+def explain_misfit(
+    evidence: Evidence | OneStep, level: float = 0.95, start: Start | None = None
+) -> Misfit:
+    """Say what explains the reports: free choice and honest clients, or what instead.
+
+    Each explanation is judged by what it adds to the log-likelihood of all n people, less its cost:
+
+        choice by value   n (L_c - L) - |b|^2 / 2 s^2 - log det(1 + s^2 n S) / 2 - log(n) / 2,
+                          the criterion of `choice_aware`, less log k for each value singled out
+        another epsilon   n (L_e - L) - log(n) / 2 - log(groups) - max(0, v_e - v), of the best
+                          group; v = log det(1 + n J diag(theta)) / 2, J the information of theta
+        forged reports    n (L_a - L) - a log N - sum log(1 + n phi^2 / w) / 2 - log(n) / 2, of
+                          a atoms phi on the observed shares w of N outputs (`robust`)
+
+    and, of an epsilon beside a slope or a parabola of the value, the sum of the first two. Those
+    within log(1 / (1 - level)) of the best cannot be told apart, free choice, laws that hold
+    and honest reports, with 0, among them. Reports forged by a client that runs the mechanism on
+    made-up values have the law of people who have these values and choose it: no test tells them
+    from a choice by value, and `verdict` says so. `robust`, and "laws" of `fit.checks()` where the
+    choice is not free, decide by this judgement. `start` is a warm start of `gibu`.
+
+    >>> import numpy as np, freewill as fw
+    >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(0)
+    >>> open_one, shy = fw.KRR(ages, 4.0), fw.Geometric(ages, 0.5)
+    >>> values = rng.integers(20, size=4000)
+    >>> hides = rng.random(4000) < 0.1 + 0.04 * values
+    >>> parts = [(open_one, open_one.obfuscate(values[~hides], rng)),
+    ...          (shy, shy.obfuscate(values[hides], rng))]
+    >>> misfit = fw.explain_misfit(fw.collect(parts))
+    >>> misfit.holds, misfit.winner.kind
+    (False, 'choice by value')
+    """
+    fit = fit_of(evidence, start)
+    several_people(fit.evidence, "explain_misfit")
+    level = checked_level(level)
+    explanations, left_out = fit.once(judged)
+    if not explanations:
+        why = "; ".join(f"{kind}: {reason}" for kind, reason in left_out.items())
+        raise EvidenceError(f"nothing can be judged: {why}.")
+    return Misfit(explanations, dict(left_out), level)
+
+
+@one_blas_thread
+def judged(
+    fit: OneStep, model: AtomModel | None = None, trace: Trace | None = None
+) -> tuple[tuple[Hypothesis, ...], dict[str, str]]:
+    """Return all explanations, the best first, and why others could not be judged."""
+    evidence = fit.evidence
+    run = (default_tolerance(evidence), _STEPS)
+    if model is not None:
+        run = (model.tolerance, model.max_steps)
+    made: dict[str, Hypothesis] = {}
+    left_out: dict[str, str] = {}
+
+    def attempt(kind: str, judge: Callable[[], Hypothesis]) -> None:
+        try:
+            made[kind] = judge()
+        except FreewillError as error:
+            if kind not in made:
+                left_out[kind] = str(error).rstrip(".")
+
+    tell = trace or Trace(None)
+    attempt(FORGED, lambda: _forged(fit, model or AtomModel(evidence, *run), tell))
+    attempt(EPSILON, lambda: _other_epsilon(fit))
+    attempt(CHOICE, lambda: _by_choice([(0.0, choice_aware(evidence, None, *run))]))
+    accused = max((one.gain for kind, one in made.items() if kind != CHOICE), default=0.0)
+    # Who chooses by what no smooth law follows is not to be accused.
+    if CHOICE in made and accused > max(0.0, made[CHOICE].gain - SURE):
+        values = _meant(evidence, made[FORGED].model) if FORGED in made else []
+        smooth = (0.0, made[CHOICE].model)
+        attempt(CHOICE, lambda: _by_choice([smooth, *_single_values(evidence, values, run)]))
+    # What a simple choice and an epsilon explain together, many bends explain as well.
+    simple = [basis.name for basis in ladder(evidence.alphabet) if basis.name in _SIMPLE]
+    if simple and EPSILON in made and CHOICE in made and made[CHOICE].gain > 0:
+        laws = (choice_aware(evidence, basis, *run) for basis in simple)
+        both = (_other_epsilon(fit, aware) for aware in laws)
+        attempt(BOTH, lambda: max(both, key=lambda one: one.gain))
+    return tuple(sorted(made.values(), key=lambda one: -one.gain)), left_out
+
+
+def _forged(fit: OneStep, model: AtomModel, trace: Trace) -> Hypothesis:
+    """Judge forged reports on single outputs."""
+    # Solvers look for what is not finite where it may arise, and end there.
+    with np.errstate(all="ignore"):
+        free = model.without(fit.maximum)
+        search = Search(model, free, trace)
+        best = search.best()._replace(steps=search.steps)
+    if not best.fit.atoms.size:
+        return Hypothesis(FORGED, 0.0, "no output sticks out", best)
+    weights, sizes = model.weights[best.fit.atoms], best.fit.forged[best.fit.atoms]
+    volume = float(np.log1p(model.people * sizes**2 / weights).sum())
+    gain = best.score - model.criterion(free, 0) - (volume + math.log(model.people)) / 2
+    return Hypothesis(FORGED, gain, in_words(apart(fit.evidence, best.fit)[2]), best)
+
+
+def _other_epsilon(fit: OneStep, aware: ChoiceAwareEstimate | None = None) -> Hypothesis:
+    """Judge the epsilon that fits worst, by its efficient score and then by the likelihood.
+
+    With a free choice, or beside a choice by value.
+    """
+    evidence, kind = fit.evidence, EPSILON if aware is None else BOTH
+    if evidence.alphabet.size > _LARGEST:
+        raise ParameterError(
+            f"epsilons over {several(evidence.alphabet.size, 'value')} are not judged: up to "
+            f"{_LARGEST:,} are"
+        )
+    skipped = [place for place, group in enumerate(evidence.groups) if too_small(group)]
+    crowd = Crowd.free(fit)
+    if aware is not None and not aware.is_free:
+        crowd = Crowd.of(evidence, choice_law(aware, bends=False), aware.theta)
+    first = Residuals.of(evidence, crowd, skipped)
+    if not np.any(first.epsilons & first.testable):
+        raise EvidenceError("no epsilon can be contradicted")
+    scores = np.where(first.epsilons, first.standardised(first.residuals), 0.0)
+    place = int(np.argmax(np.abs(scores)))
+    cost = math.log(evidence.people) / 2 + math.log(len(evidence.groups))
+    gain = float(scores[place]) ** 2 / 2 - cost
+    if aware is None and not gain > 0:
+        return Hypothesis(kind, gain, "no group sends like another", evidence)
+    departure = fitted(evidence, first, (place,), (1.0,), skipped)
+    group, amended = int(first.groups[place]), departure.amended or evidence
+    if amended.mechanisms != evidence.mechanisms:
+        free = gibu(amended)
+        sharper = _volume(amended, free.theta) - _volume(evidence, fit.mode)
+        gain = evidence.people * (free.log_likelihood - fit.maximum.log_likelihood)
+        gain -= cost + max(sharper, 0.0)
+        if aware is not None:
+            beside = choice_aware(amended)
+            gain = 0.0 if beside.is_free else gain + beside.criterion
+    epsilon = epsilon_of(evidence.groups[group].mechanism)
+    text = f"{printable(names_of(evidence)[group])} sends like epsilon {departure.sizes[0]:.3g}"
+    return Hypothesis(kind, gain, f"{text}, not {epsilon:g}", amended)
+
+
+def _volume(evidence: Evidence, theta: FloatArray) -> float:
+    """Return log det(1 + n J diag(theta)) / 2: how much of theta the reports decide.
+
+    A law that tells more of theta lets it follow the noise further, and L rises for nothing.
+    """
+    inside = pulled(theta, evidence.people)
+    scale = np.sqrt(inside)
+    total = np.zeros((inside.size, inside.size))
+    for group in evidence.groups:
+        total += group.people * group.mechanism.moments(inside).information()
+    values = np.linalg.eigvalsh(scale[:, None] * total * scale)
+    return float(np.log1p(np.maximum(values, 0.0)).sum()) / 2
+
+
+def _by_choice(options: list[tuple[float, ChoiceAwareEstimate]]) -> Hypothesis:
+    """Judge choice laws, each with what it costs beside its criterion, by the best of them."""
+    cost, aware = max(options, key=lambda option: option[1].criterion - option[0])
+    if aware.is_free or aware.evidence is None:
+        return Hypothesis(CHOICE, 0.0, "no choice law is worth its cost", aware)
+    theta, shares = aware.theta, aware.theta @ aware.choice
+    apart = aware.choice - shares
+    most = int(np.argmax(theta @ apart**2 / np.maximum(shares, np.finfo(float).tiny)))
+    who = preference(theta * apart[:, most], theta, aware.alphabet)
+    name = printable(names_of(aware.evidence)[most])
+    return Hypothesis(CHOICE, aware.criterion - cost, f"{name} is chosen {who}", aware)
+
+
+def _single_values(
+    evidence: Evidence, values: list[int], run: tuple[float, int]
+) -> Iterator[tuple[float, ChoiceAwareEstimate]]:
+    """Fit choices by single values: by all of them, and by a few that stick out.
+
+    An output sticks out as well where its value chooses otherwise than its neighbours, which no
+    slope or spline follows. A value that is singled out costs log k, as an atom costs log N.
+    """
+    size, sets = evidence.alphabet.size, {tuple(sorted(values[: _SPECIAL[-1]]))}
+    many = (size - 1) * (len(evidence.groups) - 1)
+    if evidence.alphabet.plane is not None and many <= _MOST_COEFFICIENTS:
+        aware = choice_aware(evidence, math.sqrt(size) * helmert(size).T, *run)
+        yield 0.0, aware
+        shares = np.maximum(aware.theta @ aware.choice, np.finfo(float).tiny)
+        weights = aware.theta * np.sum((aware.choice - shares) ** 2 / shares, axis=1)
+        order = np.argsort(-weights, kind="stable").tolist()
+        sets |= {tuple(sorted(order[:count])) for count in _SPECIAL}
+    for special in sets:
+        if 0 < len(special) < size:
+            basis = np.eye(size)[:, special]
+            yield len(special) * math.log(size), choice_aware(evidence, basis, *run)
+
+
+def _meant(evidence: Evidence, forgery: Forgery) -> list[int]:
+    """Return the values that lead most to the outputs with an atom, those with most reports first.
+
+    None where there are more outputs than values could be singled out.
+    """
+    if forgery.fit.atoms.size > _SPECIAL[-1]:
+        return []
+    ends = np.cumsum([group.rows for group in evidence.groups])
+    values = []
+    for place in sorted(forgery.fit.atoms, key=lambda atom: -forgery.fit.forged[atom]):
+        number = int(np.searchsorted(ends, place, side="right"))
+        group = evidence.groups[number]
+        output = group.outputs[place - ends[number] + group.rows]
+        rows = probabilities(group.mechanism.operator(np.array([output])))
+        values.append(int(np.argmax(rows[0])))
+    return list(dict.fromkeys(values))
+
+
+@dataclass(frozen=True)
+class FitBesideChoice:
+    """The laws, tested where free choice is rejected.
+
+    `holds` is True where nothing speaks against them given who chooses what; None where a choice by
+    value explains the reports, and so does a client that breaks its law; False where laws are
+    broken whatever the choice. `check` is the test that says so, None where it would name nothing
+    but symptoms.
+    """
+
+    holds: bool | None
+    p_value: float
+    verdict: str
+    check: FitCheck | None
+
+
+def fit_beside_choice(
+    evidence: Evidence | OneStep, level: float = 0.95, start: Start | None = None
+) -> FitBesideChoice:
+    """Test the laws where the choice may depend on the value, by what `explain_misfit` says.
+
+    Where it is the choice that is to blame, this blames nobody.
+    """
+    fit = fit_of(evidence, start)
+    misfit = explain_misfit(fit, level)
+    choice = misfit.best_of(CHOICE)
+    check = check_fit(fit, level, aware=None if choice is None else choice.model)
+    p_value = written(check.p_value)
+    # More than a client or two are a list of symptoms.
+    few = check if check.blamed <= _CLIENTS and check.left_p >= 1 - level else None
+    if choice is None:
+        if misfit.holds:
+            return FitBesideChoice(check.holds, check.p_value, check.verdict, few)
+        text = f"{FitCheck.failure} ({p_value}): {misfit.verdict}"
+        return FitBesideChoice(False, check.p_value, text, few)
+    if not check.holds:
+        named = "; no client or two explain it" if few is None else f": {check.named}"
+        text = f"{FitCheck.failure}, whatever the choice ({p_value}){named}"
+        return FitBesideChoice(False, check.p_value, text, few)
+    if len(misfit.plausible) > 1:
+        return FitBesideChoice(None, check.p_value, misfit.verdict, check)
+    text = f"nothing speaks against the laws, given who chooses what ({p_value})"
+    return FitBesideChoice(True, check.p_value, text, check)
