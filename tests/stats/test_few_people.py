@@ -19,9 +19,14 @@ from scipy.stats import binom
 from scipy.stats import t as student
 
 import freewill as fw
-from freewill.stats.few import decided_by_few, observed_powers, with_observed
-from freewill.stats.intervals import fit_of, reach_of
-from freewill.stats.reach import reach_of_few
+from freewill.stats.intervals import fit_of
+from freewill.stats.reach import (
+    decided_by_few,
+    observed_powers,
+    reach_of,
+    reach_of_few,
+    with_observed,
+)
 
 LINE = fw.Linear(0, 99)
 

@@ -211,3 +211,38 @@ def test_together_or_each_by_itself_is_said_by_a_truth_value(joint):
     with pytest.raises(fw.ParameterError, match=r"^joint=.*: expected True or False\.$"):
         fw.intervals(evidence, joint=joint)
     assert fw.intervals(evidence, joint=np.True_).joint
+
+
+def test_what_is_lost_is_bounded_by_the_sets_that_are_known() -> None:
+    """Values with the same law share what is known of both; a mean, what both ends leave."""
+    line = fw.Linear(0, 4)
+    rows = [[0.8, 0.1, 0.1], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.1, 0.1, 0.8]]
+    pairs = fw.Matrix(line, rows)
+    counts = [4000, 3000, 3000]
+    evidence = fw.collect([(pairs, range(3), counts)])
+    merged = fw.Matrix(fw.Linear(0, 2), [rows[0], rows[2], rows[3]])
+    sets = fw.intervals(fw.collect([(merged, range(3), counts)]))
+    shares = fw.intervals(evidence)
+    assert np.isinf(shares.standard_error[[0, 1, 3, 4]]).all()
+    np.testing.assert_array_equal(shares.low[[0, 1, 3, 4]], 0.0)
+    np.testing.assert_allclose(shares.high, sets.high[[0, 0, 1, 2, 2]], rtol=1e-3)
+    mean = fw.intervals(evidence, "mean")
+    low, high = (fw.intervals(evidence, ends) for ends in ([0, 0, 2, 3, 3], [1, 1, 2, 4, 4]))
+    assert np.isinf(mean.standard_error)
+    assert (mean.low, mean.high) == pytest.approx((low.low, high.high))
+    assert mean.low <= mean.point <= mean.high
+
+
+def test_bounds_by_sets_hold_the_truth() -> None:
+    line = fw.Linear(0, 5)
+    law = np.repeat([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.1, 0.7]], 2, axis=0)
+    pairs, truth = fw.Matrix(line, law), np.array([0.3, 0.0, 0.1, 0.1, 0.0, 0.5])
+    held = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        values = rng.choice(6, 500, p=truth)
+        some = fw.intervals(fw.collect([(pairs, pairs.obfuscate(values, rng))]))
+        held.append((some.low <= truth) & (truth <= some.high))
+    # At the end of what is left open by a set, it holds as often as the set's interval does.
+    assert np.mean(held, axis=0).min() > 0.92
+    assert np.mean(held, axis=0)[2:4].min() == 1.0

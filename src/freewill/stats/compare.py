@@ -17,8 +17,9 @@ from freewill.stats.equality import equality, solves_of
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
 from freewill.stats.information import Work, advice_on_few, several_people
-from freewill.stats.intervals import OneStep, band, fit_of, interval_lines, intervals, reach_of
+from freewill.stats.intervals import OneStep, fit_of, interval_lines, intervals
 from freewill.stats.provenance import Body, refuse_shared
+from freewill.stats.reach import band, reach_of
 
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""

@@ -11,7 +11,8 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.metrics import emd
 from freewill.stats.covariance import OnRow
 from freewill.stats.information import DENSE
-from freewill.stats.intervals import OneStep, normal_draws
+from freewill.stats.intervals import OneStep
+from freewill.stats.reach import normal_draws
 
 _DRAWS = 1000
 _PLANE_DRAWS = 100

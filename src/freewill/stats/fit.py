@@ -298,7 +298,7 @@ def fit(
     {'people': True, 'identified': True, 'free choice': None, 'laws': None, 'information': None}
     >>> tuesday = fw.fit(fw.collect([(coin, [0, 1], [540, 460])]), start=monday.estimate)
     >>> monday.compare(tuesday).verdict
-    'they differ (p = 0.0067)'
+    'they differ (p = 0.0082)'
     """
     made = Fit(checked_evidence(evidence, "fit"), start)
     if method == "gibu" or Method.parse(method) == Method("gibu"):

@@ -16,12 +16,10 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.operators.moments import about_mean
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
-from freewill.stats.advice import hardly_known
 from freewill.stats.covariance import OnRow
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence
-from freewill.stats.few import decided_by_few, firm_pull, with_observed
 from freewill.stats.functionals import Weights, checked_level, estimable
 from freewill.stats.information import (
     PULL,
@@ -34,14 +32,21 @@ from freewill.stats.information import (
     several_people,
 )
 from freewill.stats.quantiles import quantiles_of
-from freewill.stats.reach import critical_of, reach_of_few
+from freewill.stats.reach import (
+    critical_of,
+    decided_by_few,
+    firm_pull,
+    hardly_known,
+    normal_draws,
+    reach_of,
+    reach_of_few,
+    with_observed,
+)
 
 T = TypeVar("T")
 
 COLUMNS = ("point", "low", "high", "standard_error")
 """Columns of each functional, in tables and files."""
-_DRAWS = 2000
-"""Of normal errors, from which bands take their number of standard errors."""
 _FAINT = 0.005
 """People a value in a theta that is hardly pulled, whose errors the pull itself does not make."""
 
@@ -261,7 +266,8 @@ def intervals(
     reaches z standard errors to one side and z + |s| (2 z^2 + 1) / 6 to the other, the one where
     the truth would make reports noisier; both ends are kept within what h'theta can be. What rests
     on few of many people counts these alone (`reach_of_few`, `with_observed`). A quantile has the
-    values that the intervals of the CDF do not rule out.
+    values that the intervals of the CDF do not rule out. Of what no report tells, such as the share
+    of one of two values with the same law, the interval is what the shares of sets leave open.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -280,7 +286,8 @@ def intervals(
         work.expect((1 + joint) * len(weights.rows), fit.maxima)
         estimates = fit.solved_by(work).estimated(weights.rows, work.solved, joint)
         critical = _joint(fit, weights, estimates, level, work) if joint else None
-        return intervals_about(fit.information, weights, estimates, level, critical)
+        answers = intervals_about(fit.information, weights, estimates, level, critical)
+        return _within_sets(fit, weights, answers, critical)
 
     return answered(of, fit.evidence.alphabet, level, joint, answer)
 
@@ -343,14 +350,29 @@ def intervals_about(
     )
 
 
-def reach_of(critical: FloatArray | float, skewness: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return how many standard errors an interval reaches down and up.
+def _within_sets(
+    fit: OneStep, weights: Weights, answers: Intervals, critical: float | None
+) -> Intervals:
+    """Bound what is lost by what is known, the shares of sets of values that nobody tells apart.
 
-    The Edgeworth term of a studentised mean, where the variance at the truth would be larger than
-    at the estimate. The other side keeps its length: near the border theta_w does not follow.
+    With g the largest h of each set, g'theta is known, and h'theta at most that.
     """
-    term = (2 * np.square(critical) + 1) / 6
-    return critical + term * np.maximum(-skewness, 0), critical + term * np.maximum(skewness, 0)
+    lost = np.isinf(answers.standard_error)
+    sets = fit.maximum.confounded if lost.any() else ()
+    if not sets:
+        return answers
+    low, high, below, above = answers.low, answers.high, weights.rows[lost], weights.rows[lost]
+    for one in map(list, sets):
+        below[:, one] = below[:, one].min(axis=1, keepdims=True)
+        above[:, one] = above[:, one].max(axis=1, keepdims=True)
+
+    def known(rows: FloatArray) -> Intervals:
+        bounds, estimates = Weights(rows, np.array(answers.of)[lost].tolist), fit.estimated(rows)
+        return intervals_about(fit.information, bounds, estimates, answers.level, critical)
+
+    low[lost] = np.maximum(low[lost], known(below).low)
+    high[lost] = np.minimum(high[lost], known(above).high)
+    return replace(answers, point=np.clip(answers.point, low, high), low=low, high=high)
 
 
 def _joint(fit: OneStep, weights: Weights, estimates: Estimated, level: float, work: Work) -> float:
@@ -376,22 +398,3 @@ def _joint(fit: OneStep, weights: Weights, estimates: Estimated, level: float, w
 
 def _faint(fit: OneStep) -> Information:
     return fit.information_at(_FAINT)
-
-
-def band(covariance: FloatArray, skewness: FloatArray, level: float) -> float:
-    """Return the number of standard errors with which all intervals hold at once, by draws.
-
-    >>> round(band(np.eye(1), np.zeros(1), 0.95), 1)
-    2.0
-    """
-    scale = 1 / np.sqrt(np.diag(covariance))
-    draws = normal_draws(covariance * scale[:, None] * scale)
-    # Draws of both signs: to exchange what is compared must change nothing.
-    return critical_of(np.concatenate([draws, -draws]), skewness, level)
-
-
-def normal_draws(covariance: FloatArray, many: int = _DRAWS) -> FloatArray:
-    """Return draws of N(0, covariance), the same at each call, in rows."""
-    roots, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(roots, 0.0))
-    return np.asarray(np.random.default_rng(0).standard_normal((many, len(root))) @ root.T)

@@ -18,7 +18,7 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.stats.choice.bases import ladder
 from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
-from freewill.stats.estimators.estimate import Start, default_tolerance
+from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.forged import Forgery, Search, apart, in_words
@@ -191,7 +191,8 @@ def judged(
     fit: OneStep, model: AtomModel | None = None, trace: Trace | None = None
 ) -> tuple[tuple[Hypothesis, ...], dict[str, str]]:
     """Return all explanations, the best first, and why others could not be judged."""
-    evidence = fit.evidence
+    # First, for what is wrong with a start is no matter of an explanation.
+    evidence, exact = fit.evidence, fit.maximum
     run = (default_tolerance(evidence), _STEPS)
     if model is not None:
         run = (model.tolerance, model.max_steps)
@@ -206,7 +207,7 @@ def judged(
                 left_out[kind] = str(error).rstrip(".")
 
     tell = trace or Trace(None)
-    attempt(FORGED, lambda: _forged(fit, model or AtomModel(evidence, *run), tell))
+    attempt(FORGED, lambda: _forged(fit, exact, model or AtomModel(evidence, *run), tell))
     attempt(EPSILON, lambda: _other_epsilon(fit))
     attempt(CHOICE, lambda: _by_choice([(0.0, choice_aware(evidence, None, *run))]))
     accused = max((one.gain for kind, one in made.items() if kind != CHOICE), default=0.0)
@@ -224,11 +225,11 @@ def judged(
     return tuple(sorted(made.values(), key=lambda one: -one.gain)), left_out
 
 
-def _forged(fit: OneStep, model: AtomModel, trace: Trace) -> Hypothesis:
+def _forged(fit: OneStep, exact: Estimate, model: AtomModel, trace: Trace) -> Hypothesis:
     """Judge forged reports on single outputs."""
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
-        free = model.without(fit.maximum)
+        free = model.without(exact)
         search = Search(model, free, trace)
         best = search.best()._replace(steps=search.steps)
     if not best.fit.atoms.size:

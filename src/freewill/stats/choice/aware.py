@@ -56,9 +56,6 @@ _TINY = 1e-300
 """Least probability of a choice: it has a logarithm."""
 _VAGUE = 3.0
 """Spread of the logits that bands of c allow for at least: odds of 20 to 1 either way."""
-_SOLVER_STEPS = 100
-_FEW_STEPS, _MORE_STEPS, _NEARLY = 3, 9, 0.8
-"""Newton steps to most of what a choice law explains, and to all of it; the share that most is."""
 _LOST = 1e-7
 """Share of the information about a coefficient that is left when theta is unknown, below which
 rounding is all there is."""
@@ -333,29 +330,6 @@ def _free(model: ChoiceModel, exact: Estimate) -> Free:
     certificate = exact.solution.certificate._replace(value=value)
     solution = exact.solution._replace(certificate=certificate)
     return Free(solution, model.place(exact.theta, np.tile(model.shares, (model.size, 1))))
-
-
-def law_criterion(evidence: Evidence, exact: Estimate, least: float) -> float:
-    """Return how much better a choice law explains the reports than free choice, about.
-
-    By what the efficient score at free choice, gibu's estimate `exact`, promises of the best basis;
-    where that is more than `least`, by the law that this basis comes to in a few steps, and in some
-    more where it is then nearly as much.
-    """
-    model = ChoiceModel(evidence, default_tolerance(evidence), _SOLVER_STEPS)
-    free, bases = _free(model, exact), _bases(evidence, None)[1:]
-    nothing = evidence.people * free.solution.certificate.value
-    with np.errstate(all="ignore"):
-        promises = [first_spread(free.place.score(basis))[1] for basis in bases]
-        place = int(np.argmax(promises))
-        promised = promises[place] - math.log(evidence.people) / 2
-        if not promised > least:
-            return promised
-        law = fit(model, bases[place], free, steps=_FEW_STEPS)
-        if _NEARLY * least < law.criterion - nothing <= least:
-            near = model.logits(bases[place], law.coefficients)
-            law = fit(model, bases[place], free, near, steps=_MORE_STEPS)
-    return law.criterion - nothing
 
 
 def _together(model: ChoiceModel, bases: list[Basis], widest: ChoiceFit) -> JointEstimate:

@@ -18,9 +18,9 @@ from freewill.stats.intervals import (
     Intervals,
     OneStep,
     answered,
-    band,
     intervals_about,
 )
+from freewill.stats.reach import band
 
 
 @dataclass(frozen=True, eq=False)
