@@ -11,8 +11,9 @@ from freewill.core.types import Reports
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, checked_alphabet, checked_epsilon
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.matrix import Matrix
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
 from freewill.numeric.operators.base import DenseOperator
 
 _LARGEST_EXPONENT = 700.0

@@ -2,12 +2,10 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
 from itertools import groupby
-from numbers import Real
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -25,8 +23,9 @@ from freewill.domain.alphabets.base import (
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
 from freewill.domain.outputs import OutputSpace, Symbols
-from freewill.errors import AlphabetError, LawError, ParameterError, shown
+from freewill.errors import AlphabetError, LawError, shown
 from freewill.numeric.operators.base import Operator, RowNumbers, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
 
@@ -102,6 +101,13 @@ class Mechanism(Protocol):
         """Return the sampler's own numbers on an infinite lattice, [row][column offset], if any.
 
         P(offset) is exactly proportional to them, whichever the signs; reports are clipped.
+        """
+        return None
+
+    def program(self) -> Spec | None:
+        """Return how a browser draws a report, in the steps of docs/devices.md.
+
+        None for a kind that freewill.js knows by its name, and for what no browser can draw.
         """
         return None
 
@@ -335,63 +341,3 @@ def brief(mechanism: Mechanism) -> str:
     """
     alphabet = str(mechanism.alphabet)
     return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
-
-
-def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
-    """Check that an alphabet is of the kind a mechanism works on and has enough values."""
-    # A class has what a protocol asks for, too.
-    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
-        names = {"Linear": "a Linear alphabet", "Grid": "a Grid"}
-        wanted = names.get(kind.__name__, "an alphabet")
-        raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
-    if alphabet.size < least:
-        raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
-
-
-def checked_epsilon(epsilon: Any, name: str, largest: float) -> float:
-    """Return epsilon as a float after checking that it is positive, finite and not too large."""
-    value, given = _number(epsilon), f"epsilon={shown(epsilon)} for {name}"
-    if value == 0:
-        raise ParameterError(
-            f"{given}: must be > 0. At 0 a report would be full privacy and "
-            f"tell the collector nothing: choose a small positive epsilon, or send no report."
-        )
-    if not 0 < value < math.inf:
-        # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
-        advice = "For full privacy, send no report."
-        advice = "For no privacy at all, use Identity." if value > 0 else advice
-        raise ParameterError(
-            f"{given}: must be a number > 0 and finite (the larger, the less private). {advice}"
-        )
-    if value > largest:
-        raise ParameterError(
-            f"{given}: must be <= {largest:g}, beyond which no number holds "
-            f"what the noise would need and the promise is empty. For no privacy, use Identity."
-        )
-    return value
-
-
-def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
-    """Return an expected loss as a float after checking that it is positive and finite."""
-    value, given = _number(quality_loss), f"quality_loss={shown(quality_loss)}"
-    if 0 <= value <= least:
-        raise ParameterError(
-            f"{given}: must be > {least:g} and finite. At 0, and so close to it, every report "
-            f"would be the truth: for no privacy at all, use Identity."
-        )
-    if not 0 < value < math.inf:
-        raise ParameterError(
-            f"{given}: must be a number > 0 and finite, in units of distance "
-            f"(the larger, the more private)."
-        )
-    return value
-
-
-def _number(value: Any) -> float:
-    """Return a real number as a float, anything else (texts and truth values too) as NaN."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except (OverflowError, ValueError):
-        return math.nan

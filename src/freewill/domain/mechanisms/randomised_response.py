@@ -13,7 +13,8 @@ from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision,
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, Noisy, checked_alphabet, row_by_row
+from freewill.domain.mechanisms.base import Mechanism, Noisy, row_by_row
+from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Bits
 from freewill.errors import IdentifiabilityError
 from freewill.numeric.operators.moments import BitMoments

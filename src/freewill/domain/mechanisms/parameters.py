@@ -1,0 +1,69 @@
+"""What mechanisms are made with, checked: their alphabet, an epsilon, a quality loss."""
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from freewill.errors import AlphabetError, ParameterError, shown
+
+
+def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
+    """Check that an alphabet is of the kind a mechanism works on and has enough values."""
+    # A class has what a protocol asks for, too.
+    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
+        names = {"Linear": "a Linear alphabet", "Grid": "a Grid"}
+        wanted = names.get(kind.__name__, "an alphabet")
+        raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
+    if alphabet.size < least:
+        raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
+
+
+def checked_epsilon(epsilon: Any, name: str, largest: float) -> float:
+    """Return epsilon as a float after checking that it is positive, finite and not too large."""
+    value, given = _number(epsilon), f"epsilon={shown(epsilon)} for {name}"
+    if value == 0:
+        raise ParameterError(
+            f"{given}: must be > 0. At 0 a report would be full privacy and "
+            f"tell the collector nothing: choose a small positive epsilon, or send no report."
+        )
+    if not 0 < value < math.inf:
+        # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
+        advice = "For full privacy, send no report."
+        advice = "For no privacy at all, use Identity." if value > 0 else advice
+        raise ParameterError(
+            f"{given}: must be a number > 0 and finite (the larger, the less private). {advice}"
+        )
+    if value > largest:
+        raise ParameterError(
+            f"{given}: must be <= {largest:g}, beyond which no number holds "
+            f"what the noise would need and the promise is empty. For no privacy, use Identity."
+        )
+    return value
+
+
+def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
+    """Return an expected loss as a float after checking that it is positive and finite."""
+    value, given = _number(quality_loss), f"quality_loss={shown(quality_loss)}"
+    if 0 <= value <= least:
+        raise ParameterError(
+            f"{given}: must be > {least:g} and finite. At 0, and so close to it, every report "
+            f"would be the truth: for no privacy at all, use Identity."
+        )
+    if not 0 < value < math.inf:
+        raise ParameterError(
+            f"{given}: must be a number > 0 and finite, in units of distance "
+            f"(the larger, the more private)."
+        )
+    return value
+
+
+def _number(value: Any) -> float:
+    """Return a real number as a float, anything else (texts and truth values too) as NaN."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except (OverflowError, ValueError):
+        return math.nan
