@@ -113,6 +113,39 @@ def test_the_estimate_is_free_where_the_test_does_not_reject(law):
     assert any(verdicts)
 
 
+def test_the_strain_is_the_largest_of_the_standardised_errors():
+    evidence, truth = survey(STEPS, 2000, 3)
+    rows = np.stack([np.arange(40.0), np.arange(40.0) ** 2, np.arange(40) < 20])
+    separate = Separate(evidence)
+    intervals = separate.intervals(rows, 0.95, False)
+    expected = np.abs(rows @ truth - intervals.point) / intervals.standard_error
+    assert separate.strain(rows, truth) == pytest.approx(expected.max(), rel=1e-6)
+    assert separate.strain(np.ones((1, 40)), truth) == 0.0
+
+
+def test_a_law_that_the_groups_contradict_is_left_aside():
+    """Smooth laws explain an even-odd preference by a theta that is far away."""
+    line, values = fw.Linear(0, 99), np.arange(100)
+    truth = 0.6 * np.exp(-((values - 35) ** 2) / 200) + 0.4 * np.exp(-((values - 65) ** 2) / 288)
+    pair, even = [fw.KRR(line, 2.0), fw.KRR(line, 5.0)], np.where(values % 2, 0.1, 0.9)
+    truth /= truth.sum()
+    evidence = chosen(pair, truth, np.stack([even, 1 - even], axis=1), 100_000, 0)
+    aware, free = fw.choice_aware(evidence), fw.gibu(evidence)
+    wrong = max(aware.fits[1:], key=lambda one: one.criterion)
+    assert wrong.criterion > aware.fits[0].criterion + 10
+    assert fw.emd(wrong.theta, truth, line) > 3 * fw.emd(free.theta, truth, line)
+    np.testing.assert_array_equal(aware.theta, free.theta)
+    assert (aware.basis, aware.is_free) == ("none", False)
+    assert "No choice law of the bases that were tried explains why" in aware.advice
+
+
+def test_a_law_that_the_groups_support_is_followed():
+    evidence, truth = survey(STEPS, 20_000, 0)
+    aware, free = fw.choice_aware(evidence), fw.gibu(evidence)
+    line = evidence.alphabet
+    assert fw.emd(aware.theta, truth, line) < 0.5 * fw.emd(free.theta, truth, line)
+
+
 def test_the_class_of_preferences_is_named():
     evidence, _ = survey(STEPS, 700, 1)
     assert "6 splines over 0..39" in fw.choice_aware(evidence).choice_class

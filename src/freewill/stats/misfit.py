@@ -296,7 +296,7 @@ def _volume(evidence: Evidence, theta: FloatArray) -> float:
 def _by_choice(options: list[tuple[float, ChoiceAwareEstimate]]) -> Hypothesis:
     """Judge choice laws, each with what it costs beside its criterion, by the best of them."""
     cost, aware = max(options, key=lambda option: option[1].criterion - option[0])
-    if aware.is_free or aware.evidence is None:
+    if not aware.best.spread or aware.evidence is None:
         return Hypothesis(CHOICE, 0.0, "no choice law is worth its cost", aware)
     theta, shares = aware.theta, aware.theta @ aware.choice
     apart = aware.choice - shares

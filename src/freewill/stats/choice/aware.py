@@ -54,6 +54,9 @@ _BENDS = 5
 """Functions that bands of c allow for at least: six splines on a line, a parabola on a grid."""
 _TINY = 1e-300
 """Least probability of a choice: it has a logarithm."""
+_STRAINED = 2.6
+"""Standard errors beyond which the groups by themselves contradict a theta: that of the largest of
+five, in one of twenty cases."""
 _VAGUE = 3.0
 """Spread of the logits that bands of c allow for at least: odds of 20 to 1 either way."""
 _LOST = 1e-7
@@ -195,10 +198,11 @@ def choice_aware(
     parameter a label where there is no order (`bases.ladder`). The coefficients are the most
     likely ones, shrunk towards free choice as much as the reports ask for. Where `check_choice`
     does not reject free choice at 5 %, the answer is that of `gibu`; where it does, the criterion
-    of `ChoiceFit`, a finer BIC, chooses among the bases. With more than
-    two mechanisms, all logits may be multiples of one function: some want more protection than
-    others, by the same reason. Last, the efficient score takes out what theta's bias at the border
-    of the simplex did to the coefficients.
+    of `ChoiceFit`, a finer BIC, chooses among the bases, unless the groups by themselves contradict
+    the theta that it leads to, and not gibu's. With more than two mechanisms, all logits may be
+    multiples of one function: some want more protection than others, by the same reason. Last, the
+    efficient score takes out what theta's bias at the border of the simplex did to the
+    coefficients.
 
     `basis` names one basis instead: "none", "linear", "quadratic", "categories", a number of
     splines along a line or the longer side of a grid, a pair of them for the two sides, or an
@@ -226,7 +230,7 @@ def choice_aware(
     tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
     model = ChoiceModel(evidence, tolerance, whole("max_steps", max_steps))
     bases = _bases(evidence, basis)
-    exact = gibu(evidence, tolerance, max_steps)
+    exact, separate = gibu(evidence, tolerance, max_steps), Separate(evidence)
     free = _free(model, exact)
     check = _checked(evidence, exact) if basis is None else None
     # Solvers look for what is not finite where it may arise, and end there.
@@ -241,6 +245,8 @@ def choice_aware(
             best = best_of([widest, common])
         best = best if best.spread else fits[0]
         last = corrected(model, best)
+        if last.spread and basis is None and _contradicted(separate, _enough(bases), last, free):
+            widest = last = fits[0]
         if last.spread and basis is None:
             excess = min(excess, best.criterion - fits[0].criterion)
             last = averaged(model, last, free, excess, len(bases) - 1)
@@ -332,6 +338,22 @@ def _free(model: ChoiceModel, exact: Estimate) -> Free:
     return Free(solution, model.place(exact.theta, np.tile(model.shares, (model.size, 1))))
 
 
+def _enough(bases: list[Basis]) -> Basis:
+    """Return the first basis that has bends enough."""
+    return next((basis for basis in bases if basis.size >= _BENDS), bases[-1])
+
+
+def _contradicted(separate: Separate, basis: Basis, law: ChoiceFit, free: Free) -> bool:
+    """Say whether the groups by themselves contradict a law's theta, and more than free choice's.
+
+    They need no choice law (a specification test, Hausman 1978). A smooth law that is fitted to
+    preferences that jump explains more than free choice does, and may lead theta far away.
+    """
+    means = basis.functions.T
+    strain = separate.strain(means, law.theta)
+    return strain > max(_STRAINED, separate.strain(means, free.solution.theta))
+
+
 def _together(model: ChoiceModel, bases: list[Basis], widest: ChoiceFit) -> JointEstimate:
     """Return what gives theta and choice with their errors, in the basis found or a larger one.
 
@@ -339,8 +361,7 @@ def _together(model: ChoiceModel, bases: list[Basis], widest: ChoiceFit) -> Join
     spread that leaves the say to the reports. They do not take one direction for given, which
     the reports have chosen, too.
     """
-    enough = next((basis for basis in bases if basis.size >= _BENDS), bases[-1])
-    larger = max(widest.functions, enough, key=lambda basis: basis.size)
+    larger = max(widest.functions, _enough(bases), key=lambda basis: basis.size)
     logits = np.log(np.maximum(widest.choice, _TINY))
     coefficients = larger.coefficients(logits @ model.contrasts)
     return JointEstimate(model, larger, widest.theta, coefficients, max(widest.spread, _VAGUE))

@@ -89,6 +89,12 @@ class Separate:
         influences = np.zeros_like(centred)
         return Estimated(centred, influences, middle, total, shape, 1), parts, weights
 
+    def strain(self, rows: FloatArray, theta: FloatArray) -> float:
+        """Return by how many standard errors h'theta is off at most, over rows h."""
+        estimated = self.estimated(rows)[0]
+        off, error = np.abs(rows @ theta - estimated.values), np.sqrt(estimated.variances)
+        return float(np.divide(off, error, out=np.zeros_like(off), where=error > 0).max(initial=0))
+
     def intervals(
         self, of: Any, level: float, joint: bool, on_row: OnRow | None = None
     ) -> Intervals:
