@@ -2,10 +2,10 @@
 
 `python -m benchmarks.sensitivity [--cases 200] [--runs 20] [--first 0]` draws mixtures, truths and
 sizes at random, asks a survey with free choice for its sensitivity, and then draws surveys whose
-people choose by laws that it names as the worst, and by others: steps, slopes and single values as
-strong. Of each it prints how often `check_choice` rejects, and the bias of the mean as a share of
-the bound; then the largest share over laws that are noticed less than every second time, with a
-standard error from the runs, and that of the worst law.
+people choose by the law that it names as the worst, weakened by bisection to where every second
+survey notices it, and by others: steps, slopes and single values as strong. Of each it prints how
+often `check_choice` rejects, and the bias of the mean as a share of the bound; then the largest
+share over laws that are noticed less than every second time, with a standard error from the runs.
 """
 
 import os
@@ -120,14 +120,22 @@ def case(seed: int, runs: int) -> list[tuple[str, float, Reached]]:
     base = reached(mechanisms, theta, free, people, runs, rng)
     strength = (told.worst[0] - 1) / (told.worst[0] + 1) if np.isfinite(told.worst[0]) else 1.0
     worst = told.law[:, order]
-    laws = [(f"worst x {by}", free + by * (worst - free)) for by in (1.0, 0.85, 0.7, 0.55, 0.4)]
-    laws += [("other", law) for law in others(shares, rng.uniform(0.1, 1.0) * strength, rng)]
-    results = []
-    for name, law in laws:
+    results: list[tuple[str, float, Reached]] = []
+
+    def tried(name: str, law: FloatArray) -> bool:
         came = reached(mechanisms, theta, law, people, runs, rng)
         error = float(np.hypot(came.error, base.error))
         # What free choice is off by, too, is the bias at the border of the simplex.
         results.append((name, told.bound, Reached(came.rejected, came.bias - base.bias, error)))
+        return came.rejected < 0.5
+
+    low, high = (1.0, 1.0) if tried("worst", worst) else (0.0, 1.0)
+    while high - low > 0.1:
+        by = (low + high) / 2
+        unnoticed = tried(f"worst x {by:.3g}", free + by * (worst - free))
+        low, high = (by, high) if unnoticed else (low, by)
+    for law in others(shares, rng.uniform(0.1, 1.0) * strength, rng):
+        tried("other", law)
     return results
 
 
