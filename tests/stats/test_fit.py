@@ -106,11 +106,13 @@ def test_verdicts_are_those_of_the_functions_at_any_level(mechanisms, by_value):
     for level in (0.95, 0.5, 0.999):
         found = fit.checks(level)
         assert found == check_assumptions(evidence, level)
-        check = fw.check_choice(evidence, level)
-        assert found["free choice"].text == check.verdict
+        # The level is that of the two tests together: each has half of the false alarms.
+        each = (1 + level) / 2
+        check = fw.check_choice(evidence, each)
+        assert found["free choice"].text.startswith(check.verdict)
         assert found["free choice"].details["p_value"] == check.p_value
         if check.holds:
-            assert found["laws"].text == fw.check_fit(evidence, level).verdict
+            assert found["laws"].text == fw.check_fit(evidence, each).verdict
     named = fit.checks(names=["people", "free choice"])
     assert list(named) == ["people", "free choice"]
 

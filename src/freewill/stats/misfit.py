@@ -39,7 +39,8 @@ _MOST_COEFFICIENTS = 400
 _SPECIAL = (1, 2, 4, 8)
 """Values that alone may choose otherwise: so many are tried."""
 SURE = 10.0
-"""Nats by which a choice law must beat forged reports for theta to follow it."""
+"""Nats by which a choice law must beat forged reports for theta to follow it, and by which the best
+explanation must beat others for intervals not to allow for these."""
 _SIMPLE = ("linear", "quadratic")
 """Choice laws beside which an epsilon is judged."""
 _CLIENTS = 2
@@ -107,6 +108,13 @@ class Misfit(Presented):
     def winner(self) -> Hypothesis | None:
         """The one explanation that is clearly better than all others; None where there is none."""
         return self.plausible[0] if not self.holds and len(self.plausible) == 1 else None
+
+    @property
+    def left(self) -> tuple[Hypothesis, ...]:
+        """The explanations that speak clearly, and that the best does not beat by `SURE`."""
+        best = max((one.gain for one in self.explanations), default=0.0)
+        least = max(self.margin, best - SURE)
+        return tuple(one for one in self.explanations if one.gain > least)
 
     @property
     def aware(self) -> ChoiceAwareEstimate | None:

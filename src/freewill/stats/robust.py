@@ -31,7 +31,7 @@ from freewill.stats.estimators.estimate import (
 )
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, Group, checked_evidence, name_of
-from freewill.stats.forged import SetAside, apart, in_words
+from freewill.stats.forged import Forgery, SetAside, apart, in_words
 from freewill.stats.information import Information, several_people
 from freewill.stats.intervals import Intervals, OneStep, intervals
 from freewill.stats.misfit import FORGED, Misfit, judged
@@ -100,7 +100,8 @@ class RobustEstimate(Estimate):
 
         How many of the others are forged is unknown, so that what is kept of them tells nothing,
         and nor does how often they come (`DoubtedOneStep`). Where nothing was set aside these are
-        `fw.intervals`, or those of the choice-aware estimate. They do not allow for forgeries that
+        `fw.intervals`, or those of the choice-aware estimate; where explanations cannot be told
+        apart, they reach as far as those under any of them. They do not allow for forgeries that
         were not found.
         """
         several_people(self.kept, "intervals")
@@ -109,7 +110,24 @@ class RobustEstimate(Estimate):
         believed: Evidence | OneStep = self.kept
         if self.set_aside:
             believed = DoubtedOneStep(self.kept, self.theta, self.doubted)
-        return intervals(believed, of, level, joint, on_step=on_step)
+        found = intervals(believed, of, level, joint, on_step=on_step)
+        return found if self.set_aside else self._allowing(found, (of, level, joint))
+
+    def _allowing(self, found: Intervals, asked: tuple[Any, float, bool]) -> Intervals:
+        """Return intervals that reach as far as those under all explanations that are left."""
+        for one in self.misfit.left:
+            if isinstance(one.model, ChoiceAwareEstimate):
+                other = one.model.intervals(*asked)
+            elif isinstance(one.model, Forgery):
+                kept, doubted, _ = apart(self.kept, one.model.fit)
+                other = intervals(DoubtedOneStep(kept, one.model.fit.theta, doubted), *asked)
+            else:
+                other = intervals(one.model, *asked)
+            low, high = np.minimum(found.low, other.low), np.maximum(found.high, other.high)
+            found = replace(found, low=low, high=high)
+        left = " or ".join(one.kind for one in self.misfit.left)
+        advice = f"Intervals allow for {left}." if left else ""
+        return replace(found, advice=f"{found.advice} {advice}".strip())
 
     @property
     def certificate(self) -> str:
