@@ -211,7 +211,7 @@ def test_audit_agrees_with_all_pairs(entry: Entry, size, epsilon):
     law = entry.oracle(mechanism)
     found = fw.audit(mechanism)
     assert found.holds
-    assert found.tight == entry.tight
+    assert entry.tight is None or found.tight == entry.tight
     if isinstance(found, fw.LossAudit):
         expected = naive_adversary_loss(law, mechanism.alphabet)
         assert found.adversary_loss == pytest.approx(expected, rel=1e-9)
@@ -346,7 +346,8 @@ loss_entries = pytest.mark.parametrize(
         entry
         for entry in ENTRIES
         if hasattr(entry.build(2, 1.0), "epsilon")
-        and not isinstance(entry.build(2, 1.0), fw.RAPPOR)
+        # At a size and an epsilon at which all that may be reports beyond the values are.
+        and entry.build(9, 0.8).output_space.alphabet == entry.build(9, 0.8).alphabet
     ],
     ids=str,
 )

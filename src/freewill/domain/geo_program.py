@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ class GeoProgram:
 
     The constraints of pairs that are joined by an edge of a spanner imply all others, with epsilon
     divided by the spanner's `stretch`: the most by which a way along its edges is longer than the
-    distance it bridges (Bordenabe, Chatzikokolakis and Palamidessi, CCS 2014, theorem 2). Taken
+    distance it bridges (Bordenabe, Chatzikokolakis and Palamidessi, CCS 2014). Taken
     with epsilon itself, the same constraints are some of those that every law must keep: their
     optimum is a lower bound.
     """
@@ -44,9 +45,7 @@ class GeoProgram:
             if ways[one, other] <= self.dilation * length * _SAME:
                 continue
             edges.append((one, other))
-            over = np.minimum(
-                ways[:, one, None] + ways[other], ways[:, other, None] + ways[one]
-            )
+            over = np.minimum(ways[:, one, None] + ways[other], ways[:, other, None] + ways[one])
             ways = np.minimum(ways, over + length)
         both = np.array([*edges, *((other, one) for one, other in edges)], dtype=np.int64)
         stretch = float((ways[first, second] / self.apart[first, second]).max())
@@ -79,7 +78,8 @@ class GeoProgram:
         pairs = csr_array((numbers, (rows, columns)), shape=(len(edges), size))
         constraints = csr_array(kron(pairs, np.eye(size)))
         cost = self.prior[:, None] * self.apart
-        found = linprog(
+        # SciPy takes sparse matrices, and its stubs do not know.
+        found: Any = linprog(  # type: ignore[call-overload]
             cost.ravel(),
             A_ub=constraints,
             b_ub=np.zeros(constraints.shape[0]),

@@ -125,7 +125,8 @@ def literal_geo_epsilon(matrix: FloatArray, alphabet: Alphabet) -> float:
     elsewhere O(k^2 * outputs).
 
     >>> import freewill as fw
-    >>> round(literal_geo_epsilon(np.array([[0.75, 0.25], [0.25, 0.75]]), fw.Linear(0, 2, step=2)), 9)
+    >>> law = np.array([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(literal_geo_epsilon(law, fw.Linear(0, 2, step=2)), 9)
     0.549306144
     """
     rows = matrix[:, (matrix > 0).any(axis=0)]

@@ -35,7 +35,7 @@ class BlahutArimoto(Computed):
     P(y | x) = q_y e^(-beta d(x, y)) / Z_x, where q is the distribution of the outputs that this law
     itself gives under the prior (uniform unless given). It minimises the mutual information I(x; y)
     plus beta E d(x, y): the optimum of rate-distortion theory (Blahut, IEEE Transactions on
-    Information Theory 18, 1972, theorem 6). Either `beta` > 0 is given or the `quality_loss`
+    Information Theory 18, 1972). Either `beta` > 0 is given or the `quality_loss`
     E d(x, y) that it is to cost, from which beta is found.
 
     q maximises sum_x prior_x log Z_x, which is a likelihood, so that the library's solver finds it
@@ -46,7 +46,7 @@ class BlahutArimoto(Computed):
 
     Promises the epsilon-geo-indistinguishability that its table has, at most 2 beta: exponents and
     log Z_x differ by at most beta d(x, x') each (Oya, Troncoso and Perez-Gonzalez, CCS 2017; Biswas
-    and Palamidessi, PETS 2024, theorem 2). `marginal` is q, where it was solved for before: it is
+    and Palamidessi, PETS 2024). `marginal` is q, where it was solved for before: it is
     part of the description, so that collector and devices have one law. O(k^3) to solve; 2,048
     values at most.
 
@@ -191,9 +191,7 @@ class BlahutArimoto(Computed):
         loss = self.quality_loss(self._prior)
         below = -self._certificate.value - self.beta * loss - self.gap
         joint = self._prior[:, None] * self.matrix
-        ratio = np.divide(
-            self.matrix, joint.sum(axis=0), out=np.ones_like(joint), where=joint > 0
-        )
+        ratio = np.divide(self.matrix, joint.sum(axis=0), out=np.ones_like(joint), where=joint > 0)
         above = float((joint * np.log(ratio)).sum())
         return max(below, 0.0) / math.log(2), max(above, 0.0) / math.log(2)
 

@@ -39,8 +39,8 @@ class Computed(Tabulated, Protocol):
     @cached_property
     def matrix(self) -> FloatArray:  # type: ignore[override]
         """The law, read-only."""
-        law = self._law()
-        law = law / law.sum(axis=1, keepdims=True)
+        unscaled = self._law()
+        law: FloatArray = unscaled / unscaled.sum(axis=1, keepdims=True)
         law.flags.writeable = False
         return law
 

@@ -18,8 +18,8 @@ class Exponential(NoisyTable):
     epsilon-geo-indistinguishability: the exponents of x and x' differ by at most
     epsilon d(x, x') / 2, and so do the logarithms of n_x and n_x'. That is an upper bound: where
     all n_x are alike, an audit finds half of it. Products cost O(outputs * k); 2,048 values at
-    most. McSherry and Talwar, FOCS 2007, definition 2; with distances, Chatzikokolakis,
-    Palamidessi and Stronati, PETS 2015, section 3.
+    most. McSherry and Talwar, FOCS 2007; with distances, Chatzikokolakis, Palamidessi and
+    Stronati, PETS 2015.
 
     >>> import freewill as fw
     >>> noisy = fw.Exponential(fw.Linear(0, 2), epsilon=2 * np.log(2))

@@ -18,6 +18,8 @@ from freewill.errors import LawError, ParameterError, several, shown
 
 _LARGEST_ALPHABET = 128
 """Values of which the program is still solved for within a minute or two."""
+_SMALL, _USUAL = 50, 1.1
+"""Values up to which all constraints are taken unless told otherwise, and the dilation beyond."""
 _FIRST_BLUR = 1e-13
 _LARGEST_BLUR = 1e-2
 
@@ -26,24 +28,24 @@ _LARGEST_BLUR = 1e-2
 class OptimalGeo(NoisyTable):
     """Minimise the expected loss among all epsilon-geo-indistinguishable laws.
 
-        minimise sum prior_x P(z | x) d(x, z)  subject to  P(z | x) <= e^(epsilon d(x, x')) P(z | x')
+        minimise sum prior_x P_xz d(x, z)  subject to  P_xz <= e^(epsilon d(x, x')) P_x'z
 
-    with a prior that is uniform unless given (Bordenabe, Chatzikokolakis and Palamidessi, CCS 2014,
-    section 3). Constraints are taken along the edges of a spanner whose ways are at most `dilation`
-    times as long as distances (section 4): on a line the neighbours, and the optimum is exact;
-    elsewhere fewer constraints the larger it is, at a slightly larger loss. `gap` proves how much
-    less any law could cost.
+    with a prior that is uniform unless given (Bordenabe, Chatzikokolakis and Palamidessi, CCS
+    2014). Constraints are taken along the edges of a spanner whose ways are at most `dilation`
+    times as long as distances: on a line the neighbours, and the optimum is exact;
+    elsewhere exact at 1, which up to 50 values is the default, and the fewer constraints the larger
+    it is (1.1 beyond), at a slightly larger loss. `gap` proves how much less any law could cost.
 
     Promises epsilon-geo-indistinguishability of the table that is drawn: what the solver's
     tolerance took is given back, and as much blur added (of the order of 1e-9) as the promise
     needs. The optimum is for its prior, and says nothing of losses under another; its table has no
     structure, is often singular, and not the only one, so that `law`, once solved for, is part of
-    the description. For at most 128 values: 50 take about a second, 100 in the plane ten to twenty.
+    the description. For at most 128 values: 50 take a few seconds, 100 in the plane ten to twenty.
 
     >>> import freewill as fw
     >>> best = fw.OptimalGeo(fw.Linear(0, 9), epsilon=0.5)
     >>> round(best.quality_loss(), 4), round(fw.Geometric(fw.Linear(0, 9), 0.5).quality_loss(), 4)
-    (1.4, 1.4)
+    (1.3693, 1.4346)
     >>> best.gap < 1e-6, fw.audit(best, exact=True).holds
     (True, True)
     """
@@ -60,7 +62,7 @@ class OptimalGeo(NoisyTable):
         alphabet: Alphabet,
         epsilon: float,
         prior: ArrayLike | None = None,
-        dilation: float = 1.1,
+        dilation: float | None = None,
         law: ArrayLike | None = None,
     ) -> None:
         vars(self).update(alphabet=alphabet, epsilon=epsilon)
@@ -71,6 +73,8 @@ class OptimalGeo(NoisyTable):
                 f"for at most {_LARGEST_ALPHABET} values. Use a coarser alphabet, or "
                 f"PlanarGeometric, Exponential or BlahutArimoto, which take more."
             )
+        if dilation is None:
+            dilation = 1.0 if alphabet.size <= _SMALL else _USUAL
         if not (is_number(dilation) and 1 <= dilation < np.inf):
             raise ParameterError(
                 f"dilation={shown(dilation)} for {self.name}: must be a number >= 1 (1: all "
@@ -87,7 +91,7 @@ class OptimalGeo(NoisyTable):
         return hash(self.id)
 
     @cached_property
-    def program_solved(self) -> GeoProgram:
+    def problem(self) -> GeoProgram:
         """The prior, the distances and the spanner."""
         size = self.alphabet.size
         prior = np.full(size, 1 / size) if self.prior is None else self.prior
@@ -95,7 +99,7 @@ class OptimalGeo(NoisyTable):
 
     def _solved(self) -> FloatArray:
         """Solve, give back what the solver's tolerance took, and blur until the promise holds."""
-        task = self.program_solved
+        task = self.problem
         with progress(f"solving {self}"):
             law, bound = task.solve(self.epsilon / task.stretch)
         if task.stretch == 1:
@@ -122,20 +126,20 @@ class OptimalGeo(NoisyTable):
         found = literal_geo_epsilon(matrix, self.alphabet)
         if found > self.epsilon:
             raise LawError(
-                f"the law of {self} has epsilon {found!r}, more than is promised. Leave it out, and "
-                f"it is solved for."
+                f"the law of {self} has epsilon {found!r}, more than is promised. Leave it out, "
+                f"and it is solved for."
             )
         return matrix
 
     @cached_property
     def least_loss(self) -> float:
         """What any epsilon-geo-indistinguishable law costs at least, proved; solved when asked."""
-        return self.program_solved.solve(self.epsilon)[1]
+        return self.problem.solve(self.epsilon)[1]
 
     @property
     def gap(self) -> float:
         """How much less than this law any law with the same promise could cost at most."""
-        return max(self.program_solved.loss(self.matrix) - self.least_loss, 0.0)
+        return max(self.problem.loss(self.matrix) - self.least_loss, 0.0)
 
     def parameters(self) -> Spec:
         """Return epsilon, dilation, the law and, where it is not uniform, the prior."""

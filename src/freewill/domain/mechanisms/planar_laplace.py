@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import hypot
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,12 +25,12 @@ class PlanarLaplace(NoisyTable):
     """Add planar Laplace noise to the centre of one's cell, then report the cell that it falls in.
 
     The noise has the density epsilon^2 / (2 pi) e^(-epsilon r) at distance r (Andres, Bordenabe,
-    Chatzikokolakis and Palamidessi, CCS 2013, eq. 3). P(z | x) is its integral over the cell z; what
+    Chatzikokolakis and Palamidessi, CCS 2013). P(z | x) is its integral over the cell z; what
     falls outside the grid is reported as the nearest cell, summed to infinity. Promises
     epsilon-geo-indistinguishability per kilometre between cells, by the distance of their centres:
     reporting the cell is a function of the point, which has it. The promise is that of the numbers
     that are drawn, for they are made for an epsilon that is smaller by their rounding; it needs
-    none of the widening that drawing points in floating point does (there, section 4.2).
+    none of the widening that drawing points in floating point does.
 
     Integrals are Gauss rules on panels that shrink towards the centre, exact to some 1e-14. The
     table takes O(k^2), 32 MiB at the most, 2,048 cells; products cost O(outputs * k).
@@ -38,7 +39,7 @@ class PlanarLaplace(NoisyTable):
     >>> import freewill as fw
     >>> city = fw.PlanarLaplace(fw.Grid(24, 16, cell=0.5), epsilon=0.19)
     >>> round(city.quality_loss(), 3), str(city.guarantee())
-    (5.002, '0.19-geo-indistinguishability per km')
+    (4.997, '0.19-geo-indistinguishability per km')
     """
 
     alphabet: Grid
@@ -59,7 +60,7 @@ class PlanarLaplace(NoisyTable):
         grid = self.alphabet
         counts = grid.columns, grid.rows
         sides = [self.inner_epsilon * side for side in grid.cell]
-        longest = float(np.hypot(*(side * n for side, n in zip(sides, counts, strict=True))))
+        longest = hypot(*(side * n for side, n in zip(sides, counts, strict=True)))
         # At an offset y to the side, e^-hypot(t, y) falls by e^-50 within this reach.
         reach = float(np.sqrt(_NEGLIGIBLE**2 + 2 * _NEGLIGIBLE * longest))
         # The same on both axes, so that no panel is long beside its distance from the centre.

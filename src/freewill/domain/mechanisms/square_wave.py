@@ -21,7 +21,7 @@ class SquareWave(NoisyTable):
     ones. b = floor(k (epsilon e^epsilon - e^epsilon + 1) / (2 e^epsilon (e^epsilon - 1 - epsilon)))
     maximises a bound on what a report tells of the value. Promises epsilon-LDP, tightly. Products
     cost O(outputs * k); 2,048 values at most. Li, Wang, Lopuhaa-Zwakenberg, Li and Skoric, SIGMOD
-    2020, section 5: numbers are rounded to the line before the noise ("bucketize before randomize").
+    2020: numbers are rounded to the line before the noise ("bucketize before randomize").
 
     >>> import freewill as fw
     >>> wave = fw.SquareWave(fw.Linear(0, 9), epsilon=1.0)
@@ -61,7 +61,7 @@ def _wave(epsilon: float) -> float:
     nearly vanish.
 
     >>> [round(_wave(epsilon), 6) for epsilon in (1e-9, 0.5, 1.0, 50.0)]
-    [0.5, 0.358173, 0.256078, 0.0]
+    [0.5, 0.358155, 0.256083, 0.0]
     """
     if epsilon > 1:
         return (epsilon + expm1(-epsilon)) / (2 * (expm1(epsilon) - epsilon))
