@@ -20,6 +20,8 @@ from freewill.domain.guarantees.epsilon import Audit as Audit
 from freewill.domain.guarantees.exact import ExactAudit as ExactAudit
 from freewill.domain.guarantees.promises import AdversaryLoss as AdversaryLoss
 from freewill.domain.guarantees.promises import Guarantee as Guarantee
+from freewill.domain.leakage import Leakage as Leakage
+from freewill.domain.leakage import leakage as leakage
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
 from freewill.domain.mechanisms.exponential import Exponential as Exponential

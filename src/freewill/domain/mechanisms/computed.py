@@ -34,7 +34,7 @@ class Computed(Tabulated, Protocol):
 
     def _law(self) -> FloatArray:
         """Return the law up to a factor of each row, [value, output], by its formula."""
-        ...
+        raise LawError(f"{self.name} has no formula: its class must have _law or a matrix.")
 
     @cached_property
     def matrix(self) -> FloatArray:  # type: ignore[override]
