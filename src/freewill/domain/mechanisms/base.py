@@ -265,7 +265,8 @@ class Mechanism(Protocol):
         return float(weights @ self.losses())
 
     def __str__(self) -> str:
-        shown = (f", {key}={value:g}" for key, value in self.parameters().items())
+        given = {key: value for key, value in self.parameters().items() if value is not None}
+        shown = (f", {key}={value:g}" for key, value in given.items())
         return f"{self.name}({self.alphabet}{''.join(shown)})"
 
 
