@@ -27,8 +27,8 @@ class Entry:
 
     `build(size, epsilon)` gives the mechanism at a size from 2 to 10. `oracle(mechanism)` gives
     its law, rows: alphabet, columns: `mechanism.outputs()`. `tight` says that no smaller epsilon
-    than the promised one is true; None where that depends. `oracle_from` is the least epsilon at which the oracle is
-    affordable; below, the law is held to its properties alone.
+    than the promised one is true; None where that depends. `oracle_from` is the least epsilon at
+    which the oracle is affordable; below, the law is held to its properties alone.
     """
 
     name: str
@@ -172,6 +172,7 @@ def square_wave_law(mechanism: Any) -> np.ndarray:
     """p near the value, q elsewhere, by the paper's b, p and q for buckets."""
     size, odds, epsilon = mechanism.alphabet.size, math.exp(mechanism.epsilon), mechanism.epsilon
     b = math.floor(size * (epsilon * odds - odds + 1) / (2 * odds * (odds - 1 - epsilon)))
+    b = b if mechanism.reach is None else mechanism.reach
     q = 1 / ((2 * b + 1) * odds + size - 1)
     return np.array(
         [[odds * q if abs(y - b - x) <= b else q for y in range(size + 2 * b)] for x in range(size)]
@@ -413,6 +414,12 @@ ENTRIES = (
         oracle_from=0.1,
     ),
     Entry("square wave", lambda k, e: fw.SquareWave(wide_line(k), e), square_wave_law, tight=True),
+    Entry(
+        "square wave of reach 2",
+        lambda k, e: fw.SquareWave(line(k), e, reach=2),
+        square_wave_law,
+        tight=True,
+    ),
     Entry(
         "blahut-arimoto",
         lambda k, e: fw.BlahutArimoto(line(k), e),

@@ -44,6 +44,7 @@ _NOTES = {
     "prior": "a distribution on the values",
     "marginal": "a distribution on the outputs",
     "gamma": "a number > 0 and <= 1",
+    "reach": "a whole number of steps",
     "dilation": "a number >= 1",
 }
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, is_number
+from freewill.core.types import FloatArray, Spec, is_number
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.computed import NoisyTable
 from freewill.errors import ParameterError, shown
@@ -27,8 +27,9 @@ class Staircase(NoisyTable):
     `Geometric` spreads it evenly.
 
     `gamma`, in (0, 1], is the first stair's share of a whole step, r = max(1, round(gamma D)).
-    Without it r has the least expected noise E|i| (about D / (1 + e^(epsilon / 2))). Products cost
-    O(outputs * k); 2,048 values at most.
+    Without it r has the least expected noise E|i| (about D / (1 + e^(epsilon / 2))). Values within
+    a stair are reported alike, so that some distributions may be beyond what staircases alone can
+    tell apart (estimates say so). Products cost O(outputs * k); 2,048 values at most.
 
     >>> import freewill as fw
     >>> stairs = fw.Staircase(fw.Linear(0, 9), epsilon=2.0)
@@ -63,6 +64,10 @@ class Staircase(NoisyTable):
             return max(1, round(self.gamma * steps))
         widths = np.arange(1, steps + 1, dtype=np.float64)
         return 1 + int(np.argmin(_expected_noise(widths, float(steps), self.epsilon)))
+
+    def shape(self) -> Spec:
+        """Return the width of the first stair, as a share."""
+        return {"gamma": self.width / (self.alphabet.size - 1)}
 
     def _law(self) -> FloatArray:
         steps = self.alphabet.size - 1
