@@ -109,7 +109,6 @@ from freewill.stats.planning.menus import Menu as Menu
 from freewill.stats.planning.menus import menu as menu
 from freewill.stats.planning.plan import Plan as Plan
 from freewill.stats.planning.plan import plan as plan
-from freewill.stats.privic import Round as Round
 from freewill.stats.privic import privic as privic
 from freewill.stats.robust import RobustEstimate as RobustEstimate
 from freewill.stats.robust import robust as robust

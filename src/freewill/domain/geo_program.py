@@ -13,6 +13,7 @@ _SAME = 1 + 1e-12
 """A way through the spanner is no longer than the distance, but for rounding."""
 _CONSTRAINTS = 1 << 18
 """Of the program: some minutes of solving."""
+_LARGEST_HALF = 20.0
 _FAINT = 1e-9
 """Probability below which the solver's tolerance cannot tell an output from none."""
 
@@ -73,10 +74,17 @@ class GeoProgram:
                 f"{_CONSTRAINTS:,}. Take a larger dilation, or a coarser alphabet."
             )
         exponents = epsilon / 2 * self.apart[edges[:, 0], edges[:, 1]]
-        numbers = np.concatenate([np.exp(-exponents), -np.exp(exponents)])
+        # Of larger numbers the solver takes none; a ratio of e^40 is as good as none.
+        capped = np.minimum(exponents, _LARGEST_HALF)
         rows, columns = np.tile(np.arange(len(edges)), 2), edges.T.ravel()
-        pairs = csr_array((numbers, (rows, columns)), shape=(len(edges), size))
-        constraints = csr_array(kron(pairs, np.eye(size)))
+
+        def all_outputs(more: FloatArray) -> Any:
+            """Return the constraints, P_xz e^more - P_x'z e^capped <= 0."""
+            numbers = np.concatenate([np.exp(more), -np.exp(capped)])
+            pairs = csr_array((numbers, (rows, columns)), shape=(len(edges), size))
+            return csr_array(kron(pairs, np.eye(size)))
+
+        constraints = all_outputs(-capped)
         cost = self.prior[:, None] * self.apart
         # SciPy takes sparse matrices, and its stubs do not know.
         found: Any = linprog(  # type: ignore[call-overload]
@@ -93,7 +101,9 @@ class GeoProgram:
                 f"smaller epsilon, or a coarser alphabet."
             )
         prices = np.maximum(-found.ineqlin.marginals, 0.0)
-        priced = cost + (constraints.T @ prices).reshape(size, size)
+        # The bound is about the constraints as they are, not as they were capped.
+        true = constraints if np.all(capped == exponents) else all_outputs(capped - 2 * exponents)
+        priced = cost + (true.T @ prices).reshape(size, size)
         return np.maximum(found.x.reshape(size, size), 0.0), float(priced.min(axis=1).sum())
 
     def loss(self, law: FloatArray) -> float:

@@ -14,18 +14,16 @@ from freewill.domain.guarantees.logarithms import literal_geo_epsilon
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.computed import Computed, checked_table
 from freewill.domain.mechanisms.parameters import checked_quality_loss
+from freewill.domain.shokri.problem import Problem, symmetries
 from freewill.errors import LawError, ParameterError, shown
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers.likelihood import Certificate, Likelihood
 
-_TOLERANCE = 1e-10
-"""Nats per person by which the rate may be above the least."""
-_MAX_STEPS = 200
 _LARGEST_EXPONENT = 600.0
-_UNUSED = 1e-10
-"""Share of an output below which the optimum does not use it, but for the solver's tolerance."""
+_LEAST_SHARE = 1e-30
+"""Of an output that is used: its table keeps all digits."""
 _LOSS_REACHED = 1e-9
-"""How close, relative, a loss that is calibrated to is met."""
+"""How close, relative, to the loss of a report that says nothing a loss may come."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -82,13 +80,10 @@ class BlahutArimoto(Computed):
         weights = None if prior is None else _frozen(distribution(prior, alphabet.size, "prior"))
         vars(self).update(alphabet=alphabet, prior=weights)
         if beta is None:
-            beta, solved = self._calibrated(checked_quality_loss(quality_loss))
-        else:
-            beta, solved = self._checked_beta(beta), None
-        if marginal is not None:
-            solved = _checked_marginal(marginal, alphabet.size)
-        vars(self)["beta"] = beta
-        vars(self)["marginal"] = _frozen(self._solved(beta) if solved is None else solved)
+            beta = self._calibrated(checked_quality_loss(quality_loss))
+        vars(self)["beta"] = self._checked_beta(beta)
+        solved = self._solved() if marginal is None else _checked_marginal(marginal, alphabet.size)
+        vars(self)["marginal"] = _frozen(solved)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BlahutArimoto) and self.spec() == other.spec()
@@ -102,7 +97,7 @@ class BlahutArimoto(Computed):
         return np.full(size, 1 / size) if self.prior is None else self.prior
 
     def _checked_beta(self, beta: Any) -> float:
-        largest = _LARGEST_EXPONENT / float(distances(self.alphabet).max())
+        largest = self._largest_beta
         if not (is_number(beta) and 0 < beta <= largest):
             raise ParameterError(
                 f"beta={shown(beta)} for {self.name} on {self.alphabet}: must be a number > 0 and "
@@ -111,68 +106,54 @@ class BlahutArimoto(Computed):
             )
         return float(beta)
 
-    def _likelihood(self, beta: float) -> Likelihood:
-        """Return sum_x prior_x log Z_x as a function of q; values without a prior do not count."""
-        seen = self._prior > 0
-        falls = np.exp(-beta * distances(self.alphabet)[seen])
-        return Likelihood(DenseOperator(falls), self._prior[seen])
+    @property
+    def _largest_beta(self) -> float:
+        return _LARGEST_EXPONENT / float(distances(self.alphabet).max())
 
-    def _solved(self, beta: float, start: FloatArray | None = None) -> FloatArray:
-        """Return q at a beta."""
+    @cached_property
+    def _problem(self) -> Problem:
+        """The prior, the distances and the symmetries."""
+        apart = distances(self.alphabet)
+        images = symmetries(self.alphabet, self._prior, apart, apart)
+        return Problem(self._prior, apart, apart, images, 0)
+
+    def _solved(self) -> FloatArray:
+        """Return q."""
         # What is sent a solved marginal needs none of this, nor SciPy.
-        from freewill.numeric.solvers import interior  # noqa: PLC0415
-        from freewill.numeric.solvers.systems import DenseSystem  # noqa: PLC0415
+        from freewill.domain.shokri.rate_distortion import output_distribution  # noqa: PLC0415
 
-        likelihood = self._likelihood(beta)
-        system = DenseSystem(likelihood.operator.dense())
-        solution = interior.solve(likelihood, system, _TOLERANCE, _MAX_STEPS, start)
-        used = np.where(solution.theta < _UNUSED, 0.0, solution.theta)
-        return np.asarray(used / used.sum())
+        return output_distribution(self._problem, self.beta)
 
-    def _calibrated(self, loss: float) -> tuple[float, FloatArray]:
-        """Return the beta at which the law costs so much, and its q.
+    def _calibrated(self, loss: float) -> float:
+        """Return the beta at which the law costs so much."""
+        from freewill.domain.shokri.rate_distortion import calibrated_beta  # noqa: PLC0415
 
-        The loss falls as beta grows, from what the best constant report costs.
-        """
-        from scipy.optimize import brentq  # noqa: PLC0415
-
-        apart, prior = distances(self.alphabet), self._prior
-        blind = float((prior @ apart).min())
+        blind = self._problem.largest_loss
         if loss >= blind * (1 - _LOSS_REACHED):
             raise ParameterError(
                 f"quality_loss={loss:g} is out of reach for {self.name} on {self.alphabet}: a "
                 f"report that says nothing costs {blind:.6g}, and no law needs to cost more. For "
                 f"full privacy, send no report."
             )
-        tried: dict[float, FloatArray] = {}
-
-        def excess(log_beta: float) -> float:
-            beta = math.exp(log_beta)
-            tried[log_beta] = self._solved(beta)
-            law = _law(beta, tried[log_beta], apart)
-            law /= law.sum(axis=1, keepdims=True)
-            return math.log(max(float(prior @ (law * apart).sum(axis=1)), 5e-324) / loss)
-
-        low = high = math.log(1 / blind)
-        largest = math.log(_LARGEST_EXPONENT / float(apart.max()))
-        while excess(low) < 0:
-            low -= 1.0
-        while excess(high) > 0:
-            if high >= largest:
-                raise ParameterError(
-                    f"quality_loss={loss:g} is out of reach for {self.name} on {self.alphabet}: "
-                    f"it is less than numbers allow. For no privacy, use Identity."
-                )
-            high = min(high + 1.0, largest)
-        root = low if low == high else brentq(excess, low, high, xtol=1e-12, rtol=1e-12)
-        return math.exp(root), tried[root] if root in tried else self._solved(math.exp(root))
+        beta = calibrated_beta(self._problem, loss)
+        if beta > self._largest_beta:
+            raise ParameterError(
+                f"quality_loss={loss:g} is out of reach for {self.name} on {self.alphabet}: it is "
+                f"less than numbers allow. For no privacy, use Identity."
+            )
+        return beta
 
     def _law(self) -> FloatArray:
-        return _law(self.beta, self.marginal, distances(self.alphabet))
+        logs = np.log(np.where(self.marginal > 0, self.marginal, 1.0))
+        logs = np.where(self.marginal > 0, logs, -np.inf) - self.beta * distances(self.alphabet)
+        return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
     @cached_property
     def _certificate(self) -> Certificate:
-        return self._likelihood(self.beta).certify(self.marginal)
+        """Of q as a maximum of sum_x prior_x log Z_x; values without a prior do not count."""
+        seen = self._prior > 0
+        falls = np.exp(-self.beta * distances(self.alphabet)[seen])
+        return Likelihood(DenseOperator(falls), self._prior[seen]).certify(self.marginal)
 
     @property
     def gap(self) -> float:
@@ -193,7 +174,9 @@ class BlahutArimoto(Computed):
         joint = self._prior[:, None] * self.matrix
         ratio = np.divide(self.matrix, joint.sum(axis=0), out=np.ones_like(joint), where=joint > 0)
         above = float((joint * np.log(ratio)).sum())
-        return max(below, 0.0) / math.log(2), max(above, 0.0) / math.log(2)
+        above = max(above, 0.0)
+        # Both are rounded.
+        return min(max(below, 0.0), above) / math.log(2), above / math.log(2)
 
     def guarantee(self) -> Guarantee:
         """Return the epsilon per unit of distance that the table has, rounded up."""
@@ -212,18 +195,13 @@ class BlahutArimoto(Computed):
         return f"{self.name}({self.alphabet}, beta={self.beta:g})"
 
 
-def _law(beta: float, marginal: FloatArray, apart: FloatArray) -> FloatArray:
-    """Return q_y e^(-beta d(x, y)), each row divided by a factor that keeps it from underflow."""
-    used = marginal > 0
-    logs = np.where(used, np.log(np.where(used, marginal, 1.0)), -np.inf) - beta * apart
-    return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
-
-
 def _checked_marginal(marginal: ArrayLike, size: int) -> FloatArray:
     shares = distribution(marginal, size, "marginal")
-    if np.any((shares > 0) & (shares < _UNUSED / 2)):
+    if np.any((shares > 0) & (shares < _LEAST_SHARE)):
         least = float(shares[shares > 0].min())
-        raise LawError(f"marginal has a share of {least!r}: expected 0 or at least {_UNUSED:g}.")
+        raise LawError(
+            f"marginal has a share of {least!r}: expected 0 or at least {_LEAST_SHARE:g}."
+        )
     return shares
 
 

@@ -38,7 +38,7 @@ def capacity(law: FloatArray, tolerance: float = 1e-12) -> Capacity:
 
     >>> crossed = np.array([[0.9, 0.1], [0.1, 0.9]])
     >>> found = capacity(crossed)
-    >>> round(found.value / np.log(2), 6), found.gap < 1e-12
+    >>> round(float(found.value / np.log(2)), 6), found.gap < 1e-12
     (0.531004, True)
     """
     law = np.ascontiguousarray(law[:, law.any(axis=0)])
