@@ -17,7 +17,22 @@ from freewill.domain.mechanisms.registry import REGISTRY
 from freewill.errors import SpecError, several
 
 Kind = StrEnum(
-    "Kind", ["k-rr", "geometric", "planar-geometric", "rappor", "shokri", "matrix", "identity"]
+    "Kind",
+    [
+        "k-rr",
+        "geometric",
+        "planar-geometric",
+        "rappor",
+        "shokri",
+        "matrix",
+        "identity",
+        "exponential",
+        "planar-laplace",
+        "staircase",
+        "square-wave",
+        "blahut-arimoto",
+        "optimal-geo",
+    ],
 )
 """Mechanisms whose epsilon can be found from a loss; of the others it is said why not."""
 
