@@ -183,7 +183,7 @@ def _of_law(mechanism: Mechanism, prior: FloatArray, gain: FloatArray | None) ->
         success_rate=most / size,
         min_capacity=max(math.log2(most), 0.0),
         entropy=_entropy(prior),
-        mutual_information=_information(prior, law),
+        mutual_information=mutual_information(prior, law),
         capacity=told.value / math.log(2),
         capacity_gap=told.gap / math.log(2),
         prior_error=errors[0],
@@ -260,8 +260,12 @@ def _bit_information(prior: FloatArray, own: float, other: float, gain: float) -
     return max(own * math.log1p(gain) - expected, 0.0) / math.log(2)
 
 
-def _information(prior: FloatArray, law: FloatArray) -> float:
-    """Return the mutual information of value and output, in bits."""
+def mutual_information(prior: FloatArray, law: FloatArray) -> float:
+    """Return how many bits an output tells of the value, from the law of all outputs.
+
+    >>> mutual_information(np.array([0.5, 0.5]), np.eye(2))
+    1.0
+    """
     joint = prior[:, None] * law
     total = joint.sum(axis=0)
     ratio = np.divide(law, total, out=np.ones_like(law), where=joint > 0)

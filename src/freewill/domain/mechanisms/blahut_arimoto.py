@@ -12,6 +12,7 @@ from freewill.core.types import FloatArray, Spec, distribution, is_number
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.guarantees.logarithms import literal_geo_epsilon
 from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.leakage import mutual_information
 from freewill.domain.mechanisms.computed import Computed, checked_table
 from freewill.domain.mechanisms.parameters import checked_quality_loss
 from freewill.domain.shokri.problem import Problem, symmetries
@@ -169,14 +170,11 @@ class BlahutArimoto(Computed):
 
         The upper bound is what this law tells; the lower one is Blahut's, from `gap`.
         """
-        loss = self.quality_loss(self._prior)
-        below = -self._certificate.value - self.beta * loss - self.gap
-        joint = self._prior[:, None] * self.matrix
-        ratio = np.divide(self.matrix, joint.sum(axis=0), out=np.ones_like(joint), where=joint > 0)
-        above = float((joint * np.log(ratio)).sum())
-        above = max(above, 0.0)
+        above = mutual_information(self._prior, self.matrix)
+        price = self.beta * self.quality_loss(self._prior)
+        below = (-self._certificate.value - price - self.gap) / math.log(2)
         # Both are rounded.
-        return min(max(below, 0.0), above) / math.log(2), above / math.log(2)
+        return min(max(below, 0.0), above), above
 
     def guarantee(self) -> Guarantee:
         """Return the epsilon per unit of distance that the table has, rounded up."""
