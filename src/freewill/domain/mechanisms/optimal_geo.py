@@ -20,6 +20,7 @@ _LARGEST_ALPHABET = 128
 """Values of which the program is still solved for within a minute or two."""
 _SMALL, _USUAL = 50, 1.1
 """Values up to which all constraints are taken unless told otherwise, and the dilation beyond."""
+_LARGEST_DILATION = 100.0
 _FIRST_BLUR = 1e-13
 _LARGEST_BLUR = 1e-2
 
@@ -75,10 +76,11 @@ class OptimalGeo(NoisyTable):
             )
         if dilation is None:
             dilation = 1.0 if alphabet.size <= _SMALL else _USUAL
-        if not (is_number(dilation) and 1 <= dilation < np.inf):
+        if not (is_number(dilation) and 1 <= dilation <= _LARGEST_DILATION):
             raise ParameterError(
-                f"dilation={shown(dilation)} for {self.name}: must be a number >= 1 (1: all "
-                f"constraints; the larger, the fewer, and the larger the loss). 1.1 is usual."
+                f"dilation={shown(dilation)} for {self.name}: must be a number from 1, with all "
+                f"constraints, to {_LARGEST_DILATION:g} (the larger, the fewer constraints, and the "
+                f"larger the loss). {_USUAL} is usual."
             )
         weights = None if prior is None else distribution(prior, alphabet.size, "prior")
         vars(self).update(prior=weights, dilation=float(dilation))
