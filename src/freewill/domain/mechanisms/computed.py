@@ -73,7 +73,7 @@ class NoisyTable(Noisy, Computed, Protocol):
                 f"full privacy, send no report."
             )
 
-    @property
+    @cached_property
     def _distances(self) -> tuple[float, float]:
         """The least and the largest distance that the promise is about; both 1 for LDP."""
         return distance_range(self.alphabet) if self.promise == "geo" else (1.0, 1.0)

@@ -79,8 +79,8 @@ class OptimalGeo(NoisyTable):
         if not (is_number(dilation) and 1 <= dilation <= _LARGEST_DILATION):
             raise ParameterError(
                 f"dilation={shown(dilation)} for {self.name}: must be a number from 1, with all "
-                f"constraints, to {_LARGEST_DILATION:g} (the larger, the fewer constraints, and the "
-                f"larger the loss). {_USUAL} is usual."
+                f"constraints, to {_LARGEST_DILATION:g} (the larger, the fewer constraints, and "
+                f"the larger the loss). {_USUAL} is usual."
             )
         weights = None if prior is None else distribution(prior, alphabet.size, "prior")
         vars(self).update(prior=weights, dilation=float(dilation))
