@@ -281,3 +281,33 @@ def test_a_gain_is_measured_from_listed_bits():
     mechanism = fw.RAPPOR(MENU, 1.0)
     found, plain = fw.leakage(mechanism, gain=np.eye(3)), fw.leakage(mechanism)
     assert found.posterior_gain == pytest.approx(plain.posterior_vulnerability)
+
+
+# Another library -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
+@pytest.mark.parametrize("seed", [None, 0])
+def test_measures_are_those_of_libqif(mechanism, seed):
+    """By libqif's own numbers, where it is installed (pip install qif)."""
+    measure = pytest.importorskip("qif").measure
+    size, rng = mechanism.alphabet.size, np.random.default_rng(seed)
+    prior = np.full(size, 1 / size) if seed is None else rng.dirichlet(np.ones(size))
+    law, gain, apart = mechanism.law(), rng.random((4, size)), fw.distances(mechanism.alphabet)
+    expected = {
+        "prior_vulnerability": measure.bayes_vuln.prior(prior),
+        "posterior_vulnerability": measure.bayes_vuln.posterior(prior, law),
+        "min_entropy_leakage": np.log2(measure.bayes_vuln.mult_leakage(prior, law)),
+        "min_capacity": np.log2(measure.bayes_vuln.mult_capacity(law)),
+        "success_rate": measure.bayes_vuln.posterior(np.full(size, 1 / size), law),
+        "prior_gain": measure.g_vuln.prior(gain, prior),
+        "posterior_gain": measure.g_vuln.posterior(gain, prior, law),
+        "entropy": measure.shannon.prior(prior),
+        "mutual_information": measure.shannon.add_leakage(prior, law),
+        "capacity": measure.shannon.add_capacity(law, 1e-11, 1e-11)[0],
+        "prior_error": measure.l_risk.prior(apart, prior),
+        "posterior_error": measure.l_risk.posterior(apart, prior, law),
+    }
+    found = fw.leakage(mechanism, prior, gain)
+    for name, number in expected.items():
+        assert getattr(found, name) == pytest.approx(number, abs=1e-9), name
