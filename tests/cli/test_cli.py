@@ -220,6 +220,17 @@ def test_audit_holds_surveys_to_their_promises(folder):
     assert "holds, tight" in run("audit", folder / "survey.json").stdout
 
 
+def test_audit_measures_leakage(folder):
+    shown = run_json("audit", folder / "survey.json", "--leakage")["audits"]
+    assert shown["open"]["leakage"]["success_rate"] == pytest.approx(1.0)
+    assert (
+        0 < shown["relaxed"]["leakage"]["mutual_information"] < shown["open"]["leakage"]["entropy"]
+    )
+    text = run("audit", folder / "survey.json", "--leakage").stdout
+    assert "min-capacity" in text
+    assert "min-capacity" not in run("audit", folder / "survey.json").stdout
+
+
 def test_audit_exits_with_1_where_a_claim_does_not_hold(folder):
     shown = run_json("audit", folder / "survey.json", "--claim", "4.1-ldp", code=1)
     verdicts = {name: audit["holds"] for name, audit in shown["audits"].items()}

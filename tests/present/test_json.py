@@ -97,6 +97,8 @@ def test_all_other_results_have_one_too(mixed, valid):
     for audit in (fw.audit(fw.KRR(MENU, 1.0)), fw.audit(fw.KRR(MENU, 1.0), exact=True)):
         valid(audit.to_dict(), "audit")
     valid(fw.audit(fw.Shokri(fw.Linear(0, 4), 1.0)).to_dict(), "audit")
+    valid(fw.leakage(fw.KRR(MENU, 1.0), gain=np.eye(3)).to_dict(), "leakage")
+    valid(fw.leakage(fw.RAPPOR(LINE, 1.0)).to_dict(), "leakage")
     valid(mixed.to_dict(), "evidence")
     assert fw.Survey.from_spec(survey.to_dict()) == survey
     with pytest.raises(fw.ParameterError, match="has no JSON"):

@@ -30,6 +30,7 @@ def results():
         "plan": plan,
         "audit": fw.audit(mechanism),
         "exact audit": fw.audit(fw.KRR(MENU, 1.0), exact=True),
+        "leakage": fw.leakage(mechanism),
     }
 
 

@@ -114,6 +114,16 @@ def read_values(alphabet, given):
 def build_mechanisms(alphabet, one, two):
     for kind in (fw.KRR, fw.RAPPOR, fw.Geometric, fw.PlanarGeometric, fw.Matrix, fw.Shokri):
         only_our_errors(kind, alphabet, one)
+    for kind in (fw.Exponential, fw.PlanarLaplace, fw.Staircase, fw.SquareWave, fw.OptimalGeo):
+        only_our_errors(kind, alphabet, one)
+    for kind in (fw.Staircase, fw.SquareWave, fw.OptimalGeo):
+        only_our_errors(kind, alphabet, 1.0, one)
+    only_our_errors(fw.BlahutArimoto, alphabet, one, two)
+    only_our_errors(fw.BlahutArimoto, alphabet, quality_loss=one)
+    only_our_errors(fw.BlahutArimoto, alphabet, 1.0, prior=one, marginal=two)
+    only_our_errors(fw.OptimalGeo, alphabet, 1.0, dilation=one, law=two)
+    only_our_errors(fw.leakage, one)
+    only_our_errors(fw.leakage, fw.KRR(LINE, 1.0), one, two)
     only_our_errors(fw.Identity, alphabet)
     only_our_errors(fw.Matrix, alphabet, one, two)
     only_our_errors(fw.Shokri, alphabet, 1.0, prior=one)
@@ -128,6 +138,11 @@ SPECS = [
     fw.PlanarGeometric(BOX, 0.5).spec(),
     fw.Matrix(fw.Linear(0, 1), [[0.5, 0.5], [0.25, 0.75]]).spec(),
     fw.Identity(CITY).spec(),
+    fw.PlanarLaplace(CITY, 0.5).spec(),
+    fw.Staircase(LINE, 0.5, gamma=0.5).spec(),
+    fw.SquareWave(LINE, 0.5, reach=1).spec(),
+    fw.BlahutArimoto(LINE, 0.5, prior=[0.25] * 4).spec(),
+    fw.OptimalGeo(LINE, 0.5, prior=[0.25] * 4).spec(),
     fw.Shokri(
         LINE, 1.0, prior=[0.25] * 4, report_loss=1 - np.eye(4), guess_loss=2 - 2 * np.eye(4)
     ).spec(),

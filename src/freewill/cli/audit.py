@@ -13,6 +13,7 @@ from freewill.core.progress import progress
 from freewill.core.texts import number
 from freewill.domain.guarantees.audit import audit as recompute
 from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.leakage import leakage as measure
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable
 
@@ -34,6 +35,13 @@ def audit(
             "--exact",
         ),
     ] = False,
+    leakage: Annotated[
+        bool,
+        option(
+            "Also measure what a report gives away: right guesses, mutual information, capacity.",
+            "--leakage",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Verify the privacy guarantee of every mechanism of a survey.
@@ -47,6 +55,10 @@ def audit(
     reports are the true value, or epsilon is above 5 (times the mean distance of two values, where
     it is per unit of distance). Warnings do not change the exit code.
 
+    With `--leakage` a second table says what a report gives away if all values are equally likely:
+    the chance to guess the value before a report and after it, the bits of information that it
+    tells, and the most that it could tell under any other prior (docs/leakage.md).
+
     Example:
 
         freewill audit survey.json --claim 4-ldp
@@ -56,14 +68,21 @@ def audit(
     named = given.mechanisms if isinstance(given, Survey) else {Path(called(source)).stem: given}
     with progress("auditing"):
         results = {name: recompute(each, guarantee, exact=exact) for name, each in named.items()}
+        leaked = {name: measure(each) for name, each in named.items()} if leakage else {}
     holds = all(result.holds for result in results.values())
     if as_json:
         audits = {name: result.describe() for name, result in results.items()}
+        for name, measured in leaked.items():
+            audits[name]["leakage"] = measured.describe()
         say_json({"holds": holds, "audits": audits})
     else:
         rows = [[name, *result.row()] for name, result in results.items()]
         by = ("the sampler gives", "looked at") if exact else ("the law gives", "worst case")
         table(["name", "claimed", by[0], "verdict", by[1]], rows)
+        if leaked:
+            say("")
+            heads = ["right guesses", "success rate", "bits told", "capacity", "min-capacity"]
+            table(["name", *heads], [[name, *each.row()] for name, each in leaked.items()])
         for name, result in results.items():
             for text in result.warnings:
                 say(f"\nwarning: {name}: {text}")

@@ -60,8 +60,13 @@ def calibrate(
             f"k-RR has at this loss, calibrate k-RR and take its epsilon."
         )
     while excess(low) < 0:
-        low -= 2.0
-        if low < np.log(_SMALLEST / mean):
+        try:
+            excess(low - 2.0)
+            low -= 2.0
+            small = low < np.log(_SMALLEST / mean)
+        except ParameterError:  # an epsilon that the mechanism refuses
+            small = True
+        if small:
             raise ParameterError(
                 f"quality_loss={target:g} is out of reach for {kind.name}: "
                 f"its loss is at most {loss(low):.6g}, at epsilon near 0."

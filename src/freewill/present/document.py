@@ -14,6 +14,7 @@ from freewill.domain.alphabets.groups import Groups, Values, merged_weights
 from freewill.domain.guarantees.audit import LossAudit
 from freewill.domain.guarantees.epsilon import Audit
 from freewill.domain.guarantees.exact import ExactAudit
+from freewill.domain.leakage import Leakage
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, shown
@@ -256,6 +257,11 @@ def _(plan: Plan) -> dict[str, Any]:
 @_content.register(ExactAudit)
 def _(audit: Any) -> dict[str, Any]:
     return _document("audit", audit.describe())
+
+
+@_content.register
+def _(leakage: Leakage) -> dict[str, Any]:
+    return _document("leakage", leakage.describe())
 
 
 @_content.register

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Dyadic
@@ -116,6 +116,32 @@ def literal_epsilon(matrix: FloatArray) -> float:
         )
         largest = max(largest, max(high) / min(low))
     return log_up(largest)
+
+
+def literal_geo_epsilon(matrix: FloatArray, alphabet: Alphabet) -> float:
+    """Return max log((p_xz / s_x) / (p_x'z / s_x')) / d(x, x'), not less than it is.
+
+    Logarithms in doubles, each pair with a bound on their rounding. Neighbours suffice on a line;
+    elsewhere O(k^2 * outputs).
+
+    >>> import freewill as fw
+    >>> law = np.array([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(literal_geo_epsilon(law, fw.Linear(0, 2, step=2)), 9)
+    0.549306144
+    """
+    rows = matrix[:, (matrix > 0).any(axis=0)]
+    if not np.all(rows > 0):
+        return math.inf
+    logs = np.log(rows) - np.log([math.fsum(row) for row in rows.tolist()])[:, None]
+    rounding = 2.0**-50 * (1 + float(np.abs(logs).max()))
+    values, worst = np.arange(len(rows)), 0.0
+    for value in values[:-1]:
+        others = values[value + 1 : value + 2] if is_line(alphabet) else values[value + 1 :]
+        apart = np.abs(logs[others] - logs[value]).max(axis=1)
+        # Rows that are equal to the last digit tell nothing, and rounding adds nothing to that.
+        padded = np.where((rows[others] == rows[value]).all(axis=1), 0.0, apart + rounding)
+        worst = max(worst, float((padded / alphabet.distance(value, others)).max()))
+    return worst * (1 + 2.0**-50)
 
 
 def exact_sum(numbers: list[float]) -> Fraction:

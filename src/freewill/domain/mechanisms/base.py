@@ -191,9 +191,14 @@ class Mechanism(Protocol):
         ...
 
     def parameters(self) -> Spec:
-        """Return everything but the alphabet that the constructor takes, ready for JSON."""
+        """Return everything but the alphabet that the constructor was given, ready for JSON."""
         own: Any = self
-        return {field.name: getattr(self, field.name) for field in fields(own)[1:]}
+        given = {field.name: getattr(self, field.name) for field in fields(own)[1:]}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def shape(self) -> Spec:
+        """Return parameters that follow from epsilon in jumps, to be held while it is varied."""
+        return {}
 
     def spec(self) -> Spec:
         """Return the portable description: `from_spec(m.spec()) == m`."""

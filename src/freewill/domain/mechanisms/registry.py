@@ -7,19 +7,45 @@ from freewill.core.types import Spec, check_fields, is_number
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
+from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
+from freewill.domain.mechanisms.exponential import Exponential
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.matrix import Matrix
+from freewill.domain.mechanisms.optimal_geo import OptimalGeo
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
+from freewill.domain.mechanisms.planar_laplace import PlanarLaplace
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.shokri import Shokri
+from freewill.domain.mechanisms.square_wave import SquareWave
+from freewill.domain.mechanisms.staircase import Staircase
 from freewill.errors import FreewillError, SpecError, none_of, shown
 
-_KINDS = (KRR, Geometric, PlanarGeometric, RAPPOR, Shokri, Matrix, Identity)
+_KINDS = (
+    KRR,
+    Geometric,
+    PlanarGeometric,
+    RAPPOR,
+    Shokri,
+    Matrix,
+    Identity,
+    Exponential,
+    PlanarLaplace,
+    Staircase,
+    SquareWave,
+    BlahutArimoto,
+    OptimalGeo,
+)
 _NOTES = {
     "epsilon": "a number > 0",
     "quality_loss": "a number > 0, in units of distance",
     "law": "a matrix, one row a value",
     "outputs": "an alphabet",
+    "beta": "a number > 0, per unit of distance",
+    "prior": "a distribution on the values",
+    "marginal": "a distribution on the outputs",
+    "gamma": "a number > 0 and <= 1",
+    "reach": "a whole number of steps",
+    "dilation": "a number >= 1",
 }
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
 

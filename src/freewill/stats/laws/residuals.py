@@ -346,7 +346,9 @@ class BitLaw(GroupLaw):
 
 def epsilon_of(mechanism: Mechanism) -> float | None:
     """Return the epsilon that a mechanism is described by, None where it is by something else."""
-    value = mechanism.parameters().get("epsilon")
+    parameters = mechanism.parameters()
+    # A law that was solved for belongs to its epsilon alone.
+    value = None if "law" in parameters else parameters.get("epsilon")
     return float(value) if isinstance(value, float | int) else None
 
 
@@ -357,7 +359,7 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     >>> at_epsilon(fw.KRR(fw.Linear(0, 2), 3.0), 2.5).epsilon
     2.5
     """
-    given = {**mechanism.parameters(), "epsilon": epsilon}
+    given = {**mechanism.parameters(), **mechanism.shape(), "epsilon": epsilon}
     return type(mechanism).from_parameters(mechanism.alphabet, given)
 
 

@@ -1,0 +1,296 @@
+"""What a report gives away, as quantitative information flow measures it.
+
+An adversary knows the prior and the law, sees one report, and guesses. A *vulnerability* is what
+the best guess is worth on average: before the report max_w sum_x prior_x g(w, x), after it
+
+    sum_y max_w sum_x prior_x P(y | x) g(w, x).
+
+With a gain of 1 for the value itself, and 0 else, it is the chance to guess right (Bayes
+vulnerability). Leakage is how much larger it is after than before. Information is in bits.
+Alvim, Chatzikokolakis, McIver, Morgan, Palamidessi and Smith, The Science of Quantitative
+Information Flow, 2020, chapters 3 to 7.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from freewill.core.presented import Presented
+from freewill.core.texts import behind
+from freewill.core.types import FloatArray, distribution, numbers
+from freewill.domain.alphabets.base import distances
+from freewill.domain.mechanisms.base import Mechanism, brief, is_mechanism
+from freewill.errors import LawError, ParameterError, several, shown
+from freewill.numeric.operators.moments import BitMoments
+
+_ENTRIES = 1 << 24
+"""Of a law that is listed: 128 MiB."""
+_DISTANCES = 1 << 33
+"""Products that the best guesses under a distance may take: some seconds."""
+_STEP = 0.1
+"""Of the integral for bits, in log t: its error is below rounding."""
+
+
+@dataclass(frozen=True)
+class Leakage(Presented):
+    """What a report gives away; measures that a mechanism has no formula for are None.
+
+    - `prior_vulnerability`, `posterior_vulnerability`: the chance to guess the value in one try,
+      before the report and after it (Bayes vulnerability).
+    - `prior_gain`, `posterior_gain`: the same for a gain of one's own (g-vulnerability).
+    - `success_rate`: the chance to guess right after a report if all values are equally likely, the
+      adversary's success rate, or attackability, of the LDP literature.
+    - `prior_error`, `posterior_error`: how far the best guess is off on average, in `unit`.
+    - `entropy`, `mutual_information`: bits unknown before the report, and bits that it tells.
+    - `capacity`: the most bits that it tells under any prior, proved up to `capacity_gap`.
+    - `min_capacity`: the largest `min_entropy_leakage` under any prior.
+    """
+
+    mechanism: str
+    prior_vulnerability: float
+    posterior_vulnerability: float
+    success_rate: float
+    min_capacity: float
+    entropy: float
+    mutual_information: float
+    capacity: float
+    capacity_gap: float
+    prior_error: float | None = None
+    posterior_error: float | None = None
+    prior_gain: float | None = None
+    posterior_gain: float | None = None
+    unit: str = ""
+
+    @property
+    def min_entropy_leakage(self) -> float:
+        """log2 of how many times likelier a right guess is after the report."""
+        return max(math.log2(self.posterior_vulnerability / self.prior_vulnerability), 0.0)
+
+    @property
+    def additive_leakage(self) -> float:
+        """By how much likelier a right guess is after the report."""
+        return max(self.posterior_vulnerability - self.prior_vulnerability, 0.0)
+
+    @property
+    def gain_leakage(self) -> float | None:
+        """log2 of how many times the gain of one's own grows; None without one."""
+        if self.prior_gain is None or self.posterior_gain is None:
+            return None
+        return max(math.log2(self.posterior_gain / self.prior_gain), 0.0)
+
+    def __str__(self) -> str:
+        doubt = f" (up to {self.capacity_gap:.1g} more)" if self.capacity_gap > 1e-6 else ""
+        lines = [
+            f"leakage of {self.mechanism}:",
+            f"  right guesses    {self.prior_vulnerability:.4g} before a report, "
+            f"{self.posterior_vulnerability:.4g} after it: min-entropy leakage "
+            f"{self.min_entropy_leakage:.4g} bits of at most {self.min_capacity:.4g}",
+            f"  success rate     {self.success_rate:.4g} where all values are equally likely",
+            f"  information      {self.mutual_information:.4g} of {self.entropy:.4g} bits, of at "
+            f"most {self.capacity:.4g} under any prior{doubt}",
+        ]
+        if self.prior_error is not None and self.posterior_error is not None:
+            unit = behind(self.unit)
+            lines.append(
+                f"  best guess off   by {self.prior_error:.4g}{unit} before a report, "
+                f"{self.posterior_error:.4g}{unit} after it"
+            )
+        if self.prior_gain is not None and self.posterior_gain is not None:
+            lines.append(
+                f"  gain             {self.prior_gain:.4g} before a report, "
+                f"{self.posterior_gain:.4g} after it: {self.gain_leakage:.4g} bits"
+            )
+        return "\n".join(lines)
+
+    def row(self) -> list[str]:
+        """Return the success rate, the information and its bounds, for a table."""
+        after = f"{self.prior_vulnerability:.3g} to {self.posterior_vulnerability:.3g}"
+        bits = (self.mutual_information, self.capacity, self.min_capacity)
+        return [after, f"{self.success_rate:.3g}", *(f"{each:.4g}" for each in bits)]
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the measures for JSON."""
+        derived = ("min_entropy_leakage", "additive_leakage", "gain_leakage")
+        held = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**held, **{name: getattr(self, name) for name in derived}}
+
+
+def leakage(
+    mechanism: Mechanism, prior: ArrayLike | None = None, gain: ArrayLike | None = None
+) -> Leakage:
+    """Measure what a report of a mechanism gives away, to an adversary who knows the prior.
+
+    The prior is uniform unless given. `gain` is a matrix, [guess, value]: what a guess is worth if
+    the value is this one (numbers >= 0; as many guesses as you like). Laws whose outputs can be
+    listed are summed, O(outputs * k), with the capacity's Newton steps of O(outputs * k^2). Reports
+    of bits, P(v | x) = c_v (1 + r v_x) with independent bits (RAPPOR and other unary encodings;
+    hashing, by an ideal hash), have closed forms for guesses and an integral for information.
+
+    >>> import freewill as fw
+    >>> print(fw.leakage(fw.KRR(fw.Categorical(["a", "b", "c", "d"]), epsilon=np.log(3))))
+    leakage of k-rr(epsilon=1.09861):
+      right guesses    0.25 before a report, 0.5 after it: min-entropy leakage 1 bits of at most 1
+      success rate     0.5 where all values are equally likely
+      information      0.2075 of 2 bits, of at most 0.2075 under any prior
+      best guess off   by 0.75 before a report, 0.5 after it
+    """
+    if not is_mechanism(mechanism):
+        raise ParameterError(f"{shown(mechanism)} is no mechanism: there is nothing to measure.")
+    size = mechanism.alphabet.size
+    weights = np.full(size, 1 / size) if prior is None else distribution(prior, size, "prior")
+    gains = None if gain is None else _checked_gain(gain, weights)
+    space = mechanism.output_space
+    moments = None if space.listable and space.alphabet is not None else mechanism.moments(weights)
+    if isinstance(moments, BitMoments) and gains is None:
+        return _of_bits(mechanism, weights, moments)
+    if not space.listable:
+        advice = (
+            "A gain of one's own needs the list: take an alphabet of few values."
+            if isinstance(moments, BitMoments)
+            else "Take an alphabet of few values."
+        )
+        raise LawError(f"the reports of {mechanism} are too many to be listed. {advice}")
+    if mechanism.outputs().shape[0] * size > _ENTRIES:
+        raise LawError(
+            f"the law of {mechanism} has more than {_ENTRIES:,} entries. Take a coarser alphabet."
+        )
+    return _of_law(mechanism, weights, gains)
+
+
+def _of_law(mechanism: Mechanism, prior: FloatArray, gain: FloatArray | None) -> Leakage:
+    """Sum over all outputs."""
+    # What needs no capacity needs no SciPy.
+    from freewill.numeric.solvers.capacity import capacity  # noqa: PLC0415
+
+    law, size = mechanism.law(), prior.size
+    joint = prior[:, None] * law
+    most = float(law.max(axis=0).sum())
+    told = capacity(law)
+    errors: tuple[float | None, float | None] = (None, None)
+    if size * size * law.shape[1] <= _DISTANCES:
+        apart = distances(mechanism.alphabet)
+        errors = float((prior @ apart).min()), float((joint.T @ apart).min(axis=1).sum())
+    gains: tuple[float | None, float | None] = (None, None)
+    if gain is not None:
+        gains = float((gain @ prior).max()), float((gain @ joint).max(axis=0).sum())
+    return Leakage(
+        brief(mechanism),
+        prior_vulnerability=float(prior.max()),
+        posterior_vulnerability=float(joint.max(axis=0).sum()),
+        success_rate=most / size,
+        min_capacity=max(math.log2(most), 0.0),
+        entropy=_entropy(prior),
+        mutual_information=mutual_information(prior, law),
+        capacity=told.value / math.log(2),
+        capacity_gap=told.gap / math.log(2),
+        prior_error=errors[0],
+        posterior_error=errors[1],
+        prior_gain=gains[0],
+        posterior_gain=gains[1],
+        unit=mechanism.alphabet.unit,
+    )
+
+
+def _of_bits(mechanism: Mechanism, prior: FloatArray, moments: BitMoments) -> Leakage:
+    """Sum over patterns of bits by what decides: which of the likely values have theirs set.
+
+    P(v | x) is the law of independent bits, each set with chance q, times p / q where v_x is set
+    and (1 - p) / (1 - q) where it is not.
+    """
+    flip, size = moments.flip, prior.size
+    own = flip * (1 + moments.gain) / (1 + flip * moments.gain)
+    even = np.full(size, 1 / size)
+    most = _right_guesses(even, own, flip)
+    told = _bit_information(even, own, flip, moments.gain)
+    after = _right_guesses(prior, own, flip)
+    # Without a geometry the best guess is wrong, or not at all.
+    labels = mechanism.alphabet.plane is None
+    return Leakage(
+        brief(mechanism),
+        prior_vulnerability=float(prior.max()),
+        posterior_vulnerability=after,
+        success_rate=most,
+        min_capacity=max(math.log2(most * size), 0.0),
+        entropy=_entropy(prior),
+        mutual_information=_bit_information(prior, own, flip, moments.gain),
+        # Renaming the values renames the bits: no prior tells more than the uniform one.
+        capacity=told,
+        capacity_gap=0.0,
+        prior_error=1 - float(prior.max()) if labels else None,
+        posterior_error=1 - after if labels else None,
+    )
+
+
+def _right_guesses(prior: FloatArray, own: float, other: float) -> float:
+    """Return the chance to guess right from bits: the likeliest value whose bit is set, mostly.
+
+    With the values in the order of the prior, the first bit that is set is that of the j-th with
+    chance q (1 - q)^(j - 1). Then it is this one or, unless it comes first itself, the likeliest of
+    all in spite of its bit; without any bit the likeliest.
+    """
+    likely = np.sort(prior)[::-1]
+    places = np.arange(likely.size)
+    first_set = other * np.exp(places * math.log1p(-other))
+    in_spite = likely[0] * (1 - own) / (1 - other)
+    worth = np.maximum(likely * own / other, np.where(places > 0, in_spite, 0.0))
+    return float(first_set @ worth + math.exp(likely.size * math.log1p(-other)) * in_spite)
+
+
+def _bit_information(prior: FloatArray, own: float, other: float, gain: float) -> float:
+    """Return the bits that independent bits tell: p log(1 + r) - E log(1 + r T).
+
+    T = sum_x prior_x v_x. The logarithm is an integral, log u = int (e^-t - e^(-t u)) / t dt, and
+    the mean of e^(-t r T) a product over the bits. In log t the integrand falls off on both sides,
+    so that equal steps are exact to rounding.
+    """
+    ends = -(40 + math.log1p(gain)), math.log(750.0)
+    times = np.exp(np.arange(*ends, _STEP))
+    total = 0.0
+    for time in times.tolist():
+        falls = np.exp(-time * gain * prior)
+        bits = 1 - other + other * falls
+        mean = math.exp(float(np.log(bits).sum()))
+        # The true law of v is (1 + r T) / (1 + r q) times that of independent bits.
+        tilted = mean * (1 + float((other * gain * prior * falls / bits).sum()))
+        total += math.exp(-time) * (1 - tilted / (1 + gain * other))
+    expected = _STEP * total
+    return max(own * math.log1p(gain) - expected, 0.0) / math.log(2)
+
+
+def mutual_information(prior: FloatArray, law: FloatArray) -> float:
+    """Return how many bits an output tells of the value, from the law of all outputs.
+
+    >>> mutual_information(np.array([0.5, 0.5]), np.eye(2))
+    1.0
+    """
+    joint = prior[:, None] * law
+    total = joint.sum(axis=0)
+    ratio = np.divide(law, total, out=np.ones_like(law), where=joint > 0)
+    return max(float((joint * np.log2(ratio)).sum()), 0.0)
+
+
+def _entropy(prior: FloatArray) -> float:
+    some = prior[prior > 0]
+    return max(-float(some @ np.log2(some)), 0.0)
+
+
+def _checked_gain(gain: ArrayLike, prior: FloatArray) -> FloatArray:
+    size = prior.size
+    wanted = f"a matrix with a row for each guess and {several(size, 'column')}, one a value"
+    matrix = numbers(gain, "gain", wanted)
+    if matrix.ndim != 2 or matrix.shape[1] != size or not matrix.shape[0]:
+        raise ParameterError(f"gain of shape {matrix.shape}: expected {wanted}.")
+    if not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
+        row, column = np.argwhere(~np.isfinite(matrix) | (matrix < 0))[0]
+        raise ParameterError(
+            f"gain[{row}, {column}]={matrix[row, column]}: must be finite and >= 0. Add what the "
+            f"worst guess loses to all gains."
+        )
+    if not (matrix @ prior).max() > 0:
+        raise ParameterError(
+            "gain: no guess gains anything under the prior; expected one that does."
+        )
+    return matrix
