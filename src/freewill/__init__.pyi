@@ -28,6 +28,7 @@ from freewill.domain.mechanisms.randomised_response import KRR as KRR
 from freewill.domain.mechanisms.randomised_response import RAPPOR as RAPPOR
 from freewill.domain.mechanisms.randomised_response import Identity as Identity
 from freewill.domain.mechanisms.registry import from_spec as from_spec
+from freewill.domain.mechanisms.registry import register as register
 from freewill.domain.mechanisms.shokri import Shokri as Shokri
 from freewill.domain.metrics import emd as emd
 from freewill.domain.metrics import kl as kl

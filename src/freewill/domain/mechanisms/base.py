@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -28,11 +29,19 @@ from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.errors import AlphabetError, LawError, shown
 from freewill.numeric.operators.base import Operator, RowNumbers, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
+from freewill.numeric.operators.sampled import SampledLaw
 
 SPEC_VERSION = 1
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
+_DRAWN = 1 << 15
+"""Outputs that are drawn where they cannot be listed: standard errors are then known to about 1 %.
+"""
+_DRAWN_ENTRIES = 1 << 24
+"""Of their law, 128 MiB as an array: with more than 512 values there are fewer outputs."""
+_FEWEST_EACH = 4
+"""Drawn from each value; k values of N outputs lift variances by k/N, a quarter here."""
 _COPIED_BYTES = 1 << 20
 """Reports of a mechanism up to which they are copied, to stand beside those of others."""
 LARGEST_EXPONENT = 1e290
@@ -175,15 +184,46 @@ class Mechanism(Protocol):
         return self.output_space.all()
 
     def moments(self, theta: FloatArray) -> Moments:
-        """Return what a report tells at theta, from the law of all outputs."""
-        outputs = self.outputs()
+        """Return what a report tells at theta: from the law of all outputs, where they are listed.
+
+        Else from outputs that were drawn, the same ones whatever theta is (`SampledLaw`), for
+        alphabets of up to 2,048 values. A kind that has a closed form writes this anew.
+        """
+        listed = self.output_space.listable
+        outputs, drawn = (self.outputs(), None) if listed else self._sampled
         few = len(outputs) * self.alphabet.size <= _FEW_ENTRIES
-        return ListedMoments(
-            self.operator(outputs), theta, self.log_ratios(outputs) if few else None
-        )
+        ratios = self.log_ratios(outputs) if few else None
+        if drawn is not None:
+            return drawn.moments(theta, ratios)
+        return ListedMoments(self.operator(outputs), theta, ratios)
+
+    @cached_property
+    def _sampled(self) -> tuple[Reports, SampledLaw]:
+        """Outputs drawn evenly from all values, the same on every machine, and their law."""
+        size = self.alphabet.size
+        each = min(-(-_DRAWN // size), _DRAWN_ENTRIES // size**2)
+        if each < _FEWEST_EACH:
+            raise LawError(
+                f"what a report of {self} tells at a theta is drawn for at most "
+                f"{math.isqrt(_DRAWN_ENTRIES // _FEWEST_EACH):,} values, where all outputs cannot "
+                f"be listed. Write its moments(theta): BitMoments has those of bits."
+            )
+        rng = np.random.default_rng(int(self.id, 16))
+        outputs = self.obfuscate(np.tile(np.arange(size), each), rng)
+        return outputs, SampledLaw(self.operator(outputs))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is drawn again in a moment."""
+        return {key: value for key, value in vars(self).items() if key != "_sampled"}
 
     def witnesses(self) -> Reports:
         """Return outputs among which the least private one is sure to be: all, by default."""
+        if not self.output_space.listable:
+            raise LawError(
+                f"the reports of {self} cannot be listed, so that no audit looks at all of them. "
+                f"Write its witnesses(), outputs among which the least private one is sure to be. "
+                f"fw.check_mechanism tries the promise on reports that are drawn."
+            )
         return self.outputs()
 
     def guarantee(self) -> Guarantee | AdversaryLoss:
