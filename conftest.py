@@ -29,3 +29,14 @@ def _laws_outside_the_users_cache(tmp_path_factory: pytest.TempPathFactory) -> I
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FREEWILL_CACHE", str(tmp_path_factory.mktemp("laws")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _kinds_of_one_test() -> Iterator[None]:
+    """Forget the mechanisms that a test, or a page of the documentation, registers."""
+    from freewill.domain.mechanisms.registry import REGISTRY  # noqa: PLC0415
+
+    known = dict(REGISTRY)
+    yield
+    REGISTRY.clear()
+    REGISTRY.update(known)

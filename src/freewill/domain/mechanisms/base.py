@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, IntArray, Reports, Spec, distribution
+from freewill.core.types import FloatArray, IntArray, Reports, Spec, distribution, is_number
 from freewill.domain.alphabets.base import (
     Alphabet,
     checked_indices,
@@ -26,6 +26,7 @@ from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
 from freewill.domain.outputs import OutputSpace, Symbols
+from freewill.domain.wire import as_texts, from_texts
 from freewill.errors import AlphabetError, LawError, shown
 from freewill.numeric.operators.base import Operator, RowNumbers, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
@@ -35,11 +36,11 @@ SPEC_VERSION = 1
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
-_DRAWN = 1 << 15
+_DRAWN = 1 << 17
 """Outputs that are drawn where they cannot be listed: standard errors are then known to about 1 %.
 """
 _DRAWN_ENTRIES = 1 << 24
-"""Of their law, 128 MiB as an array: with more than 512 values there are fewer outputs."""
+"""Of their law, 128 MiB as an array: with more than 128 values there are fewer outputs."""
 _FEWEST_EACH = 4
 """Drawn from each value; k values of N outputs lift variances by k/N, a quarter here."""
 _COPIED_BYTES = 1 << 20
@@ -124,8 +125,9 @@ class Mechanism(Protocol):
         """Draw a report of one value, or of each in a list, and return it in readable form.
 
         For people: a value is a label, an integer or a point, as the alphabet's `encode` takes
-        it, and so is the report; where reports are bits, it is their hexadecimal digits.
-        `obfuscate` does the same with indices, for arrays. `received` leads back.
+        it, and so is the report; where reports are no values, it is a text, as of bits their
+        hexadecimal digits. `obfuscate` does the same with indices, for arrays. `received` leads
+        back.
 
         >>> import freewill as fw
         >>> fw.Identity(fw.Linear(1, 100)).report(41)
@@ -134,10 +136,9 @@ class Mechanism(Protocol):
         ['no', 'yes']
         """
         indices, alone = encode_values(self.alphabet, values)
-        drawn = self.obfuscate(indices, rng)
-        reported = self.output_space.alphabet
-        hexadecimal = (row.tobytes().hex() for row in drawn)
-        reports = [*hexadecimal] if reported is None else readable(reported, drawn)
+        drawn, space = self.obfuscate(np.atleast_1d(indices), rng), self.output_space
+        reported = space.alphabet
+        reports = as_texts(space, drawn) if reported is None else readable(reported, drawn)
         return reports[0] if alone else reports
 
     def received(self, reports: Any) -> Reports:
@@ -151,13 +152,7 @@ class Mechanism(Protocol):
         if reported is not None:
             return encode_values(reported, reports)[0]
         texts = [reports] if isinstance(reports, str) else reports
-        try:
-            rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in texts]
-            packed: Any = np.array(rows) if rows else self.output_space.empty()
-        except (TypeError, ValueError):
-            expected = "expected hexadecimal digits, as many in each text, as report gives them."
-            raise AlphabetError(f"reports {shown(reports)} of {self.name}: {expected}") from None
-        return self.output_space.checked(packed, self.name)  # type: ignore[no-any-return]
+        return from_texts(self.output_space, texts, self.name)  # type: ignore[no-any-return]
 
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of exactly these outputs."""
@@ -254,7 +249,16 @@ class Mechanism(Protocol):
     @cached_property
     def id(self) -> str:
         """A short name, the same on every machine: a hash of the canonical spec."""
-        canonical = json.dumps(self.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        try:
+            canonical = json.dumps(
+                self.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False
+            )
+        except (TypeError, ValueError) as error:
+            expected = "expected numbers, texts, lists and dicts alone, ready for JSON"
+            raise LawError(
+                f"the parameters of {self.name} cannot be written ({error}): {expected}. Convert "
+                f"them in __post_init__, or write parameters() and from_parameters()."
+            ) from None
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     def law(self) -> FloatArray:
@@ -305,8 +309,11 @@ class Mechanism(Protocol):
         return float(weights @ self.losses())
 
     def __str__(self) -> str:
-        shown = (f", {key}={value:g}" for key, value in self.parameters().items())
-        return f"{self.name}({self.alphabet}{''.join(shown)})"
+        given = (
+            f", {key}={value:g}" if is_number(value) else f", {key}={shown(value)}"
+            for key, value in self.parameters().items()
+        )
+        return f"{self.name}({self.alphabet}{''.join(given)})"
 
 
 class Noisy(Mechanism, Protocol):

@@ -57,8 +57,8 @@ def register(kind: K) -> K:
     ... class Silent(fw.Mechanism):
     ...     name = "silent"
     Traceback (most recent call last):
-    freewill.errors.ParameterError: the mechanism Silent of ... has no obfuscate (or _reports), which
-    draws one report for each index. ...
+    freewill.errors.ParameterError: the mechanism Silent of ... has no obfuscate (or _reports),
+    which draws one report for each index. ...
     """
     _check_kind(kind)
     other = REGISTRY.get(kind.name)
@@ -103,8 +103,8 @@ def _load(point: EntryPoint, error: type[FreewillError]) -> None:
     except Exception as fault:  # whatever somebody else's module raises
         raise error(
             f"mechanism {shown(point.name)} is brought by {_entry(point)}, which cannot be "
-            f"imported: {type(fault).__name__}: {printable(first_line(fault))}. Mend or update that "
-            f"package; all other mechanisms work without it."
+            f"imported: {type(fault).__name__}: {printable(first_line(fault))}. Mend or update "
+            f"that package; all other mechanisms work without it."
         ) from fault
     if getattr(kind, "name", None) != point.name:
         raise error(
@@ -150,8 +150,8 @@ def _check_kind(kind: Any) -> None:
     described = kind.parameters is not Mechanism.parameters
     if not described and not is_dataclass(kind):
         raise ParameterError(
-            f"{who} is no dataclass: write @dataclass(frozen=True) above it, the alphabet its first "
-            f"field, so that its fields describe it; or write parameters() and from_parameters(). "
+            f"{who} is no dataclass: write @dataclass(frozen=True) above it, the alphabet its "
+            f"first field, so that its fields describe it; or write parameters() and from_parameters(). "
             f"{advice}"
         )
 
@@ -179,7 +179,8 @@ def from_spec(spec: Any) -> Mechanism:
     check_fields(fields, kind, f"a {name} mechanism", _NOTES)
     try:
         return kind.from_parameters(alphabet, fields)
-    except FreewillError as error:
+    except (FreewillError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+        # Someone else's class may raise what it likes.
         message = str(error)
         raise SpecError(message if name in message else f"{name}: {message}") from None
 

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, slices
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.moments import ListedMoments
 
@@ -15,6 +15,8 @@ _STEPS = 200
 """Of conjugate gradients: a dozen are usual."""
 _LIGHTEST = 0.1
 """Of an output, in what it weighs before all sums are made 1."""
+_BLOCK = 1 << 20
+"""Numbers of scores that are held at once: 8 MiB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,17 @@ class SampledMoments(ListedMoments):
     def _sums(self) -> FloatArray:
         """Of each value's probabilities: 1, but nearly where outputs would count too little."""
         return self.operator.adjoint(self.mass)
+
+    def information(self) -> FloatArray:
+        """Return K, k x k, some outputs at a time: the scores of all would be the law anew."""
+        many, size = self.operator.shape
+        total = np.zeros((size, size))
+        for part in slices(many, _BLOCK // size):
+            ratios = None if self.log_ratios is None else self.log_ratios[part]
+            some = ListedMoments(self.operator.subset(np.arange(many)[part]), self.theta, ratios)
+            vars(some)["mass"] = self.mass[part]
+            total += some.information()
+        return total
 
     def product(self, direction: FloatArray) -> FloatArray:
         """Return K u by two products."""

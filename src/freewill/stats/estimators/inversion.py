@@ -65,7 +65,9 @@ def debias(evidence: Evidence, post: Post = "project") -> Estimate:
     solved = None if ones is None else group.mechanism.debiased(ones / group.people)
     if solved is None:
         raise ParameterError(
-            f"debias takes RAPPOR reports and the evidence is of {group.mechanism}. Use inversion."
+            f"debias takes reports of bits of a mechanism that says how their shares are debiased, "
+            f"such as RAPPOR, and the evidence is of {group.mechanism}. Use gibu or, where reports "
+            f"are values, inversion; for bits of your own, write the mechanism's debiased(shares)."
         )
     return _direct(evidence, solved, post, "debias", started)
 
