@@ -14,6 +14,8 @@ from freewill.domain.alphabets.grid import Grid as Grid
 from freewill.domain.alphabets.linear import Linear as Linear
 from freewill.domain.alphabets.registry import alphabet_from_spec as alphabet_from_spec
 from freewill.domain.calibration import calibrate as calibrate
+from freewill.domain.contract import MechanismCheck as MechanismCheck
+from freewill.domain.contract import check_mechanism as check_mechanism
 from freewill.domain.guarantees.audit import LossAudit as LossAudit
 from freewill.domain.guarantees.audit import audit as audit
 from freewill.domain.guarantees.epsilon import Audit as Audit

@@ -119,6 +119,7 @@ def test_a_class_without_fields_must_describe_itself():
 
 # Packages ----------------------------------------------------------------------------------------
 
+
 def installed(folder: Path, points: dict[str, str], modules: dict[str, str]) -> dict[str, str]:
     """Lay out a package as an installer does, and return an environment that sees it."""
     info = folder / "noise_shop-1.0.dist-info"
@@ -222,5 +223,5 @@ def test_whatever_someone_elses_class_raises_is_a_fault_of_the_description():
         def __post_init__(self):
             self.epsilon / 0
 
-    with pytest.raises(fw.SpecError, match="strict: .*division by zero"):
+    with pytest.raises(fw.SpecError, match=r"strict: .*division by zero"):
         fw.from_spec({**ForeignUnary(LINE, 1.0).spec(), "mechanism": "strict"})

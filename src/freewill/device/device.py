@@ -234,8 +234,8 @@ def as_report(text: str, mechanism: Mechanism, *, remembered: bool = True) -> An
     if not remembered:
         raise DeviceError(
             f"{mechanism} drew {shown(text)}, which its own output space does not read: `texts` "
-            f"and `decode` of {type(mechanism.output_space).__name__} must agree, and `draw` give what "
-            f"it takes. fw.check_mechanism tells more; nothing was sent."
+            f"and `decode` of {type(mechanism.output_space).__name__} must agree, and `draw` give "
+            f"what it takes. fw.check_mechanism tells more; nothing was sent."
         )
     raise DeviceError(
         f"the memory has {shown(text)} as a report of {mechanism}, which gives no such report. Was "

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -25,6 +24,7 @@ from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
+from freewill.domain.mechanisms.sampling import sampled
 from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.wire import as_texts, from_texts
 from freewill.errors import AlphabetError, LawError, shown
@@ -36,13 +36,6 @@ SPEC_VERSION = 1
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
-_DRAWN = 1 << 17
-"""Outputs that are drawn where they cannot be listed: standard errors are then known to about 1 %.
-"""
-_DRAWN_ENTRIES = 1 << 24
-"""Of their law, 128 MiB as an array: with more than 128 values there are fewer outputs."""
-_FEWEST_EACH = 4
-"""Drawn from each value; k values of N outputs lift variances by k/N, a quarter here."""
 _COPIED_BYTES = 1 << 20
 """Reports of a mechanism up to which they are copied, to stand beside those of others."""
 LARGEST_EXPONENT = 1e290
@@ -195,17 +188,7 @@ class Mechanism(Protocol):
     @cached_property
     def _sampled(self) -> tuple[Reports, SampledLaw]:
         """Outputs drawn evenly from all values, the same on every machine, and their law."""
-        size = self.alphabet.size
-        each = min(-(-_DRAWN // size), _DRAWN_ENTRIES // size**2)
-        if each < _FEWEST_EACH:
-            raise LawError(
-                f"what a report of {self} tells at a theta is drawn for at most "
-                f"{math.isqrt(_DRAWN_ENTRIES // _FEWEST_EACH):,} values, where all outputs cannot "
-                f"be listed. Write its moments(theta): BitMoments has those of bits."
-            )
-        rng = np.random.default_rng(int(self.id, 16))
-        outputs = self.obfuscate(np.tile(np.arange(size), each), rng)
-        return outputs, SampledLaw(self.operator(outputs))
+        return sampled(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is drawn again in a moment."""

@@ -151,8 +151,8 @@ def _check_kind(kind: Any) -> None:
     if not described and not is_dataclass(kind):
         raise ParameterError(
             f"{who} is no dataclass: write @dataclass(frozen=True) above it, the alphabet its "
-            f"first field, so that its fields describe it; or write parameters() and from_parameters(). "
-            f"{advice}"
+            f"first field, so that its fields describe it; or write parameters() and "
+            f"from_parameters(). {advice}"
         )
 
 
