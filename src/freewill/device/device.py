@@ -16,7 +16,6 @@ from freewill.device.memory import Amount, Content, Memory, Sent, as_memory
 from freewill.domain.alphabets.base import encode_texts, encode_values, readable, texts
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.survey import Survey, listed
-from freewill.domain.wire import as_texts
 from freewill.errors import AlphabetError, DeviceError, printable, shown
 
 
@@ -209,9 +208,8 @@ def drawn_text(mechanism: Mechanism, index: int) -> str:
             f"{mechanism} has no draw(index), by which a device draws one report from the system's "
             f"generator. Give it one: docs/new-mechanism.md."
         )
-    space = mechanism.output_space
-    one = np.asarray(drawn)[None]
-    return (as_texts(space, one) if space.alphabet is None else texts(space.alphabet, one))[0]
+    reported = mechanism.output_space.alphabet
+    return (mechanism.written([drawn]) if reported is None else texts(reported, [drawn]))[0]
 
 
 def as_report(text: str, mechanism: Mechanism, *, remembered: bool = True) -> Any:

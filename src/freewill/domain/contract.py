@@ -16,7 +16,6 @@ from freewill.domain.guarantees.audit import audit
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.registry import portable_spec
-from freewill.domain.wire import as_texts, from_texts
 from freewill.errors import FreewillError, LawError, ParameterError, first_line, printable, shown
 from freewill.numeric.operators.base import dot_test, probabilities
 
@@ -287,7 +286,7 @@ class _Trial:
                     f"`texts` and `decode` of {type(space).__name__} must agree."
                 )
         if space.alphabet is None:
-            again = from_texts(space, as_texts(space, reports), name)
+            again = self.mechanism.received(self.mechanism.written(reports))
             if not np.array_equal(again, reports):
                 raise LawError(f"texts of reports of {name} are not read again as they are.")
         return "written as texts and as columns, and read again"

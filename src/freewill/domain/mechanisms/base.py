@@ -129,10 +129,17 @@ class Mechanism(Protocol):
         ['no', 'yes']
         """
         indices, alone = encode_values(self.alphabet, values)
-        drawn, space = self.obfuscate(np.atleast_1d(indices), rng), self.output_space
-        reported = space.alphabet
-        reports = as_texts(space, drawn) if reported is None else readable(reported, drawn)
+        drawn, reported = self.obfuscate(np.atleast_1d(indices), rng), self.output_space.alphabet
+        reports = self.written(drawn) if reported is None else readable(reported, drawn)
         return reports[0] if alone else reports
+
+    def written(self, reports: Any) -> list[str]:
+        """Return reports that are no values as texts, which `read` reads."""
+        return as_texts(self.output_space, np.asarray(reports))
+
+    def read(self, texts: Sequence[str]) -> Any:
+        """Return the reports that texts stand for."""
+        return from_texts(self.output_space, texts, self.name)
 
     def received(self, reports: Any) -> Reports:
         """Turn readable reports, as `report` gives them, into what `collect` takes.
@@ -145,7 +152,7 @@ class Mechanism(Protocol):
         if reported is not None:
             return encode_values(reported, reports)[0]
         texts = [reports] if isinstance(reports, str) else reports
-        return from_texts(self.output_space, texts, self.name)  # type: ignore[no-any-return]
+        return self.read(texts)  # type: ignore[no-any-return]
 
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of exactly these outputs."""
