@@ -2,7 +2,9 @@
 
 import importlib.util
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -18,6 +20,8 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )
+# docs/new-mechanism.md imports the mechanism that stands beside it.
+sys.path.append(str(Path(__file__).parent / "docs"))
 # The doctests of the collector need the packages of `freewill[serve]`.
 if any(importlib.util.find_spec(name) is None for name in ("msgspec", "starlette", "uvicorn")):
     collect_ignore = ["src/freewill/collector"]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
-from contract import ENTRIES, Exponential
+from contract import ENTRIES, Exponential, ThreeQuarters
 from foreign import FOREIGN, foreign_mechanisms
 from freewill.collector.intake import Intake
 from freewill.core.texts import read_json
@@ -32,7 +32,7 @@ SIZE, WIDE = 5, 24
 
 
 def register_all() -> None:
-    for kind in (*FOREIGN, Exponential):
+    for kind in (*FOREIGN, Exponential, ThreeQuarters):
         if kind.name not in REGISTRY:
             fw.register(kind)
 
@@ -43,12 +43,14 @@ def mechanisms() -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for entry in ENTRIES:
         mechanism = entry.build(SIZE, 1.0)
-        if mechanism.name in rows or type(mechanism) is Exponential:
+        if mechanism.name in rows or "skeleton" in entry.name:
             continue
         rows[mechanism.name] = mechanism
         if mechanism.output_space.packed:
             rows[f"{mechanism.name}, {WIDE} values"] = entry.build(WIDE, 1.0)
-    for mechanism in foreign_mechanisms(fw.Linear(0, WIDE - 1)):
+    line = fw.Linear(0, WIDE - 1)
+    rows["three-quarters (of the how-to)"] = ThreeQuarters(line, 1.0)
+    for mechanism in foreign_mechanisms(line):
         rows[f"{mechanism.name} (somebody else's)"] = mechanism
     return rows
 
@@ -238,8 +240,8 @@ HEAD = """\
 
 Made by `python tests/what_works.py > docs/what-works.md`. The tests try every feature on every
 mechanism and hold this page to what they find: what is refused is refused by an error that says the
-reason. The last two are written as somebody else would ([new-mechanism.md](new-mechanism.md)):
-a class with sampler, law, promise and output space, of which nothing in the package knows.
+reason. Of the last three nothing in the package knows: that of [new-mechanism.md](new-mechanism.md),
+and two with no more than sampler, law, promise and output space.
 """
 
 
