@@ -43,8 +43,8 @@ class ThreeQuarters(fw.Mechanism):
         """Draw many from the same numbers."""
         own, other = self.chances
         people, size = truth.size, self.alphabet.size
-        bits = np.unpackbits(other.bits(-(-people * size // 8), rng), count=people * size)
-        bits = bits.reshape(people, size)
+        flat = np.unpackbits(other.bits(-(-people * size // 8), rng), count=people * size)
+        bits = flat.reshape(people, size)
         bits[np.arange(people), truth.ravel()] = np.unpackbits(own.bits(people, rng), count=people)
         return np.packbits(bits, axis=1, bitorder="little")
 

@@ -240,8 +240,9 @@ HEAD = """\
 
 Made by `python tests/what_works.py > docs/what-works.md`. The tests try every feature on every
 mechanism and hold this page to what they find: what is refused is refused by an error that says the
-reason. Of the last three nothing in the package knows: that of [new-mechanism.md](new-mechanism.md),
-and two with no more than sampler, law, promise and output space.
+reason. Of the last three nothing in the package knows: that of
+[new-mechanism.md](new-mechanism.md), and two with no more than sampler, law, promise and output
+space.
 """
 
 

@@ -179,8 +179,8 @@ def test_intervals_from_drawn_moments_cover_as_those_in_closed_form_do(place):
         found = {name: fw.intervals(fw.collect([(one, reports)])) for name, one in both.items()}
         for name, some in found.items():
             held[name].append((some.low <= TRUTH) & (some.high >= TRUTH))
-        errors = [some.standard_error for some in found.values()]
-        np.testing.assert_allclose(*errors, rtol=0.03)
+        ours, theirs = (some.standard_error for some in found.values())
+        np.testing.assert_allclose(ours, theirs, rtol=0.03)
         assert "standard errors are known to about" in found["drawn"].advice
         assert "drawn" not in found["known"].advice
     drawn, exact = (float(np.mean(some)) for some in held.values())

@@ -225,3 +225,9 @@ def test_whatever_someone_elses_class_raises_is_a_fault_of_the_description():
 
     with pytest.raises(fw.SpecError, match=r"strict: .*division by zero"):
         fw.from_spec({**ForeignUnary(LINE, 1.0).spec(), "mechanism": "strict"})
+
+
+def test_the_tutorial_shows_the_file_that_is_tested():
+    docs = Path(__file__).parent.parent.parent / "docs"
+    code = (docs / "three_quarters.py").read_text(encoding="utf-8").split('"""\n', 1)[1].lstrip()
+    assert f"```python\n{code}```" in (docs / "new-mechanism.md").read_text(encoding="utf-8")

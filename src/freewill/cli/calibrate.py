@@ -16,7 +16,7 @@ from freewill.domain.calibration import calibrate as find
 from freewill.domain.mechanisms.registry import kind_named, kinds
 from freewill.errors import SpecError, several
 
-Kind = StrEnum("Kind", [(name, name) for name in kinds()])
+Kind: Any = StrEnum("Kind", [(name, name) for name in kinds()])  # type: ignore[misc]
 """All kinds, registered ones too; where no epsilon can be found from a loss, it is said why not."""
 
 

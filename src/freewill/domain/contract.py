@@ -297,7 +297,7 @@ class _Trial:
         if type(mechanism).moments is Mechanism.moments:
             how = "from the law" if mechanism.output_space.listable else "from drawn reports"
             raise _NotTriedError(f"made {how}, as they are for all")
-        theta = (np.arange(self.size) + 1.0) / (self.size * (self.size + 1) / 2)
+        theta: FloatArray = np.arange(1.0, self.size + 1) / (self.size * (self.size + 1) / 2)
         own, usual = mechanism.moments(theta), Mechanism.moments(mechanism, theta)
         ours, theirs = own.diagonal(), usual.diagonal()
         near = 1e-6 if mechanism.output_space.listable else _NEAR

@@ -147,7 +147,7 @@ def _check_kind(kind: Any) -> None:
         if not any(one in vars(base) for base in written for one in (method, instead)):
             either = f" (or {instead})" if instead != method else ""
             raise ParameterError(f"{who} has no {method}{either}, which {what}. {advice}")
-    described = kind.parameters is not Mechanism.parameters
+    described = any("parameters" in vars(base) for base in written)
     if not described and not is_dataclass(kind):
         raise ParameterError(
             f"{who} is no dataclass: write @dataclass(frozen=True) above it, the alphabet its "

@@ -123,4 +123,5 @@ class SampledMoments(ListedMoments):
         variances = squares.sum(axis=1)
         deviations = squares - variances[:, None] / len(self.shares)
         spread = np.sqrt(np.einsum("uz,uz->u", deviations, deviations))
-        return np.divide(spread, variances, out=np.zeros(len(spread)), where=variances > 0)
+        error = np.divide(spread, variances, out=np.zeros(len(spread)), where=variances > 0)
+        return np.asarray(error)

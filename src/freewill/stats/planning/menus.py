@@ -110,9 +110,9 @@ def menu(
     (total variation without geometry), or functionals such as "mean" or "shares". `theta` is the
     truth; without one, each mechanism is judged by the truth that is worst for it, of those that
     `plan` takes, and telling the truth likewise. `also` are kinds of your own to be compared:
-    classes, or functions, that make a mechanism of an alphabet and an epsilon. `on_step` is called with a `Step`
-    (its number and share of the work) after each mechanism and truth: by the EMD that is some
-    hundred solves, .3 s for each on 100 values.
+    classes, or functions, that make a mechanism of an alphabet and an epsilon. `on_step` is called
+    with a `Step` (its number and share of the work) after each mechanism and truth: by the EMD that
+    is some hundred solves, .3 s for each on 100 values.
 
     >>> import freewill as fw
     >>> print(fw.menu(fw.Linear(0, 99), [1.0, 4.0], of="mean", theta=np.full(100, 0.01)))
