@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import chi2
 
 import freewill as fw
+from freewill.domain.mechanisms.registry import REGISTRY
 
 _NEGLIGIBLE = 42.0
 """e^-42 (1 + 42) < 1e-16: planar noise further out than 42 / epsilon is lost in the rounding."""
@@ -252,15 +253,16 @@ def three_quarters_law(mechanism: Any) -> np.ndarray:
 
 
 def load_from_docs(name: str) -> Any:
-    """A module of docs/, which newcomers copy."""
-    if name not in sys.modules:
-        path = Path(__file__).parent.parent / "docs" / f"{name}.py"
-        found = importlib.util.spec_from_file_location(name, path)
-        assert found is not None
-        assert found.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(found)
-        found.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+    """A module of docs/, which newcomers copy; what it registers is left to the tests."""
+    path, known = Path(__file__).parent.parent / "docs" / f"{name}.py", dict(REGISTRY)
+    found = importlib.util.spec_from_file_location(f"copied_{name}", path)
+    assert found is not None
+    assert found.loader is not None
+    module = sys.modules[f"copied_{name}"] = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    for more in REGISTRY.keys() - known:
+        del REGISTRY[more]
+    return module
 
 
 Exponential = load_from_docs("skeleton").Exponential

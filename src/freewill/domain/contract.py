@@ -16,7 +16,15 @@ from freewill.domain.guarantees.audit import audit
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.registry import portable_spec
-from freewill.errors import FreewillError, LawError, ParameterError, first_line, printable, shown
+from freewill.errors import (
+    FreewillError,
+    LawError,
+    ParameterError,
+    first_line,
+    printable,
+    several,
+    shown,
+)
 from freewill.numeric.operators.base import dot_test, probabilities
 
 _DRAWS, _ONE_BY_ONE = 20_000, 2_000
@@ -178,7 +186,8 @@ class _Trial:
                 f"the probabilities of value {worst} sum to {sums[worst]:.9g}, not to 1: has every "
                 f"output its factor, log_scale, in operator(outputs)?"
             )
-        return f"the probabilities of all {len(self.listed):,} outputs sum to 1 for each value"
+        every = several(len(self.listed), "output")
+        return f"the probabilities of all {every} sum to 1 for each value"
 
     def operator(self) -> str:
         """Hold the two products against each other, and against the rows as an array."""
@@ -195,7 +204,8 @@ class _Trial:
         reports = self.mechanism.output_space.checked(reports, self.mechanism.name)
         if len(reports) != len(values):
             raise LawError(
-                f"{len(reports):,} reports of {len(values):,} values: expected one each."
+                f"{several(len(reports), 'report')} of {several(len(values), 'value')}: expected "
+                f"one each."
             )
         rows = self.mechanism.operator(reports).dense()
         own = rows[np.arange(len(values)), values]
@@ -209,10 +219,10 @@ class _Trial:
         )
         if not chance > _CHANCE:
             raise LawError(
-                f"{len(values):,} reports do not agree with the law (p = {chance:.2g}): sampler "
-                f"and operator speak of two laws."
+                f"{several(len(values), 'report')} do not agree with the law (p = {chance:.2g}): "
+                f"sampler and operator speak of two laws."
             )
-        return f"{len(values):,} reports agree with the law (p = {chance:.2g})"
+        return f"{several(len(values), 'report')} agree with the law (p = {chance:.2g})"
 
     def counted(self, values: IntArray, reports: Reports) -> float:
         """Return the least p-value of G-tests of some values, times their number."""
@@ -270,8 +280,8 @@ class _Trial:
                 f"{promise.epsilon:.6g} is promised."
             )
         return (
-            f"{promise}: the largest epsilon of {len(reports):,} reports that were drawn is "
-            f"{most:.6g}. That proves nothing of the others: write witnesses() for an audit"
+            f"{promise}: the largest epsilon of {several(len(reports), 'report')} that were drawn "
+            f"is {most:.6g}. That proves nothing of the others: write witnesses() for an audit"
         )
 
     def reports(self) -> str:

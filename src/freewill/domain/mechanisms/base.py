@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
 from itertools import groupby
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,13 +24,14 @@ from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
-from freewill.domain.mechanisms.sampling import sampled
 from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.wire import as_texts, from_texts
 from freewill.errors import AlphabetError, LawError, shown
 from freewill.numeric.operators.base import Operator, RowNumbers, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
-from freewill.numeric.operators.sampled import SampledLaw
+
+if TYPE_CHECKING:
+    from freewill.numeric.operators.sampled import SampledLaw
 
 SPEC_VERSION = 1
 _FEW_ENTRIES = 1 << 20
@@ -193,8 +194,10 @@ class Mechanism(Protocol):
         return ListedMoments(self.operator(outputs), theta, ratios)
 
     @cached_property
-    def _sampled(self) -> tuple[Reports, SampledLaw]:
+    def _sampled(self) -> "tuple[Reports, SampledLaw]":
         """Outputs drawn evenly from all values, the same on every machine, and their law."""
+        from freewill.domain.mechanisms.sampling import sampled  # noqa: PLC0415
+
         return sampled(self)
 
     def __getstate__(self) -> dict[str, Any]:

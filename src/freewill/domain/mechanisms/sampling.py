@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import Reports
-from freewill.errors import LawError
+from freewill.errors import LawError, several
 from freewill.numeric.operators.sampled import SampledLaw
 
 _DRAWN = 1 << 17
@@ -27,7 +27,8 @@ def sampled(mechanism: Any) -> tuple[Reports, SampledLaw]:
     if each < _FEWEST_EACH:
         raise LawError(
             f"what a report of {mechanism} tells is found from drawn ones for at most "
-            f"{math.isqrt(_ENTRIES // _FEWEST_EACH):,} values, where not all can be listed. "
+            f"{several(math.isqrt(_ENTRIES // _FEWEST_EACH), 'value')}, where not all can be "
+            f"listed. "
             f"Write its moments(theta): BitMoments has those of bits."
         )
     rng = np.random.default_rng(int(mechanism.id, 16))
