@@ -19,7 +19,6 @@ import numpy as np
 import freewill as fw
 from contract import ENTRIES, Exponential, ThreeQuarters
 from foreign import FOREIGN, foreign_mechanisms
-from freewill.collector.intake import Intake
 from freewill.core.texts import read_json
 from freewill.domain.mechanisms.registry import REGISTRY
 
@@ -113,6 +112,8 @@ def device(row: str) -> None:
 
 
 def collector(row: str) -> None:
+    from freewill.collector.intake import Intake  # noqa: PLC0415
+
     mechanism = mechanisms()[row]
     value = mechanism.alphabet.decode([1])[0]
     value = tuple(value.tolist()) if getattr(value, "ndim", 0) else value

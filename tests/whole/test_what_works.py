@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("msgspec")
+
 from what_works import FEATURES, Feature, mechanisms, page, register_all, tried
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "what-works.md"
