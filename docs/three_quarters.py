@@ -67,6 +67,18 @@ class ThreeQuarters(fw.Mechanism):
         bits = np.arange(size)[None, :] < np.arange(size + 1)[:, None]
         return np.packbits(bits, axis=1, bitorder="little")
 
+    def weights(self) -> list[list[int]]:
+        """Both samplers' own whole numbers, from which the exact audit proves the promise."""
+        own, other = (chance.weights for chance in self.chances)
+        size, patterns = self.alphabet.size, self.output_space.numbers(self.outputs()).tolist()
+
+        def weight(x: int, bits: int) -> int:
+            mine = bits >> x & 1
+            rest = bits.bit_count() - mine
+            return own[1 - mine] * other[0] ** rest * other[1] ** (size - 1 - rest)
+
+        return [[weight(x, bits) for bits in patterns] for x in range(size)]
+
     def program(self) -> dict[str, Any]:
         """How a browser draws it."""
         own, other = ([f"{chance.numerator:x}", chance.shift] for chance in self.chances)
