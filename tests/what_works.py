@@ -212,7 +212,10 @@ FEATURES = (
     Feature(
         "`fw.debias`",
         lambda row: fw.debias(evidence(row)),
-        ((r"debiased", "its reports are no bits, or the class has no `debiased(shares)`"),),
+        (
+            ("Use inversion", "its reports are values: `fw.inversion`"),
+            (r"debiased\(shares\)", "the class has no `debiased(shares)`"),
+        ),
     ),
     Feature(
         "`quality_loss`",
