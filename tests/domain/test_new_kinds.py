@@ -15,6 +15,7 @@ import pytest
 import freewill as fw
 from foreign import FOREIGN, ForeignHashing, foreign_mechanisms
 from freewill.numeric.operators.moments import BitMoments
+from freewill.numeric.operators.support import BitOperator
 from freewill.stats.information import inverse_on_simplex
 
 LINE = fw.Linear(0, 24)
@@ -150,8 +151,8 @@ def test_drawn_moments_are_the_same_each_time_and_smooth_in_theta():
     moved = theta + 1e-7 * (np.arange(K) - 12)
     apart = np.abs(mechanism.moments(moved).information() - first).max()
     assert 0 < apart < 1e-4 * np.abs(first).max()
-    assert "_sampled" in vars(mechanism)
-    assert "_sampled" not in vars(pickle.loads(pickle.dumps(mechanism)))
+    assert "sampled" in vars(mechanism)
+    assert "sampled" not in vars(pickle.loads(pickle.dumps(mechanism)))
     vast = ForeignHashing(fw.Linear(0, 4999), 1.0, 4)
     with pytest.raises(fw.LawError, match=r"at most 2,048 values.*Write its moments\(theta\)"):
         vast.moments(np.full(5000, 1 / 5000))
@@ -224,3 +225,34 @@ def test_reports_that_hardly_repeat_are_not_taken_for_forged_ones():
     found = fw.robust(evidence)
     assert len(found.watched) == 1
     assert found.log_likelihood == pytest.approx(fw.gibu(evidence).log_likelihood, abs=0.05)
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["unary", "hashed"])
+def test_the_epsilon_of_reports_that_nobody_lists_is_tested(place):
+    said, used = (foreign_mechanisms(LINE, epsilon)[place] for epsilon in (2.0, 1.4))
+    plain, rng = fw.KRR(LINE, 2.0), np.random.default_rng(2)
+    values = rng.choice(K, (3, 3000), p=TRUTH)
+    other = (plain, plain.obfuscate(values[0], rng))
+    honest = fw.check_fit(fw.collect([(said, said.obfuscate(values[1], rng)), other]))
+    assert honest.holds
+    assert not honest.left_out
+    found = fw.check_fit(fw.collect([(said, used.obfuscate(values[2], rng)), other]))
+    (suspect,) = found.suspects
+    assert suspect.name == str(said)
+    assert suspect.sent == pytest.approx(1.4, abs=4 * suspect.error)
+
+
+def test_a_law_that_lacks_a_factor_is_not_tested_by_its_epsilon():
+    class Loose(ForeignHashing):
+        def operator(self, outputs):
+            whole = super().operator(outputs)
+            return BitOperator(whole.packed, K, whole.log_base, whole.gain, 0 * whole.log_factor)
+
+    loose, plain, rng = Loose(LINE, 2.0, 8), fw.KRR(LINE, 2.0), np.random.default_rng(2)
+    values = rng.choice(K, (2, 3000), p=TRUTH)
+    parts = [
+        (one, one.obfuscate(some, rng)) for one, some in zip((loose, plain), values, strict=True)
+    ]
+    check = fw.check_fit(fw.collect(parts))
+    assert list(check.left_out) == [str(loose)]
+    assert fw.gibu(fw.collect(parts)).status == "certified"

@@ -186,7 +186,7 @@ class Mechanism(Protocol):
         alphabets of up to 2,048 values. A kind that has a closed form writes this anew.
         """
         listed = self.output_space.listable
-        outputs, drawn = (self.outputs(), None) if listed else self._sampled
+        outputs, drawn = (self.outputs(), None) if listed else self.sampled
         few = len(outputs) * self.alphabet.size <= _FEW_ENTRIES
         ratios = self.log_ratios(outputs) if few else None
         if drawn is not None:
@@ -194,15 +194,15 @@ class Mechanism(Protocol):
         return ListedMoments(self.operator(outputs), theta, ratios)
 
     @cached_property
-    def _sampled(self) -> "tuple[Reports, SampledLaw]":
+    def sampled(self) -> "tuple[Reports, SampledLaw]":
         """Outputs drawn evenly from all values, the same on every machine, and their law."""
-        from freewill.domain.mechanisms.sampling import sampled  # noqa: PLC0415
+        from freewill.domain.mechanisms.sampling import drawn_law  # noqa: PLC0415
 
-        return sampled(self)
+        return drawn_law(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is drawn again in a moment."""
-        return {key: value for key, value in vars(self).items() if key != "_sampled"}
+        return {key: value for key, value in vars(self).items() if key != "sampled"}
 
     def witnesses(self) -> Reports:
         """Return outputs among which the least private one is sure to be: all, by default."""

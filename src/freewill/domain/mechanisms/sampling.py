@@ -17,7 +17,7 @@ _FEWEST_EACH = 4
 """Drawn from each value; k values of N outputs lift variances by k/N, a quarter here."""
 
 
-def sampled(mechanism: Any) -> tuple[Reports, SampledLaw]:
+def drawn_law(mechanism: Any) -> tuple[Reports, SampledLaw]:
     """Return outputs drawn evenly from all values, by a seed made of the id, and their law.
 
     min(2^17, 2^24 / k) of them, for alphabets of up to 2,048 values.

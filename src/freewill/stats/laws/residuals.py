@@ -199,11 +199,13 @@ def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
-    """Return what a group's reports are compared with: nothing, where outputs cannot be listed."""
+    """Return what a group's reports are compared with: by epsilon, where nobody can list them."""
+    from freewill.stats.laws.drawn import drawn_law  # noqa: PLC0415
+
     if isinstance(group.mechanism, RAPPOR):
         return BitLaw(group, theta)
     if group.mechanism.output_space.alphabet is None:
-        return GroupLaw(group, theta)
+        return drawn_law(group, theta)
     return SymbolLaw(group, theta)
 
 
@@ -272,7 +274,7 @@ class SymbolLaw(GroupLaw):
         self._ratios = law / divisor - (self._shares > 0)
         self.has_epsilon = epsilon is not None
         if epsilon is not None:
-            low, high, apart = _around(group.mechanism, epsilon)
+            low, high, apart = around(group.mechanism, epsilon)
             self._score = (theta @ (high.law() - low.law())) / apart / divisor
         counts = np.zeros(shares.size)
         counts[group.outputs] = group.counts
@@ -323,7 +325,7 @@ class BitLaw(GroupLaw):
         size, flip = theta.size, mechanism.flip
         gain = 1 - 2 * flip
         means = flip + gain * theta
-        low, high, apart = _around(mechanism, mechanism.epsilon)
+        low, high, apart = around(mechanism, mechanism.epsilon)
         set_law = _set_law(flip, size)
         change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
         # d log P(j bits are set) / d epsilon
@@ -361,7 +363,7 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     return type(mechanism).from_parameters(mechanism.alphabet, given)
 
 
-def _around(mechanism: Mechanism, epsilon: float) -> tuple[Any, Any, float]:
+def around(mechanism: Mechanism, epsilon: float) -> tuple[Any, Any, float]:
     """Return the mechanism a little below and above its epsilon, and how far these are apart."""
     low = at_epsilon(mechanism, epsilon * (1 - _EPSILON_STEP))
     try:
