@@ -75,7 +75,7 @@ class ThreeQuarters(fw.Mechanism):
         def weight(x: int, bits: int) -> int:
             mine = bits >> x & 1
             rest = bits.bit_count() - mine
-            return own[1 - mine] * other[0] ** rest * other[1] ** (size - 1 - rest)
+            return int(own[1 - mine] * other[0] ** rest * other[1] ** (size - 1 - rest))
 
         return [[weight(x, bits) for bits in patterns] for x in range(size)]
 
