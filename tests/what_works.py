@@ -42,7 +42,10 @@ def mechanisms() -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for entry in ENTRIES:
         mechanism = entry.build(SIZE, 1.0)
-        if mechanism.name in rows or "skeleton" in entry.name:
+        # Where some are on labels, others are preferred: these have distances.
+        known = mechanism.name in rows and rows[mechanism.name].alphabet.plane is not None
+        on_labels = mechanism.alphabet.plane is None
+        if known or (mechanism.name in rows and on_labels) or "skeleton" in entry.name:
             continue
         rows[mechanism.name] = mechanism
         if mechanism.output_space.packed:
@@ -189,7 +192,11 @@ FEATURES = (
     ),
     Feature("`fw.choice_aware`", lambda row: fw.choice_aware(evidence(row, other=True))),
     Feature("`fw.robust`", lambda row: fw.robust(evidence(row, other=True))),
-    Feature("`fw.smooth`", lambda row: fw.smooth(evidence(row))),
+    Feature(
+        "`fw.smooth`",
+        lambda row: fw.smooth(evidence(row)),
+        (("have no neighbours", "tried on labels here, which have no neighbours"),),
+    ),
     Feature("`fw.plan`", planned),
     Feature(
         "`fw.audit`",

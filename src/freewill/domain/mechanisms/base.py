@@ -1,7 +1,6 @@
 """What a mechanism is: sampler, exact law, guarantee and portable description in one object."""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -23,7 +22,12 @@ from freewill.domain.alphabets.base import (
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
+from freewill.domain.mechanisms.parameters import (
+    canonical,
+    checked_alphabet,
+    checked_epsilon,
+    no_witnesses,
+)
 from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.wire import as_texts, from_texts
 from freewill.errors import AlphabetError, LawError, shown
@@ -207,11 +211,7 @@ class Mechanism(Protocol):
     def witnesses(self) -> Reports:
         """Return outputs among which the least private one is sure to be: all, by default."""
         if not self.output_space.listable:
-            raise LawError(
-                f"the reports of {self} cannot be listed, so that no audit looks at all of them. "
-                f"Write its witnesses(), outputs among which the least private one is sure to be. "
-                f"fw.check_mechanism tries the promise on reports that are drawn."
-            )
+            raise LawError(no_witnesses(self))
         return self.outputs()
 
     def guarantee(self) -> Guarantee | AdversaryLoss:
@@ -242,17 +242,7 @@ class Mechanism(Protocol):
     @cached_property
     def id(self) -> str:
         """A short name, the same on every machine: a hash of the canonical spec."""
-        try:
-            canonical = json.dumps(
-                self.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False
-            )
-        except (TypeError, ValueError) as error:
-            expected = "expected numbers, texts, lists and dicts alone, ready for JSON"
-            raise LawError(
-                f"the parameters of {self.name} cannot be written ({error}): {expected}. Convert "
-                f"them in __post_init__, or write parameters() and from_parameters()."
-            ) from None
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        return hashlib.sha256(canonical(self.spec(), self.name)).hexdigest()[:16]
 
     def law(self) -> FloatArray:
         """Return the dense law, rows: alphabet, columns: outputs (the paper's A)."""

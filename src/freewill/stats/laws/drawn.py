@@ -1,4 +1,4 @@
-"""The law of reports that nobody can list, tested by its epsilon: from some that are drawn."""
+"""Which law a group's reports are tested by; one that nobody can list, by its epsilon alone."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,9 +7,10 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.randomised_response import RAPPOR
 from freewill.errors import FreewillError
 from freewill.stats.evidence import Group
-from freewill.stats.laws.residuals import GroupLaw, around, epsilon_of
+from freewill.stats.laws.residuals import BitLaw, GroupLaw, SymbolLaw, around, epsilon_of
 
 _FAR = 6.0
 """Standard errors of its mean from 0 at which a score is none: a law that lacks a factor."""
@@ -43,8 +44,12 @@ class DrawnLaw(GroupLaw):
         self._covariance = np.array([[self.people * (square - mean**2)]])
 
 
-def drawn_law(group: Group, theta: FloatArray) -> GroupLaw:
-    """Return the law of a group by its epsilon; one without sums where it has none."""
+def law_of(group: Group, theta: FloatArray) -> GroupLaw:
+    """Return what a group's reports are compared with: nothing, where nothing is known of them."""
+    if isinstance(group.mechanism, RAPPOR):
+        return BitLaw(group, theta)
+    if group.mechanism.output_space.alphabet is not None:
+        return SymbolLaw(group, theta)
     epsilon = epsilon_of(group.mechanism)
     try:
         return GroupLaw(group, theta) if epsilon is None else DrawnLaw(group, theta, epsilon)

@@ -10,7 +10,6 @@ from scipy.special import gammaln, ndtr, xlog1py, xlogy
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.randomised_response import RAPPOR
 from freewill.stats.evidence import Evidence, Group
 from freewill.stats.information import pulled
 
@@ -62,6 +61,8 @@ class Residuals:
     @classmethod
     def of(cls, evidence: Evidence, crowd: "Crowd", skipped: Sequence[int] = ()) -> "Residuals":
         """Take the residuals of evidence of such people."""
+        from freewill.stats.laws.drawn import law_of  # noqa: PLC0415
+
         laws = tuple(map(law_of, evidence.groups, crowd.thetas))
         sizes = [law.sums.size for law in laws]
         groups = np.repeat(np.arange(len(laws)), sizes)
@@ -196,17 +197,6 @@ def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
     # The mean of what is next to impossible may be too small to divide by.
     far = xlogy(count, count) - xlogy(count, mean) - count + mean
     return np.asarray(np.sign(apart) * np.sqrt(2 * np.where(near, series, np.maximum(far, 0.0))))
-
-
-def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
-    """Return what a group's reports are compared with: by epsilon, where nobody can list them."""
-    from freewill.stats.laws.drawn import drawn_law  # noqa: PLC0415
-
-    if isinstance(group.mechanism, RAPPOR):
-        return BitLaw(group, theta)
-    if group.mechanism.output_space.alphabet is None:
-        return drawn_law(group, theta)
-    return SymbolLaw(group, theta)
 
 
 class GroupLaw:
