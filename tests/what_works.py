@@ -30,8 +30,12 @@ SIZE, WIDE = 5, 24
 """Values of the mechanisms that are tried; bits are tried on more too, where nobody lists them."""
 
 
+OTHERS = (*FOREIGN, Exponential, ThreeQuarters)
+"""Kinds that the library does not know."""
+
+
 def register_all() -> None:
-    for kind in (*FOREIGN, Exponential, ThreeQuarters):
+    for kind in OTHERS:
         if kind.name not in REGISTRY:
             fw.register(kind)
 
@@ -51,6 +55,11 @@ def mechanisms() -> dict[str, Any]:
         if mechanism.output_space.packed:
             rows[f"{mechanism.name}, {WIDE} values"] = entry.build(WIDE, 1.0)
     line = fw.Linear(0, WIDE - 1)
+    for name, kind in REGISTRY.items():
+        # What cannot be listed has no entry in the contract.
+        if name not in rows and kind not in OTHERS:
+            build: Any = kind
+            rows[name] = build(line, 1.0)
     rows["three-quarters (of the how-to)"] = ThreeQuarters(line, 1.0)
     for mechanism in foreign_mechanisms(line):
         rows[f"{mechanism.name} (somebody else's)"] = mechanism
