@@ -1,4 +1,4 @@
-"""The exponential mechanism: a complete mechanism, small enough to copy."""
+"""The exponential mechanism, from a table: a complete mechanism, small enough to copy."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,7 +42,7 @@ class Exponential(Mechanism):
 
     alphabet: Alphabet
     epsilon: float
-    name: ClassVar[str] = "exponential"
+    name: ClassVar[str] = "copied-exponential"
 
     def __post_init__(self) -> None:
         checked_alphabet(self.alphabet, Alphabet, self.name)

@@ -7,6 +7,7 @@ code. A new mechanism adds one `Entry` to `ENTRIES` and inherits all tests of
 
 import importlib.util
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 from scipy.stats import chi2
 
 import freewill as fw
+from freewill.domain.mechanisms.registry import REGISTRY
 
 _NEGLIGIBLE = 42.0
 """e^-42 (1 + 42) < 1e-16: planar noise further out than 42 / epsilon is lost in the rounding."""
@@ -324,20 +326,35 @@ def solved_law(mechanism: Any) -> np.ndarray:
     return np.array(mechanism.as_matrix().spec()["law"])
 
 
-def load_skeleton() -> Any:
-    """The module docs/skeleton.py, which newcomers copy."""
-    path = Path(__file__).parent.parent / "docs" / "skeleton.py"
-    found = importlib.util.spec_from_file_location("copied_skeleton", path)
+def three_quarters_law(mechanism: Any) -> np.ndarray:
+    """Bit by bit: the own is set with 3/4, any other with 3 / (e^epsilon + 3)."""
+    size, other = mechanism.alphabet.size, 3 / (math.exp(mechanism.epsilon) + 3)
+    reports = mechanism.outputs().tolist()
+    law = np.empty((size, len(reports)))
+    for x in range(size):
+        for column, report in enumerate(reports):
+            chances = [0.75 if bit == x else other for bit in range(size)]
+            sent = [report[bit // 8] >> (bit % 8) & 1 for bit in range(size)]
+            each = (p if one else 1 - p for p, one in zip(chances, sent, strict=True))
+            law[x, column] = math.prod(each)
+    return law
+
+
+def load_from_docs(name: str) -> Any:
+    """A module of docs/, which newcomers copy; what it registers is left to the tests."""
+    path, known = Path(__file__).parent.parent / "docs" / f"{name}.py", dict(REGISTRY)
+    found = importlib.util.spec_from_file_location(f"copied_{name}", path)
     assert found is not None
     assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
+    module = sys.modules[f"copied_{name}"] = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
+    for more in REGISTRY.keys() - known:
+        del REGISTRY[more]
     return module
 
 
-Exponential = load_skeleton().Exponential
-# Not the name of the library's own, beside which it is tested.
-Exponential.name = "copied-exponential"
+Exponential = load_from_docs("skeleton").Exponential
+ThreeQuarters = load_from_docs("three_quarters").ThreeQuarters
 
 
 ENTRIES = (
@@ -436,6 +453,9 @@ ENTRIES = (
     Entry("optimal geo on labels", lambda k, e: fw.OptimalGeo(menu(k), e), given_law, tight=None),
     Entry("skeleton on a line", lambda k, e: Exponential(line(k), e), exponential_law, tight=False),
     Entry("skeleton on a grid", lambda k, e: Exponential(city(k), e), exponential_law, tight=False),
+    Entry(
+        "skeleton of bits", lambda k, e: ThreeQuarters(line(k), e), three_quarters_law, tight=True
+    ),
 )
 
 

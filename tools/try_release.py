@@ -22,7 +22,14 @@ SURVEY = {
         "relaxed": {"mechanism": "k-rr", "epsilon": 3.0},
     },
 }
-IN_SOURCE = ("tests/contract.py", "conftest.py", "docs/skeleton.py", "LICENSE", "pyproject.toml")
+IN_SOURCE = (
+    "tests/contract.py",
+    "conftest.py",
+    "docs/skeleton.py",
+    "docs/three_quarters.py",
+    "LICENSE",
+    "pyproject.toml",
+)
 IN_WHEEL = (
     "freewill/device/js/freewill.js",
     "freewill/device/js/package.json",

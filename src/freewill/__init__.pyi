@@ -14,6 +14,8 @@ from freewill.domain.alphabets.grid import Grid as Grid
 from freewill.domain.alphabets.linear import Linear as Linear
 from freewill.domain.alphabets.registry import alphabet_from_spec as alphabet_from_spec
 from freewill.domain.calibration import calibrate as calibrate
+from freewill.domain.contract import MechanismCheck as MechanismCheck
+from freewill.domain.contract import check_mechanism as check_mechanism
 from freewill.domain.guarantees.audit import LossAudit as LossAudit
 from freewill.domain.guarantees.audit import audit as audit
 from freewill.domain.guarantees.epsilon import Audit as Audit
@@ -34,6 +36,7 @@ from freewill.domain.mechanisms.randomised_response import KRR as KRR
 from freewill.domain.mechanisms.randomised_response import RAPPOR as RAPPOR
 from freewill.domain.mechanisms.randomised_response import Identity as Identity
 from freewill.domain.mechanisms.registry import from_spec as from_spec
+from freewill.domain.mechanisms.registry import register as register
 from freewill.domain.mechanisms.shokri import Shokri as Shokri
 from freewill.domain.mechanisms.square_wave import SquareWave as SquareWave
 from freewill.domain.mechanisms.staircase import Staircase as Staircase

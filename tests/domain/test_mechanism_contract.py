@@ -15,6 +15,7 @@ from contract import (
     ENTRIES,
     Entry,
     Exponential,
+    ThreeQuarters,
     count_reports,
     g_test,
     line,
@@ -43,6 +44,7 @@ def _skeleton_in_registry() -> Iterator[None]:
     """What the registry line of docs/new-mechanism.md does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(mechanisms.REGISTRY, Exponential.name, Exponential)
+        patch.setitem(mechanisms.REGISTRY, ThreeQuarters.name, ThreeQuarters)
         yield
 
 

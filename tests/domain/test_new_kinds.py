@@ -1,176 +1,34 @@
-"""The test of the design: what a new mechanism and a new kind of report have to touch.
+"""The test of the open door: what a new mechanism and a new kind of report have to touch.
 
-Optimised unary encoding is one class: its bits, their operator and all that comes after them are
-there. Local hashing, whose report is a seed and a value, brings one class more, its output space;
-its law is a bit vector again, made from the seed. Both go all the way from devices through files,
-engines and evidence to a certified estimate, and nothing in the package knows of them.
+The two mechanisms of `tests/foreign.py` go all the way from devices through files, engines and
+evidence to a certified estimate with its intervals and checks, and nothing in the package knows of
+them. Unary encoding is one class; hashing, whose report is a seed and a bucket, brings one more,
+its output space.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+import pickle
+from dataclasses import fields
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 import freewill as fw
-from freewill.domain.draws.chance import HALF, Chance, Dyadic
-from freewill.domain.draws.sources import below, checked_source
-from freewill.domain.mechanisms import registry as mechanisms
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.outputs import Bits, Decoded, Reason
+from foreign import FOREIGN, ForeignHashing, foreign_mechanisms
+from freewill.numeric.operators.moments import BitMoments
 from freewill.numeric.operators.support import BitOperator
+from freewill.stats.information import inverse_on_simplex
 
 LINE = fw.Linear(0, 24)
 K = LINE.size
-
-
-@dataclass(frozen=True)
-class OptimisedUnary(Mechanism):
-    """Keep the own bit with probability 1/2, set any other with 1/(e^epsilon + 1)."""
-
-    alphabet: Any
-    epsilon: float
-    name: ClassVar[str] = "oue"
-
-    @property
-    def output_space(self):
-        return Bits(self.alphabet.size)
-
-    @property
-    def _stray(self):
-        return 1 / (np.exp(self.epsilon) + 1)
-
-    def obfuscate(self, values, rng=None):
-        truth = np.asarray(values)
-        bits = rng.random((truth.size, self.alphabet.size)) < self._stray
-        bits[np.arange(truth.size), truth] = rng.random(truth.size) < 0.5
-        return np.packbits(bits, axis=1, bitorder="little")
-
-    def draw(self, index, source=None):
-        stray, source = Chance(*Dyadic.of(self._stray)), checked_source(source)
-        coins = [HALF if v == index else stray for v in range(self.alphabet.size)]
-        return np.packbits([coin.coin(source) for coin in coins], bitorder="little")
-
-    def operator(self, outputs):
-        packed = self.output_space.checked(outputs, self.name)
-        ones = np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
-        others = (ones - 1) * np.log(self._stray)
-        scale = np.log(0.5) + others + (self.alphabet.size - ones) * np.log1p(-self._stray)
-        rare = float(np.exp(-self.epsilon))
-        return BitOperator(packed, self.alphabet.size, -self.epsilon, 1 - rare, scale)
-
-    def guarantee(self):
-        return fw.Guarantee.never_understated("ldp", self.epsilon)
-
-    def debiased(self, shares):
-        return (shares - self._stray) / (0.5 - self._stray)
-
-
-@dataclass(frozen=True)
-class SeedAndValue:
-    """A seed and a value below `size`: two numbers a report, in one column with two fields."""
-
-    size: int
-    column: ClassVar[str] = "hashed"
-    packed: ClassVar[bool] = False
-    alphabet: ClassVar[None] = None
-    repeats: ClassVar[bool] = False
-    listable: ClassVar[bool] = False
-
-    def all(self):
-        raise fw.LawError("seeds cannot be listed.")
-
-    def empty(self):
-        return np.empty((0, 2), dtype=np.int64)
-
-    def checked(self, reports, name):
-        array = np.asarray(reports)
-        if array.ndim != 2 or array.shape[1] != 2 or np.any(array[:, 1] >= self.size):
-            raise fw.AlphabetError(f"reports of {name}: expected (seed, value) pairs.")
-        return array
-
-    def counter(self):
-        raise NotImplementedError
-
-    def encode(self, reports):
-        columns = [pa.array(reports[:, field]) for field in (0, 1)]
-        return pa.StructArray.from_arrays(columns, names=["seed", "value"])
-
-    def texts(self, reports):
-        columns = [pa.array(reports[:, field]).cast(pa.string()) for field in (0, 1)]
-        return pc.binary_join_element_wise(*columns, ":")
-
-    def decode(self, column):
-        if not pa.types.is_struct(column.type):
-            pattern = r"^(?P<seed>\d{1,18}):(?P<value>\d{1,9})$"
-            column = pc.extract_regex(column.cast(pa.large_string()), pattern)
-        fields = [pc.struct_field(column, name).cast(pa.int64()) for name in ("seed", "value")]
-        known = np.asarray(column.is_valid())
-        array = np.column_stack([pc.fill_null(field, 0) for field in fields])
-        good = known & (array[:, 1] < self.size)
-        return Decoded.of(array, {Reason.OUT_OF_RANGE: ~good})
-
-    def __str__(self):
-        return f"seeds and values below {self.size}"
-
-
-@dataclass(frozen=True)
-class LocalHashing(Mechanism):
-    """Hash the value to one of g buckets by a seed of one's own, and answer that by g-RR."""
-
-    alphabet: Any
-    epsilon: float
-    buckets: int
-    name: ClassVar[str] = "local-hashing"
-
-    @property
-    def output_space(self):
-        return SeedAndValue(self.buckets)
-
-    def _hashed(self, seeds, values):
-        mixed = (seeds ^ (values * 2_654_435_761)) * 0x9E3779B1 % (1 << 31)
-        return (mixed ^ (mixed >> 15)) % self.buckets
-
-    def obfuscate(self, values, rng=None):
-        truth = np.asarray(values)
-        seeds = rng.integers(1 << 31, size=truth.size)
-        bucket = self._hashed(seeds, truth)
-        kept = rng.random(truth.size) < 1 / (1 + (self.buckets - 1) * np.exp(-self.epsilon))
-        other = (bucket + rng.integers(1, self.buckets, size=truth.size)) % self.buckets
-        return np.column_stack([seeds, np.where(kept, bucket, other)])
-
-    def draw(self, index, source=None):
-        source = checked_source(source)
-        seed = below(1 << 31, source)
-        bucket = fw.KRR(fw.Linear(0, self.buckets - 1), self.epsilon).draw(
-            self._hashed(seed, index), source
-        )
-        return np.array([seed, bucket])
-
-    def operator(self, outputs):
-        seeds, values = self.output_space.checked(outputs, self.name).T[:, :, None]
-        member = self._hashed(seeds, np.arange(self.alphabet.size)) == values
-        packed = np.packbits(member, axis=1, bitorder="little")
-        rare = float(np.exp(-self.epsilon))
-        # The seed is drawn evenly, whatever the value: a factor that no estimate depends on.
-        scale = np.full(len(packed), -np.log1p((self.buckets - 1) * rare) - 31 * np.log(2))
-        return BitOperator(packed, self.alphabet.size, -self.epsilon, 1 - rare, scale)
-
-    def guarantee(self):
-        return fw.Guarantee.never_understated("ldp", self.epsilon)
-
-
-NEW = [OptimisedUnary(LINE, 2.0), LocalHashing(LINE, 2.0, 8)]
+NEW = foreign_mechanisms(LINE)
 SURVEY = fw.Survey(LINE, {"unary": NEW[0], "hashed": NEW[1], "plain": fw.KRR(LINE, 2.0)})
 TRUTH = np.random.default_rng(5).dirichlet(np.ones(K))
 
 
 @pytest.fixture(autouse=True)
-def _registered(monkeypatch):
-    for mechanism in NEW:
-        monkeypatch.setitem(mechanisms.REGISTRY, mechanism.name, type(mechanism))
+def _registered():
+    for kind in FOREIGN:
+        fw.register(kind)
 
 
 def reported(names, people=6000, seed=0):
@@ -202,7 +60,7 @@ def naive_log_likelihood(theta, parts):
                 law = np.prod(each) / each * 0.5
             else:
                 same = mechanism._hashed(report[0], np.arange(K)) == report[1]
-                law = np.where(same, np.exp(2.0), 1.0) / (np.exp(2.0) + 7) / 2.0**31
+                law = np.where(same, np.exp(2.0), 1.0) / (np.exp(2.0) + 7) / 2.0**32
             total += np.log(law @ theta)
             people += 1
     return total / people
@@ -232,7 +90,7 @@ def test_new_kinds_travel_through_every_format(names, suffix, hold, tmp_path):
     again = fw.load_evidence(tmp_path / "e.parquet", hold=hold)
     assert again == evidence
     assert {group.name for group in again.groups} == set(names)
-    # A seed and a value are 16 bytes, a report of 25 bits is 4.
+    # A seed and a bucket are 16 bytes, a report of 25 bits is 4.
     wide = 400 * (16 + 4 * ("unary" in names))
     assert fw.load_evidence(tmp_path / "e.parquet", hold=wide).held
     assert not fw.load_evidence(tmp_path / "e.parquet", hold=wide - 1).held
@@ -248,5 +106,153 @@ def test_a_new_kind_of_report_is_refused_where_it_cannot_be():
         fw.inversion(evidence_of(reported(["hashed"], 10)))
     with pytest.raises(fw.LawError, match="have an average only if"):
         fw.combine_mechanisms(evidence_of(reported(["hashed", "plain"], 10)), fw.ibu)
-    shares = fw.debias(evidence_of(reported(["unary"])), post="none").theta
-    assert np.abs(shares - TRUTH).max() < 0.1
+    with pytest.raises(fw.ParameterError, match=r"write the mechanism's debiased\(shares\)"):
+        fw.debias(evidence_of(reported(["unary"], 10)))
+
+
+def exact_moments(mechanism, theta):
+    """What a report tells, in closed form: seeds choose each set of values as coins do."""
+    chance = 1 / 8 if isinstance(mechanism, ForeignHashing) else 1 / (np.exp(mechanism.epsilon) + 1)
+    return BitMoments(theta, chance, float(np.expm1(mechanism.epsilon)))
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 4.0])
+@pytest.mark.parametrize("place", [0, 1], ids=["unary", "hashed"])
+def test_moments_from_drawn_reports_are_those_of_the_closed_form(place, epsilon):
+    mechanism = foreign_mechanisms(LINE, epsilon)[place]
+    theta = (TRUTH + 0.02) / (TRUTH + 0.02).sum()
+    drawn, exact = mechanism.moments(theta), exact_moments(mechanism, theta)
+    matrix, direction = drawn.information(), np.random.default_rng(0).standard_normal(K)
+    scale = np.abs(matrix).max()
+    assert np.abs(matrix @ theta).max() < 1e-9 * scale
+    np.testing.assert_allclose(drawn.product(direction), matrix @ direction, atol=1e-8 * scale)
+    np.testing.assert_allclose(drawn.diagonal(), np.diag(matrix), atol=1e-8 * scale)
+    np.testing.assert_allclose(np.diag(matrix), np.diag(exact.information()), rtol=0.03)
+    rows = np.eye(K)[:3] - theta[:3, None]
+    directions = rows @ inverse_on_simplex(matrix, theta)[0]
+    second, third = drawn.powers(directions)
+    wanted, skew = exact.powers(directions)
+    # Five standard errors, as stated.
+    assert np.all(np.abs(second / wanted - 1) < 5 * drawn.error(directions) + 1e-3)
+    assert np.all(np.abs(third - skew) < 0.1 * second**1.5)
+    assert np.all(drawn.error(directions) < 0.05)
+    system = drawn.system()
+    whole = system.operator.gram(system.weights) - 1
+    np.testing.assert_allclose(whole, matrix, atol=1e-8 * scale + 1e-11)
+    assert drawn.response(0) is None
+
+
+def test_drawn_moments_are_the_same_each_time_and_smooth_in_theta():
+    mechanism = ForeignHashing(LINE, 1.0, 4)
+    theta = np.full(K, 1 / K)
+    first = mechanism.moments(theta).information()
+    again = ForeignHashing(LINE, 1.0, 4).moments(theta).information()
+    np.testing.assert_array_equal(first, again)
+    moved = theta + 1e-7 * (np.arange(K) - 12)
+    apart = np.abs(mechanism.moments(moved).information() - first).max()
+    assert 0 < apart < 1e-4 * np.abs(first).max()
+    assert "sampled" in vars(mechanism)
+    assert "sampled" not in vars(pickle.loads(pickle.dumps(mechanism)))
+    vast = ForeignHashing(fw.Linear(0, 4999), 1.0, 4)
+    with pytest.raises(fw.LawError, match=r"at most 2,048 values.*Write its moments\(theta\)"):
+        vast.moments(np.full(5000, 1 / 5000))
+
+
+def known(mechanism):
+    """The same mechanism, with moments in closed form."""
+
+    class Known(type(mechanism)):
+        def moments(self, theta):
+            return exact_moments(self, theta)
+
+    return Known(*(getattr(mechanism, field.name) for field in fields(mechanism)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [0, 1], ids=["unary", "hashed"])
+def test_intervals_from_drawn_moments_cover_as_those_in_closed_form_do(place):
+    mechanism = foreign_mechanisms(LINE, 2.0)[place]
+    held = {"drawn": [], "known": []}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        reports = mechanism.obfuscate(rng.choice(K, 4000, p=TRUTH), rng)
+        both = {"drawn": mechanism, "known": known(mechanism)}
+        found = {name: fw.intervals(fw.collect([(one, reports)])) for name, one in both.items()}
+        for name, some in found.items():
+            held[name].append((some.low <= TRUTH) & (some.high >= TRUTH))
+        ours, theirs = (some.standard_error for some in found.values())
+        np.testing.assert_allclose(ours, theirs, rtol=0.03)
+        assert "standard errors are known to about" in found["drawn"].advice
+        assert "drawn" not in found["known"].advice
+    drawn, exact = (float(np.mean(some)) for some in held.values())
+    assert abs(drawn - exact) < 0.005
+    assert 0.93 < drawn < 0.98
+
+
+def test_a_device_reports_any_mechanism_and_blames_no_memory_that_is_not_there():
+    for mechanism in NEW:
+        text = fw.Device(mechanism).report(3)
+        assert len(mechanism.received([text])) == 1
+        assert len(mechanism.received(mechanism.report([3, 4]))) == 2
+        assert mechanism.received(mechanism.report(3)).shape == mechanism.received([text]).shape
+    survey = fw.Survey(LINE, {"hashed": NEW[1]}, question="How old are you?")
+    device = fw.Device(survey, memory=fw.Memory())
+    row = device.row(3, "hashed")
+    assert device.row(9, "hashed") == row
+    assert device.report(9, "hashed") == row["value"]
+
+    class Wordless(ForeignHashing):
+        def _report(self, value, source):
+            return np.array([5, 8])
+
+    with pytest.raises(fw.DeviceError, match="`texts` and `decode` of SeedAndBucket") as raised:
+        fw.Device(Wordless(LINE, 2.0, 8)).report(3)
+    assert "memory" not in str(raised.value)
+
+    class Inexact(ForeignHashing):
+        _report = fw.Mechanism._report
+
+    with pytest.raises(fw.LawError, match="must have draw or _report"):
+        fw.Device(Inexact(LINE, 2.0, 8)).report(3)
+    with pytest.raises(fw.AlphabetError, match=r"'5;3' of foreign-hashing: .*seeds and one of 8"):
+        NEW[1].received("5;3")
+    with pytest.raises(fw.AlphabetError, match="expected texts"):
+        NEW[1].received([5])
+
+
+def test_reports_that_hardly_repeat_are_not_taken_for_forged_ones():
+    evidence = evidence_of(reported(["hashed", "plain"], 2000))
+    found = fw.robust(evidence)
+    assert len(found.watched) == 1
+    assert found.log_likelihood == pytest.approx(fw.gibu(evidence).log_likelihood, abs=0.05)
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["unary", "hashed"])
+def test_the_epsilon_of_reports_that_nobody_lists_is_tested(place):
+    said, used = (foreign_mechanisms(LINE, epsilon)[place] for epsilon in (2.0, 1.4))
+    plain, rng = fw.KRR(LINE, 2.0), np.random.default_rng(2)
+    values = rng.choice(K, (3, 3000), p=TRUTH)
+    other = (plain, plain.obfuscate(values[0], rng))
+    honest = fw.check_fit(fw.collect([(said, said.obfuscate(values[1], rng)), other]))
+    assert honest.holds
+    assert not honest.left_out
+    found = fw.check_fit(fw.collect([(said, used.obfuscate(values[2], rng)), other]))
+    (suspect,) = found.suspects
+    assert suspect.name == str(said)
+    assert suspect.sent == pytest.approx(1.4, abs=4 * suspect.error)
+
+
+def test_a_law_that_lacks_a_factor_is_not_tested_by_its_epsilon():
+    class Loose(ForeignHashing):
+        def operator(self, outputs):
+            whole = super().operator(outputs)
+            return BitOperator(whole.packed, K, whole.log_base, whole.gain, 0 * whole.log_factor)
+
+    loose, plain, rng = Loose(LINE, 2.0, 8), fw.KRR(LINE, 2.0), np.random.default_rng(2)
+    values = rng.choice(K, (2, 3000), p=TRUTH)
+    parts = [
+        (one, one.obfuscate(some, rng)) for one, some in zip((loose, plain), values, strict=True)
+    ]
+    check = fw.check_fit(fw.collect(parts))
+    assert list(check.left_out) == [str(loose)]
+    assert fw.gibu(fw.collect(parts)).status == "certified"

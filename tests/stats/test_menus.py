@@ -1,5 +1,6 @@
 """Menus: every mechanism at a level keeps the promise, and the best one is the best."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
+from foreign import ForeignHashing, ForeignUnary
 from freewill.stats.planning.design import Design
 from freewill.stats.planning.distances import Expected
 from freewill.stats.planning.menus import candidates
@@ -174,3 +176,28 @@ def test_one_value_has_no_mechanism_at_any_level(promise):
     for alphabet in (fw.Linear(0, 0), fw.Grid(1, 1, cell=1.0), fw.Categorical(["only"])):
         with pytest.raises(fw.ParameterError, match=r"no mechanism has it\. .*at least 2"):
             candidates(alphabet, 1.0, promise)
+
+
+def test_a_menu_compares_kinds_of_ones_own():
+    line = fw.Linear(0, 19)
+    uniform = np.full(20, 0.05)
+    hashing = partial(ForeignHashing, buckets=4)
+    found = fw.menu(line, [2.0], of="mean", theta=uniform, also=[ForeignUnary, hashing, fw.RAPPOR])
+    costs = {str(one.mechanism): one.cost for one in found.offers[0]}
+    own = {name: cost for name, cost in costs.items() if name.startswith("foreign")}
+    assert len(own) == 2
+    assert "foreign-unary(0..19, epsilon=2)" in own
+    # Optimised unary encoding and hashing tell as much as one another, as the field has it.
+    assert max(own.values()) < 1.5 * min(own.values())
+    by_distance = fw.menu(line, [0.1], "geo", uniform, "mean", also=[fw.Geometric, ForeignUnary])
+    names = [str(one.mechanism) for one in by_distance.offers[0]]
+    assert names.count("geometric(0..19, epsilon=0.1)") == 2
+    assert "foreign-unary(0..19, epsilon=0.1)" in names
+    apart = fw.menu(line, [1.9], "ldp", uniform, "mean", also=[fw.Geometric]).offers[0]
+    assert [str(one.mechanism) for one in apart].count("geometric(0..19, epsilon=0.1)") == 2
+
+
+@pytest.mark.parametrize("also", [3, [3], [str], [lambda alphabet, epsilon: 5], [fw.Shokri]])
+def test_what_makes_no_mechanism_of_an_epsilon_is_refused(also):
+    with pytest.raises(fw.FreewillError, match=r"expected|promises"):
+        fw.menu(fw.Linear(0, 3), [1.0], of="mean", also=also)

@@ -58,7 +58,7 @@ UNCALLED = {
     "Hypothesis": "a part of a result",
     "ChoiceAwareEstimate": "a result", "RobustEstimate": "a result", "SetAside": "a result",
     "FitCheck": "a result", "Explanation": "a result", "SurveyExplanation": "a result",
-    "Sent": "a part of a memory",
+    "Sent": "a part of a memory", "MechanismCheck": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -223,6 +223,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
             "theta": Drawn(lambda case: case.pick([None, THETA])),
             "of": None,
             "on_step": None,
+            "also": Drawn(lambda case: case.pick([(), [fw.KRR]])),
         },
     ),
     "choice_aware": (
@@ -264,6 +265,8 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "combine_mechanisms": (fw.combine_mechanisms, {"evidence": KRRS, "estimator": fw.ibu}),
     "unresolved_directions": (fw.unresolved_directions, {"evidence": EITHER}),
     "audit": (fw.audit, {"mechanism": ANY, "claim": None}),
+    "check_mechanism": (fw.check_mechanism, {"mechanism": ANY, "rng": None}),
+    "register": (fw.register, {"kind": fw.KRR}),
     "audit, exact": (fw.audit, {"mechanism": ANY, "claim": None, "exact": True}),
     "explain": (fw.explain, {"given": ANY, "choice": None}),
     "explain a survey": (fw.explain, {"given": SURVEY, "choice": "k"}),

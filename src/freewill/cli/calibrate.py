@@ -13,11 +13,11 @@ from freewill.core.progress import progress
 from freewill.core.texts import behind
 from freewill.core.types import FloatArray, distribution
 from freewill.domain.calibration import calibrate as find
-from freewill.domain.mechanisms.registry import REGISTRY
+from freewill.domain.mechanisms.registry import kind_named, kinds
 from freewill.errors import SpecError, several
 
-Kind = StrEnum("Kind", [*REGISTRY])  # type: ignore[misc]
-"""Mechanisms whose epsilon can be found from a loss; of the others it is said why not."""
+Kind: Any = StrEnum("Kind", [(name, name) for name in kinds()])  # type: ignore[misc]
+"""All kinds, registered ones too; where no epsilon can be found from a loss, it is said why not."""
 
 
 def calibrate(
@@ -53,7 +53,8 @@ def calibrate(
     expected = None if prior is None else load_prior(prior, values.size)
     with progress("calibrating"):
         mechanisms: list[Any] = [
-            find(REGISTRY[kind], values, quality_loss=target, prior=expected) for target in loss
+            find(kind_named(str(kind)), values, quality_loss=target, prior=expected)
+            for target in loss
         ]
     pairs = list(zip(loss, mechanisms, strict=True))
     if as_json:

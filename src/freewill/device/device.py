@@ -87,7 +87,7 @@ class Device:
                 f"{mechanism} would add its epsilon. Ask for the same choice, or for row(), which "
                 f"says with which mechanism the report was made."
             )
-        return as_report(sent.value, mechanism)
+        return as_report(sent.value, mechanism, remembered=self.memory is not None)
 
     def row(self, value: Any, choice: str | None = None) -> dict[str, str]:
         """Return a row of docs/reports.md: mechanism, value and report_id.
@@ -104,7 +104,7 @@ class Device:
                 f"offers it still, or forget the report and accept the sum."
             )
         name = names[sent.mechanism]
-        as_report(sent.value, self.offered[name])
+        as_report(sent.value, self.offered[name], remembered=self.memory is not None)
         return {"mechanism": name, "value": sent.value, "report_id": sent.report_id}
 
     def forget(self) -> None:
@@ -209,11 +209,11 @@ def drawn_text(mechanism: Mechanism, index: int) -> str:
             f"generator. Give it one: docs/new-mechanism.md."
         )
     reported = mechanism.output_space.alphabet
-    return drawn.tobytes().hex() if reported is None else texts(reported, [drawn])[0]
+    return (mechanism.written([drawn]) if reported is None else texts(reported, [drawn]))[0]
 
 
-def as_report(text: str, mechanism: Mechanism) -> Any:
-    """Return a report as `mechanism.report` gives it: a label, an integer, a point, or digits.
+def as_report(text: str, mechanism: Mechanism, *, remembered: bool = True) -> Any:
+    """Return a report as `mechanism.report` gives it: a label, an integer, a point, or a text.
 
     >>> import freewill as fw
     >>> as_report("41", fw.KRR(fw.Linear(1, 100), 1.0))
@@ -229,6 +229,12 @@ def as_report(text: str, mechanism: Mechanism) -> Any:
             return readable(reported, inside.indices)[0]
     except AlphabetError:
         pass
+    if not remembered:
+        raise DeviceError(
+            f"{mechanism} drew {shown(text)}, which its own output space does not read: `texts` "
+            f"and `decode` of {type(mechanism.output_space).__name__} must agree, and `draw` give "
+            f"what it takes. fw.check_mechanism tells more; nothing was sent."
+        )
     raise DeviceError(
         f"the memory has {shown(text)} as a report of {mechanism}, which gives no such report. Was "
         f"it written by someone else? Nothing is drawn in its place; forget it if you must."

@@ -40,6 +40,16 @@ def calibrate(
         takes = "quality_loss" in inspect.signature(kind).parameters
         hint = " It takes the loss itself, as its quality_loss." if takes else ""
         raise ParameterError(f"{kind.name} has no epsilon, hence nothing to calibrate.{hint}")
+    more = [
+        name
+        for name, parameter in inspect.signature(kind).parameters.items()
+        if name not in ("alphabet", "epsilon") and parameter.default is inspect.Parameter.empty
+    ]
+    if more:
+        raise ParameterError(
+            f"{kind.name} takes {', '.join(more)} beside its epsilon: of these nothing is known "
+            f"here. Derive a class that has them as defaults, and calibrate that."
+        )
     target = checked_quality_loss(quality_loss)
 
     def loss(log_epsilon: float) -> float:

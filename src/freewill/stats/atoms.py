@@ -282,5 +282,8 @@ class AtomModel:
 
 
 def watched(group: Group) -> bool:
-    """Say whether reports of a group may be forged on one output: not where these are bits."""
-    return not group.mechanism.output_space.packed
+    """Say whether reports of a group may be forged on one output: only where these are values.
+
+    Bits, and seeds, hardly repeat: each report by itself would look like a forged one.
+    """
+    return group.mechanism.output_space.alphabet is not None

@@ -26,17 +26,16 @@ from freewill.stats.information import (
     Information,
     Shape,
     Work,
-    advice_on_few,
     information_at,
     pulled,
     several_people,
 )
 from freewill.stats.quantiles import quantiles_of
 from freewill.stats.reach import (
+    advice_on,
     critical_of,
     decided_by_few,
     firm_pull,
-    hardly_known,
     normal_draws,
     reach_of,
     reach_of_few,
@@ -333,7 +332,7 @@ def intervals_about(
     with np.errstate(invalid="ignore"):
         low = np.where(np.isinf(errors), least, np.maximum(point - below, least))
         high = np.where(np.isinf(errors), most, np.minimum(point + above, most))
-    advice = advice_on_few(weights.names, effective_people, people)
+    known = advice_on(information, weights, point, errors, estimates.influences, effective_people)
     return Intervals(
         of=weights.names,
         point=point,
@@ -346,7 +345,7 @@ def intervals_about(
         people=people,
         alphabet=information.alphabet,
         effective_people=effective_people,
-        advice=f"{hardly_known(weights, point, errors)} {advice}".strip(),
+        advice=known,
     )
 
 

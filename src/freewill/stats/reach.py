@@ -6,9 +6,10 @@ from scipy.special import ndtr, ndtri, stdtrit
 from freewill.core.types import BoolArray, FloatArray
 from freewill.errors import several
 from freewill.numeric.operators.moments import effective_share
+from freewill.numeric.operators.sampled import SampledMoments
 from freewill.stats.evidence import Evidence, Group
 from freewill.stats.functionals import Weights
-from freewill.stats.information import PULL, SHARE, Information, Shape
+from freewill.stats.information import PULL, SHARE, Information, Shape, advice_on_few
 
 _DRAWS = 2000
 """Of normal errors, from which bands take their number of standard errors."""
@@ -22,6 +23,8 @@ _LEAST_DEGREES = 2.0
 """Of freedom: below, Student's quantiles are larger than what anything could be."""
 _WIDE = 0.5
 """Standard errors, as shares of what a functional is, beyond which it is hardly known."""
+_ASKED = 8
+"""Functionals of which it is asked how well drawn reports know their errors."""
 
 
 def firm_pull(people: int, size: int) -> float:
@@ -147,6 +150,49 @@ def reach_needed(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
     """Return the number c with c + skewness (2 c^2 + 1) / 6 = deviation, where that is positive."""
     beyond = np.maximum(deviations - skewness / 6, 0.0)
     return np.asarray(2 * beyond / (1 + np.sqrt(1 + 4 / 3 * skewness * beyond)))
+
+
+def advice_on(
+    information: Information,
+    weights: Weights,
+    point: FloatArray,
+    errors: FloatArray,
+    influences: FloatArray,
+    effective_people: FloatArray,
+) -> str:
+    """Say what is hardly known, what rests on few people, and what drawn reports leave open."""
+    few = advice_on_few(weights.names, effective_people, information.people)
+    parts = (hardly_known(weights, point, errors), few, advice_on_drawn(information, influences))
+    return " ".join(filter(None, parts))
+
+
+def advice_on_drawn(information: Information, influences: FloatArray) -> str:
+    """Say how well errors are known, where what reports tell was found from some that were drawn.
+
+    The variance of h'theta is a sum over groups, of which each that was drawn has an error of its
+    own; what N drawn reports add to it beside, k/N of it, is to the safe side.
+    """
+    drawn = [isinstance(moments, SampledMoments) for moments in information.moments]
+    finite = influences[np.isfinite(influences).all(axis=1)]
+    rows = finite[np.linspace(0, len(finite) - 1, min(_ASKED, len(finite))).astype(int)]
+    if not any(drawn) or not np.any(rows):
+        return ""
+    own = information.shares[:, None] * information.powers(rows)[0]
+    errors = [
+        part * moments.error(rows)
+        for part, moments in zip(own, information.moments, strict=True)
+        if isinstance(moments, SampledMoments)
+    ]
+    total = np.maximum(own.sum(axis=0), 1e-300)
+    # Half of a variance's error is that of its root.
+    off = float((np.sqrt(np.square(errors).sum(axis=0)) / total).max()) / 2
+    names = sorted(
+        {part[0].name for part, one in zip(information.parts, drawn, strict=True) if one}
+    )
+    return (
+        f"What reports of {', '.join(names)} tell was found from some that were drawn: standard "
+        f"errors are known to about {100 * off:.1g} %."
+    )
 
 
 def hardly_known(weights: Weights, point: FloatArray, errors: FloatArray) -> str:

@@ -127,9 +127,16 @@ class SystemGenerator(np.random.Generator):
         return -np.log1p(-self.random(size))
 
     def integers(  # type: ignore[override]
-        self, low: int, high: int, size: Any = None, dtype: Any = np.int64
+        self, low: int, high: int | None = None, size: Any = None, dtype: Any = np.int64
     ) -> Any:
-        """Return integers low <= z < high, each equally likely: those too large are drawn anew."""
+        """Return integers low <= z < high, each equally likely: those too large are drawn anew.
+
+        Without `high` they are below `low`, from 0 on, as NumPy's are.
+
+        >>> SystemGenerator().integers(1, size=2)
+        array([0, 0])
+        """
+        low, high = (0, low) if high is None else (low, high)
         largest = int(high) - int(low) - 1
         word = next(word for word in _WORDS if largest <= np.iinfo(word).max)
         mask = word((1 << largest.bit_length()) - 1)

@@ -1,17 +1,16 @@
 """What a mechanism is: sampler, exact law, guarantee and portable description in one object."""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
 from itertools import groupby
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, IntArray, Reports, Spec, distribution
+from freewill.core.types import FloatArray, IntArray, Reports, Spec, distribution, is_number
 from freewill.domain.alphabets.base import (
     Alphabet,
     checked_indices,
@@ -23,11 +22,20 @@ from freewill.domain.alphabets.base import (
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
+from freewill.domain.mechanisms.parameters import (
+    canonical,
+    checked_alphabet,
+    checked_epsilon,
+    no_witnesses,
+)
 from freewill.domain.outputs import OutputSpace, Symbols
+from freewill.domain.wire import as_texts, from_texts
 from freewill.errors import AlphabetError, LawError, shown
 from freewill.numeric.operators.base import Operator, RowNumbers, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments
+
+if TYPE_CHECKING:
+    from freewill.numeric.operators.sampled import SampledLaw
 
 SPEC_VERSION = 1
 _FEW_ENTRIES = 1 << 20
@@ -115,8 +123,9 @@ class Mechanism(Protocol):
         """Draw a report of one value, or of each in a list, and return it in readable form.
 
         For people: a value is a label, an integer or a point, as the alphabet's `encode` takes
-        it, and so is the report; where reports are bits, it is their hexadecimal digits.
-        `obfuscate` does the same with indices, for arrays. `received` leads back.
+        it, and so is the report; where reports are no values, it is a text, as of bits their
+        hexadecimal digits. `obfuscate` does the same with indices, for arrays. `received` leads
+        back.
 
         >>> import freewill as fw
         >>> fw.Identity(fw.Linear(1, 100)).report(41)
@@ -125,11 +134,17 @@ class Mechanism(Protocol):
         ['no', 'yes']
         """
         indices, alone = encode_values(self.alphabet, values)
-        drawn = self.obfuscate(indices, rng)
-        reported = self.output_space.alphabet
-        hexadecimal = (row.tobytes().hex() for row in drawn)
-        reports = [*hexadecimal] if reported is None else readable(reported, drawn)
+        drawn, reported = self.obfuscate(np.atleast_1d(indices), rng), self.output_space.alphabet
+        reports = self.written(drawn) if reported is None else readable(reported, drawn)
         return reports[0] if alone else reports
+
+    def written(self, reports: Any) -> list[str]:
+        """Return reports that are no values as texts, which `read` reads."""
+        return as_texts(self.output_space, np.asarray(reports))
+
+    def read(self, texts: Sequence[str]) -> Any:
+        """Return the reports that texts stand for."""
+        return from_texts(self.output_space, texts, self.name)
 
     def received(self, reports: Any) -> Reports:
         """Turn readable reports, as `report` gives them, into what `collect` takes.
@@ -142,13 +157,7 @@ class Mechanism(Protocol):
         if reported is not None:
             return encode_values(reported, reports)[0]
         texts = [reports] if isinstance(reports, str) else reports
-        try:
-            rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in texts]
-            packed: Any = np.array(rows) if rows else self.output_space.empty()
-        except (TypeError, ValueError):
-            expected = "expected hexadecimal digits, as many in each text, as report gives them."
-            raise AlphabetError(f"reports {shown(reports)} of {self.name}: {expected}") from None
-        return self.output_space.checked(packed, self.name)  # type: ignore[no-any-return]
+        return self.read(texts)  # type: ignore[no-any-return]
 
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of exactly these outputs."""
@@ -175,15 +184,34 @@ class Mechanism(Protocol):
         return self.output_space.all()
 
     def moments(self, theta: FloatArray) -> Moments:
-        """Return what a report tells at theta, from the law of all outputs."""
-        outputs = self.outputs()
+        """Return what a report tells at theta: from the law of all outputs, where they are listed.
+
+        Else from outputs that were drawn, the same ones whatever theta is (`SampledLaw`), for
+        alphabets of up to 2,048 values. A kind that has a closed form writes this anew.
+        """
+        listed = self.output_space.listable
+        outputs, drawn = (self.outputs(), None) if listed else self.sampled
         few = len(outputs) * self.alphabet.size <= _FEW_ENTRIES
-        return ListedMoments(
-            self.operator(outputs), theta, self.log_ratios(outputs) if few else None
-        )
+        ratios = self.log_ratios(outputs) if few else None
+        if drawn is not None:
+            return drawn.moments(theta, ratios)
+        return ListedMoments(self.operator(outputs), theta, ratios)
+
+    @cached_property
+    def sampled(self) -> "tuple[Reports, SampledLaw]":
+        """Outputs drawn evenly from all values, the same on every machine, and their law."""
+        from freewill.domain.mechanisms.sampling import drawn_law  # noqa: PLC0415
+
+        return drawn_law(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is drawn again in a moment."""
+        return {key: value for key, value in vars(self).items() if key != "sampled"}
 
     def witnesses(self) -> Reports:
         """Return outputs among which the least private one is sure to be: all, by default."""
+        if not self.output_space.listable:
+            raise LawError(no_witnesses(self))
         return self.outputs()
 
     def guarantee(self) -> Guarantee | AdversaryLoss:
@@ -219,8 +247,7 @@ class Mechanism(Protocol):
     @cached_property
     def id(self) -> str:
         """A short name, the same on every machine: a hash of the canonical spec."""
-        canonical = json.dumps(self.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        return hashlib.sha256(canonical(self.spec(), self.name)).hexdigest()[:16]
 
     def law(self) -> FloatArray:
         """Return the dense law, rows: alphabet, columns: outputs (the paper's A)."""
@@ -270,8 +297,11 @@ class Mechanism(Protocol):
         return float(weights @ self.losses())
 
     def __str__(self) -> str:
-        shown = (f", {key}={value:g}" for key, value in self.parameters().items())
-        return f"{self.name}({self.alphabet}{''.join(shown)})"
+        given = (
+            f", {key}={value:g}" if is_number(value) else f", {key}={shown(value)}"
+            for key, value in self.parameters().items()
+        )
+        return f"{self.name}({self.alphabet}{''.join(given)})"
 
 
 class Noisy(Mechanism, Protocol):

@@ -1,12 +1,14 @@
 """What mechanisms are made with, checked: their alphabet, an epsilon, a quality loss."""
 
+import json
 import math
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from freewill.errors import AlphabetError, ParameterError, shown
+from freewill.core.types import Spec
+from freewill.errors import AlphabetError, LawError, ParameterError, shown
 
 
 def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
@@ -67,3 +69,24 @@ def _number(value: Any) -> float:
         return float(value)
     except (OverflowError, ValueError):
         return math.nan
+
+
+def canonical(spec: Spec, name: str) -> bytes:
+    """Return a description as the bytes whose hash is the mechanism's id."""
+    try:
+        return json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        expected = "expected numbers, texts, lists and dicts alone, ready for JSON"
+        raise LawError(
+            f"the parameters of {name} cannot be written ({error}): {expected}. Convert them in "
+            f"__post_init__, or write parameters() and from_parameters()."
+        ) from None
+
+
+def no_witnesses(mechanism: Any) -> str:
+    """Say what is missing for the audit of a mechanism whose reports cannot be listed."""
+    return (
+        f"the reports of {mechanism} cannot be listed, so that no audit looks at all of them. "
+        f"Write its witnesses(), outputs among which the least private one is sure to be. "
+        f"fw.check_mechanism tries the promise on reports that are drawn."
+    )

@@ -1,7 +1,9 @@
-"""The kinds of mechanisms by name, and how one is read from its description."""
+"""The kinds of mechanisms by name, ours and others', and how one is read from its description."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import is_dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeVar
 
 from freewill.core.types import Spec, check_fields, is_number
 from freewill.domain.alphabets.base import Alphabet
@@ -18,8 +20,18 @@ from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.shokri import Shokri
 from freewill.domain.mechanisms.square_wave import SquareWave
 from freewill.domain.mechanisms.staircase import Staircase
-from freewill.errors import FreewillError, SpecError, none_of, shown
+from freewill.errors import (
+    FreewillError,
+    ParameterError,
+    SpecError,
+    first_line,
+    none_of,
+    printable,
+    shown,
+)
 
+GROUP = "freewill.mechanisms"
+"""The group of entry points by which installed packages bring mechanisms, each under its name."""
 _KINDS = (
     KRR,
     Geometric,
@@ -48,6 +60,126 @@ _NOTES = {
     "dilation": "a number >= 1",
 }
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
+_NEEDED = (
+    ("obfuscate", "_reports", "draws one report for each index"),
+    ("operator", "stacked", "gives P(y given x) of observed outputs"),
+    ("guarantee", "guarantee", "says what is promised"),
+)
+"""What a mechanism must answer: a method, another in its place, and what it is for."""
+
+K = TypeVar("K", bound=type[Mechanism])
+
+
+def register(kind: K) -> K:
+    """Make a kind of mechanism known by its `name`: saved, loaded, served as ours are.
+
+    A decorator of the class, or a function. What the class lacks is named; two classes of one name
+    are an error, but for a class that is defined anew in its own place, as notebooks do. A package
+    that is installed registers by an entry point of the group `freewill.mechanisms` instead, named
+    like the kind: it is imported when a description asks for it (docs/new-mechanism.md).
+
+    >>> import freewill as fw
+    >>> @fw.register
+    ... class Silent(fw.Mechanism):
+    ...     name = "silent"
+    Traceback (most recent call last):
+    freewill.errors.ParameterError: the mechanism Silent of ... has no obfuscate (or _reports),
+    which draws one report for each index. ...
+    """
+    _check_kind(kind)
+    other = REGISTRY.get(kind.name)
+    if other is not None and _place(other) != _place(kind):
+        raise ParameterError(
+            f"two kinds of mechanisms are named {kind.name!r}: {_place(other)} and {_place(kind)}. "
+            f"A description names one: give the second another name."
+        )
+    REGISTRY[kind.name] = kind
+    return kind
+
+
+def kinds() -> list[str]:
+    """Return the names of all kinds that a description may name, installed ones not yet imported.
+
+    >>> "k-rr" in kinds()
+    True
+    """
+    return sorted({*REGISTRY, *(point.name for point in entry_points(group=GROUP))})
+
+
+def kind_named(name: Any, error: type[FreewillError] = SpecError) -> type[Mechanism]:
+    """Return the kind of a name, imported from the package that brings it where need be."""
+    if isinstance(name, str) and name not in REGISTRY:
+        points = {_entry(point): point for point in entry_points(group=GROUP, name=name)}
+        if len(points) > 1:
+            raise error(
+                f"two kinds of mechanisms are named {shown(name)}: {' and '.join(sorted(points))}, "
+                f"entry points of {GROUP}. Uninstall one of the packages."
+            )
+        for point in points.values():
+            _load(point, error)
+    if not isinstance(name, str) or name not in REGISTRY:
+        raise error(none_of("mechanism", name, kinds()))
+    return REGISTRY[name]
+
+
+def _load(point: EntryPoint, error: type[FreewillError]) -> None:
+    """Import what an entry point names, and register it."""
+    try:
+        kind: Any = point.load()
+    except Exception as fault:  # whatever somebody else's module raises
+        raise error(
+            f"mechanism {shown(point.name)} is brought by {_entry(point)}, which cannot be "
+            f"imported: {type(fault).__name__}: {printable(first_line(fault))}. Mend or update "
+            f"that package; all other mechanisms work without it."
+        ) from fault
+    if getattr(kind, "name", None) != point.name:
+        raise error(
+            f"the entry point {shown(point.name)} of {GROUP} leads to {_entry(point)}, whose name "
+            f"is {shown(getattr(kind, 'name', None))}: both must be the same."
+        )
+    try:
+        register(kind)
+    except FreewillError as fault:
+        raise error(f"mechanism {shown(point.name)}, brought by {_entry(point)}: {fault}") from None
+
+
+def _entry(point: EntryPoint) -> str:
+    """Name what an entry point leads to, and the package that has it."""
+    package = f" (package {point.dist.name})" if point.dist is not None else ""
+    return f"{printable(point.value)}{package}"
+
+
+def _place(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _check_kind(kind: Any) -> None:
+    """Refuse what is no class of mechanisms, and say what it lacks."""
+    advice = "docs/new-mechanism.md has a whole one."
+    if not isinstance(kind, type) or Mechanism not in kind.__mro__:
+        raise ParameterError(
+            f"{shown(kind)} cannot be registered: expected a class derived from fw.Mechanism, not "
+            f"an object of one. {advice}"
+        )
+    who = f"the mechanism {kind.__name__} of {kind.__module__}"
+    name = getattr(kind, "name", None)
+    if not (isinstance(name, str) and name and name.isprintable()):
+        raise ParameterError(
+            f'{who} has no name: write `name: ClassVar[str] = "..."`, which descriptions and '
+            f"messages call it by. {advice}"
+        )
+    written = [base for base in kind.__mro__ if base is not Mechanism]
+    for method, instead, what in _NEEDED:
+        if not any(one in vars(base) for base in written for one in (method, instead)):
+            either = f" (or {instead})" if instead != method else ""
+            raise ParameterError(f"{who} has no {method}{either}, which {what}. {advice}")
+    described = any("parameters" in vars(base) for base in written)
+    if not described and not is_dataclass(kind):
+        raise ParameterError(
+            f"{who} is no dataclass: write @dataclass(frozen=True) above it, the alphabet its "
+            f"first field, so that its fields describe it; or write parameters() and "
+            f"from_parameters(). {advice}"
+        )
 
 
 def from_spec(spec: Any) -> Mechanism:
@@ -62,20 +194,19 @@ def from_spec(spec: Any) -> Mechanism:
         raise SpecError(f"a spec of type {type(spec).__name__}: expected a dict, as spec() gives.")
     fields = dict(spec)
     name, version = fields.pop("mechanism", None), fields.pop("version", None)
-    if not isinstance(name, str) or name not in REGISTRY:
-        raise SpecError(none_of("mechanism", name, sorted(REGISTRY)))
+    kind = kind_named(name)
     if not is_number(version) or version != SPEC_VERSION:
         raise SpecError(
             f"spec version {shown(version)} of {name}: this release reads version {SPEC_VERSION}. "
             f"Update freewill, or write the spec again."
         )
     alphabet = alphabet_from_spec(fields.pop("alphabet", None))
-    kind = REGISTRY[name]
     fields = kind.current_names(fields)
     check_fields(fields, kind, f"a {name} mechanism", _NOTES)
     try:
         return kind.from_parameters(alphabet, fields)
-    except FreewillError as error:
+    except (FreewillError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+        # Someone else's class may raise what it likes.
         message = str(error)
         raise SpecError(message if name in message else f"{name}: {message}") from None
 
@@ -114,8 +245,8 @@ def portable_spec(mechanism: Mechanism) -> Spec:
         instead = "; save its law, as fw.Matrix(m.alphabet, m.law())" if listed else ""
         raise SpecError(
             f"{mechanism}, of the class {type(mechanism).__name__}, cannot be saved: {fault} "
-            f"Nothing was written. Files hold the kinds {', '.join(sorted(REGISTRY))}{instead}. "
-            f"docs/new-mechanism.md says how a kind is added."
+            f"Nothing was written. Files hold the kinds {', '.join(kinds())}{instead}. "
+            f"fw.register adds a class of your own: docs/new-mechanism.md."
         )
     return spec
 

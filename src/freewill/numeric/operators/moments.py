@@ -64,6 +64,11 @@ class ListedMoments:
     log_ratios: FloatArray | None = None
 
     @cached_property
+    def mass(self) -> FloatArray:
+        """What an output counts, in the units of its row."""
+        return np.asarray(np.exp(self.operator.log_scale))
+
+    @cached_property
     def fitted(self) -> FloatArray:
         """Probability p of each output, in the units of its row."""
         return self.operator.forward_within(self.theta, 1e-9)
@@ -76,7 +81,7 @@ class ListedMoments:
     @cached_property
     def shares(self) -> FloatArray:
         """Probability p of each output."""
-        return np.asarray(np.exp(self.operator.log_scale) * self.fitted)
+        return np.asarray(self.mass * self.fitted)
 
     @cached_property
     def scores(self) -> FloatArray:
@@ -97,7 +102,7 @@ class ListedMoments:
     @cached_property
     def _weights(self) -> FloatArray:
         """Of each output in K + 1 1'."""
-        return np.asarray(np.exp(self.operator.log_scale) / self._divisor)
+        return np.asarray(self.mass / self._divisor)
 
     def product(self, direction: FloatArray) -> FloatArray:
         """Return K u by two products."""

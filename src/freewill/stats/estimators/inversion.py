@@ -64,8 +64,11 @@ def debias(evidence: Evidence, post: Post = "project") -> Estimate:
     ones = group.summary.ones
     solved = None if ones is None else group.mechanism.debiased(ones / group.people)
     if solved is None:
+        values = group.mechanism.output_space.alphabet is not None
+        instead = "inversion" if values else "gibu, or write the mechanism's debiased(shares)"
         raise ParameterError(
-            f"debias takes RAPPOR reports and the evidence is of {group.mechanism}. Use inversion."
+            f"debias takes bits of a mechanism that says how shares of them are debiased, such as "
+            f"RAPPOR, and the evidence is of {group.mechanism}. Use {instead}."
         )
     return _direct(evidence, solved, post, "debias", started)
 

@@ -10,7 +10,6 @@ from scipy.special import gammaln, ndtr, xlog1py, xlogy
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.randomised_response import RAPPOR
 from freewill.stats.evidence import Evidence, Group
 from freewill.stats.information import pulled
 
@@ -62,6 +61,8 @@ class Residuals:
     @classmethod
     def of(cls, evidence: Evidence, crowd: "Crowd", skipped: Sequence[int] = ()) -> "Residuals":
         """Take the residuals of evidence of such people."""
+        from freewill.stats.laws.drawn import law_of  # noqa: PLC0415
+
         laws = tuple(map(law_of, evidence.groups, crowd.thetas))
         sizes = [law.sums.size for law in laws]
         groups = np.repeat(np.arange(len(laws)), sizes)
@@ -198,15 +199,6 @@ def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
     return np.asarray(np.sign(apart) * np.sqrt(2 * np.where(near, series, np.maximum(far, 0.0))))
 
 
-def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
-    """Return what a group's reports are compared with: nothing, where outputs cannot be listed."""
-    if isinstance(group.mechanism, RAPPOR):
-        return BitLaw(group, theta)
-    if group.mechanism.output_space.alphabet is None:
-        return GroupLaw(group, theta)
-    return SymbolLaw(group, theta)
-
-
 class GroupLaw:
     """Sums over the reports of one group: outputs first, the score of epsilon last, if any.
 
@@ -272,7 +264,7 @@ class SymbolLaw(GroupLaw):
         self._ratios = law / divisor - (self._shares > 0)
         self.has_epsilon = epsilon is not None
         if epsilon is not None:
-            low, high, apart = _around(group.mechanism, epsilon)
+            low, high, apart = around(group.mechanism, epsilon)
             self._score = (theta @ (high.law() - low.law())) / apart / divisor
         counts = np.zeros(shares.size)
         counts[group.outputs] = group.counts
@@ -323,7 +315,7 @@ class BitLaw(GroupLaw):
         size, flip = theta.size, mechanism.flip
         gain = 1 - 2 * flip
         means = flip + gain * theta
-        low, high, apart = _around(mechanism, mechanism.epsilon)
+        low, high, apart = around(mechanism, mechanism.epsilon)
         set_law = _set_law(flip, size)
         change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
         # d log P(j bits are set) / d epsilon
@@ -363,7 +355,7 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     return type(mechanism).from_parameters(mechanism.alphabet, given)
 
 
-def _around(mechanism: Mechanism, epsilon: float) -> tuple[Any, Any, float]:
+def around(mechanism: Mechanism, epsilon: float) -> tuple[Any, Any, float]:
     """Return the mechanism a little below and above its epsilon, and how far these are apart."""
     low = at_epsilon(mechanism, epsilon * (1 - _EPSILON_STEP))
     try:

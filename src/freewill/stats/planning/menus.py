@@ -1,6 +1,6 @@
 """For each level of protection that people want, the mechanism that tells the collector most."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, cast
@@ -14,12 +14,13 @@ from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.calibration import calibrate
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.survey import Survey
-from freewill.errors import FreewillError, ParameterError, closest, shown
+from freewill.errors import FreewillError, ParameterError, closest, first_line, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.difference import diameter
 from freewill.stats.estimators.estimate import Estimate
@@ -92,6 +93,7 @@ def menu(
     theta: ArrayLike | Estimate | None = None,
     of: Any = "emd",
     on_step: OnStep | None = None,
+    also: Sequence[Callable[[Any, float], Mechanism]] = (),
 ) -> Menu:
     """Find, for each level of protection, the mechanism that tells the collector most.
 
@@ -107,9 +109,10 @@ def menu(
     `of` is whose error is compared, as in `plan`: "emd", the earth mover's distance to the truth
     (total variation without geometry), or functionals such as "mean" or "shares". `theta` is the
     truth; without one, each mechanism is judged by the truth that is worst for it, of those that
-    `plan` takes, and telling the truth likewise. `on_step` is called with a `Step`
-    (its number and share of the work) after each mechanism and truth: by the EMD that is some
-    hundred solves, .3 s for each on 100 values.
+    `plan` takes, and telling the truth likewise. `also` are kinds of your own to be compared:
+    classes, or functions, that make a mechanism of an alphabet and an epsilon. `on_step` is called
+    with a `Step` (its number and share of the work) after each mechanism and truth: by the EMD that
+    is some hundred solves, .3 s for each on 100 values.
 
     >>> import freewill as fw
     >>> print(fw.menu(fw.Linear(0, 99), [1.0, 4.0], of="mean", theta=np.full(100, 0.01)))
@@ -130,7 +133,10 @@ def menu(
             yield Design(alphabet, (("", mechanism, 1.0),), truth)
             work.solved()
 
-    compared = [candidates(alphabet, level, promised) for level in wanted]
+    compared = [
+        [*candidates(alphabet, level, promised), *_own(alphabet, level, promised, also)]
+        for level in wanted
+    ]
     work.expect(len(truths) * (1 + sum(map(len, compared))))
     cost = (
         _costs_by_emd(alphabet, designs)
@@ -216,6 +222,28 @@ def candidates(alphabet: Alphabet, level: float, promise: Promise) -> list[Mecha
     if not mechanisms:
         raise ParameterError(f"level {level:g} on {alphabet}: no mechanism has it. {refused[0]}")
     return mechanisms
+
+
+def _own(alphabet: Alphabet, level: float, promise: Promise, also: Any) -> Iterator[Mechanism]:
+    """Yield mechanisms of kinds that were given, each with the epsilon that keeps the promise."""
+    wanted = "expected a list of classes, or functions, that take an alphabet and an epsilon."
+    if not isinstance(also, list | tuple) or not all(map(callable, also)):
+        raise ParameterError(f"also={shown(also)}: {wanted}")
+    for make in also:
+        if promise == "loss":
+            yield calibrate(cast("type[Mechanism]", make), alphabet, quality_loss=level)
+            continue
+        try:
+            first = make(alphabet, level)
+        except TypeError as error:
+            raise ParameterError(f"also={shown(make)}: {wanted} ({first_line(error)})") from None
+        if not is_mechanism(first) or not isinstance(first.guarantee(), Guarantee):
+            expected = "expected a mechanism that promises an epsilon."
+            raise ParameterError(f"{shown(make)} makes {shown(first)}: {expected}")
+        least, most = _least_distance(alphabet), max(diameter(alphabet), 0.0) or 1.0
+        factors = {("ldp", "geo"): 1 / most, ("geo", "ldp"): least}
+        factor = factors.get((promise, cast("Guarantee", first.guarantee()).kind), 1.0)
+        yield first if factor == 1 else make(alphabet, level * factor)
 
 
 def _least_distance(alphabet: Alphabet) -> float:

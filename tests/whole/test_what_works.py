@@ -1,0 +1,51 @@
+"""docs/what-works.md says what works for which mechanism: each of its cells is tried here."""
+
+import functools
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("msgspec")
+
+from what_works import FEATURES, Feature, mechanisms, page, register_all, tried
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "what-works.md"
+
+
+@pytest.fixture(autouse=True)
+def _registered():
+    register_all()
+
+
+@functools.cache
+def written() -> dict[tuple[str, str], str]:
+    """What the page says of each row and feature: nothing where it works, else the reason."""
+    text = PAGE.read_text(encoding="utf-8")
+    reasons = dict(re.findall(r"^(\d+)\. (.*)\.$", text, re.MULTILINE))
+    (everywhere,) = re.findall(r"^For \*\*every\*\* mechanism: (.*)\.$", text, re.MULTILINE)
+    lines = [line[2:-2].split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    head, _, *rows = lines
+    said = {(row, name): "" for row, *_ in rows for name in everywhere.split("; ")}
+    for row, *cells in rows:
+        for name, cell in zip(head[1:], cells, strict=True):
+            assert re.fullmatch(r"yes|no \(\d+\)", cell)
+            said[row, name] = "" if cell == "yes" else reasons[cell[4:-1]]
+    return said
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name.strip("`"))
+@pytest.mark.parametrize("row", list(mechanisms()))
+def test_the_page_says_what_works(row: str, feature: Feature):
+    assert (row, feature.name) in written(), "python tests/what_works.py > docs/what-works.md"
+    assert tried(row, feature) == written()[row, feature.name]
+
+
+def test_the_page_says_nothing_else():
+    names = {feature.name for feature in FEATURES}
+    assert set(written()) == {(row, name) for row in mechanisms() for name in names}
+
+
+@pytest.mark.slow
+def test_the_page_is_the_one_that_is_made():
+    assert PAGE.read_text(encoding="utf-8") == page()
