@@ -16,7 +16,13 @@ from freewill.domain.draws.sources import GivenBytes
 VECTORS = Path(__file__).parent / "device_vectors.json"
 COUNT = {"default": 1200, "planar-geometric": 150, "k-rr": 5000, "rappor": 150, "identity": 10}
 """Draws of each mechanism; those that read many bytes take their time in Python."""
-LAWFUL = [entry for entry in ENTRIES if "skeleton" not in entry.name]
+PROGRAMMED = {"unary", "oue", "the", "local-hashing", "subset-selection", "hadamard-response"}
+"""Kinds that travel with a program, for freewill.js does not know them by their names."""
+LAWFUL = [
+    entry
+    for entry in ENTRIES
+    if "skeleton" not in entry.name and entry.build(2, 1.0).name not in PROGRAMMED
+]
 SIZE, EPSILON, VALUE = 6, 1.5, 2
 
 

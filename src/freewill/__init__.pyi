@@ -29,6 +29,9 @@ from freewill.domain.mechanisms.randomised_response import RAPPOR as RAPPOR
 from freewill.domain.mechanisms.randomised_response import Identity as Identity
 from freewill.domain.mechanisms.registry import from_spec as from_spec
 from freewill.domain.mechanisms.shokri import Shokri as Shokri
+from freewill.domain.mechanisms.unary import OUE as OUE
+from freewill.domain.mechanisms.unary import THE as THE
+from freewill.domain.mechanisms.unary import Unary as Unary
 from freewill.domain.metrics import emd as emd
 from freewill.domain.metrics import kl as kl
 from freewill.domain.metrics import l2 as l2

@@ -15,6 +15,7 @@ from freewill.stats.laws.residuals import (
     SymbolLaw,
     at_epsilon,
     epsilon_of,
+    law_of,
     rooted_deviance,
 )
 
@@ -85,13 +86,15 @@ def test_residuals_are_those_of_the_formula():
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.7, 3.0, 12.0])
 @pytest.mark.parametrize("size", [2, 3, 6])
-def test_bits_have_the_moments_of_all_patterns(size, epsilon):
+@pytest.mark.parametrize("kind", [fw.RAPPOR, fw.OUE, fw.THE])
+def test_bits_have_the_moments_of_all_patterns(kind, size, epsilon):
     """Means, covariances and slopes of bits and of the score of their number, listed."""
-    mine = fw.RAPPOR(fw.Linear(0, size - 1), epsilon)
+    mine = kind(fw.Linear(0, size - 1), epsilon)
     rng = np.random.default_rng(size)
     theta = rng.dirichlet(np.ones(size))
     evidence = fw.collect([(mine, mine.obfuscate(rng.choice(size, 400, p=theta), rng))])
-    law = BitLaw(evidence.groups[0], theta)
+    law = law_of(evidence.groups[0], theta)
+    assert isinstance(law, BitLaw)
     patterns = np.unpackbits(
         np.asarray(mine.outputs(), np.uint8), axis=1, count=size, bitorder="little"
     ).astype(float)
@@ -123,7 +126,8 @@ def test_draws_have_the_covariance_of_the_sums(kind):
     """And, with sum a / p - 1, the slopes."""
     evidence = reports(MIXED, 2000, 3)
     group = evidence.groups[place_of(evidence, MIXED[1] if kind == "symbols" else MIXED[2])]
-    law = (SymbolLaw if kind == "symbols" else BitLaw)(group, BELL)
+    law = law_of(group, BELL)
+    assert isinstance(law, SymbolLaw if kind == "symbols" else BitLaw)
     sums, told = law.draws(np.random.default_rng(0), 20_000)
     scale = np.sqrt(law.variances())
     np.testing.assert_allclose(sums.std(axis=0) / scale, 1, atol=0.03)

@@ -16,9 +16,7 @@ from freewill.domain.calibration import calibrate as find
 from freewill.domain.mechanisms.registry import REGISTRY
 from freewill.errors import SpecError, several
 
-Kind = StrEnum(
-    "Kind", ["k-rr", "geometric", "planar-geometric", "rappor", "shokri", "matrix", "identity"]
-)
+Kind = StrEnum("Kind", [*REGISTRY])  # type: ignore[misc]
 """Mechanisms whose epsilon can be found from a loss; of the others it is said why not."""
 
 

@@ -5,8 +5,9 @@ whole numbers by shifts, products and divisions that round down. `docs/devices.m
 as a contract, which the JavaScript client follows to the last bit.
 """
 
+import math
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +172,31 @@ class Chance(Dyadic):
                 f"it is drawn all the same. Take a smaller epsilon, or a smaller alphabet."
             )
         return self.numerator, (1 << self.shift) - self.numerator
+
+    @property
+    def complement(self) -> "Chance":
+        """The probability of no."""
+        return Chance(self.weights[1], self.shift)
+
+    @property
+    def nearest(self) -> float:
+        """The nearest double.
+
+        >>> Chance(3, 3).nearest, Chance(3, 3).complement.nearest
+        (0.375, 0.625)
+        """
+        return self.numerator / (1 << self.shift)
+
+    @property
+    def logarithm(self) -> float:
+        """The logarithm, to the last digits also where the probability is close to 1."""
+        often = 2 * self.numerator > 1 << self.shift
+        return math.log1p(-self.complement.nearest) if often else math.log(self.nearest)
+
+    @property
+    def written(self) -> list[Any]:
+        """Hexadecimal numerator and shift, as programs for browsers hold it (docs/devices.md)."""
+        return [f"{self.numerator:x}", self.shift]
 
     @property
     def sure(self) -> bool:

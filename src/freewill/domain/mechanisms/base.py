@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
 from itertools import groupby
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +37,26 @@ _COPIED_BYTES = 1 << 20
 """Reports of a mechanism up to which they are copied, to stand beside those of others."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
+
+
+class SetChances(NamedTuple):
+    """How likely a value is in the set that a report names, and how likely two values are.
+
+    `own` is the chance of the true value, `other` that of any other; `pair` is the chance of the
+    true value and another together, `others` that of two others. `varies` says whether the sets
+    have several sizes: each other value is then in or not by a coin of its own.
+    """
+
+    own: float
+    other: float
+    pair: float
+    others: float
+    varies: bool
+
+    @classmethod
+    def independent(cls, own: float, other: float) -> "SetChances":
+        """Return those of values that are in or not by a coin each."""
+        return cls(own, other, own * other, other * other, varies=True)
 
 
 class Mechanism(Protocol):
@@ -174,6 +194,10 @@ class Mechanism(Protocol):
         """Return all outputs, where they can be listed."""
         return self.output_space.all()
 
+    def set_chances(self) -> SetChances | None:
+        """Return how likely values are in the set that a report names, where it names one."""
+        return None
+
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells at theta, from the law of all outputs."""
         outputs = self.outputs()
@@ -191,9 +215,10 @@ class Mechanism(Protocol):
         ...
 
     def parameters(self) -> Spec:
-        """Return everything but the alphabet that the constructor takes, ready for JSON."""
+        """Return everything but the alphabet that the constructor was given, ready for JSON."""
         own: Any = self
-        return {field.name: getattr(self, field.name) for field in fields(own)[1:]}
+        given = {field.name: getattr(self, field.name) for field in fields(own)[1:]}
+        return {name: value for name, value in given.items() if value is not None}
 
     def spec(self) -> Spec:
         """Return the portable description: `from_spec(m.spec()) == m`."""

@@ -12,14 +12,29 @@ from freewill.domain.mechanisms.matrix import Matrix
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.shokri import Shokri
+from freewill.domain.mechanisms.unary import OUE, THE, Unary
 from freewill.errors import FreewillError, SpecError, none_of, shown
 
-_KINDS = (KRR, Geometric, PlanarGeometric, RAPPOR, Shokri, Matrix, Identity)
+_KINDS = (
+    KRR,
+    Geometric,
+    PlanarGeometric,
+    RAPPOR,
+    Shokri,
+    Matrix,
+    Identity,
+    Unary,
+    OUE,
+    THE,
+)
 _NOTES = {
     "epsilon": "a number > 0",
     "quality_loss": "a number > 0, in units of distance",
     "law": "a matrix, one row a value",
     "outputs": "an alphabet",
+    "p": "a number > q and < 1",
+    "q": "a number > 0",
+    "threshold": "a number from 0 to 1",
 }
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
 

@@ -65,7 +65,8 @@ def debias(evidence: Evidence, post: Post = "project") -> Estimate:
     solved = None if ones is None else group.mechanism.debiased(ones / group.people)
     if solved is None:
         raise ParameterError(
-            f"debias takes RAPPOR reports and the evidence is of {group.mechanism}. Use inversion."
+            f"debias takes reports of bits, as those of RAPPOR and OUE, and the evidence is of "
+            f"{group.mechanism}. Use inversion, or gibu."
         )
     return _direct(evidence, solved, post, "debias", started)
 

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import gammaln, ndtr, xlog1py, xlogy
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.randomised_response import RAPPOR
+from freewill.domain.mechanisms.base import Mechanism, SetChances
 from freewill.stats.evidence import Evidence, Group
 from freewill.stats.information import pulled
 
@@ -200,11 +199,10 @@ def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
 
 def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
     """Return what a group's reports are compared with: nothing, where outputs cannot be listed."""
-    if isinstance(group.mechanism, RAPPOR):
-        return BitLaw(group, theta)
-    if group.mechanism.output_space.alphabet is None:
-        return GroupLaw(group, theta)
-    return SymbolLaw(group, theta)
+    if group.mechanism.output_space.alphabet is not None:
+        return SymbolLaw(group, theta)
+    chances = group.mechanism.set_chances()
+    return GroupLaw(group, theta) if chances is None else BitLaw(group, theta, chances)
 
 
 class GroupLaw:
@@ -308,40 +306,44 @@ class SymbolLaw(GroupLaw):
 
 
 class BitLaw(GroupLaw):
-    """Counts of the single bits of reports, and of how many are set in each.
+    """Counts of the single bits of reports and, where it varies, of how many are set in each.
 
-    Bit x is set with probability q + (1 - 2 q) theta_x, and bits x and y have the covariance
-    -(1 - 2 q)^2 theta_x theta_y. How many are set does not depend on theta: it is
-    Bernoulli(1 - q) + Binomial(k - 1, q), and the score of that law is the feature for epsilon.
+    Bit x is set with probability q + (p - q) theta_x, bits x and y both with
+    b + (a - b) (theta_x + theta_y) (`SetChances`). Where bits are independent, how many are set is
+    Bernoulli(p) + Binomial(k - 1, q), whatever theta, and the score of that law shows epsilon.
     """
 
-    has_epsilon = True
-
-    def __init__(self, group: Group, theta: FloatArray) -> None:
+    def __init__(self, group: Group, theta: FloatArray, chances: SetChances) -> None:
         super().__init__(group, theta)
-        mechanism: Any = group.mechanism
-        size, flip = theta.size, mechanism.flip
-        gain = 1 - 2 * flip
-        means = flip + gain * theta
-        low, high, apart = _around(mechanism, mechanism.epsilon)
-        set_law = _set_law(flip, size)
-        change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
-        # d log P(j bits are set) / d epsilon
-        score = np.divide(change, set_law, out=np.zeros(size + 1), where=set_law > 0)
-        ones = group.summary.ones
-        ones = np.zeros(size) if ones is None else ones
-        self.expected = self.people * means
-        self.sums = np.append(ones - self.expected, float(_set_counts(group, size) @ score))
-        self.slopes = np.vstack([gain * (np.eye(size) - theta[:, None]), np.zeros(size)])
-        # Bit x with the score: by whether x is the value, and the number of other bits.
-        own = (1 - flip) * float(_binomial(size - 1, flip) @ score[1:])
-        rest = flip * float(_set_law(flip, size - 1) @ score[1:])
-        covariance = np.empty((size + 1, size + 1))
-        covariance[:-1, :-1] = -(gain**2) * np.outer(theta, theta)
+        size, ones = theta.size, group.summary.ones
+        gain = chances.own - chances.other
+        means = chances.other + gain * theta
+        both = chances.others + (chances.pair - chances.others) * np.add.outer(theta, theta)
+        covariance = both - np.outer(means, means)
         np.fill_diagonal(covariance, means * (1 - means))
-        covariance[-1, :-1] = covariance[:-1, -1] = theta * own + (1 - theta) * rest
-        covariance[-1, -1] = float(set_law @ score**2)
+        self.expected = self.people * means
+        self.sums = (np.zeros(size) if ones is None else ones) - self.expected
+        self.slopes = gain * (np.eye(size) - theta[:, None])
         self._covariance = self.people * covariance
+        epsilon = epsilon_of(group.mechanism)
+        if epsilon is not None and chances.varies:
+            self._add_score(group, epsilon, chances)
+
+    def _add_score(self, group: Group, epsilon: float, chances: SetChances) -> None:
+        """Add the score of epsilon by how many bits are set."""
+        self.has_epsilon, size = True, self._theta.size
+        low, high, apart = _around(group.mechanism, epsilon)
+        set_law = _set_law(chances, size)
+        change = (_set_law(high.set_chances(), size) - _set_law(low.set_chances(), size)) / apart
+        score = np.divide(change, set_law, out=np.zeros(size + 1), where=set_law > 0)
+        self.sums = np.append(self.sums, float(_set_counts(group, size) @ score))
+        self.slopes = np.vstack([self.slopes, np.zeros(size)])
+        # Bit x with the score: by whether x is the value, and the number of other bits.
+        own = chances.own * float(_binomial(size - 1, chances.other) @ score[1:])
+        rest = chances.other * float(_set_law(chances, size - 1) @ score[1:])
+        along = self.people * (self._theta * own + (1 - self._theta) * rest)
+        corner = self.people * float(set_law @ score**2)
+        self._covariance = np.block([[self._covariance, along[:, None]], [along, corner]])
 
 
 def epsilon_of(mechanism: Mechanism) -> float | None:
@@ -378,9 +380,10 @@ def _binomial(trials: int, chance: float) -> FloatArray:
     return np.asarray(np.exp(ways + xlogy(hits, chance) + xlog1py(trials - hits, -chance)))
 
 
-def _set_law(flip: float, size: int) -> FloatArray:
+def _set_law(chances: SetChances, size: int) -> FloatArray:
     """Return the law of how many of so many bits are set, one of them the own."""
-    return np.convolve(_binomial(size - 1, flip), [flip, 1 - flip]) if size else np.zeros(1)
+    own = [1 - chances.own, chances.own]
+    return np.convolve(_binomial(size - 1, chances.other), own) if size else np.zeros(1)
 
 
 def _set_counts(group: Group, size: int) -> FloatArray:
@@ -392,6 +395,6 @@ def _set_counts(group: Group, size: int) -> FloatArray:
         blocks = ((block.outputs, block.numbers) for block in own)
     set_bits = np.zeros(size + 1)
     for outputs, counts in blocks:
-        many = np.bitwise_count(outputs).sum(axis=1, dtype=np.int64)
-        set_bits += np.bincount(many, counts, minlength=size + 1)
+        law: Any = group.mechanism.operator(outputs)
+        set_bits += np.bincount(law.ones, counts, minlength=size + 1)
     return set_bits
