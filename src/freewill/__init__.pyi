@@ -22,6 +22,8 @@ from freewill.domain.guarantees.promises import AdversaryLoss as AdversaryLoss
 from freewill.domain.guarantees.promises import Guarantee as Guarantee
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.geometric import Geometric as Geometric
+from freewill.domain.mechanisms.hashing import BLH as BLH
+from freewill.domain.mechanisms.hashing import LocalHashing as LocalHashing
 from freewill.domain.mechanisms.matrix import Matrix as Matrix
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric as PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR as KRR

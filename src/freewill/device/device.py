@@ -209,7 +209,7 @@ def drawn_text(mechanism: Mechanism, index: int) -> str:
             f"generator. Give it one: docs/new-mechanism.md."
         )
     reported = mechanism.output_space.alphabet
-    return drawn.tobytes().hex() if reported is None else texts(reported, [drawn])[0]
+    return mechanism.written([drawn])[0] if reported is None else texts(reported, [drawn])[0]
 
 
 def as_report(text: str, mechanism: Mechanism) -> Any:

@@ -147,9 +147,17 @@ class Mechanism(Protocol):
         indices, alone = encode_values(self.alphabet, values)
         drawn = self.obfuscate(indices, rng)
         reported = self.output_space.alphabet
-        hexadecimal = (row.tobytes().hex() for row in drawn)
-        reports = [*hexadecimal] if reported is None else readable(reported, drawn)
+        reports = self.written(drawn) if reported is None else readable(reported, drawn)
         return reports[0] if alone else reports
+
+    def written(self, reports: Any) -> list[str]:
+        """Return reports that are no values as texts, which `read` reads: hexadecimal digits."""
+        return [row.tobytes().hex() for row in reports]
+
+    def read(self, texts: Sequence[str]) -> Any:
+        """Return the reports that texts stand for; what they are is checked later."""
+        rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in texts]
+        return np.array(rows) if rows else self.output_space.empty()
 
     def received(self, reports: Any) -> Reports:
         """Turn readable reports, as `report` gives them, into what `collect` takes.
@@ -163,12 +171,11 @@ class Mechanism(Protocol):
             return encode_values(reported, reports)[0]
         texts = [reports] if isinstance(reports, str) else reports
         try:
-            rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in texts]
-            packed: Any = np.array(rows) if rows else self.output_space.empty()
+            rows = self.read(texts)
         except (TypeError, ValueError):
-            expected = "expected hexadecimal digits, as many in each text, as report gives them."
+            expected = f"expected {self.output_space.spelling}, as report gives them."
             raise AlphabetError(f"reports {shown(reports)} of {self.name}: {expected}") from None
-        return self.output_space.checked(packed, self.name)  # type: ignore[no-any-return]
+        return self.output_space.checked(rows, self.name)  # type: ignore[no-any-return]
 
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of exactly these outputs."""
@@ -215,10 +222,9 @@ class Mechanism(Protocol):
         ...
 
     def parameters(self) -> Spec:
-        """Return everything but the alphabet that the constructor was given, ready for JSON."""
+        """Return everything but the alphabet that the constructor takes, ready for JSON."""
         own: Any = self
-        given = {field.name: getattr(self, field.name) for field in fields(own)[1:]}
-        return {name: value for name, value in given.items() if value is not None}
+        return {field.name: getattr(self, field.name) for field in fields(own)[1:]}
 
     def spec(self) -> Spec:
         """Return the portable description: `from_spec(m.spec()) == m`."""

@@ -70,6 +70,17 @@ def checked_chance(chance: Any, what: str, name: str) -> float:
     return value
 
 
+def checked_threshold(threshold: Any, name: str) -> float:
+    """Return a threshold between the two values of a bit."""
+    value = _number(threshold)
+    if not 0 <= value <= 1:
+        raise ParameterError(
+            f"threshold={shown(threshold)} for {name}: must be a number from 0 to 1, between the "
+            f"two values of a bit, or None for the best one."
+        )
+    return value
+
+
 def checked_whole(number: Any, what: str, name: str, least: int, most: int, why: str) -> int:
     """Return a whole number within bounds, for which there is a reason."""
     value = _number(number)

@@ -41,9 +41,7 @@ class KRR(Noisy):
     @cached_property
     def replaced(self) -> Chance:
         """The chance r = k / (k - 1 + e^epsilon) of a blind answer, rounded up, to privacy."""
-        size, exponent = self.alphabet.size, Dyadic.of(self.epsilon)
-        bits = precision(exponent, size.bit_length())
-        return Chance.up(*share(exponential(exponent, bits), size, size - 1), bits)
+        return blind_answer(self.epsilon, self.alphabet.size)
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Keep each value, or replace it by one drawn from the whole alphabet."""
@@ -233,6 +231,13 @@ class Identity(Mechanism):
     def losses(self) -> FloatArray:
         """Zero."""
         return np.zeros(self.alphabet.size)
+
+
+def blind_answer(epsilon: float, size: int) -> Chance:
+    """Return the chance k / (k - 1 + e^epsilon) of an answer drawn from all k, rounded up."""
+    exponent = Dyadic.of(epsilon)
+    bits = precision(exponent, size.bit_length())
+    return Chance.up(*share(exponential(exponent, bits), size, size - 1), bits)
 
 
 def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> float:

@@ -8,6 +8,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
+from freewill.domain.mechanisms.hashing import LocalHashing
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
@@ -26,6 +27,7 @@ _KINDS = (
     Unary,
     OUE,
     THE,
+    LocalHashing,
 )
 _NOTES = {
     "epsilon": "a number > 0",
@@ -34,6 +36,7 @@ _NOTES = {
     "outputs": "an alphabet",
     "p": "a number > q and < 1",
     "q": "a number > 0",
+    "buckets": "a whole number > 1",
     "threshold": "a number from 0 to 1",
 }
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}

@@ -14,7 +14,11 @@ from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, Noisy, SetChances
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
+from freewill.domain.mechanisms.parameters import (
+    checked_alphabet,
+    checked_chance,
+    checked_threshold,
+)
 from freewill.domain.outputs import Bits
 from freewill.errors import IdentifiabilityError, ParameterError
 from freewill.numeric.operators.moments import BitMoments
@@ -261,48 +265,35 @@ class THE(UnaryEncoding, Noisy):
     Thresholded histogram encoding: a unary encoding with p = 1 - e^(epsilon (t - 1) / 2) / 2 and
     q = e^(-epsilon t / 2) / 2 for 0 <= t <= 1. Promises epsilon-LDP, that of the noise; what is
     left after the threshold is a little less (`logs.epsilon`, as `audit` finds). Without a
-    threshold it is the one, among the multiples of 1/256, with the least variance
+    threshold it becomes the one, among the multiples of 1/256, with the least variance
     q (1 - q) / (p - q)^2 for rare values. Products cost O(reports * k / 8). Wang, Blocki, Li and
     Jha 2017, section 4.2.
 
     >>> import freewill as fw
     >>> noise = fw.THE(fw.Linear(0, 19), epsilon=2.0)
-    >>> noise.cut, round(fw.audit(noise).epsilon, 3)
+    >>> noise.threshold, round(fw.audit(noise).epsilon, 3)
     (0.7109375, 1.635)
     """
 
     alphabet: Alphabet
     epsilon: float
-    threshold: float | None = None
+    threshold: float = None  # type: ignore[assignment]
     name: ClassVar[str] = "the"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.threshold is None:
-            return
-        given = self.threshold
-        number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
-        if not (number and 0 <= given <= 1):
-            raise ParameterError(
-                f"threshold={given!r} for {self.name}: must be a number from 0 to 1, "
-                f"between the two values of a bit, or None for the best one."
-            )
-        object.__setattr__(self, "threshold", float(given))
-
-    @property
-    def cut(self) -> float:
-        """The threshold, the best one where none is given."""
-        return best_threshold(self.epsilon) if self.threshold is None else self.threshold
+        given: Any = best_threshold(self.epsilon) if self.threshold is None else self.threshold
+        object.__setattr__(self, "threshold", checked_threshold(given, self.name))
 
     @cached_property
     def own(self) -> Chance:
         """The chance p = 1 - e^(epsilon (t - 1) / 2) / 2, rounded down, to privacy."""
-        return self._beyond(1 - self.cut).complement
+        return self._beyond(1 - self.threshold).complement
 
     @cached_property
     def other(self) -> Chance:
         """The chance q = e^(-epsilon t / 2) / 2, rounded up, to privacy."""
-        return self._beyond(self.cut)
+        return self._beyond(self.threshold)
 
     def _beyond(self, distance: float) -> Chance:
         """Return the chance that the noise exceeds a distance, e^(-epsilon distance / 2) / 2."""

@@ -274,7 +274,7 @@ class BitOperator(Operator):
     def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
         """Return x -> P' diag(weights) P x, whose two products share each block of float32."""
         if near:
-            return self._near_gram_map(weights)
+            return near_gram_map(self, weights)
         bases, gains = self.bases, np.broadcast_to(self.gain, weights.shape)
 
         def product(vector: FloatArray) -> FloatArray:
@@ -285,17 +285,6 @@ class BitOperator(Operator):
             return image
 
         return product
-
-    def _near_gram_map(self, weights: FloatArray) -> Map:
-        """Return the product of bits that do not depend on each other, O(k).
-
-        Its matrix has the diagonal of P' diag(w) P, and elsewhere (P'w) (P'w)' / sum(w): that of
-        many reports, up to their sampling, for a report's bits are flipped one by one.
-        """
-        total, sums = float(weights.sum()), self.adjoint(weights)
-        means = sums / total if total else sums
-        own = self.gram_diagonal(weights) - means * sums
-        return lambda vector: np.asarray(sums * (means @ vector) + own * vector)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return sum(base^2 w) + (gain (2 base + gain) w added up by set bit)."""
@@ -394,3 +383,15 @@ class BitOperator(Operator):
         rows = np.where(unpacked(self.packed, self.size), set_bit, base)
         rows += self.log_factor[:, None]
         return rows
+
+
+def near_gram_map(operator: Operator, weights: FloatArray) -> Map:
+    """Return the product P' diag(w) P of bits that do not depend on each other, O(k).
+
+    Its matrix has the diagonal of P' diag(w) P, and elsewhere (P'w) (P'w)' / sum(w): that of
+    many reports, up to their sampling, for a report's bits are flipped one by one.
+    """
+    total, sums = float(weights.sum()), operator.adjoint(weights)
+    means = sums / total if total else sums
+    own = operator.gram_diagonal(weights) - means * sums
+    return lambda vector: np.asarray(sums * (means @ vector) + own * vector)
