@@ -163,6 +163,28 @@ def unary_law(chances: Callable[[float], tuple[float, float]]) -> Callable[[Any]
     return law
 
 
+def subset_law(mechanism: Any) -> np.ndarray:
+    """Ye and Barg 2018, eq. 3, over the listed sets."""
+    size, odds, length = mechanism.alphabet.size, math.exp(mechanism.epsilon), mechanism.length
+    reports = mechanism.outputs().tolist()
+    total = math.comb(size - 1, length - 1) * odds + math.comb(size - 1, length)
+    law = np.empty((size, len(reports)))
+    for x in range(size):
+        for column, report in enumerate(reports):
+            law[x, column] = (odds if report[x // 8] >> (x % 8) & 1 else 1.0) / total
+    return law
+
+
+def hadamard_law(mechanism: Any) -> np.ndarray:
+    """Acharya, Sun and Zhang 2019, section 4, by a matrix that is doubled from [[1]]."""
+    size, odds = mechanism.alphabet.size, math.exp(mechanism.epsilon)
+    matrix = np.ones((1, 1))
+    while len(matrix) < size + 1:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    chances = np.where(matrix[1 : size + 1] > 0, odds, 1.0) / (1 + odds)
+    return chances * 2 / len(matrix)
+
+
 def oue_chances(mechanism: Any) -> tuple[float, float]:
     return 0.5, 1 / (math.exp(mechanism.epsilon) + 1)
 
@@ -311,6 +333,11 @@ ENTRIES = (
     Entry(
         "the", lambda k, e: fw.THE(line(k), e, threshold=0.75), unary_law(the_chances), tight=False
     ),
+    Entry("subset", lambda k, e: fw.SubsetSelection(line(k), e), subset_law, tight=True),
+    Entry(
+        "long subsets", lambda k, e: fw.SubsetSelection(menu(k), e, k - 1), subset_law, tight=True
+    ),
+    Entry("hadamard", lambda k, e: fw.HadamardResponse(line(k), e), hadamard_law, tight=True),
     Entry("square matrix", square_matrix, given_law, tight=True),
     Entry("wide matrix", wide_matrix, given_law, tight=True),
     Entry("narrow matrix", narrow_matrix, given_law, tight=True),

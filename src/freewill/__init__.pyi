@@ -22,6 +22,7 @@ from freewill.domain.guarantees.promises import AdversaryLoss as AdversaryLoss
 from freewill.domain.guarantees.promises import Guarantee as Guarantee
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.geometric import Geometric as Geometric
+from freewill.domain.mechanisms.hadamard import HadamardResponse as HadamardResponse
 from freewill.domain.mechanisms.hashing import BLH as BLH
 from freewill.domain.mechanisms.hashing import LocalHashing as LocalHashing
 from freewill.domain.mechanisms.matrix import Matrix as Matrix
@@ -31,6 +32,7 @@ from freewill.domain.mechanisms.randomised_response import RAPPOR as RAPPOR
 from freewill.domain.mechanisms.randomised_response import Identity as Identity
 from freewill.domain.mechanisms.registry import from_spec as from_spec
 from freewill.domain.mechanisms.shokri import Shokri as Shokri
+from freewill.domain.mechanisms.subset_selection import SubsetSelection as SubsetSelection
 from freewill.domain.mechanisms.unary import OUE as OUE
 from freewill.domain.mechanisms.unary import THE as THE
 from freewill.domain.mechanisms.unary import Unary as Unary

@@ -123,7 +123,7 @@ def facts(mechanism: Mechanism) -> Facts:
         error=None if law is None else mean_and_far(*law),
         distances=None if plane is None or alphabet.size < 2 else _distances(alphabet, *plane),
         bits=None if chances is None else chances[:2],
-        outputs=mechanism.output_space.alphabet,
+        outputs=mechanism.output_space.alphabet if chances is None else None,
         value=value,
         chances=chances_from(mechanism, value),
     )

@@ -280,11 +280,11 @@ class Chance(Dyadic):
 HALF = Chance(1, 1)
 
 
-def share(a: Exponential, times: int = 1, others: int = 1) -> tuple[int, int]:
-    """Return times a / (1 + others a) as numerator and shift, by one division that rounds down.
+def share(a: Exponential, times: int = 1, others: int = 1, whole: int = 1) -> tuple[int, int]:
+    """Return times a / (whole + others a), numerator and shift, by one division that rounds down.
 
-    1 + others a is held to `working` bits after the point.
+    whole + others a is held to `working` bits after the point.
     """
     below_one = (others * a.total) >> a.halvings
-    quotient = ((times * a.total) << a.working) // ((1 << a.working) + below_one)
+    quotient = ((times * a.total) << a.working) // ((whole << a.working) + below_one)
     return quotient, a.working + a.halvings

@@ -8,11 +8,13 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
+from freewill.domain.mechanisms.hadamard import HadamardResponse
 from freewill.domain.mechanisms.hashing import LocalHashing
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.shokri import Shokri
+from freewill.domain.mechanisms.subset_selection import SubsetSelection
 from freewill.domain.mechanisms.unary import OUE, THE, Unary
 from freewill.errors import FreewillError, SpecError, none_of, shown
 
@@ -28,6 +30,8 @@ _KINDS = (
     OUE,
     THE,
     LocalHashing,
+    SubsetSelection,
+    HadamardResponse,
 )
 _NOTES = {
     "epsilon": "a number > 0",
@@ -37,6 +41,7 @@ _NOTES = {
     "p": "a number > q and < 1",
     "q": "a number > 0",
     "buckets": "a whole number > 1",
+    "length": "a whole number > 0, less than there are values",
     "threshold": "a number from 0 to 1",
 }
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}

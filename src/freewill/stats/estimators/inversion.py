@@ -48,10 +48,12 @@ def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
 
 
 def debias(evidence: Evidence, post: Post = "project") -> Estimate:
-    """Turn the share s_x of reports with bit x set into theta, for one epsilon (RAP, eq. 14).
+    """Turn the share s_x of reports with bit x set into theta, for one mechanism (RAP, eq. 14).
 
-    theta = ((e^(epsilon/2) + 1) s - 1) / (e^(epsilon/2) - 1), then made a distribution as `post`
-    says. Cost: one pass over the packed bits.
+    theta = (s - q) / (p - q), p being the chance of a bit that is set for the own value and q for
+    another, then made a distribution as `post` says. For RAPPOR that is
+    ((e^(epsilon/2) + 1) s - 1) / (e^(epsilon/2) - 1). Of local hashing and subset selection bits
+    are the values in the set that a report names. Cost: one pass over the packed bits.
 
     >>> import freewill as fw, numpy as np
     >>> bits = fw.RAPPOR(fw.Linear(0, 2), epsilon=4.0)
@@ -65,8 +67,8 @@ def debias(evidence: Evidence, post: Post = "project") -> Estimate:
     solved = None if ones is None else group.mechanism.debiased(ones / group.people)
     if solved is None:
         raise ParameterError(
-            f"debias takes reports of bits, as those of RAPPOR and OUE, and the evidence is of "
-            f"{group.mechanism}. Use inversion, or gibu."
+            f"debias takes reports of bits, as those of RAPPOR and OUE, or of sets of values, and "
+            f"the evidence is of {group.mechanism}. Use inversion, or gibu."
         )
     return _direct(evidence, solved, post, "debias", started)
 

@@ -1,17 +1,54 @@
-"""The output space of local hashing: a seed and a bucket, two numbers a report."""
+"""Output spaces of reports that name a set of values: listed, or by a seed and a bucket."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import Counter, Reports
+from freewill.core.types import BoolArray, Counter, PackedBits, Reports
 from freewill.domain.draws.hashing import SEEDS
-from freewill.domain.outputs import Decoded, Reason, arrow
-from freewill.errors import AlphabetError, LawError
+from freewill.domain.outputs import Bits, Decoded, Reason, arrow
+from freewill.errors import AlphabetError, LawError, several
 
 _TEXT = r"^(?P<seed>0|[1-9][0-9]{0,9}):(?P<bucket>0|[1-9][0-9]{0,9})$"
 _FIELDS = ("seed", "bucket")
+
+
+@dataclass(frozen=True)
+class Subsets(Bits):
+    """`length` of `size` values a report, as packed bits."""
+
+    length: int
+
+    def all(self) -> PackedBits:
+        """Return all subsets, for at most 16 values."""
+        every = super().all()
+        return every[self._fit(every)]
+
+    def _fit(self, packed: PackedBits) -> BoolArray:
+        return np.asarray(np.bitwise_count(packed).sum(axis=1, dtype=np.int64) == self.length)
+
+    def checked(self, reports: Any, name: str) -> PackedBits:
+        """Check that reports are packed bits, so many of them set."""
+        packed = super().checked(reports, name)
+        fit = self._fit(packed)
+        if not fit.all():
+            row = int(np.argmin(fit))
+            raise AlphabetError(
+                f"report {row} of {name} names {int(np.bitwise_count(packed[row]).sum())} of "
+                f"{several(self.size, 'value')}: expected {self.length:,}."
+            )
+        return packed
+
+    def decode(self, column: Any) -> Decoded:
+        """Read bytes or hexadecimal digits, and refuse sets of another length."""
+        outputs, good, bad = super().decode(column)
+        wrong = np.zeros_like(good)
+        wrong[np.flatnonzero(good)] = ~self._fit(np.asarray(outputs, np.uint8))
+        return Decoded.of(outputs, {**bad, Reason.WRONG_SUBSET: wrong}, good)
+
+    def __str__(self) -> str:
+        return f"sets of {self.length:,} of {several(self.size, 'value')}"
 
 
 @dataclass(frozen=True)
