@@ -277,6 +277,13 @@ SMALL_LAW = [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5], [0.0, 0.0, 1.0]]
         (fw.RAPPOR(fw.Linear(0, 9), 1.0), "1c97067cf6ef1144"),
         (fw.Identity(fw.Linear(0, 9)), "3ef51a00eb42fdd5"),
         (fw.Matrix(fw.Categorical(["a", "b", "c"]), SMALL_LAW), "31ae7e1d138e5360"),
+        (fw.Unary(fw.Linear(0, 9), p=0.75, q=0.25), "44d5c5c5e77aec05"),
+        (fw.OUE(fw.Linear(0, 9), 1.0), "5f46dbf812208524"),
+        (fw.THE(fw.Linear(0, 9), 1.0), "ce93949208026201"),
+        (fw.LocalHashing(fw.Linear(0, 9), 1.0), "c21d9ce2955f63a6"),
+        (fw.BLH(fw.Linear(0, 9), 1.0), "358d8823f996ac9a"),
+        (fw.SubsetSelection(fw.Linear(0, 9), 1.0), "d355b929189ae27f"),
+        (fw.HadamardResponse(fw.Linear(0, 9), 1.0), "f37aa86bd11365f9"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )

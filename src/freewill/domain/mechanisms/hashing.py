@@ -93,10 +93,12 @@ class LocalHashing(Noisy):
 
     def read(self, texts: Sequence[str]) -> Any:
         """Read such texts."""
-        pairs = [text.split(":") for text in texts]
-        if any(not (part.isascii() and part.isdigit()) for pair in pairs for part in pair):
+        pairs = [text.split(":") if isinstance(text, str) else [""] for text in texts]
+        if not all(part.isascii() and part.isdigit() for pair in pairs for part in pair):
             raise ValueError(texts)
-        return np.array([[*map(int, pair)] for pair in pairs]) if pairs else [[]][:0]
+        return (
+            np.array([[*map(int, pair)] for pair in pairs]) if pairs else self.output_space.empty()
+        )
 
     def program(self) -> Spec:
         """Return the buckets, the chance of a blind answer, and the name of the hash."""

@@ -39,6 +39,8 @@ class _Blocks(Sequence[BitOperator]):
         return (self.rows + self.each - 1) // self.each
 
     def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[place] for place in range(*number.indices(len(self)))]
         if not 0 <= number < len(self):
             raise IndexError(number)
         return self.make(slice(number * self.each, min(self.rows, (number + 1) * self.each)))

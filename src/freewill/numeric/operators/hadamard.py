@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, slices
-from freewill.numeric.operators.base import Operator, RowNumbers, Structure, numbers_at
+from freewill.numeric.operators.base import Map, Operator, RowNumbers, Structure, numbers_at
 
 _BITS = 5
 """Bits of an index that one matrix product transforms: with 32 x 32 entries BLAS is fastest."""
@@ -93,34 +93,39 @@ class HadamardOperator(Operator):
     def forward_within(self, theta: FloatArray, error: float) -> FloatArray:
         """Return that for theta >= 0, each number within this relative error."""
         fitted = self.forward(theta)
+        if self.exact:
+            return fitted
         doubt = np.flatnonzero(fitted * error < _ROUNDING * theta.sum())
         for some in slices(doubt.size, max(1, _ENTRIES // self.size)):
             fitted[doubt[some]] = self.subset(doubt[some]).dense() @ theta
         return fitted
 
-    def _by_row(self, weights: FloatArray) -> FloatArray:
-        """Return the weights, transformed, one number a row of the matrix."""
-        return transformed(np.bincount(self.symbols, weights, minlength=self.order).astype(float))
+    def _by_symbol(self, weights: FloatArray) -> FloatArray:
+        """Add up the weights of the outputs that are each symbol."""
+        return np.bincount(self.symbols, weights, minlength=self.order).astype(float, copy=False)
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return sum(base w) + (gain w added up over the outputs that support each value)."""
-        rows = self._by_row(self.gain * weights)
+        rows = transformed(self._by_symbol(self.gain * weights))
         return np.asarray((self.base * weights).sum() + (rows[0] + rows[1 : self.size + 1]) / 2)
 
     def _squares(self, weights: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Return A, B and C with the gram matrix A + B_x + B_x' + C_((x + 1) xor (x' + 1)).
+        """Return what the squares of entries are made of: sum(m^2 w), m h w and h^2 w by symbol.
 
-        An entry is mean +- half, by the sign of the matrix; the product of two rows of it is a
-        third one.
+        An entry is m + h or m - h, by the sign of the matrix.
         """
         half = np.asarray(self.gain) / 2
         mean = self.base + half
-        linear = self._by_row(mean * half * weights)
-        return float((mean**2 * weights).sum()), linear, self._by_row(half**2 * weights)
+        linear, square = (self._by_symbol(each * half * weights) for each in (mean, half))
+        return float((mean**2 * weights).sum()), linear, square
 
     def gram(self, weights: FloatArray) -> FloatArray:
-        """Return the matrix from two transforms, written out in O(k^2)."""
-        constant, linear, products = self._squares(weights)
+        """Return A + B_x + B_x' + C_((x + 1) xor (x' + 1)), in O(k^2).
+
+        B and C are two transforms: the product of two rows of the matrix is a third one.
+        """
+        constant, *by_symbol = self._squares(weights)
+        linear, products = map(transformed, by_symbol)
         rows = np.arange(1, self.size + 1)
         gram = products[np.bitwise_xor.outer(rows, rows)]
         gram += np.add.outer(linear[rows], linear[rows])
@@ -129,8 +134,24 @@ class HadamardOperator(Operator):
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return A + 2 B_x + C_0."""
-        constant, linear, products = self._squares(weights)
-        return np.asarray(constant + products[0] + 2 * linear[1 : self.size + 1])
+        constant, linear, square = self._squares(weights)
+        rows = transformed(linear)[1 : self.size + 1]
+        return np.asarray(constant + square.sum() + 2 * rows)
+
+    def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
+        """Return the product by two transforms, without looking at single outputs."""
+        constant, linear, square = self._squares(weights)
+
+        def product(vector: FloatArray) -> FloatArray:
+            total, padded = vector.sum(), np.zeros(self.order)
+            padded[1 : self.size + 1] = vector
+            signed = transformed(padded)
+            level = constant * total + linear @ signed
+            return np.asarray(
+                level + transformed(linear * total + square * signed)[1 : self.size + 1]
+            )
+
+        return product
 
     def subset(self, places: IntArray) -> "HadamardOperator":
         """Return the law of some of the outputs."""
