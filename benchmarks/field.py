@@ -1,0 +1,203 @@
+"""Certified maximum likelihood beside the aggregators of multi-freq-ldpy and pure-ldp.
+
+`python -m benchmarks field` compares 3 seeds; `python -m benchmarks.field` writes
+results/field.md, of 20. The rivals draw the reports from the same simulated values and aggregate
+them by each post-processing that they have, of which the best over all seeds is taken; Freewill
+estimates from the rival's own reports. A report that names a set of values has one likelihood,
+whatever hash made the set: sets of local hashing are read as reports of OUE, which has the same
+ratio of probabilities. Errors are mean squared ones, to the frequencies among the values.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import freewill as fw
+from benchmarks.environments import NotInstalledError, Rival, rival
+from benchmarks.harness import ROOT, Figure, Row, compared
+
+_SIZE, _PEOPLE = 100, 10_000
+_FEW_SEEDS, _SEEDS = 3, 20
+_EPSILONS = (1.0, 3.0)
+_SCRIPTS = {
+    "multi-freq-ldpy": "estimate_multi_freq_ldpy.py",
+    "pure-ldp": "estimate_pure_ldp.py",
+}
+_PROTOCOLS: dict[str, tuple[str, ...]] = {
+    "multi-freq-ldpy": ("GRR", "SUE", "OUE", "BLH", "OLH", "SS"),
+    "pure-ldp": ("GRR", "SUE", "OUE", "BLH", "OLH", "HR"),
+}
+_LINE = fw.Linear(0, _SIZE - 1)
+_KINDS: dict[str, Callable[[Any, float], Any]] = {
+    "GRR": fw.KRR,
+    "SUE": fw.RAPPOR,
+    "OUE": fw.OUE,
+    "BLH": fw.OUE,
+    "OLH": fw.OUE,
+    "SS": fw.SubsetSelection,
+    "HR": fw.HadamardResponse,
+}
+_OWN = {**_KINDS, "BLH": fw.BLH, "OLH": fw.LocalHashing}
+_GENERAL = 1.0
+"""Epsilon above which the Hadamard response of pure-ldp is another mechanism, in blocks."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Mean squared errors of a protocol, one a seed: theirs by post-processing, and ours."""
+
+    package: str
+    protocol: str
+    epsilon: float
+    theirs: dict[str, np.ndarray]
+    ours: np.ndarray
+    own: np.ndarray
+    certified: bool
+
+    @property
+    def best(self) -> str:
+        """The post-processing with the least mean."""
+        return min(self.theirs, key=lambda name: float(self.theirs[name].mean()))
+
+    @property
+    def ratio(self) -> tuple[float, float]:
+        """Ours over theirs, of means, and its standard error over seeds."""
+        theirs = self.theirs[self.best]
+        ratio = float(self.ours.mean() / theirs.mean())
+        apart = self.ours - ratio * theirs
+        return ratio, float(apart.std(ddof=1) / np.sqrt(apart.size) / theirs.mean())
+
+
+def truth() -> np.ndarray:
+    """Shares 1, 1/2, 1/3, ..."""
+    shares = 1 / np.arange(1.0, _SIZE + 1)
+    return np.asarray(shares / shares.sum())
+
+
+def errors(package: str, other: Rival, protocol: str, epsilon: float, seeds: int) -> Errors:
+    """Let the rival report and aggregate, and estimate from its reports and from ours."""
+    theirs: dict[str, list[float]] = {}
+    ours, own, certified = [], [], True
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        values = rng.choice(_SIZE, _PEOPLE, p=truth())
+        frequencies = np.bincount(values, minlength=_SIZE) / _PEOPLE
+        answer = other.ask(
+            protocol=protocol, values=values.tolist(), epsilon=epsilon, size=_SIZE, seed=seed
+        )
+        for name, theta in answer["estimates"].items():
+            theirs.setdefault(name, []).append(error(np.array(theta), frequencies))
+        mechanism = _OWN[protocol](_LINE, epsilon)
+        estimate = fw.gibu(fw.collect([(mechanism, mechanism.obfuscate(values, rng))]))
+        own.append(error(estimate.theta, frequencies))
+        if protocol == "HR" and epsilon > _GENERAL:
+            ours.append(own[-1])
+            continue
+        law = _KINDS[protocol](_LINE, epsilon)
+        estimate = fw.gibu(fw.collect([(law, received(law, answer["reports"]))]))
+        certified &= str(estimate.status) == "certified"
+        ours.append(error(estimate.theta, frequencies))
+    arrays = {name: np.array(each) for name, each in theirs.items()}
+    return Errors(package, protocol, epsilon, arrays, np.array(ours), np.array(own), certified)
+
+
+def error(theta: np.ndarray, frequencies: np.ndarray) -> float:
+    """Return the mean squared error over the values."""
+    return float(((theta - frequencies) ** 2).mean())
+
+
+def received(law: Any, reports: list[Any]) -> np.ndarray:
+    """Return a rival's reports as Freewill takes them."""
+    if law.output_space.alphabet is not None:
+        return np.array(reports)
+    bits = np.zeros((len(reports), _SIZE), dtype=np.uint8)
+    for row, chosen in zip(bits, reports, strict=True):
+        row[chosen] = 1
+    return np.packbits(bits, axis=1, bitorder="little")
+
+
+def measured(package: str, seeds: int) -> Iterator[Errors]:
+    """Yield the errors of all protocols of a rival."""
+    with rival(package, _SCRIPTS[package]) as other:
+        for epsilon in _EPSILONS:
+            for protocol in _PROTOCOLS[package]:
+                yield errors(package, other, protocol, epsilon, seeds)
+
+
+def rows(package: str) -> Iterator[Row]:
+    """Yield a row for each protocol, or one that says why there are none."""
+    try:
+        for one in measured(package, _FEW_SEEDS):
+            name = f"{one.protocol}, epsilon {one.epsilon:g}: mean squared error"
+            theirs = Figure(float(one.theirs[one.best].mean()), "")
+            yield compared(name, Figure(float(one.ours.mean()), ""), package, theirs)
+    except NotInstalledError as reason:
+        yield Row("mean squared error", Figure(0.0, ""), f"{package} not installed: {reason}")
+
+
+def multi_freq_ldpy() -> Iterator[Row]:
+    """Mean squared errors beside multi-freq-ldpy."""
+    return rows("multi-freq-ldpy")
+
+
+def pure_ldp() -> Iterator[Row]:
+    """Mean squared errors beside pure-ldp."""
+    return rows("pure-ldp")
+
+
+BENCHMARKS = (multi_freq_ldpy, pure_ldp)
+
+_HEAD = """# The mechanisms of the field, measured
+
+`python -m benchmarks.field --seeds {seeds}`: {people:,} people, {size} values with shares 1, 1/2, 1/3, ...; mean
+squared errors (times 10^6) to the frequencies among the values, means over the seeds with their standard errors.
+multi-freq-ldpy and pure-ldp draw the reports and aggregate them by every post-processing that they have; *theirs* is
+the one with the least mean. *Ours* is `fw.gibu`, certified, from the rival's own reports (sets of local hashing by the
+likelihood of the set), and the ratio is that of the means, with its standard error over seeds; *own reports* are drawn
+by Freewill from the same values. Above epsilon 1 the Hadamard response of pure-ldp is another mechanism, which answers
+in blocks, and its reports are not read here: *ours* is then from own reports of `fw.HadamardResponse`.
+
+| protocol | epsilon | rival | theirs, best of all | ours | ours / theirs | own reports | certified |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def main() -> None:
+    """Measure all, and write the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.field", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=_SEEDS)
+    seeds = parser.parse_args().seeds
+    lines = []
+    for package in _SCRIPTS:
+        for one in measured(package, seeds):
+            lines.append(_line(one))
+            print(lines[-1], flush=True)
+    head = _HEAD.format(seeds=seeds, people=_PEOPLE, size=_SIZE)
+    path = ROOT / "benchmarks" / "results" / "field.md"
+    path.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _line(one: Errors) -> str:
+    def shown(each: np.ndarray) -> str:
+        spread = each.std(ddof=1) / np.sqrt(each.size)
+        return f"{1e6 * each.mean():.2f} ± {1e6 * spread:.2f}"
+
+    ratio, spread = one.ratio
+    cells = [
+        one.protocol,
+        f"{one.epsilon:g}",
+        one.package,
+        f"{shown(one.theirs[one.best])} ({one.best})",
+        shown(one.ours),
+        f"{ratio:.3f} ± {spread:.3f}",
+        shown(one.own),
+        "yes" if one.certified else "NO",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
