@@ -1,16 +1,19 @@
 """Reports and estimates of multi-freq-ldpy, as its tutorials make them."""
 
 import numpy as np
-import xxhash
-from estimating import serve
+from estimating import named, serve
 from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE
 from numba import jit
+
+for oracle in (GRR, LH, SS, UE):
+    # Compiled, its matrix products want SciPy, which is not among its requirements.
+    oracle.IBU = oracle.IBU.py_func
 
 
 @jit(nopython=True)
 def _seeded(seed):
     """Its samplers are compiled, and have a generator of their own."""
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
 
 
 def grr(values, epsilon, size):
@@ -37,15 +40,7 @@ def _hashing(optimal):
         _seed()
         reports = [LH.LH_Client(value, size, epsilon, optimal) for value in values]
         buckets = round(np.exp(epsilon)) + 1 if optimal else 2
-        texts = [str(value) for value in range(size)]
-        sets = [
-            [
-                x
-                for x in range(size)
-                if xxhash.xxh32(texts[x], seed=int(seed)).intdigest() % buckets == bucket
-            ]
-            for bucket, seed in reports
-        ]
+        sets = [named(*report, buckets, size) for report in reports]
         estimates = {
             "MI": LH.LH_Aggregator_MI(reports, size, epsilon, optimal),
             "IBU": LH.LH_Aggregator_IBU(reports, size, epsilon, optimal),
@@ -69,7 +64,7 @@ def _both(inversion, update, reports, size, epsilon):
 
 
 def _seed():
-    _seeded(np.random.randint(1 << 31))
+    _seeded(np.random.randint(1 << 31))  # noqa: NPY002
 
 
 serve(

@@ -1,8 +1,7 @@
 """Reports and estimates of pure-ldp, as its examples make them."""
 
 import numpy as np
-import xxhash
-from estimating import serve
+from estimating import named, serve
 from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer
 from pure_ldp.frequency_oracles.hadamard_response import (
     HadamardResponseClient,
@@ -53,15 +52,7 @@ def _hashing(optimal):
             for kind in (LHClient, LHServer)
         )
         estimates, reports = _estimated(server, client, values, size)
-        texts = [str(value) for value in range(size)]
-        sets = [
-            [
-                x
-                for x in range(size)
-                if xxhash.xxh32(texts[x], seed=seed).intdigest() % server.g == bucket
-            ]
-            for bucket, seed in reports
-        ]
+        sets = [named(*report, server.g, size) for report in reports]
         return estimates, sets
 
     return protocol

@@ -5,6 +5,17 @@ import random
 import sys
 
 import numpy as np
+import xxhash
+
+_XXH32 = xxhash.xxh32
+
+
+def _of_text(text, seed):
+    """Hash a text as xxhash did before it asked for bytes and seeds of 32 bits."""
+    return _XXH32(text.encode(), seed=int(seed) & 0xFFFFFFFF)
+
+
+xxhash.xxh32 = _of_text
 
 
 def serve(protocols):
@@ -17,7 +28,7 @@ def serve(protocols):
     for line in sys.stdin:
         order = json.loads(line)
         random.seed(order["seed"])
-        np.random.seed(order["seed"])
+        np.random.seed(order["seed"])  # noqa: NPY002
         protocol = protocols[order["protocol"]]
         estimates, reports = protocol(order["values"], order["epsilon"], order["size"])
         answer = {
@@ -25,3 +36,9 @@ def serve(protocols):
             "reports": [np.asarray(report).tolist() for report in reports],
         }
         print(json.dumps(answer), flush=True)
+
+
+def named(bucket, seed, buckets, size):
+    """Return the values that a seed hashes to a bucket, as both packages hash them."""
+    hashed = (_of_text(str(value), seed).intdigest() for value in range(size))
+    return [value for value, number in enumerate(hashed) if number % buckets == bucket]
