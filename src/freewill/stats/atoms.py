@@ -282,5 +282,6 @@ class AtomModel:
 
 
 def watched(group: Group) -> bool:
-    """Say whether reports of a group may be forged on one output: not where these are bits."""
-    return not group.mechanism.output_space.packed
+    """Say whether reports of a group may be forged on one output: not bits, nor what is unique."""
+    space = group.mechanism.output_space
+    return space.repeats and not space.packed
