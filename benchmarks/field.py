@@ -20,7 +20,7 @@ import freewill as fw
 from benchmarks.environments import NotInstalledError, Rival, rival
 from benchmarks.harness import ROOT, Figure, Row, compared
 
-_SIZE, _PEOPLE = 20, 50_000
+_SIZE, _PEOPLE = 20, 20_000
 _FEW_SEEDS, _SEEDS = 3, 20
 _EPSILONS = (1.0, 3.0)
 _SCRIPTS = {
@@ -55,6 +55,7 @@ class Errors:
     epsilon: float
     theirs: dict[str, np.ndarray]
     ours: np.ndarray
+    smooth: np.ndarray
     own: np.ndarray
     certified: bool
 
@@ -81,7 +82,7 @@ def truth() -> np.ndarray:
 def errors(package: str, other: Rival, protocol: str, epsilon: float, seeds: int) -> Errors:
     """Let the rival report and aggregate, and estimate from its reports and from ours."""
     theirs: dict[str, list[float]] = {}
-    ours, own, certified = [], [], True
+    ours, smooth, own, certified = [], [], [], True
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         values = rng.choice(_SIZE, _PEOPLE, p=truth())
@@ -92,17 +93,18 @@ def errors(package: str, other: Rival, protocol: str, epsilon: float, seeds: int
         for name, theta in answer["estimates"].items():
             theirs.setdefault(name, []).append(error(np.array(theta), frequencies))
         mechanism = _OWN[protocol](_LINE, epsilon)
-        estimate = fw.gibu(fw.collect([(mechanism, mechanism.obfuscate(values, rng))]))
-        own.append(error(estimate.theta, frequencies))
-        if protocol == "HR" and epsilon > _GENERAL:
-            ours.append(own[-1])
-            continue
-        law = _KINDS[protocol](_LINE, epsilon)
-        estimate = fw.gibu(fw.collect([(law, received(law, answer["reports"]))]))
+        evidence = fw.collect([(mechanism, mechanism.obfuscate(values, rng))])
+        own.append(error(fw.gibu(evidence).theta, frequencies))
+        if protocol != "HR" or epsilon <= _GENERAL:
+            law = _KINDS[protocol](_LINE, epsilon)
+            evidence = fw.collect([(law, received(law, answer["reports"]))])
+        estimate = fw.gibu(evidence)
         certified &= str(estimate.status) == "certified"
         ours.append(error(estimate.theta, frequencies))
+        smooth.append(error(fw.smooth(evidence).theta, frequencies))
     arrays = {name: np.array(each) for name, each in theirs.items()}
-    return Errors(package, protocol, epsilon, arrays, np.array(ours), np.array(own), certified)
+    found = (np.array(each) for each in (ours, smooth, own))
+    return Errors(package, protocol, epsilon, arrays, *found, certified)
 
 
 def error(theta: np.ndarray, frequencies: np.ndarray) -> float:
@@ -157,14 +159,14 @@ _HEAD = """# The mechanisms of the field, measured
 1/3, ...; mean squared errors (times 10^6) to the frequencies among the values, means over the seeds
 with their standard errors. multi-freq-ldpy and pure-ldp draw the reports and aggregate them by all
 post-processings that they have; *theirs* is the one with the least mean. *Ours* is `fw.gibu`,
-certified, from the rival's own reports (sets of local hashing by the likelihood of the set), the
-ratio is that of the means, with its standard error over seeds; *own reports* are drawn by Freewill
-from the same values. Above epsilon 1 the Hadamard response of pure-ldp is another mechanism, which
-answers in blocks, and its reports are not read here: *ours* is then from own reports of
-`fw.HadamardResponse`.
+certified, from the rival's own reports (sets of local hashing by the likelihood of the set), and
+the ratio is that of the means, with its standard error over seeds. *Smoothed* is `fw.smooth` on the
+same reports, and *own reports* are drawn by Freewill from the same values. Above epsilon 1 the
+Hadamard response of pure-ldp is another mechanism, which answers in blocks, and its reports are not
+read here: *ours* is then from own reports of `fw.HadamardResponse`.
 
-| protocol | epsilon | rival | theirs, the best | ours | ours / theirs | own reports | certified |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+| protocol | epsilon | rival | theirs | ours | ours / theirs | smoothed | own reports | certified |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -202,6 +204,7 @@ def _line(one: Errors) -> str:
         f"{shown(one.theirs[one.best])} ({one.best})",
         shown(one.ours),
         f"{ratio:.3f} ± {spread:.3f}",
+        shown(one.smooth),
         shown(one.own),
         "yes" if one.certified else "NO",
     ]
