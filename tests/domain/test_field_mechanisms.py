@@ -3,6 +3,8 @@
 import inspect
 import itertools
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -348,3 +350,39 @@ def test_many_values_are_solved_by_products():
     found = fw.gibu(fw.collect([(mechanism, mechanism.obfuscate(values, rng))]))
     assert (str(found.status), found.solver) == ("certified", "conjugate")
     assert found.steps < 20
+
+
+# Programs --------------------------------------------------------------------------------------
+
+
+def exact_ratio(program, size):
+    """The largest ratio of probabilities that a program has, as a browser works it out."""
+    chances = {
+        name: Fraction(int(given[0], 16), 2 ** given[1])
+        for name, given in program.items()
+        if isinstance(given, list)
+    }
+    if program["draw"] == "unary":
+        own, other = chances["own"], chances["other"]
+        return own * (1 - other) / (other * (1 - own))
+    if program["draw"] == "hash":
+        blind = chances["replaced"] / program["buckets"]
+        return (1 - chances["replaced"] + blind) / blind
+    own = chances["own"]
+    length = program.get("length", 1)
+    return own / (1 - own) * Fraction(size - length) / Fraction(length)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.3, 2.0, 60.0])
+@pytest.mark.parametrize(
+    "build", [fw.OUE, fw.THE, fw.LocalHashing, fw.BLH, fw.SubsetSelection, fw.HadamardResponse]
+)
+def test_programs_keep_their_promise_to_the_last_digit(build, epsilon):
+    mechanism = build(LINE, epsilon)
+    program = mechanism.program()
+    ratio = exact_ratio(program, 2 if program["draw"] == "hadamard" else LINE.size)
+    with localcontext(prec=120):
+        realised = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+        assert realised <= Decimal(program["promise"]["epsilon"])
+        if build is not fw.THE:
+            assert realised >= Decimal(epsilon) * (1 - Decimal("1e-40"))

@@ -325,3 +325,21 @@ def test_roots_of_deviances_are_those_of_the_formula(mean, excess):
 def test_what_cannot_come_departs_without_end_if_it_does() -> None:
     found = rooted_deviance(np.array([0.0, 3.0]), np.zeros(2))
     np.testing.assert_array_equal(found, [0.0, np.inf])
+
+
+@pytest.mark.parametrize(("size", "length"), [(2, 1), (6, 1), (6, 3), (7, 6)])
+def test_sets_have_the_moments_of_all_sets(size, length):
+    """How often values are in a set, alone and in pairs; every set has as many."""
+    mine = fw.SubsetSelection(fw.Linear(0, size - 1), 0.9, length)
+    rng = np.random.default_rng(size)
+    theta = rng.dirichlet(np.ones(size))
+    evidence = fw.collect([(mine, mine.obfuscate(rng.choice(size, 400, p=theta), rng))])
+    law = law_of(evidence.groups[0], theta)
+    assert not law.has_epsilon
+    inside = mine.log_ratios(mine.outputs()) > 0
+    shares = theta @ mine.law()
+    mean = shares @ inside
+    covariance = (inside - mean).T * shares @ (inside - mean)
+    for place in range(size):
+        np.testing.assert_allclose(law.covariances(place) / 400, covariance[place], atol=1e-12)
+    np.testing.assert_allclose(law.slopes, (mine.law() @ inside - mean).T, atol=1e-12)
