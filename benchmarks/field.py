@@ -103,8 +103,8 @@ def errors(package: str, other: Rival, protocol: str, epsilon: float, seeds: int
         ours.append(error(estimate.theta, frequencies))
         smooth.append(error(fw.smooth(evidence).theta, frequencies))
     arrays = {name: np.array(each) for name, each in theirs.items()}
-    found = (np.array(each) for each in (ours, smooth, own))
-    return Errors(package, protocol, epsilon, arrays, *found, certified)
+    exact, smoothed, drawn = (np.array(each) for each in (ours, smooth, own))
+    return Errors(package, protocol, epsilon, arrays, exact, smoothed, drawn, certified)
 
 
 def error(theta: np.ndarray, frequencies: np.ndarray) -> float:

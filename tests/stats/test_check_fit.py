@@ -9,15 +9,8 @@ import freewill as fw
 from freewill.stats.information import pulled
 from freewill.stats.laws.check import Crowd
 from freewill.stats.laws.departures import column
-from freewill.stats.laws.residuals import (
-    BitLaw,
-    Residuals,
-    SymbolLaw,
-    at_epsilon,
-    epsilon_of,
-    law_of,
-    rooted_deviance,
-)
+from freewill.stats.laws.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of, law_of
+from freewill.stats.laws.residuals import Residuals, rooted_deviance
 
 AGES = fw.Linear(0, 19)
 MIXED = (fw.Geometric(AGES, 0.5), fw.KRR(AGES, 2.0), fw.RAPPOR(AGES, 3.0))
@@ -335,11 +328,23 @@ def test_sets_have_the_moments_of_all_sets(size, length):
     theta = rng.dirichlet(np.ones(size))
     evidence = fw.collect([(mine, mine.obfuscate(rng.choice(size, 400, p=theta), rng))])
     law = law_of(evidence.groups[0], theta)
-    assert not law.has_epsilon
     inside = mine.log_ratios(mine.outputs()) > 0
     shares = theta @ mine.law()
     mean = shares @ inside
     covariance = (inside - mean).T * shares @ (inside - mean)
     for place in range(size):
-        np.testing.assert_allclose(law.covariances(place) / 400, covariance[place], atol=1e-12)
-    np.testing.assert_allclose(law.slopes, (mine.law() @ inside - mean).T, atol=1e-12)
+        found = law.covariances(place)[:-1] / 400
+        np.testing.assert_allclose(found, covariance[place], atol=1e-12)
+    np.testing.assert_allclose(law.slopes[:-1], (mine.law() @ inside - mean).T, atol=1e-12)
+    # The mean of the share of theta in a set moves with epsilon as that of a score does.
+    high, low = (theta @ at_epsilon(mine, 0.9 + step).law() for step in (1e-5, -1e-5))
+    moved = (high - low) / 2e-5 @ inside @ theta
+    assert law.covariances(size)[:-1] @ theta / 400 == pytest.approx(moved, rel=1e-4)
+
+
+def test_equal_shares_show_no_epsilon_in_sets_of_one_size():
+    """Each set then has the same share of theta, whatever epsilon is."""
+    mine = fw.SubsetSelection(fw.Linear(0, 5), 0.9, 2)
+    evidence = fw.collect([(mine, mine.obfuscate(np.arange(300) % 6, np.random.default_rng(0)))])
+    assert not law_of(evidence.groups[0], np.full(6, 1 / 6)).has_epsilon
+    assert fw.check_fit(evidence).p_value >= 0

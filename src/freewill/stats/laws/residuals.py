@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln, ndtr, xlog1py, xlogy
+from scipy.special import ndtr, xlogy
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
-from freewill.domain.mechanisms.base import Mechanism, SetChances
-from freewill.stats.evidence import Evidence, Group
+from freewill.stats.evidence import Evidence
 from freewill.stats.information import pulled
+from freewill.stats.laws.group_laws import GroupLaw, law_of
 
 if TYPE_CHECKING:
     from freewill.stats.laws.check import Crowd
@@ -26,8 +26,6 @@ LEFT = 1e-6
 """
 _NEAR = 1e-3
 """Relative distance from the mean within which a deviance is taken from its series."""
-_EPSILON_STEP = 1e-3
-"""Share of epsilon by which it is moved to see how the law moves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,206 +193,3 @@ def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
     # The mean of what is next to impossible may be too small to divide by.
     far = xlogy(count, count) - xlogy(count, mean) - count + mean
     return np.asarray(np.sign(apart) * np.sqrt(2 * np.where(near, series, np.maximum(far, 0.0))))
-
-
-def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
-    """Return what a group's reports are compared with: nothing, where outputs cannot be listed."""
-    if group.mechanism.output_space.alphabet is not None:
-        return SymbolLaw(group, theta)
-    chances = group.mechanism.set_chances()
-    return GroupLaw(group, theta) if chances is None else BitLaw(group, theta, chances)
-
-
-class GroupLaw:
-    """Sums over the reports of one group: outputs first, the score of epsilon last, if any.
-
-    A sum T of features f(z) over n reports has mean n E f, and theta moves it by n B d theta, with
-    B = E[f | x], one row a feature. `sums` are T - n E f at theta, `slopes` is B, `expected` n p of
-    each output, and `counted` says whether outputs are counted whole, and drawn so. In this class
-    there are no sums: it is for reports of a kind that only their mechanism knows.
-    """
-
-    has_epsilon = False
-    counted = False
-
-    def __init__(self, group: Group, theta: FloatArray) -> None:
-        self.people, self._mechanism, self._theta = group.people, group.mechanism, theta
-        self.sums, self.slopes = np.zeros(0), np.zeros((0, theta.size))
-        self.expected, self._covariance = np.zeros(0), np.zeros((0, 0))
-
-    def reports(self, output: int) -> float:
-        """Return how many reports there are of an output, or with a bit set."""
-        return float(self.sums[output] + self.expected[output])
-
-    def variances(self) -> FloatArray:
-        """Return the variance of each sum, theta known."""
-        return np.diag(self._covariance).copy()
-
-    def covariances(self, place: int) -> FloatArray:
-        """Return the covariance of all sums with one."""
-        return np.asarray(self._covariance[place])
-
-    @cached_property
-    def _root(self) -> FloatArray:
-        """R with R R' the covariance of all sums and sum a / p - 1."""
-        cross = self.people * self.slopes
-        information = self.people * self._mechanism.moments(self._theta).information()
-        roots, vectors = np.linalg.eigh(
-            np.block([[self._covariance, cross], [cross.T, information]])
-        )
-        return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))
-
-    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
-        """Return so many draws of the sums, and of sum a / p - 1 over the same reports.
-
-        As normal numbers of their covariance.
-        """
-        drawn = rng.standard_normal((many, len(self._root))) @ self._root.T
-        return drawn[:, : self.sums.size], drawn[:, self.sums.size :]
-
-
-class SymbolLaw(GroupLaw):
-    """Counts of outputs, which are multinomial with p = theta A.
-
-    Features: 1 for each output, and d log p / d epsilon.
-    """
-
-    counted = True
-
-    def __init__(self, group: Group, theta: FloatArray) -> None:
-        super().__init__(group, theta)
-        law, epsilon = group.mechanism.law(), epsilon_of(group.mechanism)
-        shares = np.maximum(theta @ law, 0.0)
-        self._shares = shares / shares.sum()
-        divisor = np.where(self._shares > 0, self._shares, np.inf)
-        self._ratios = law / divisor - (self._shares > 0)
-        self.has_epsilon = epsilon is not None
-        if epsilon is not None:
-            low, high, apart = _around(group.mechanism, epsilon)
-            self._score = (theta @ (high.law() - low.law())) / apart / divisor
-        counts = np.zeros(shares.size)
-        counts[group.outputs] = group.counts
-        self.expected = self.people * self._shares
-        self.sums = self._with_score(counts - self.expected)
-        self.slopes = self._with_score(law - self._shares).T
-
-    def _with_score(self, counts: FloatArray) -> FloatArray:
-        """Add the score of epsilon to counts along the last axis."""
-        if not self.has_epsilon:
-            return counts
-        return np.concatenate([counts, (counts @ self._score)[..., None]], axis=-1)
-
-    def variances(self) -> FloatArray:
-        """Return n p (1 - p), and n sum p f^2."""
-        outputs = self.people * self._shares * (1 - self._shares)
-        if not self.has_epsilon:
-            return np.asarray(outputs)
-        centred = self._score - float(self._shares @ self._score)
-        return np.append(outputs, self.people * float(self._shares @ centred**2))
-
-    def covariances(self, place: int) -> FloatArray:
-        """Return n (p w - p p'w), for the weights w of one sum, and its product with the score."""
-        size = self._shares.size
-        weights = np.eye(1, size, place)[0] if place < size else self._score
-        along = self._shares * (weights - self._shares @ weights)
-        return self._with_score(self.people * along)
-
-    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
-        """Draw counts, rare ones as they are: no normal number stands for them."""
-        drawn = rng.multinomial(self.people, self._shares, size=many) - self.expected
-        return self._with_score(drawn), np.asarray(drawn @ self._ratios.T)
-
-
-class BitLaw(GroupLaw):
-    """Counts of the single bits of reports and, where it varies, of how many are set in each.
-
-    Bit x is set with probability q + (p - q) theta_x, bits x and y both with
-    b + (a - b) (theta_x + theta_y) (`SetChances`). Where bits are independent, how many are set is
-    Bernoulli(p) + Binomial(k - 1, q), whatever theta, and the score of that law shows epsilon.
-    """
-
-    def __init__(self, group: Group, theta: FloatArray, chances: SetChances) -> None:
-        super().__init__(group, theta)
-        size, ones = theta.size, group.summary.ones
-        gain = chances.own - chances.other
-        means = chances.other + gain * theta
-        both = chances.others + (chances.pair - chances.others) * np.add.outer(theta, theta)
-        covariance = both - np.outer(means, means)
-        np.fill_diagonal(covariance, means * (1 - means))
-        self.expected = self.people * means
-        self.sums = (np.zeros(size) if ones is None else ones) - self.expected
-        self.slopes = gain * (np.eye(size) - theta[:, None])
-        self._covariance = self.people * covariance
-        epsilon = epsilon_of(group.mechanism)
-        if epsilon is not None and chances.varies:
-            self._add_score(group, epsilon, chances)
-
-    def _add_score(self, group: Group, epsilon: float, chances: SetChances) -> None:
-        """Add the score of epsilon by how many bits are set."""
-        self.has_epsilon, size = True, self._theta.size
-        low, high, apart = _around(group.mechanism, epsilon)
-        set_law = _set_law(chances, size)
-        change = (_set_law(high.set_chances(), size) - _set_law(low.set_chances(), size)) / apart
-        score = np.divide(change, set_law, out=np.zeros(size + 1), where=set_law > 0)
-        self.sums = np.append(self.sums, float(_set_counts(group, size) @ score))
-        self.slopes = np.vstack([self.slopes, np.zeros(size)])
-        # Bit x with the score: by whether x is the value, and the number of other bits.
-        own = chances.own * float(_binomial(size - 1, chances.other) @ score[1:])
-        rest = chances.other * float(_set_law(chances, size - 1) @ score[1:])
-        along = self.people * (self._theta * own + (1 - self._theta) * rest)
-        corner = self.people * float(set_law @ score**2)
-        self._covariance = np.block([[self._covariance, along[:, None]], [along, corner]])
-
-
-def epsilon_of(mechanism: Mechanism) -> float | None:
-    """Return the epsilon that a mechanism is described by, None where it is by something else."""
-    value = mechanism.parameters().get("epsilon")
-    return float(value) if isinstance(value, float | int) else None
-
-
-def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
-    """Return the same mechanism with another epsilon.
-
-    >>> import freewill as fw
-    >>> at_epsilon(fw.KRR(fw.Linear(0, 2), 3.0), 2.5).epsilon
-    2.5
-    """
-    given = {**mechanism.parameters(), "epsilon": epsilon}
-    return type(mechanism).from_parameters(mechanism.alphabet, given)
-
-
-def _around(mechanism: Mechanism, epsilon: float) -> tuple[Any, Any, float]:
-    """Return the mechanism a little below and above its epsilon, and how far these are apart."""
-    low = at_epsilon(mechanism, epsilon * (1 - _EPSILON_STEP))
-    try:
-        high = at_epsilon(mechanism, epsilon * (1 + _EPSILON_STEP))
-    except ValueError:  # the largest epsilon there is
-        high = mechanism
-    return low, high, float(epsilon_of(high) or 0.0) - float(epsilon_of(low) or 0.0)
-
-
-def _binomial(trials: int, chance: float) -> FloatArray:
-    """Return the binomial law of 0 to so many."""
-    hits = np.arange(trials + 1)
-    ways = gammaln(trials + 1) - gammaln(hits + 1) - gammaln(trials - hits + 1)
-    return np.asarray(np.exp(ways + xlogy(hits, chance) + xlog1py(trials - hits, -chance)))
-
-
-def _set_law(chances: SetChances, size: int) -> FloatArray:
-    """Return the law of how many of so many bits are set, one of them the own."""
-    own = [1 - chances.own, chances.own]
-    return np.convolve(_binomial(size - 1, chances.other), own) if size else np.zeros(1)
-
-
-def _set_counts(group: Group, size: int) -> FloatArray:
-    """Return in how many reports how many bits are set."""
-    blocks: Any = [group.table]
-    if group.table is None:
-        every = (block for stream in group.streams for block in stream.source.blocks())
-        own = (block for block in every if block.mechanism == group.mechanism.id)
-        blocks = ((block.outputs, block.numbers) for block in own)
-    set_bits = np.zeros(size + 1)
-    for outputs, counts in blocks:
-        law: Any = group.mechanism.operator(outputs)
-        set_bits += np.bincount(law.ones, counts, minlength=size + 1)
-    return set_bits
