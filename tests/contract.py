@@ -147,6 +147,61 @@ def rappor_law(mechanism: Any) -> np.ndarray:
     return law
 
 
+def unary_law(chances: Callable[[float], tuple[float, float]]) -> Callable[[Any], np.ndarray]:
+    """Wang et al. 2017, section 4.3, bit by bit: the own is set with p, any other with q."""
+
+    def law(mechanism: Any) -> np.ndarray:
+        size, (p, q) = mechanism.alphabet.size, chances(mechanism)
+        reports = mechanism.outputs().tolist()
+        rows = np.empty((size, len(reports)))
+        for x in range(size):
+            for column, report in enumerate(reports):
+                sent = [report[bit // 8] >> (bit % 8) & 1 for bit in range(size)]
+                own = p if sent[x] else 1 - p
+                others = math.prod(q if sent[y] else 1 - q for y in range(size) if y != x)
+                rows[x, column] = own * others
+        return rows
+
+    return law
+
+
+def subset_law(mechanism: Any) -> np.ndarray:
+    """Ye and Barg 2018, eq. 3, over the listed sets."""
+    size, odds, length = mechanism.alphabet.size, math.exp(mechanism.epsilon), mechanism.length
+    reports = mechanism.outputs().tolist()
+    total = math.comb(size - 1, length - 1) * odds + math.comb(size - 1, length)
+    law = np.empty((size, len(reports)))
+    for x in range(size):
+        for column, report in enumerate(reports):
+            law[x, column] = (odds if report[x // 8] >> (x % 8) & 1 else 1.0) / total
+    return law
+
+
+def hadamard_law(mechanism: Any) -> np.ndarray:
+    """Acharya, Sun and Zhang 2019, section 4, by a matrix that is doubled from [[1]]."""
+    size, odds = mechanism.alphabet.size, math.exp(mechanism.epsilon)
+    matrix = np.ones((1, 1))
+    while len(matrix) < size + 1:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    chances = np.where(matrix[1 : size + 1] > 0, odds, 1.0) / (1 + odds)
+    return chances * 2 / len(matrix)
+
+
+def oue_chances(mechanism: Any) -> tuple[float, float]:
+    return 0.5, 1 / (math.exp(mechanism.epsilon) + 1)
+
+
+def the_chances(mechanism: Any) -> tuple[float, float]:
+    """Section 4.2: Laplace noise of scale 2 / epsilon exceeds the threshold."""
+    half, cut = mechanism.epsilon / 2, mechanism.threshold
+    return 1 - math.exp(half * (cut - 1)) / 2, math.exp(-half * cut) / 2
+
+
+def some_unary(size: int, epsilon: float) -> fw.Unary:
+    """An asymmetric one, of a little more than epsilon."""
+    return fw.Unary(menu(size), p=0.25, q=1 / (1 + 3 * math.exp(epsilon * (1 + 1e-12))))
+
+
 def identity_law(mechanism: Any) -> np.ndarray:
     size = mechanism.alphabet.size
     return np.array([[float(z == x) for z in range(size)] for x in range(size)])
@@ -379,6 +434,17 @@ ENTRIES = (
     ),
     Entry("rappor on a line", lambda k, e: fw.RAPPOR(line(k), e), rappor_law, tight=True),
     Entry("rappor on labels", lambda k, e: fw.RAPPOR(menu(k), e), rappor_law, tight=True),
+    Entry("unary", some_unary, unary_law(lambda m: (m.p, m.q)), tight=True),
+    Entry("oue on a line", lambda k, e: fw.OUE(line(k), e), unary_law(oue_chances), tight=True),
+    Entry("oue on labels", lambda k, e: fw.OUE(menu(k), e), unary_law(oue_chances), tight=True),
+    Entry(
+        "the", lambda k, e: fw.THE(line(k), e, threshold=0.75), unary_law(the_chances), tight=False
+    ),
+    Entry("subset", lambda k, e: fw.SubsetSelection(line(k), e), subset_law, tight=True),
+    Entry(
+        "long subsets", lambda k, e: fw.SubsetSelection(menu(k), e, k - 1), subset_law, tight=True
+    ),
+    Entry("hadamard", lambda k, e: fw.HadamardResponse(line(k), e), hadamard_law, tight=True),
     Entry("square matrix", square_matrix, given_law, tight=True),
     Entry("wide matrix", wide_matrix, given_law, tight=True),
     Entry("narrow matrix", narrow_matrix, given_law, tight=True),

@@ -28,6 +28,9 @@ from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
 from freewill.domain.mechanisms.exponential import Exponential as Exponential
 from freewill.domain.mechanisms.geometric import Geometric as Geometric
+from freewill.domain.mechanisms.hadamard import HadamardResponse as HadamardResponse
+from freewill.domain.mechanisms.hashing import BLH as BLH
+from freewill.domain.mechanisms.hashing import LocalHashing as LocalHashing
 from freewill.domain.mechanisms.matrix import Matrix as Matrix
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo as OptimalGeo
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric as PlanarGeometric
@@ -40,6 +43,10 @@ from freewill.domain.mechanisms.registry import register as register
 from freewill.domain.mechanisms.shokri import Shokri as Shokri
 from freewill.domain.mechanisms.square_wave import SquareWave as SquareWave
 from freewill.domain.mechanisms.staircase import Staircase as Staircase
+from freewill.domain.mechanisms.subset_selection import SubsetSelection as SubsetSelection
+from freewill.domain.mechanisms.unary import OUE as OUE
+from freewill.domain.mechanisms.unary import THE as THE
+from freewill.domain.mechanisms.unary import Unary as Unary
 from freewill.domain.metrics import emd as emd
 from freewill.domain.metrics import kl as kl
 from freewill.domain.metrics import l2 as l2

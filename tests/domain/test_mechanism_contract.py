@@ -288,6 +288,13 @@ SMALL_LAW = [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5], [0.0, 0.0, 1.0]]
         (fw.SquareWave(fw.Linear(0, 9), 1.0, reach=2), "29703aeef7d3e133"),
         (fw.BlahutArimoto(fw.Linear(0, 2), 1.0, marginal=[0.25, 0.5, 0.25]), "30223c9c01f051c8"),
         (fw.OptimalGeo(fw.Linear(0, 2), 1.0, law=NEAR_LAW), "163e2651125b5495"),
+        (fw.Unary(fw.Linear(0, 9), p=0.75, q=0.25), "44d5c5c5e77aec05"),
+        (fw.OUE(fw.Linear(0, 9), 1.0), "5f46dbf812208524"),
+        (fw.THE(fw.Linear(0, 9), 1.0), "ce93949208026201"),
+        (fw.LocalHashing(fw.Linear(0, 9), 1.0), "c21d9ce2955f63a6"),
+        (fw.BLH(fw.Linear(0, 9), 1.0), "358d8823f996ac9a"),
+        (fw.SubsetSelection(fw.Linear(0, 9), 1.0), "d355b929189ae27f"),
+        (fw.HadamardResponse(fw.Linear(0, 9), 1.0), "f37aa86bd11365f9"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )

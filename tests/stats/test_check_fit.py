@@ -9,14 +9,8 @@ import freewill as fw
 from freewill.stats.information import pulled
 from freewill.stats.laws.check import Crowd
 from freewill.stats.laws.departures import column
-from freewill.stats.laws.residuals import (
-    BitLaw,
-    Residuals,
-    SymbolLaw,
-    at_epsilon,
-    epsilon_of,
-    rooted_deviance,
-)
+from freewill.stats.laws.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of, law_of
+from freewill.stats.laws.residuals import Residuals, rooted_deviance
 
 AGES = fw.Linear(0, 19)
 MIXED = (fw.Geometric(AGES, 0.5), fw.KRR(AGES, 2.0), fw.RAPPOR(AGES, 3.0))
@@ -85,13 +79,15 @@ def test_residuals_are_those_of_the_formula():
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.7, 3.0, 12.0])
 @pytest.mark.parametrize("size", [2, 3, 6])
-def test_bits_have_the_moments_of_all_patterns(size, epsilon):
+@pytest.mark.parametrize("kind", [fw.RAPPOR, fw.OUE, fw.THE])
+def test_bits_have_the_moments_of_all_patterns(kind, size, epsilon):
     """Means, covariances and slopes of bits and of the score of their number, listed."""
-    mine = fw.RAPPOR(fw.Linear(0, size - 1), epsilon)
+    mine = kind(fw.Linear(0, size - 1), epsilon)
     rng = np.random.default_rng(size)
     theta = rng.dirichlet(np.ones(size))
     evidence = fw.collect([(mine, mine.obfuscate(rng.choice(size, 400, p=theta), rng))])
-    law = BitLaw(evidence.groups[0], theta)
+    law = law_of(evidence.groups[0], theta)
+    assert isinstance(law, BitLaw)
     patterns = np.unpackbits(
         np.asarray(mine.outputs(), np.uint8), axis=1, count=size, bitorder="little"
     ).astype(float)
@@ -123,7 +119,8 @@ def test_draws_have_the_covariance_of_the_sums(kind):
     """And, with sum a / p - 1, the slopes."""
     evidence = reports(MIXED, 2000, 3)
     group = evidence.groups[place_of(evidence, MIXED[1] if kind == "symbols" else MIXED[2])]
-    law = (SymbolLaw if kind == "symbols" else BitLaw)(group, BELL)
+    law = law_of(group, BELL)
+    assert isinstance(law, SymbolLaw if kind == "symbols" else BitLaw)
     sums, told = law.draws(np.random.default_rng(0), 20_000)
     scale = np.sqrt(law.variances())
     np.testing.assert_allclose(sums.std(axis=0) / scale, 1, atol=0.03)
@@ -321,3 +318,33 @@ def test_roots_of_deviances_are_those_of_the_formula(mean, excess):
 def test_what_cannot_come_departs_without_end_if_it_does() -> None:
     found = rooted_deviance(np.array([0.0, 3.0]), np.zeros(2))
     np.testing.assert_array_equal(found, [0.0, np.inf])
+
+
+@pytest.mark.parametrize(("size", "length"), [(2, 1), (6, 1), (6, 3), (7, 6)])
+def test_sets_have_the_moments_of_all_sets(size, length):
+    """How often values are in a set, alone and in pairs; every set has as many."""
+    mine = fw.SubsetSelection(fw.Linear(0, size - 1), 0.9, length)
+    rng = np.random.default_rng(size)
+    theta = rng.dirichlet(np.ones(size))
+    evidence = fw.collect([(mine, mine.obfuscate(rng.choice(size, 400, p=theta), rng))])
+    law = law_of(evidence.groups[0], theta)
+    inside = mine.log_ratios(mine.outputs()) > 0
+    shares = theta @ mine.law()
+    mean = shares @ inside
+    covariance = (inside - mean).T * shares @ (inside - mean)
+    for place in range(size):
+        found = law.covariances(place)[:-1] / 400
+        np.testing.assert_allclose(found, covariance[place], atol=1e-12)
+    np.testing.assert_allclose(law.slopes[:-1], (mine.law() @ inside - mean).T, atol=1e-12)
+    # The mean of the share of theta in a set moves with epsilon as that of a score does.
+    high, low = (theta @ at_epsilon(mine, 0.9 + step).law() for step in (1e-5, -1e-5))
+    moved = (high - low) / 2e-5 @ inside @ theta
+    assert law.covariances(size)[:-1] @ theta / 400 == pytest.approx(moved, rel=1e-4)
+
+
+def test_equal_shares_show_no_epsilon_in_sets_of_one_size():
+    """Each set then has the same share of theta, whatever epsilon is."""
+    mine = fw.SubsetSelection(fw.Linear(0, 5), 0.9, 2)
+    evidence = fw.collect([(mine, mine.obfuscate(np.arange(300) % 6, np.random.default_rng(0)))])
+    assert not law_of(evidence.groups[0], np.full(6, 1 / 6)).has_epsilon
+    assert fw.check_fit(evidence).p_value >= 0

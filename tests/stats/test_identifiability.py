@@ -113,6 +113,12 @@ def test_kinds_that_say_they_are_of_full_rank_are(size, epsilon) -> None:
         fw.Identity(line),
         fw.KRR(line, epsilon),
         fw.RAPPOR(line, epsilon),
+        fw.OUE(line, epsilon),
+        fw.THE(line, epsilon),
+        fw.Unary(line, p=0.6, q=0.2),
+        fw.SubsetSelection(line, epsilon),
+        fw.SubsetSelection(line, epsilon, size - 1),
+        fw.HadamardResponse(line, epsilon),
         fw.Geometric(line, epsilon),
         fw.PlanarGeometric(fw.Grid(size, 2, cell=1.0), epsilon),
         fw.PlanarGeometric(fw.Grid(3, size, cell=1.0), epsilon),
@@ -125,9 +131,19 @@ def test_kinds_that_say_they_are_of_full_rank_are(size, epsilon) -> None:
         assert singular[-1] > 1e-13 * singular[0]
 
 
+@pytest.mark.parametrize("buckets", [2, 9, 64])
+def test_hashed_reports_tell_all_values_apart(buckets) -> None:
+    mechanism = fw.LocalHashing(fw.Linear(0, 39), 1.0, buckets)
+    reports = mechanism.obfuscate(np.arange(4000) % 40, np.random.default_rng(0))
+    assert mechanism.full_rank
+    assert rank(mechanism.operator(reports).dense()) == 40
+
+
 def test_no_other_kind_claims_it() -> None:
     claimed = {kind.name for kind in mechanisms._KINDS if kind.full_rank}
-    assert claimed == {"k-rr", "rappor", "geometric", "planar-geometric", "identity"}
+    of_the_paper = {"k-rr", "rappor", "geometric", "planar-geometric", "identity"}
+    bits = {"unary", "oue", "the", "local-hashing", "subset-selection", "hadamard-response"}
+    assert claimed == of_the_paper | bits
     assert not Mechanism.full_rank
 
 

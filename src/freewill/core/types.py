@@ -30,8 +30,11 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 PackedBits: TypeAlias = NDArray[np.uint8]
 """Bit reports, one row each: bit x of a report is bit x % 8 of its byte x // 8."""
 
-Reports: TypeAlias = NDArray[np.int64] | NDArray[np.uint8]
-"""What leaves the devices: output indices (one axis) or packed bits (two axes)."""
+Words: TypeAlias = NDArray[np.uint32]
+"""Words of 32 bits."""
+
+Reports: TypeAlias = NDArray[np.int64] | NDArray[np.uint8] | NDArray[np.uint32]
+"""What leaves the devices: output indices (one axis), packed bits or pairs of words (two axes)."""
 
 Spec: TypeAlias = dict[str, Any]
 """A portable description, ready for JSON."""

@@ -204,15 +204,16 @@ def _chance(facts: Facts, chance: float) -> str:
 
 
 def _truth(facts: Facts) -> Iterator[str]:
+    if facts.bits is not None:
+        own, other = (_chance(facts, chance) for chance in facts.bits)
+        yield say(facts.kind, "truth", "bits", own=own, other=other)
     if facts.truths is None:
-        if facts.outputs is not None:
+        if facts.outputs is not None and facts.bits is None:
             yield say(facts.kind, "truth", "other", outputs=in_digits(facts.outputs.size, 10))
         return
     low, _, high = facts.truths
     least, most = _chance(facts, low), _chance(facts, high)
     if facts.bits is not None:
-        own, other = (_chance(facts, chance) for chance in facts.bits)
-        yield say(facts.kind, "truth", "bits", own=own, other=other)
         yield say(facts.kind, "truth", "bits_alone", chance=most)
     elif high == 0:
         yield say(facts.kind, "truth", "never")

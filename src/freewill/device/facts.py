@@ -18,7 +18,7 @@ from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
-from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
+from freewill.domain.mechanisms.randomised_response import KRR, Identity
 from freewill.domain.mechanisms.shokri import Shokri
 
 _TINY, _SURE = 5e-324, 1 - 2.0**-53
@@ -38,7 +38,8 @@ class Facts:
     least, the mean and the largest chance that a report is the true value; `error` is the mean
     distance between report and value, and the largest that 1 report in 20 reaches. `distances` are
     those of the nearest two values, of two typical ones and of the furthest. `bits` are the chances
-    of a yes, to the own value and to another. `chances` is the law of one typical value's reports.
+    of a yes, to the own value and to another, where a report names a set of values. `chances` is
+    the law of one typical value's reports.
     """
 
     alphabet: Alphabet
@@ -111,7 +112,7 @@ def facts(mechanism: Mechanism) -> Facts:
     plane, value = alphabet.plane, typical_value(alphabet)
     truths, law = mechanism.truths(), None if plane is None else distance_law(mechanism)
     ldp = promise if isinstance(promise, Guarantee) else None
-    flip = mechanism.flip if isinstance(mechanism, RAPPOR) else None
+    chances = mechanism.set_chances()
     return Facts(
         alphabet=alphabet,
         promise=ldp.kind if ldp else "loss",
@@ -121,8 +122,8 @@ def facts(mechanism: Mechanism) -> Facts:
         truths=None if truths is None else (truths.min(), truths.mean(), truths.max()),
         error=None if law is None else mean_and_far(*law),
         distances=None if plane is None or alphabet.size < 2 else _distances(alphabet, *plane),
-        bits=None if flip is None else (1 - flip, flip),
-        outputs=mechanism.output_space.alphabet,
+        bits=None if chances is None else chances[:2],
+        outputs=mechanism.output_space.alphabet if chances is None else None,
         value=value,
         chances=chances_from(mechanism, value),
     )
@@ -205,8 +206,6 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
             own, other = 1.0, 0.0
         case KRR():
             own, other = mechanism.truths()[0], mechanism.other
-        case RAPPOR():
-            own, other = 1 - mechanism.flip, mechanism.flip
         case Geometric():
             steps = np.abs(np.arange(alphabet.size, dtype=np.float64) - value)
             fall = np.exp(-mechanism.epsilon * alphabet.step * steps)
@@ -218,6 +217,8 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
             aside = np.abs(column - value % alphabet.columns)
             along = np.abs(row - value // alphabet.columns)
             return np.asarray(np.exp(mechanism.kernel.stacked[edge, along, aside]))
+        case _ if (in_set := mechanism.set_chances()) is not None:
+            own, other = in_set[:2]
         case _:
             space = mechanism.output_space.alphabet
             if space is None or alphabet.size * space.size > _ENTRIES:

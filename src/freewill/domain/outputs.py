@@ -37,6 +37,8 @@ class Reason(StrEnum):
     NO_BITS = "not packed bits"
     WRONG_LENGTH = "wrong number of bits"
     STRAY_BITS = "bits beyond the alphabet"
+    NO_HASHED = "no seed and bucket"
+    WRONG_SUBSET = "wrong number of values in a set"
 
 
 class Decoded(NamedTuple):
@@ -107,7 +109,7 @@ class OutputSpace(Protocol):
         """Return an Arrow column of texts that `decode` reads."""
 
 
-def _arrow() -> tuple[Any, Any]:
+def arrow() -> tuple[Any, Any]:
     """Import Arrow and its functions, when a column is read or written."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
@@ -165,7 +167,7 @@ class Symbols:
 
     def decode(self, column: Any) -> Decoded:
         """Read integers, or texts (also as bytes) that are indices, labels or values."""
-        pa, _ = _arrow()
+        pa, _ = arrow()
         unread: dict[Reason, BoolArray] = {}
         if pa.types.is_integer(column.type):
             numbers = np.asarray(column, np.int64)
@@ -178,7 +180,7 @@ class Symbols:
 
     @cached_property
     def _labels(self) -> Any:
-        pa, _ = _arrow()
+        pa, _ = arrow()
         return pa.array([label.encode() for label in self.alphabet.labels], pa.large_binary())
 
     def _read_texts(self, column: Any) -> tuple[IntArray, dict[Reason, BoolArray]]:
@@ -186,7 +188,7 @@ class Symbols:
 
         Behind `value:` stands a value, and nothing else, whatever labels there are.
         """
-        pa, pc = _arrow()
+        pa, pc = arrow()
         given = column.cast(pa.large_binary())
         digits: BoolArray = np.asarray(pc.match_substring_regex(given, _INDEX))
         places = pc.fill_null(pc.index_in(given, value_set=self._labels), -1)
@@ -220,7 +222,7 @@ class Symbols:
 
     def encode(self, reports: Reports) -> Any:
         """Return 64-bit integers."""
-        pa, _ = _arrow()
+        pa, _ = arrow()
         return pa.array(reports, pa.int64())
 
     def texts(self, reports: Reports) -> Any:
@@ -327,7 +329,7 @@ class Bits:
 
     def decode(self, column: Any) -> Decoded:
         """Read bytes, or texts of hexadecimal digits."""
-        pa, pc = _arrow()
+        pa, pc = arrow()
         if pa.types.is_integer(column.type):
             every = np.ones(len(column), np.bool_)
             return Decoded.of(self.empty(), {Reason.NO_BITS: every}, slice(0))
@@ -348,7 +350,7 @@ class Bits:
 
     def encode(self, reports: Reports) -> Any:
         """Return the bytes, which share the rows' memory."""
-        pa, _ = _arrow()
+        pa, _ = arrow()
         rows, width = reports.shape
         offsets = np.arange(rows + 1, dtype=np.int64) * width
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(reports))]

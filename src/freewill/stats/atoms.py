@@ -282,8 +282,6 @@ class AtomModel:
 
 
 def watched(group: Group) -> bool:
-    """Say whether reports of a group may be forged on one output: only where these are values.
-
-    Bits, and seeds, hardly repeat: each report by itself would look like a forged one.
-    """
-    return group.mechanism.output_space.alphabet is not None
+    """Say whether reports of a group may be forged on one output: not bits, nor what is unique."""
+    space = group.mechanism.output_space
+    return space.repeats and not space.packed

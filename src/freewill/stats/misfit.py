@@ -27,7 +27,8 @@ from freewill.stats.information import pulled, several_people
 from freewill.stats.intervals import OneStep, fit_of
 from freewill.stats.laws.check import Crowd, FitCheck, check_fit, choice_law
 from freewill.stats.laws.departures import fitted
-from freewill.stats.laws.residuals import Residuals, epsilon_of
+from freewill.stats.laws.group_laws import epsilon_of
+from freewill.stats.laws.residuals import Residuals
 
 CHOICE, EPSILON, FORGED = "choice by value", "another epsilon", "forged reports"
 BOTH = f"{CHOICE} and {EPSILON}"

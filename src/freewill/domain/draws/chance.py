@@ -5,8 +5,9 @@ whole numbers by shifts, products and divisions that round down. `docs/devices.m
 as a contract, which the JavaScript client follows to the last bit.
 """
 
+import math
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,6 +174,31 @@ class Chance(Dyadic):
         return self.numerator, (1 << self.shift) - self.numerator
 
     @property
+    def complement(self) -> "Chance":
+        """The probability of no."""
+        return Chance(self.weights[1], self.shift)
+
+    @property
+    def nearest(self) -> float:
+        """The nearest double.
+
+        >>> Chance(3, 3).nearest, Chance(3, 3).complement.nearest
+        (0.375, 0.625)
+        """
+        return self.numerator / (1 << self.shift)
+
+    @property
+    def logarithm(self) -> float:
+        """The logarithm, to the last digits also where the probability is close to 1."""
+        often = 2 * self.numerator > 1 << self.shift
+        return math.log1p(-self.complement.nearest) if often else math.log(self.nearest)
+
+    @property
+    def written(self) -> list[Any]:
+        """Hexadecimal numerator and shift, as programs for browsers hold it (docs/devices.md)."""
+        return [f"{self.numerator:x}", self.shift]
+
+    @property
     def sure(self) -> bool:
         """Whether it is 1."""
         # The shift of a tiny probability is too large for a power of two.
@@ -254,11 +280,11 @@ class Chance(Dyadic):
 HALF = Chance(1, 1)
 
 
-def share(a: Exponential, times: int = 1, others: int = 1) -> tuple[int, int]:
-    """Return times a / (1 + others a) as numerator and shift, by one division that rounds down.
+def share(a: Exponential, times: int = 1, others: int = 1, whole: int = 1) -> tuple[int, int]:
+    """Return times a / (whole + others a), numerator and shift, by one division that rounds down.
 
-    1 + others a is held to `working` bits after the point.
+    whole + others a is held to `working` bits after the point.
     """
     below_one = (others * a.total) >> a.halvings
-    quotient = ((times * a.total) << a.working) // ((1 << a.working) + below_one)
+    quotient = ((times * a.total) << a.working) // ((whole << a.working) + below_one)
     return quotient, a.working + a.halvings

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,6 +45,26 @@ _COPIED_BYTES = 1 << 20
 """Reports of a mechanism up to which they are copied, to stand beside those of others."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
+
+
+class SetChances(NamedTuple):
+    """How likely a value is in the set that a report names, and how likely two values are.
+
+    `own` is the chance of the true value, `other` that of any other; `pair` is the chance of the
+    true value and another together, `others` that of two others. `varies` says whether the sets
+    have several sizes: each other value is then in or not by a coin of its own.
+    """
+
+    own: float
+    other: float
+    pair: float
+    others: float
+    varies: bool
+
+    @classmethod
+    def independent(cls, own: float, other: float) -> "SetChances":
+        """Return those of values that are in or not by a coin each."""
+        return cls(own, other, own * other, other * other, varies=True)
 
 
 class Mechanism(Protocol):
@@ -182,6 +202,10 @@ class Mechanism(Protocol):
     def outputs(self) -> Reports:
         """Return all outputs, where they can be listed."""
         return self.output_space.all()
+
+    def set_chances(self) -> SetChances | None:
+        """Return how likely values are in the set that a report names, where it names one."""
+        return None
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells at theta: from the law of all outputs, where they are listed.

@@ -61,6 +61,39 @@ def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
     return value
 
 
+def checked_chance(chance: Any, what: str, name: str) -> float:
+    """Return a probability as a float after checking that it lies strictly between 0 and 1."""
+    value = _number(chance)
+    if not 0 < value < 1:
+        raise ParameterError(
+            f"{what}={shown(chance)} for {name}: must be a number > 0 and < 1. At 0 and at 1 a "
+            f"report would exclude values for sure."
+        )
+    return value
+
+
+def checked_threshold(threshold: Any, name: str) -> float:
+    """Return a threshold between the two values of a bit."""
+    value = _number(threshold)
+    if not 0 <= value <= 1:
+        raise ParameterError(
+            f"threshold={shown(threshold)} for {name}: must be a number from 0 to 1, between the "
+            f"two values of a bit, or None for the best one."
+        )
+    return value
+
+
+def checked_whole(number: Any, what: str, name: str, least: int, most: int, why: str) -> int:
+    """Return a whole number within bounds, for which there is a reason."""
+    value = _number(number)
+    if not (least <= value <= most and value == int(value)):
+        raise ParameterError(
+            f"{what}={shown(number)} for {name}: must be a whole number from {least:,} to "
+            f"{most:,}. {why}"
+        )
+    return int(value)
+
+
 def _number(value: Any) -> float:
     """Return a real number as a float, anything else (texts and truth values too) as NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):

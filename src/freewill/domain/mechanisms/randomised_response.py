@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,15 +15,8 @@ from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, Noisy, row_by_row
 from freewill.domain.mechanisms.parameters import checked_alphabet
-from freewill.domain.outputs import Bits
-from freewill.errors import IdentifiabilityError
-from freewill.numeric.operators.moments import BitMoments
-from freewill.numeric.operators.support import BitOperator, SymbolOperator
-
-_BLIND = 1e-15
-"""An advantage of the truth that is lost in the rounding of probabilities."""
-_TELLS_ALL = 150.0
-"""Epsilon at which a bit lies with probability e^-75."""
+from freewill.domain.mechanisms.unary import UnaryEncoding, checked_advantage
+from freewill.numeric.operators.support import BitOperator, SymbolOperator, bit_counts
 
 
 @dataclass(frozen=True)
@@ -48,9 +41,7 @@ class KRR(Noisy):
     @cached_property
     def replaced(self) -> Chance:
         """The chance r = k / (k - 1 + e^epsilon) of a blind answer, rounded up, to privacy."""
-        size, exponent = self.alphabet.size, Dyadic.of(self.epsilon)
-        bits = precision(exponent, size.bit_length())
-        return Chance.up(*share(exponential(exponent, bits), size, size - 1), bits)
+        return blind_answer(self.epsilon, self.alphabet.size)
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Keep each value, or replace it by one drawn from the whole alphabet."""
@@ -92,7 +83,7 @@ class KRR(Noisy):
 
     def inverse(self, shares: FloatArray) -> FloatArray:
         """Return ((e^epsilon - 1 + k) q - 1) / (e^epsilon - 1) (eq. 9)."""
-        advantage = _checked_advantage(float(np.expm1(self.epsilon)), self)
+        advantage = checked_advantage(float(np.expm1(self.epsilon)), self)
         return np.asarray(((advantage + shares.size) * shares - 1) / advantage)
 
     @property
@@ -112,12 +103,13 @@ class KRR(Noisy):
 
 
 @dataclass(frozen=True)
-class RAPPOR(Noisy):
+class RAPPOR(UnaryEncoding, Noisy):
     """Send one bit a value, the own bit set, each flipped with probability 1/(1 + e^(epsilon/2)).
 
-    The symmetric, one-time form of eq. 12. For a report v, P(v | x) = c_v (1 + (e^epsilon - 1)
-    v_x). Promises epsilon-LDP, tightly. Reports are packed, eight bits a byte: bit x of a report
-    is bit x % 8 of its byte x // 8. Products cost O(reports * k / 8).
+    The symmetric, one-time form of eq. 12, which the field knows as symmetric unary encoding
+    (SUE). For a report v, P(v | x) = c_v (1 + (e^epsilon - 1) v_x). Promises epsilon-LDP, tightly.
+    Reports are packed, eight bits a byte: bit x of a report is bit x % 8 of its byte x // 8.
+    Products cost O(reports * k / 8).
 
     >>> import freewill as fw
     >>> bits = fw.RAPPOR(fw.Linear(0, 19), epsilon=1.0)
@@ -128,17 +120,11 @@ class RAPPOR(Noisy):
     alphabet: Alphabet
     epsilon: float
     name: ClassVar[str] = "rappor"
-    full_rank: ClassVar[bool] = True
 
     @property
     def flip(self) -> float:
         """Probability that a bit is flipped."""
         return float(np.exp(-self.epsilon / 2 - np.log1p(np.exp(-self.epsilon / 2))))
-
-    @property
-    def output_space(self) -> Bits:
-        """A bit for each value, packed."""
-        return Bits(self.alphabet.size)
 
     @cached_property
     def flipped(self) -> Chance:
@@ -146,6 +132,19 @@ class RAPPOR(Noisy):
         exponent = Dyadic.of(self.epsilon).doubled(-1)
         bits = precision(exponent)
         return Chance.up(*share(exponential(exponent, bits)), bits)
+
+    @property
+    def own(self) -> Chance:
+        """The chance 1 - f of the own bit."""
+        return self.flipped.complement
+
+    @property
+    def other(self) -> Chance:
+        """The chance f of any other bit."""
+        return self.flipped
+
+    def program(self) -> None:
+        """Return nothing: browsers know RAPPOR by its name, and toss its coins in another way."""
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
         """Draw the flips, then flip the own bit once more."""
@@ -161,39 +160,14 @@ class RAPPOR(Noisy):
         bits = [(v == value) ^ self.flipped.coin(source) for v in range(self.alphabet.size)]
         return np.packbits(bits, bitorder="little")
 
-    def weights(self) -> list[list[int]]:
-        """Multiply f for each bit that lies, 1 - f for each that does not."""
-        (lie, honest), size = self.flipped.weights, self.alphabet.size
-        powers = [lie**lies * honest ** (size - lies) for lies in range(size + 1)]
-        patterns = self.output_space.numbers(self.outputs()).tolist()
-        return [[powers[(v ^ 1 << x).bit_count()] for v in patterns] for x in range(size)]
-
     @classmethod
-    def stacked(cls, mechanisms: "Sequence[RAPPOR]", outputs: Sequence[Reports]) -> BitOperator:
+    def stacked(cls, mechanisms: Sequence[Any], outputs: Sequence[Reports]) -> BitOperator:
         """Return the law of these reports, scaled so that P(v | x) is 1 where v_x is set."""
         packed, epsilon = row_by_row(mechanisms, outputs)
         size = mechanisms[0].alphabet.size
-        ones = np.einsum("yb->y", np.bitwise_count(packed), dtype=np.int64)  # sooner than sum(1)
+        ones = bit_counts(packed)
         log_factor = -size * np.log1p(np.exp(-epsilon / 2)) - epsilon / 2 * (ones - 1)
         return BitOperator(packed, size, -epsilon, -np.expm1(-epsilon), log_factor)
-
-    def log_ratios(self, outputs: Reports) -> FloatArray:
-        """Return epsilon where the bit is set."""
-        packed = self.output_space.checked(outputs, self.name)
-        bits = np.unpackbits(packed, axis=1, count=self.alphabet.size, bitorder="little")
-        return self.epsilon * bits.astype(np.float64)
-
-    def moments(self, theta: FloatArray) -> BitMoments:
-        """Return what a report tells at theta, exactly, though its outputs cannot be listed."""
-        # Beyond, bits that lie are so rare that nothing changes but numbers that overflow.
-        same = RAPPOR(self.alphabet, min(self.epsilon, _TELLS_ALL))
-        return BitMoments(theta, same.flip, float(np.expm1(same.epsilon)))
-
-    def witnesses(self) -> PackedBits:
-        """One report for each number of set bits: renaming the values gives all the others."""
-        size = self.alphabet.size
-        bits = np.arange(size)[None, :] < np.arange(size + 1)[:, None]
-        return np.packbits(bits, axis=1, bitorder="little")
 
     def average(self, others: "Sequence[RAPPOR]", shares: FloatArray) -> "RAPPOR":
         """Average each bit's law, as [RAP]M asks (eq. 13), and not the law of whole reports."""
@@ -204,13 +178,8 @@ class RAPPOR(Noisy):
 
     def debiased(self, shares: FloatArray) -> FloatArray:
         """Return ((e^(epsilon/2) + 1) s - 1) / (e^(epsilon/2) - 1) (eq. 14)."""
-        advantage = _checked_advantage(float(np.expm1(self.epsilon / 2)), self)
+        advantage = checked_advantage(float(np.expm1(self.epsilon / 2)), self)
         return np.asarray(((advantage + 2) * shares - 1) / advantage)
-
-    def truths(self) -> FloatArray:
-        """Return the chance that no bit is flipped, so that only the true value shows."""
-        size = self.alphabet.size
-        return np.full(size, np.exp(-size * np.log1p(np.exp(-self.epsilon / 2))))
 
 
 @dataclass(frozen=True)
@@ -264,6 +233,13 @@ class Identity(Mechanism):
         return np.zeros(self.alphabet.size)
 
 
+def blind_answer(epsilon: float, size: int) -> Chance:
+    """Return the chance k / (k - 1 + e^epsilon) of an answer drawn from all k, rounded up."""
+    exponent = Dyadic.of(epsilon)
+    bits = precision(exponent, size.bit_length())
+    return Chance.up(*share(exponential(exponent, bits), size, size - 1), bits)
+
+
 def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> float:
     """Return epsilon[n] with 1/(k-1+e^epsilon[n]) = the mean of 1/(k-1+e^epsilon_i) (eq. 8).
 
@@ -282,14 +258,3 @@ def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> flo
     mean = np.log1p(unit * ((weights @ advantage) / (weights @ other)))
     # Rounding may lead past the least and the largest, which no mean does.
     return float(np.clip(mean, epsilons.min(), epsilons.max()))
-
-
-def _checked_advantage(advantage: float, mechanism: object) -> float:
-    """Return how much likelier the truth is, e^epsilon - 1, unless doubles show no trace of it."""
-    if advantage < _BLIND:
-        raise IdentifiabilityError(
-            f"{mechanism} cannot be inverted: the truth is likelier than the rest by a factor of "
-            f"1 + {advantage:.3g} only, less than the rounding of shares. Use gibu, or a larger "
-            f"epsilon."
-        )
-    return advantage

@@ -12,6 +12,8 @@ from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
 from freewill.domain.mechanisms.exponential import Exponential
 from freewill.domain.mechanisms.geometric import Geometric
+from freewill.domain.mechanisms.hadamard import HadamardResponse
+from freewill.domain.mechanisms.hashing import LocalHashing
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
@@ -20,6 +22,8 @@ from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.shokri import Shokri
 from freewill.domain.mechanisms.square_wave import SquareWave
 from freewill.domain.mechanisms.staircase import Staircase
+from freewill.domain.mechanisms.subset_selection import SubsetSelection
+from freewill.domain.mechanisms.unary import OUE, THE, Unary
 from freewill.errors import (
     FreewillError,
     ParameterError,
@@ -40,6 +44,12 @@ _KINDS = (
     Shokri,
     Matrix,
     Identity,
+    Unary,
+    OUE,
+    THE,
+    LocalHashing,
+    SubsetSelection,
+    HadamardResponse,
     Exponential,
     PlanarLaplace,
     Staircase,
@@ -58,6 +68,11 @@ _NOTES = {
     "gamma": "a number > 0 and <= 1",
     "reach": "a whole number of steps",
     "dilation": "a number >= 1",
+    "p": "a number > q and < 1",
+    "q": "a number > 0",
+    "buckets": "a whole number > 1",
+    "length": "a whole number > 0, less than there are values",
+    "threshold": "a number from 0 to 1",
 }
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
 _NEEDED = (

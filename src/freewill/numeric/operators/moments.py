@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -137,15 +137,100 @@ class ListedMoments:
         return np.asarray(self.shares @ square), np.asarray(self.shares @ (square * scored))
 
 
+class SetMoments(Protocol):
+    """Moments of reports that name a set of values, P(v|x) = c_v (1 + gain v_x), v its bits.
+
+    With T = sum_y theta_y v_y, E_p[f / (1 + gain T)^j] is an integral over t of t^(j-1) e^-t times
+    a mean of f e^(-t gain T), whatever the values are in a set by. Where these are independent
+    coins it is a product over the bits, for products of bits f; a kind says at which nodes it is
+    taken, with which weights, and how likely bits are set there.
+    """
+
+    theta: FloatArray
+    gain: float
+
+    @property
+    def _nodes(self) -> tuple[FloatArray, Any, Any]:
+        """t, the weight of each node, and the probability that a bit is set there, [node, value].
+
+        The two latter may be complex: sums of them are taken by their real parts.
+        """
+
+    @cached_property
+    def _parts(self) -> tuple[Any, FloatArray]:
+        """Gain times the chances M, and d, where J = (1 + M)' diag(weights) (1 + M) + diag(d)."""
+        _, weights, chance = self._nodes
+        variance = np.real(weights @ (chance * (1 - chance)))
+        return self.gain * chance, self.gain**2 * variance
+
+    def product(self, direction: FloatArray) -> FloatArray:
+        """Return K u, in O(k) a node."""
+        means, variance = self._parts
+        total = direction.sum()
+        # (1 + M)' diag(weights) (1 + M) u, without an array of 1 + M at each call.
+        images = self._nodes[1] * (total + means @ direction)
+        image = np.real(images @ means) + variance * direction
+        return np.asarray(image + (float(np.real(images.sum())) - total))
+
+    def information(self) -> FloatArray:
+        """Return K = P J P' with P = I - 1 theta', which loses no digits where noise is strong."""
+        means, variance = self._parts
+        centred = means - (means @ self.theta)[:, None]
+        shift = variance * self.theta
+        matrix = _squared(centred, self._nodes[1]) + np.diag(variance)
+        return np.asarray(matrix - shift[:, None] - shift[None, :] + shift @ self.theta)
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of K."""
+        means, variance = self._parts
+        return np.asarray(np.real(self._nodes[1] @ (1 + means) ** 2) + variance - 1)
+
+    def system(self) -> SumOfSquares | None:
+        """Return nothing: weights may be complex, and K is then no sum of squares."""
+        return None
+
+    def response(self, value: int) -> None:
+        """Return nothing: outputs are no values."""
+        return
+
+    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the second and the third moment of s, from those of sums of independent bits."""
+        times, weights, chance = self._nodes
+        bit_variance = chance * (1 - chance)
+        along = directions.T
+        square = along * along
+        mean, variance = chance @ along, bit_variance @ square
+        skew = (bit_variance * (1 - 2 * chance)) @ (square * along)
+        second = weights @ (mean * mean + variance)
+        third = (weights * times) @ (mean * (mean * mean + 3 * variance) + skew)
+        return np.asarray(self.gain**2 * np.real(second)), np.asarray(self.gain**3 * np.real(third))
+
+
+def _squared(rows: Any, weights: Any) -> FloatArray:
+    """Return the real part of rows' diag(weights) rows."""
+    if not np.iscomplexobj(rows):
+        return np.asarray((rows.T * weights) @ rows)
+    rooted = rows * np.sqrt(weights)[:, None]
+    real, imaginary = rooted.real, rooted.imag
+    return np.asarray(real.T @ real - imaginary.T @ imaginary)
+
+
+def nodes_in_time(largest: float) -> tuple[FloatArray, FloatArray]:
+    """Return nodes t, evenly spaced on a logarithmic scale, and the logarithms of their weights.
+
+    They begin where e^(-t gain theta) is still 1, for the largest gain times theta.
+    """
+    first = min(_FIRST, _FIRST - np.log(largest)) if largest > 0 else _FIRST
+    times = np.exp(np.arange(first, _LAST + _STEP, _STEP))
+    return times, np.log(_STEP * times) - times
+
+
 @dataclass(frozen=True, eq=False)
-class BitMoments:
+class BitMoments(SetMoments):
     """Moments of reports of k bits, P(v|x) = c_v (1 + gain v_x), whose 2^k outputs nobody lists.
 
-    Where bits other than the own are set with probability q, and independently, p(v) is
-    (1 + gain T) / (1 + gain q) times their law, with T = sum_y theta_y v_y. So that for products
-    of bits f, E_p[f / (1 + gain T)^j] is an integral over t of t^(j-1) e^-t times a mean of
-    f e^(-t gain T) over independent bits, which is a product over the bits. Some
-    hundred nodes give it.
+    Where bits other than the own are set with probability q = `flip`, and independently, p(v) is
+    (1 + gain T) / (1 + gain q) times their law. Some hundred nodes give all moments.
 
     >>> import freewill as fw
     >>> theta, mine = np.array([0.2, 0.3, 0.5]), fw.RAPPOR(fw.Linear(0, 2), epsilon=2.0)
@@ -162,62 +247,17 @@ class BitMoments:
     @cached_property
     def _nodes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """t, the weight of each t, and the probability that a bit is set there, [t, value]."""
-        largest = float(self.theta.max()) * self.gain
-        first = min(_FIRST, _FIRST - np.log(largest)) if largest > 0 else _FIRST
-        times = np.exp(np.arange(first, _LAST + _STEP, _STEP))
+        times, log_weights = nodes_in_time(float(self.theta.max()) * self.gain)
         fall = np.exp(-np.outer(times * self.gain, self.theta))
         mass = (1 - self.flip) + self.flip * fall
-        weights = _STEP * times * np.exp(-times + np.log(mass).sum(axis=1))
+        weights = np.exp(log_weights + np.log(mass).sum(axis=1))
         return times, weights / (1 + self.gain * self.flip), self.flip * fall / mass
-
-    @cached_property
-    def _parts(self) -> tuple[FloatArray, FloatArray]:
-        """Gain times the chances M, and d, where J = (1 + M)' diag(weights) (1 + M) + diag(d)."""
-        _, weights, chance = self._nodes
-        variance = self.gain**2 * (weights @ (chance * (1 - chance)))
-        return self.gain * chance, variance
-
-    def product(self, direction: FloatArray) -> FloatArray:
-        """Return K u, in O(k) a node."""
-        means, variance = self._parts
-        total = direction.sum()
-        # (1 + M)' diag(weights) (1 + M) u, without an array of 1 + M at each call.
-        images = self._nodes[1] * (total + means @ direction)
-        return np.asarray(images @ means + variance * direction + (images.sum() - total))
-
-    def information(self) -> FloatArray:
-        """Return K = P J P' with P = I - 1 theta', which loses no digits where noise is strong."""
-        means, variance = self._parts
-        centred = means - (means @ self.theta)[:, None]
-        shift = variance * self.theta
-        matrix = (centred.T * self._nodes[1]) @ centred + np.diag(variance)
-        return np.asarray(matrix - shift[:, None] - shift[None, :] + shift @ self.theta)
-
-    def diagonal(self) -> FloatArray:
-        """Return the diagonal of K."""
-        means, variance = self._parts
-        return np.asarray(self._nodes[1] @ (1 + means) ** 2 + variance - 1)
 
     def system(self) -> SumOfSquares:
         """Return a row for each node that counts, and d."""
         means, variance = self._parts
         counts = self._nodes[1] > 0
         return SumOfSquares(DenseOperator(1 + means[counts]), self._nodes[1][counts], variance)
-
-    def response(self, value: int) -> None:
-        """Return nothing: outputs are no values."""
-
-    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the second and the third moment of s, from those of sums of independent bits."""
-        times, weights, chance = self._nodes
-        bit_variance = chance * (1 - chance)
-        along = directions.T
-        square = along * along
-        mean, variance = chance @ along, bit_variance @ square
-        skew = (bit_variance * (1 - 2 * chance)) @ (square * along)
-        second = weights @ (mean * mean + variance)
-        third = (weights * times) @ (mean * (mean * mean + 3 * variance) + skew)
-        return np.asarray(self.gain**2 * second), np.asarray(self.gain**3 * third)
 
 
 def about_mean(rows: FloatArray, theta: FloatArray) -> FloatArray:

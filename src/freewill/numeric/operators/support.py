@@ -61,6 +61,12 @@ def bit_sums(packed: PackedBits, weights: FloatArray, size: int) -> FloatArray:
     return by_bit(totals, size)
 
 
+def bit_counts(packed: PackedBits) -> IntArray:
+    """Return how many bits are set in each row."""
+    counts: IntArray = np.einsum("yb->y", np.bitwise_count(packed), dtype=np.int64)
+    return counts  # sooner than by sum(1)
+
+
 def byte_columns(packed: PackedBits) -> Iterator[tuple[slice, PackedBits]]:
     """Yield blocks of rows that stay in the cache, transposed: one byte of all rows at a time."""
     width = max(1, packed.shape[1])
@@ -193,7 +199,8 @@ class BitOperator(Operator):
     P(y | x) = exp(log_factor[y]) * (base + gain * y_x), base = e^log_base; both are one number, or
     one a row where rows of several laws stand together. A row without a bit is stored as ones, for
     at large epsilons its `base` would underflow. A product reads the packed bytes once: 256 partial
-    sums a byte column, O(outputs * k / 8).
+    sums a byte column, O(outputs * k / 8). `stray` is the probability of a bit that is not the own,
+    None where bits are flipped alike.
     """
 
     packed: PackedBits
@@ -201,6 +208,7 @@ class BitOperator(Operator):
     log_base: RowNumbers
     gain: RowNumbers
     log_factor: FloatArray
+    stray: RowNumbers | None = None
     structure: ClassVar[Structure] = "bits"
 
     @property
@@ -225,6 +233,11 @@ class BitOperator(Operator):
     def log_scale(self) -> FloatArray:
         """Logarithm of the factor of each row."""
         return self.log_factor + np.where(self.any_bit, 0.0, self.log_base)
+
+    @property
+    def ones(self) -> IntArray:
+        """How many bits are set in each output."""
+        return bit_counts(self.packed)
 
     @property
     def bases(self) -> FloatArray:
@@ -261,7 +274,7 @@ class BitOperator(Operator):
     def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
         """Return x -> P' diag(weights) P x, whose two products share each block of float32."""
         if near:
-            return self._near_gram_map(weights)
+            return near_gram_map(self, weights)
         bases, gains = self.bases, np.broadcast_to(self.gain, weights.shape)
 
         def product(vector: FloatArray) -> FloatArray:
@@ -272,17 +285,6 @@ class BitOperator(Operator):
             return image
 
         return product
-
-    def _near_gram_map(self, weights: FloatArray) -> Map:
-        """Return the product of bits that do not depend on each other, O(k).
-
-        Its matrix has the diagonal of P' diag(w) P, and elsewhere (P'w) (P'w)' / sum(w): that of
-        many reports, up to their sampling, for a report's bits are flipped one by one.
-        """
-        total, sums = float(weights.sum()), self.adjoint(weights)
-        means = sums / total if total else sums
-        own = self.gram_diagonal(weights) - means * sums
-        return lambda vector: np.asarray(sums * (means @ vector) + own * vector)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return sum(base^2 w) + (gain (2 base + gain) w added up by set bit)."""
@@ -347,12 +349,13 @@ class BitOperator(Operator):
     def guess(self, weights: FloatArray, ones: FloatArray | None = None) -> Guess:
         """Return the bit sums, debiased as in eq. 14, times their precision.
 
-        The flip probability q has q / (1 - q) = sqrt(base / (base + gain)). For bits that are not
-        symmetric this is only a worse place to start from.
+        The probability p of the own bit has p = q (base + gain) / (base + q gain); where bits are
+        flipped alike, p = 1 - q, that of a flip has q / (1 - q) = sqrt(base / (base + gain)).
         """
         base = np.exp(self.log_base)
         odds = np.sqrt(base / (base + self.gain))
-        flip, sharpness = odds / (1 + odds), (1 - odds) / (1 + odds)
+        flip = odds / (1 + odds) if self.stray is None else self.stray
+        sharpness = flip * (1 - flip) * self.gain / (base + flip * self.gain)
         # A report's precision is s^2 / variance, and theta's part of it (bits - q) / s.
         scale = sharpness / (flip * (1 - flip) + 1 / self.size)
         scaled = self.by_bit(scale * weights) if ones is None else scale * ones
@@ -362,7 +365,9 @@ class BitOperator(Operator):
     def subset(self, places: IntArray) -> "BitOperator":
         """Return the law of some of the outputs."""
         log_base, gain = numbers_at(self.log_base, places), numbers_at(self.gain, places)
-        return BitOperator(self.packed[places], self.size, log_base, gain, self.log_factor[places])
+        stray = None if self.stray is None else numbers_at(self.stray, places)
+        factor = self.log_factor[places]
+        return BitOperator(self.packed[places], self.size, log_base, gain, factor, stray)
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array, or only these columns of it: O(outputs * columns)."""
@@ -378,3 +383,15 @@ class BitOperator(Operator):
         rows = np.where(unpacked(self.packed, self.size), set_bit, base)
         rows += self.log_factor[:, None]
         return rows
+
+
+def near_gram_map(operator: Operator, weights: FloatArray) -> Map:
+    """Return the product P' diag(w) P of bits that do not depend on each other, O(k).
+
+    Its matrix has the diagonal of P' diag(w) P, and elsewhere (P'w) (P'w)' / sum(w): that of
+    many reports, up to their sampling, for a report's bits are flipped one by one.
+    """
+    total, sums = float(weights.sum()), operator.adjoint(weights)
+    means = sums / total if total else sums
+    own = operator.gram_diagonal(weights) - means * sums
+    return lambda vector: np.asarray(sums * (means @ vector) + own * vector)

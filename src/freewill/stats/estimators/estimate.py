@@ -14,6 +14,7 @@ from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet, is_line, texts
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, printable, several, shown
+from freewill.numeric.operators.blocks import HELD_BITS
 from freewill.numeric.simplex import normalise
 from freewill.numeric.solvers.likelihood import (
     Certificate,
@@ -285,6 +286,11 @@ def passes_of(evidence: Evidence) -> Passes:
         weights = law.split(counts / everyone)
         parts += [Likelihood(*pair) for pair in zip(law.parts, weights, strict=True)]
     heavy = [group for group in evidence.groups if not group.light]
+    made = [group for group in heavy if group.held and not group.mechanism.output_space.packed]
+    if sum(group.rows for group in made) * evidence.alphabet.size <= HELD_BITS:
+        # Bits that are made from reports are kept: that takes longer than a pass over them.
+        parts += [Likelihood(group.operator, group.counts / everyone) for group in made]
+        heavy = [group for group in heavy if not any(group is kept for kept in made)]
     sources = Evidence(evidence.alphabet, tuple(heavy)).sources()
     parts += [StreamPart(source, some, everyone) for source, some in sources]
     return Passes.of(parts, evidence.alphabet.size, _outputs(evidence))

@@ -48,6 +48,8 @@ _DENSE_ENTRIES = 30_000_000
 """Entries of a law up to which it may be held as an array: a quarter of a gigabyte."""
 _LINES: set[Structure] = {"symbols", "geometric"}
 """Structures that make a system on a line banded."""
+_TRANSFORMED: set[Structure] = {"hadamard", "symbols"}
+"""Structures whose gram matrix is next to diagonal: conjugate gradients take ten products."""
 _FEW_ROWS, _MANY_TO_ONE = 200, 10
 """Rows without structure beside a line, and how many times as many with it, that make the former a
 small correction to the system of the latter."""
@@ -95,7 +97,8 @@ def gibu(
     - "interior": primal-dual interior point on dense rows, for alphabets of some hundred values;
     - "linear": the same steps in O(k), for k-RR and Identity, geometric noise on lines, and these
       with a few reports of other kinds;
-    - "conjugate": the same steps by products alone, for large grids with sharp noise;
+    - "conjugate": the same steps by products alone, for large grids with sharp noise and for
+      Hadamard response;
     - "columns": column generation, wherever the optimum is sparse: large grids with wide noise;
     - "passes": Newton steps from passes over the reports, for bit reports that do not repeat, and
       for reports that stay in files or on a cluster.
@@ -225,7 +228,7 @@ def choose_solver(evidence: Evidence) -> SolverName:
     if _beside_a_line(evidence):
         return _choose_on_a_line(size, len(evidence.groups), _fineness(evidence), structures)
     sharp = "planar" in structures and _fineness(evidence) > _SMOOTH_PLANE
-    return "conjugate" if sharp else "columns"
+    return "conjugate" if sharp or structures <= _TRANSFORMED else "columns"
 
 
 def _choose_on_a_line(

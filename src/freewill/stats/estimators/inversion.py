@@ -48,10 +48,12 @@ def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
 
 
 def debias(evidence: Evidence, post: Post = "project") -> Estimate:
-    """Turn the share s_x of reports with bit x set into theta, for one epsilon (RAP, eq. 14).
+    """Turn the share s_x of reports with bit x set into theta, for one mechanism (RAP, eq. 14).
 
-    theta = ((e^(epsilon/2) + 1) s - 1) / (e^(epsilon/2) - 1), then made a distribution as `post`
-    says. Cost: one pass over the packed bits.
+    theta = (s - q) / (p - q), p being the chance of a bit that is set for the own value and q for
+    another, then made a distribution as `post` says. For RAPPOR that is
+    ((e^(epsilon/2) + 1) s - 1) / (e^(epsilon/2) - 1). Of local hashing and subset selection bits
+    are the values in the set that a report names. Cost: one pass over the packed bits.
 
     >>> import freewill as fw, numpy as np
     >>> bits = fw.RAPPOR(fw.Linear(0, 2), epsilon=4.0)
@@ -67,8 +69,8 @@ def debias(evidence: Evidence, post: Post = "project") -> Estimate:
         values = group.mechanism.output_space.alphabet is not None
         instead = "inversion" if values else "gibu, or write the mechanism's debiased(shares)"
         raise ParameterError(
-            f"debias takes bits of a mechanism that says how shares of them are debiased, such as "
-            f"RAPPOR, and the evidence is of {group.mechanism}. Use {instead}."
+            f"debias takes reports of bits, as those of RAPPOR and OUE, or of sets of values, and "
+            f"the evidence is of {group.mechanism}. Use {instead}."
         )
     return _direct(evidence, solved, post, "debias", started)
 

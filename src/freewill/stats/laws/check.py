@@ -16,7 +16,8 @@ from freewill.stats.functionals import checked_level
 from freewill.stats.information import inverse_on_simplex, pulled, several_people
 from freewill.stats.intervals import OneStep, fit_of
 from freewill.stats.laws.departures import Explained, StickingOut, explained, sticking_out
-from freewill.stats.laws.residuals import Residuals, epsilon_of
+from freewill.stats.laws.group_laws import epsilon_of
+from freewill.stats.laws.residuals import Residuals
 
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""

@@ -10,7 +10,8 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import readable
 from freewill.errors import FreewillError, printable
 from freewill.stats.evidence import Evidence, Group, grouped
-from freewill.stats.laws.residuals import LEFT, Residuals, at_epsilon, epsilon_of
+from freewill.stats.laws.group_laws import at_epsilon, epsilon_of
+from freewill.stats.laws.residuals import LEFT, Residuals
 
 _MOST = 10
 """Departures that are looked for."""

@@ -1,16 +1,19 @@
 """Which law a group's reports are tested by; one that nobody can list, by its epsilon alone."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, Reports
+from freewill.core.types import FloatArray, Reports
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.randomised_response import RAPPOR
 from freewill.errors import FreewillError
 from freewill.stats.evidence import Group
-from freewill.stats.laws.residuals import BitLaw, GroupLaw, SymbolLaw, around, epsilon_of
+from freewill.stats.laws.group_laws import (
+    BitLaw,
+    GroupLaw,
+    SymbolLaw,
+    around,
+    blocks_of,
+    epsilon_of,
+)
 
 _FAR = 6.0
 """Standard errors of its mean from 0 at which a score is none: a law that lacks a factor."""
@@ -39,17 +42,18 @@ class DrawnLaw(GroupLaw):
         if not self.has_epsilon:
             return
         slope = law.operator.adjoint(law.mass * drawn)
-        self.sums = np.array([sum(float(score(some) @ many) for some, many in _blocks(group))])
+        self.sums = np.array([sum(float(score(some) @ many) for some, many in blocks_of(group))])
         self.slopes = (slope - slope @ theta)[None, :]
         self._covariance = np.array([[self.people * (square - mean**2)]])
 
 
 def law_of(group: Group, theta: FloatArray) -> GroupLaw:
     """Return what a group's reports are compared with: nothing, where nothing is known of them."""
-    if isinstance(group.mechanism, RAPPOR):
-        return BitLaw(group, theta)
     if group.mechanism.output_space.alphabet is not None:
         return SymbolLaw(group, theta)
+    chances = group.mechanism.set_chances()
+    if chances is not None:
+        return BitLaw(group, theta, chances)
     epsilon = epsilon_of(group.mechanism)
     try:
         return GroupLaw(group, theta) if epsilon is None else DrawnLaw(group, theta, epsilon)
@@ -61,15 +65,3 @@ def log_chances(mechanism: Mechanism, outputs: Reports, theta: FloatArray) -> Fl
     """Return log p of outputs."""
     operator = mechanism.operator(outputs)
     return np.asarray(np.log(operator.forward(theta)) + operator.log_scale)
-
-
-def _blocks(group: Group) -> Iterator[tuple[Reports, IntArray]]:
-    """Yield the reports of a group with their counts, wherever they lie."""
-    if group.table is not None:
-        yield group.table
-        return
-    for stream in group.streams:
-        blocks: Any = stream.source.blocks()
-        for block in blocks:
-            if block.mechanism == group.mechanism.id:
-                yield block.outputs, block.numbers

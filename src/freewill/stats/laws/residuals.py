@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln, ndtr, xlog1py, xlogy
+from scipy.special import ndtr, xlogy
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.stats.evidence import Evidence, Group
+from freewill.stats.evidence import Evidence
 from freewill.stats.information import pulled
+from freewill.stats.laws.drawn import law_of
+from freewill.stats.laws.group_laws import GroupLaw
 
 if TYPE_CHECKING:
     from freewill.stats.laws.check import Crowd
@@ -26,8 +27,6 @@ LEFT = 1e-6
 """
 _NEAR = 1e-3
 """Relative distance from the mean within which a deviance is taken from its series."""
-_EPSILON_STEP = 1e-3
-"""Share of epsilon by which it is moved to see how the law moves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +60,6 @@ class Residuals:
     @classmethod
     def of(cls, evidence: Evidence, crowd: "Crowd", skipped: Sequence[int] = ()) -> "Residuals":
         """Take the residuals of evidence of such people."""
-        from freewill.stats.laws.drawn import law_of  # noqa: PLC0415
-
         laws = tuple(map(law_of, evidence.groups, crowd.thetas))
         sizes = [law.sums.size for law in laws]
         groups = np.repeat(np.arange(len(laws)), sizes)
@@ -197,195 +194,3 @@ def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
     # The mean of what is next to impossible may be too small to divide by.
     far = xlogy(count, count) - xlogy(count, mean) - count + mean
     return np.asarray(np.sign(apart) * np.sqrt(2 * np.where(near, series, np.maximum(far, 0.0))))
-
-
-class GroupLaw:
-    """Sums over the reports of one group: outputs first, the score of epsilon last, if any.
-
-    A sum T of features f(z) over n reports has mean n E f, and theta moves it by n B d theta, with
-    B = E[f | x], one row a feature. `sums` are T - n E f at theta, `slopes` is B, `expected` n p of
-    each output, and `counted` says whether outputs are counted whole, and drawn so. In this class
-    there are no sums: it is for reports of a kind that only their mechanism knows.
-    """
-
-    has_epsilon = False
-    counted = False
-
-    def __init__(self, group: Group, theta: FloatArray) -> None:
-        self.people, self._mechanism, self._theta = group.people, group.mechanism, theta
-        self.sums, self.slopes = np.zeros(0), np.zeros((0, theta.size))
-        self.expected, self._covariance = np.zeros(0), np.zeros((0, 0))
-
-    def reports(self, output: int) -> float:
-        """Return how many reports there are of an output, or with a bit set."""
-        return float(self.sums[output] + self.expected[output])
-
-    def variances(self) -> FloatArray:
-        """Return the variance of each sum, theta known."""
-        return np.diag(self._covariance).copy()
-
-    def covariances(self, place: int) -> FloatArray:
-        """Return the covariance of all sums with one."""
-        return np.asarray(self._covariance[place])
-
-    @cached_property
-    def _root(self) -> FloatArray:
-        """R with R R' the covariance of all sums and sum a / p - 1."""
-        cross = self.people * self.slopes
-        information = self.people * self._mechanism.moments(self._theta).information()
-        roots, vectors = np.linalg.eigh(
-            np.block([[self._covariance, cross], [cross.T, information]])
-        )
-        return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))
-
-    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
-        """Return so many draws of the sums, and of sum a / p - 1 over the same reports.
-
-        As normal numbers of their covariance.
-        """
-        drawn = rng.standard_normal((many, len(self._root))) @ self._root.T
-        return drawn[:, : self.sums.size], drawn[:, self.sums.size :]
-
-
-class SymbolLaw(GroupLaw):
-    """Counts of outputs, which are multinomial with p = theta A.
-
-    Features: 1 for each output, and d log p / d epsilon.
-    """
-
-    counted = True
-
-    def __init__(self, group: Group, theta: FloatArray) -> None:
-        super().__init__(group, theta)
-        law, epsilon = group.mechanism.law(), epsilon_of(group.mechanism)
-        shares = np.maximum(theta @ law, 0.0)
-        self._shares = shares / shares.sum()
-        divisor = np.where(self._shares > 0, self._shares, np.inf)
-        self._ratios = law / divisor - (self._shares > 0)
-        self.has_epsilon = epsilon is not None
-        if epsilon is not None:
-            low, high, apart = around(group.mechanism, epsilon)
-            self._score = (theta @ (high.law() - low.law())) / apart / divisor
-        counts = np.zeros(shares.size)
-        counts[group.outputs] = group.counts
-        self.expected = self.people * self._shares
-        self.sums = self._with_score(counts - self.expected)
-        self.slopes = self._with_score(law - self._shares).T
-
-    def _with_score(self, counts: FloatArray) -> FloatArray:
-        """Add the score of epsilon to counts along the last axis."""
-        if not self.has_epsilon:
-            return counts
-        return np.concatenate([counts, (counts @ self._score)[..., None]], axis=-1)
-
-    def variances(self) -> FloatArray:
-        """Return n p (1 - p), and n sum p f^2."""
-        outputs = self.people * self._shares * (1 - self._shares)
-        if not self.has_epsilon:
-            return np.asarray(outputs)
-        centred = self._score - float(self._shares @ self._score)
-        return np.append(outputs, self.people * float(self._shares @ centred**2))
-
-    def covariances(self, place: int) -> FloatArray:
-        """Return n (p w - p p'w), for the weights w of one sum, and its product with the score."""
-        size = self._shares.size
-        weights = np.eye(1, size, place)[0] if place < size else self._score
-        along = self._shares * (weights - self._shares @ weights)
-        return self._with_score(self.people * along)
-
-    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
-        """Draw counts, rare ones as they are: no normal number stands for them."""
-        drawn = rng.multinomial(self.people, self._shares, size=many) - self.expected
-        return self._with_score(drawn), np.asarray(drawn @ self._ratios.T)
-
-
-class BitLaw(GroupLaw):
-    """Counts of the single bits of reports, and of how many are set in each.
-
-    Bit x is set with probability q + (1 - 2 q) theta_x, and bits x and y have the covariance
-    -(1 - 2 q)^2 theta_x theta_y. How many are set does not depend on theta: it is
-    Bernoulli(1 - q) + Binomial(k - 1, q), and the score of that law is the feature for epsilon.
-    """
-
-    has_epsilon = True
-
-    def __init__(self, group: Group, theta: FloatArray) -> None:
-        super().__init__(group, theta)
-        mechanism: Any = group.mechanism
-        size, flip = theta.size, mechanism.flip
-        gain = 1 - 2 * flip
-        means = flip + gain * theta
-        low, high, apart = around(mechanism, mechanism.epsilon)
-        set_law = _set_law(flip, size)
-        change = (_set_law(high.flip, size) - _set_law(low.flip, size)) / apart
-        # d log P(j bits are set) / d epsilon
-        score = np.divide(change, set_law, out=np.zeros(size + 1), where=set_law > 0)
-        ones = group.summary.ones
-        ones = np.zeros(size) if ones is None else ones
-        self.expected = self.people * means
-        self.sums = np.append(ones - self.expected, float(_set_counts(group, size) @ score))
-        self.slopes = np.vstack([gain * (np.eye(size) - theta[:, None]), np.zeros(size)])
-        # Bit x with the score: by whether x is the value, and the number of other bits.
-        own = (1 - flip) * float(_binomial(size - 1, flip) @ score[1:])
-        rest = flip * float(_set_law(flip, size - 1) @ score[1:])
-        covariance = np.empty((size + 1, size + 1))
-        covariance[:-1, :-1] = -(gain**2) * np.outer(theta, theta)
-        np.fill_diagonal(covariance, means * (1 - means))
-        covariance[-1, :-1] = covariance[:-1, -1] = theta * own + (1 - theta) * rest
-        covariance[-1, -1] = float(set_law @ score**2)
-        self._covariance = self.people * covariance
-
-
-def epsilon_of(mechanism: Mechanism) -> float | None:
-    """Return the epsilon that a mechanism is described by, None where it is by something else."""
-    parameters = mechanism.parameters()
-    # A law that was solved for belongs to its epsilon alone.
-    value = None if "law" in parameters else parameters.get("epsilon")
-    return float(value) if isinstance(value, float | int) else None
-
-
-def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
-    """Return the same mechanism with another epsilon.
-
-    >>> import freewill as fw
-    >>> at_epsilon(fw.KRR(fw.Linear(0, 2), 3.0), 2.5).epsilon
-    2.5
-    """
-    given = {**mechanism.parameters(), **mechanism.shape(), "epsilon": epsilon}
-    return type(mechanism).from_parameters(mechanism.alphabet, given)
-
-
-def around(mechanism: Mechanism, epsilon: float) -> tuple[Any, Any, float]:
-    """Return the mechanism a little below and above its epsilon, and how far these are apart."""
-    low = at_epsilon(mechanism, epsilon * (1 - _EPSILON_STEP))
-    try:
-        high = at_epsilon(mechanism, epsilon * (1 + _EPSILON_STEP))
-    except ValueError:  # the largest epsilon there is
-        high = mechanism
-    return low, high, float(epsilon_of(high) or 0.0) - float(epsilon_of(low) or 0.0)
-
-
-def _binomial(trials: int, chance: float) -> FloatArray:
-    """Return the binomial law of 0 to so many."""
-    hits = np.arange(trials + 1)
-    ways = gammaln(trials + 1) - gammaln(hits + 1) - gammaln(trials - hits + 1)
-    return np.asarray(np.exp(ways + xlogy(hits, chance) + xlog1py(trials - hits, -chance)))
-
-
-def _set_law(flip: float, size: int) -> FloatArray:
-    """Return the law of how many of so many bits are set, one of them the own."""
-    return np.convolve(_binomial(size - 1, flip), [flip, 1 - flip]) if size else np.zeros(1)
-
-
-def _set_counts(group: Group, size: int) -> FloatArray:
-    """Return in how many reports how many bits are set."""
-    blocks: Any = [group.table]
-    if group.table is None:
-        every = (block for stream in group.streams for block in stream.source.blocks())
-        own = (block for block in every if block.mechanism == group.mechanism.id)
-        blocks = ((block.outputs, block.numbers) for block in own)
-    set_bits = np.zeros(size + 1)
-    for outputs, counts in blocks:
-        many = np.bitwise_count(outputs).sum(axis=1, dtype=np.int64)
-        set_bits += np.bincount(many, counts, minlength=size + 1)
-    return set_bits

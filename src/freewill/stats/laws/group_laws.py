@@ -1,0 +1,252 @@
+"""What the reports of a group are compared with: sums over them, their means and covariances."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, xlog1py, xlogy
+
+from freewill.core.types import FloatArray, IntArray, Reports
+from freewill.domain.mechanisms.base import Mechanism, SetChances
+from freewill.stats.evidence import Group
+
+_EPSILON_STEP = 1e-3
+"""Share of epsilon by which it is moved to see how the law moves."""
+_CONSTANT = 1e-12
+"""Variance of the share of theta in a set below which all sets have the same, up to rounding."""
+
+
+class GroupLaw:
+    """Sums over the reports of one group: outputs first, the score of epsilon last, if any.
+
+    A sum T of features f(z) over n reports has mean n E f, and theta moves it by n B d theta, with
+    B = E[f | x], one row a feature. `sums` are T - n E f at theta, `slopes` is B, `expected` n p of
+    each output, and `counted` says whether outputs are counted whole, and drawn so. In this class
+    there are no sums: it is for reports of a kind that only their mechanism knows.
+    """
+
+    has_epsilon = False
+    counted = False
+
+    def __init__(self, group: Group, theta: FloatArray) -> None:
+        self.people, self._mechanism, self._theta = group.people, group.mechanism, theta
+        self.sums, self.slopes = np.zeros(0), np.zeros((0, theta.size))
+        self.expected, self._covariance = np.zeros(0), np.zeros((0, 0))
+
+    def reports(self, output: int) -> float:
+        """Return how many reports there are of an output, or with a bit set."""
+        return float(self.sums[output] + self.expected[output])
+
+    def variances(self) -> FloatArray:
+        """Return the variance of each sum, theta known."""
+        return np.diag(self._covariance).copy()
+
+    def covariances(self, place: int) -> FloatArray:
+        """Return the covariance of all sums with one."""
+        return np.asarray(self._covariance[place])
+
+    @cached_property
+    def _root(self) -> FloatArray:
+        """R with R R' the covariance of all sums and sum a / p - 1."""
+        cross = self.people * self.slopes
+        information = self.people * self._mechanism.moments(self._theta).information()
+        roots, vectors = np.linalg.eigh(
+            np.block([[self._covariance, cross], [cross.T, information]])
+        )
+        return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))
+
+    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
+        """Return so many draws of the sums, and of sum a / p - 1 over the same reports.
+
+        As normal numbers of their covariance.
+        """
+        drawn = rng.standard_normal((many, len(self._root))) @ self._root.T
+        return drawn[:, : self.sums.size], drawn[:, self.sums.size :]
+
+
+class SymbolLaw(GroupLaw):
+    """Counts of outputs, which are multinomial with p = theta A.
+
+    Features: 1 for each output, and d log p / d epsilon.
+    """
+
+    counted = True
+
+    def __init__(self, group: Group, theta: FloatArray) -> None:
+        super().__init__(group, theta)
+        law, epsilon = group.mechanism.law(), epsilon_of(group.mechanism)
+        shares = np.maximum(theta @ law, 0.0)
+        self._shares = shares / shares.sum()
+        divisor = np.where(self._shares > 0, self._shares, np.inf)
+        self._ratios = law / divisor - (self._shares > 0)
+        self.has_epsilon = epsilon is not None
+        if epsilon is not None:
+            low, high, apart = around(group.mechanism, epsilon)
+            self._score = (theta @ (high.law() - low.law())) / apart / divisor
+        counts = np.zeros(shares.size)
+        counts[group.outputs] = group.counts
+        self.expected = self.people * self._shares
+        self.sums = self._with_score(counts - self.expected)
+        self.slopes = self._with_score(law - self._shares).T
+
+    def _with_score(self, counts: FloatArray) -> FloatArray:
+        """Add the score of epsilon to counts along the last axis."""
+        if not self.has_epsilon:
+            return counts
+        return np.concatenate([counts, (counts @ self._score)[..., None]], axis=-1)
+
+    def variances(self) -> FloatArray:
+        """Return n p (1 - p), and n sum p f^2."""
+        outputs = self.people * self._shares * (1 - self._shares)
+        if not self.has_epsilon:
+            return np.asarray(outputs)
+        centred = self._score - float(self._shares @ self._score)
+        return np.append(outputs, self.people * float(self._shares @ centred**2))
+
+    def covariances(self, place: int) -> FloatArray:
+        """Return n (p w - p p'w), for the weights w of one sum, and its product with the score."""
+        size = self._shares.size
+        weights = np.eye(1, size, place)[0] if place < size else self._score
+        along = self._shares * (weights - self._shares @ weights)
+        return self._with_score(self.people * along)
+
+    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
+        """Draw counts, rare ones as they are: no normal number stands for them."""
+        drawn = rng.multinomial(self.people, self._shares, size=many) - self.expected
+        return self._with_score(drawn), np.asarray(drawn @ self._ratios.T)
+
+
+class BitLaw(GroupLaw):
+    """Counts of the single bits of reports and, where it varies, of how many are set in each.
+
+    Bit x is set with probability q + (p - q) theta_x, bits x and y both with
+    b + (a - b) (theta_x + theta_y) (`SetChances`). Where bits are independent, how many are set is
+    Bernoulli(p) + Binomial(k - 1, q), whatever theta, and the score of that law is the feature for
+    epsilon. Where as many are set in each, it is the share of theta in the set, sum theta_x v_x,
+    times what makes its mean move with epsilon as that of a score does.
+    """
+
+    def __init__(self, group: Group, theta: FloatArray, chances: SetChances) -> None:
+        super().__init__(group, theta)
+        size, ones = theta.size, group.summary.ones
+        gain = chances.own - chances.other
+        means = chances.other + gain * theta
+        both = chances.others + (chances.pair - chances.others) * np.add.outer(theta, theta)
+        covariance = both - np.outer(means, means)
+        np.fill_diagonal(covariance, means * (1 - means))
+        self.expected = self.people * means
+        self.sums = (np.zeros(size) if ones is None else ones) - self.expected
+        self.slopes = gain * (np.eye(size) - theta[:, None])
+        self._covariance = self.people * covariance
+        epsilon = epsilon_of(group.mechanism)
+        if epsilon is not None:
+            near = around(group.mechanism, epsilon)
+            if chances.varies:
+                self._add_score(group, chances, *near)
+            else:
+                self._add_share(*near)
+            self.has_epsilon = self.sums.size > size
+
+    def _add_share(self, low: Mechanism, high: Mechanism, apart: float) -> None:
+        """Add the share of theta in the sets, which are all of one size, unless it is constant."""
+        along = self._covariance @ self._theta
+        if not float(self._theta @ along) > _CONSTANT * self.people:
+            return
+        gains = [chances.own - chances.other for chances in map(_set_chances, (low, high))]
+        # E T = q + (p - q) theta'theta, and k q = d - (p - q): the mean of T moves by both.
+        moved = (gains[1] - gains[0]) / apart * (self._theta @ self._theta - 1 / self._theta.size)
+        weights = moved * self.people / float(self._theta @ along) * self._theta
+        self.sums = np.append(self.sums, weights @ self.sums)
+        self.slopes = np.vstack([self.slopes, weights @ self.slopes])
+        along = self._covariance @ weights
+        self._covariance = np.block(
+            [[self._covariance, along[:, None]], [along, float(along @ weights)]]
+        )
+
+    def _add_score(
+        self, group: Group, chances: SetChances, low: Any, high: Any, apart: float
+    ) -> None:
+        """Add the score of epsilon by how many bits are set."""
+        size = self._theta.size
+        set_law = _set_law(chances, size)
+        laws = (_set_law(_set_chances(one), size) for one in (low, high))
+        change = -np.subtract(*laws) / apart
+        score = np.divide(change, set_law, out=np.zeros(size + 1), where=set_law > 0)
+        self.sums = np.append(self.sums, float(_set_counts(group, size) @ score))
+        self.slopes = np.vstack([self.slopes, np.zeros(size)])
+        # Bit x with the score: by whether x is the value, and the number of other bits.
+        own = chances.own * float(_binomial(size - 1, chances.other) @ score[1:])
+        rest = chances.other * float(_set_law(chances, size - 1) @ score[1:])
+        along = self.people * (self._theta * own + (1 - self._theta) * rest)
+        corner = self.people * float(set_law @ score**2)
+        self._covariance = np.block([[self._covariance, along[:, None]], [along, corner]])
+
+
+def epsilon_of(mechanism: Mechanism) -> float | None:
+    """Return the epsilon that a mechanism is described by, None where it is by something else."""
+    parameters = mechanism.parameters()
+    # A law that was solved for belongs to its epsilon alone.
+    value = None if "law" in parameters else parameters.get("epsilon")
+    return float(value) if isinstance(value, float | int) else None
+
+
+def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
+    """Return the same mechanism with another epsilon.
+
+    >>> import freewill as fw
+    >>> at_epsilon(fw.KRR(fw.Linear(0, 2), 3.0), 2.5).epsilon
+    2.5
+    """
+    given = {**mechanism.parameters(), **mechanism.shape(), "epsilon": epsilon}
+    return type(mechanism).from_parameters(mechanism.alphabet, given)
+
+
+def around(mechanism: Mechanism, epsilon: float) -> tuple[Any, Any, float]:
+    """Return the mechanism a little below and above its epsilon, and how far these are apart."""
+    low = at_epsilon(mechanism, epsilon * (1 - _EPSILON_STEP))
+    try:
+        high = at_epsilon(mechanism, epsilon * (1 + _EPSILON_STEP))
+    except ValueError:  # the largest epsilon there is
+        high = mechanism
+    return low, high, float(epsilon_of(high) or 0.0) - float(epsilon_of(low) or 0.0)
+
+
+def _set_chances(mechanism: Mechanism) -> SetChances:
+    chances = mechanism.set_chances()
+    assert chances is not None
+    return chances
+
+
+def _binomial(trials: int, chance: float) -> FloatArray:
+    """Return the binomial law of 0 to so many."""
+    hits = np.arange(trials + 1)
+    ways = gammaln(trials + 1) - gammaln(hits + 1) - gammaln(trials - hits + 1)
+    return np.asarray(np.exp(ways + xlogy(hits, chance) + xlog1py(trials - hits, -chance)))
+
+
+def _set_law(chances: SetChances, size: int) -> FloatArray:
+    """Return the law of how many of so many bits are set, one of them the own."""
+    own = [1 - chances.own, chances.own]
+    return np.convolve(_binomial(size - 1, chances.other), own) if size else np.zeros(1)
+
+
+def _set_counts(group: Group, size: int) -> FloatArray:
+    """Return in how many reports how many bits are set."""
+    set_bits = np.zeros(size + 1)
+    for outputs, counts in blocks_of(group):
+        law: Any = group.mechanism.operator(outputs)
+        set_bits += np.bincount(law.ones, counts, minlength=size + 1)
+    return set_bits
+
+
+def blocks_of(group: Group) -> Iterator[tuple[Reports, IntArray]]:
+    """Yield the reports of a group with their counts, wherever they lie."""
+    if group.table is not None:
+        yield group.table
+        return
+    for stream in group.streams:
+        blocks: Any = stream.source.blocks()
+        for block in blocks:
+            if block.mechanism == group.mechanism.id:
+                yield block.outputs, block.numbers
