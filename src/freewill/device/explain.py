@@ -204,6 +204,12 @@ def _chance(facts: Facts, chance: float) -> str:
 
 
 def _truth(facts: Facts) -> Iterator[str]:
+    if facts.support is not None:
+        draw, many, chance = facts.support
+        own, other = (_chance(facts, one) for one in facts.bits or (chance, 0.0))
+        gaps = {"many": in_digits(many, 10), "size": in_digits(facts.alphabet.size, 10)}
+        yield say(facts.kind, "truth", draw, own=own, other=other, **gaps)
+        return
     if facts.truths is None:
         if facts.outputs is not None:
             yield say(facts.kind, "truth", "other", outputs=in_digits(facts.outputs.size, 10))

@@ -38,7 +38,9 @@ class Facts:
     least, the mean and the largest chance that a report is the true value; `error` is the mean
     distance between report and value, and the largest that 1 report in 20 reaches. `distances` are
     those of the nearest two values, of two typical ones and of the furthest. `bits` are the chances
-    of a yes, to the own value and to another. `chances` is the law of one typical value's reports.
+    of a yes, to the own value and to another. `support` says of reports that stand for sets of
+    values how a browser draws them, how many values, groups or signs that is about, and the chance
+    that they stand for the own. `chances` is the law of one typical value's reports.
     """
 
     alphabet: Alphabet
@@ -50,6 +52,7 @@ class Facts:
     error: tuple[float, float] | None
     distances: tuple[float, float, float] | None
     bits: tuple[float, float] | None
+    support: tuple[str, int, float] | None
     outputs: Alphabet | None
     value: int
     chances: FloatArray | None
@@ -111,7 +114,9 @@ def facts(mechanism: Mechanism) -> Facts:
     plane, value = alphabet.plane, typical_value(alphabet)
     truths, law = mechanism.truths(), None if plane is None else distance_law(mechanism)
     ldp = promise if isinstance(promise, Guarantee) else None
-    flip = mechanism.flip if isinstance(mechanism, RAPPOR) else None
+    bits, support = _sets(mechanism)
+    if bits is not None and support is None and truths is None:
+        truths = np.array([bits[0] * (1 - bits[1]) ** (alphabet.size - 1)])
     return Facts(
         alphabet=alphabet,
         promise=ldp.kind if ldp else "loss",
@@ -121,11 +126,50 @@ def facts(mechanism: Mechanism) -> Facts:
         truths=None if truths is None else (truths.min(), truths.mean(), truths.max()),
         error=None if law is None else mean_and_far(*law),
         distances=None if plane is None or alphabet.size < 2 else _distances(alphabet, *plane),
-        bits=None if flip is None else (1 - flip, flip),
+        bits=bits,
+        support=support,
         outputs=mechanism.output_space.alphabet,
         value=value,
-        chances=chances_from(mechanism, value),
+        chances=chances_from(mechanism, value) if bits is None else _each(alphabet, value, *bits),
     )
+
+
+def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, int, float] | None]:
+    """Return `bits` and `support` of a mechanism whose reports stand for sets of values.
+
+    By the program that browsers draw it by (docs/devices.md).
+    """
+    if isinstance(mechanism, RAPPOR):
+        return (1 - mechanism.flip, mechanism.flip), None
+    if mechanism.output_space.alphabet == mechanism.alphabet:
+        return None, None
+    program: Any = mechanism.program() or {"draw": None}
+    draw, size = program["draw"], mechanism.alphabet.size
+    chances = {key: _nearest(program[key]) for key in ("own", "other", "replaced") if key in program}
+    match draw:
+        case "unary":
+            return (chances["own"], chances["other"]), None
+        case "subset":
+            own, length = chances["own"], program["length"]
+            return (own, (length - own) / (size - 1)), (draw, length, own)
+        case "hash":
+            many = program["buckets"]
+            return None, (draw, many, 1 - chances["replaced"] * (1 - 1 / many))
+        case "hadamard":
+            return None, (draw, program["order"], chances["own"])
+    return None, None
+
+
+def _nearest(chance: list[Any]) -> float:
+    digits, scale = chance
+    return int(digits, 16) / (1 << scale)
+
+
+def _each(alphabet: Alphabet, value: int, own: float, other: float) -> FloatArray:
+    """Return the chance of a yes to each value."""
+    chances = np.full(alphabet.size, other)
+    chances[value] = own
+    return chances
 
 
 def typical_value(alphabet: Alphabet) -> int:
@@ -198,15 +242,13 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
 
 
 def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
-    """Return the chance of each output from one value; of bits, that of each being set."""
+    """Return the chance of each output from one value, where outputs are listed."""
     alphabet: Any = mechanism.alphabet
     match mechanism:
         case Identity():
             own, other = 1.0, 0.0
         case KRR():
             own, other = mechanism.truths()[0], mechanism.other
-        case RAPPOR():
-            own, other = 1 - mechanism.flip, mechanism.flip
         case Geometric():
             steps = np.abs(np.arange(alphabet.size, dtype=np.float64) - value)
             fall = np.exp(-mechanism.epsilon * alphabet.step * steps)
@@ -223,6 +265,4 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
             if space is None or alphabet.size * space.size > _ENTRIES:
                 return None
             return np.asarray(mechanism.law()[value])
-    chances = np.full(alphabet.size, other)
-    chances[value] = own
-    return chances
+    return _each(alphabet, value, own, other)

@@ -26,6 +26,9 @@ export default {
     "never": "Your report is never your true {value}.",
     "bits": "Your report says yes or no to every {value}. It says yes to your own with a chance of {own}, and to each of the others with a chance of {other}.",
     "bits_alone": "The chance that it says yes to your own and to no other is {chance}.",
+    "subset": "Your report names {many} of {size} {values}. Your own is among them with a chance of {own}, and each of the others with a chance of {other}.",
+    "hash": "A random number sorts all {values} into {many} groups. Your report is that number and one group: the group of your own {value} with a chance of {own}.",
+    "hadamard": "Your report is one of {many} signs, half of which stand for your own {value}. It is one of that half with a chance of {own}. Every other {value} shares half of those signs.",
     "other": "Your report is one of {outputs} signs, which need not be {values} themselves.",
     "cell": "Your report never tells more than a cell of the map, {width} x {height} km."
   },
