@@ -130,7 +130,7 @@ def facts(mechanism: Mechanism) -> Facts:
         support=support,
         outputs=mechanism.output_space.alphabet,
         value=value,
-        chances=chances_from(mechanism, value) if bits is None else _each(alphabet, value, *bits),
+        chances=chances_from(mechanism, value),
     )
 
 
@@ -242,8 +242,11 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
 
 
 def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
-    """Return the chance of each output from one value, where outputs are listed."""
+    """Return the chance of each output from one value; of bits, that of each being set."""
     alphabet: Any = mechanism.alphabet
+    bits, _ = _sets(mechanism)
+    if bits is not None:
+        return _each(alphabet, value, *bits)
     match mechanism:
         case Identity():
             own, other = 1.0, 0.0

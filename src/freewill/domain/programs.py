@@ -83,17 +83,18 @@ def _difference(given: Any, own: Spec) -> str | None:
 
 def _same(given: Any, own: Any) -> bool:
     """Say whether a field is the same: chances and numbers may be those of another machine."""
-    if isinstance(own, dict):
-        return isinstance(given, dict) and _difference(given, own) is None
-    if isinstance(own, list) and isinstance(own[0], str):
-        return _same_chance(given, own)
-    if isinstance(own, list | float):
-        try:
-            array = np.asarray(given)
+    match own:
+        case dict():
+            return isinstance(given, dict) and _difference(given, own) is None
+        case [str(), int()]:
+            return _same_chance(given, own)
+        case float() | [[*_], *_]:
+            try:
+                array = np.asarray(given)
+            except (TypeError, ValueError, OverflowError):
+                return False
             fine = array.dtype.kind in "if" and array.shape == np.shape(own)
-        except (TypeError, ValueError, OverflowError):
-            return False
-        return fine and bool(np.allclose(array, own, rtol=_SAME, atol=0.0))
+            return fine and bool(np.allclose(array, own, rtol=_SAME, atol=0.0))
     return type(given) is type(own) and bool(given == own)
 
 
