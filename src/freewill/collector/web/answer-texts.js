@@ -70,6 +70,11 @@ export default {
     sign: "sign {value}, one of {outputs}",
     yes: "yes to {many} of {size} {values}:",
     none: "no to all {size} {values}.",
+    sets: {
+      subset: "it is one of these {many} of {size} {values}.",
+      hash: "number {seed}, group {group}. By that number, the group has {many} of {size} {values}.",
+      hadamard: "sign {value}, one of {all}. It stands for {many} of {size} {values}.",
+    },
     others: "and {many} more",
     hidden:
       "Your true answer is not in it. The report was drawn by chance: it may happen to be the same or not, and " +
@@ -77,6 +82,9 @@ export default {
     bits:
       "Your true answer is not in it. Every yes and no was drawn by chance: the one to your own may be either, and " +
       "whoever reads it cannot be sure.",
+    stands:
+      "Your true answer is not in it. The report was drawn by chance: it may stand for your own or not, and whoever " +
+      "reads it cannot be sure.",
     telling:
       "Your true answer is not in it, but under this protection a report can give away for sure what the answer " +
       "is not, or what it is.",

@@ -12,30 +12,24 @@ import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
 import { Matrix, Mechanism } from "./mechanisms.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
-/** @typedef {import("./draws.js").Source} Source */
-/** @typedef {import("./mechanisms.js").Report} Report */
 /**
- * A probability: its coin, whole numbers in the proportion of yes and no, and the nearest double.
+ * A probability: its coin, whole numbers in the proportion of yes and no, and a double next to it.
  *
  * @typedef {{coin: Chance, yes: bigint, no: bigint, near: number}} Exact
  */
 /**
- * What a program comes to.
+ * What a program comes to, beside what all mechanisms have: `odds`, P(y | x) and P(y | x') where they
+ * differ most, or the `rows` of a table; `bits`, chances of a yes to the own value and to another;
+ * `support`, how many values, groups or signs there are, and how often the own is among them.
  *
- * @typedef {object} Steps
- * @property {(index: number, source: Source) => Report} drawn
- * @property {[bigint, bigint]} [odds] P(y | x) over P(y | x') at their largest; none of a table
- * @property {Alphabet | null} [outputs] whose values reports are; null unless told
- * @property {Float64Array[]} [rows] the law, of a table
- * @property {number[]} [bits] chances of a yes to the own value and to another, where reports are bits
- * @property {[number, number]} [support] how many sets, signs or groups there are, and how often it is one's own
- * @property {(text: string) => boolean} [gives]
- * @property {(text: string) => number[]} [named]
+ * @typedef {Record<string, any> & {drawn: import("./mechanisms.js").Drawn}} Steps
  */
 
-const LONGEST = 1 << 16;
-const LARGEST = 2 ** 30;
+/** Binary digits of a chance. */
+const LONGEST = 1 << 13;
+const HASH = "mix32";
 const SEEDS = 2 ** 32;
+const CHANCES = ["own", "other", "replaced"];
 const ID = /^[0-9a-f]{16}$/;
 const HASHED = /^(0|[1-9][0-9]{0,9}):(0|[1-9][0-9]{0,9})$/;
 /** Sixteen units in the last place, twice: what a claim about a table of doubles may fall short by. */
@@ -51,8 +45,6 @@ const ADVICE =
 export class Programmed extends Mechanism {
   #parameters;
   #id;
-  /** @type {Steps} */
-  #steps;
 
   /**
    * @param {string} kind
@@ -63,80 +55,46 @@ export class Programmed extends Mechanism {
   constructor(kind, alphabet, parameters, program) {
     super(kind, alphabet);
     this.#parameters = parameters;
-    if (!isObject(program) || typeof program.draw !== "string" || !Object.hasOwn(DRAWS, program.draw)) {
-      const draw = isObject(program) ? `draw=${shown(program.draw)}` : shown(program);
-      throw new FreewillError(
-        `the program of ${kind}: ${draw}: expected an object whose draw is one of ` +
-          `${Object.keys(DRAWS).join(", ")}. ${ADVICE}`,
-      );
-    }
-    const { draw, promise, id, ...fields } = program;
-    this.draws = draw;
     try {
-      if (typeof id !== "string" || !ID.test(id)) {
-        throw new FreewillError(`id=${shown(id)}: expected 16 hexadecimal digits. ${ADVICE}`);
+      const { draw, promise, id, ...fields } = isObject(program) ? program : {};
+      if (typeof draw !== "string" || !Object.hasOwn(DRAWS, draw) || !ID.test(id)) {
+        const draws = Object.keys(DRAWS).join(", ");
+        throw new FreewillError(`${shown(program)}: expected an object with an id, whose draw is one of ${draws}.`);
       }
-      this.#id = id;
-      const { needed, free = [], make } = DRAWS[draw];
+      this.#id = String(id);
+      const [needed, free, make] = DRAWS[draw];
       checkFields(fields, needed, free, `a program to draw ${draw}`);
-      this.#steps = make(fields, this);
-      this.outputs = this.#steps.outputs ?? null;
-      /** @type {Float64Array[] | undefined} */
-      this.rows = this.#steps.rows;
-      this.bits = this.#steps.bits ?? null;
-      this.support = this.#steps.support ?? null;
-      /** The epsilon of the LDP that the program has, rounded up. */
-      this.realised = this.rows ? tightest(this.rows) : logarithm(.../** @type {any} */ (this.#steps.odds));
-      this.epsilon = this.#verified(promise);
+      for (const name of CHANCES) if (name in fields) fields[name] = exact(name, fields[name]);
+      Object.assign(this, { draws: draw, outputs: null }, make(fields, this));
+      this.epsilon = this.#verified(promise, parameters.epsilon);
     } catch (error) {
       if (!(error instanceof FreewillError)) throw error;
-      throw new FreewillError(`the program of ${kind}: ${error.message}`);
+      throw new FreewillError(`the program of ${kind}: ${error.message} ${ADVICE}`);
     }
   }
 
-  /** @type {(promise: any) => number} the promised epsilon, which is kept; without one that of the law */
-  #verified(promise) {
-    const { kind, epsilon = null } = isObject(promise) ? promise : {};
-    const said = this.#parameters.epsilon;
-    const geo = kind === "geo" && this.rows !== undefined;
-    if (!(kind === "ldp" || geo) || !(epsilon === null || (typeof epsilon === "number" && epsilon >= 0))) {
+  /** @type {(promise: any, said: any) => number} the promised epsilon, which is kept; or that of a table */
+  #verified(promise, said) {
+    const { kind, epsilon } = isObject(promise) ? promise : {};
+    const { rows = null, odds = [], alphabet } = /** @type {any} */ (this);
+    const known = kind === "ldp" || (kind === "geo" && rows);
+    if (!known || !(epsilon >= 0) || !(typeof epsilon === "number" || (epsilon === null && rows))) {
       throw new FreewillError(
-        `promise=${shown(promise)}: expected {"kind": "ldp", "epsilon": a number >= 0}, or "geo" of a ` +
-          `table. ${ADVICE}`,
+        `promise=${shown(promise)}: expected {"kind": "ldp", "epsilon": a number >= 0}, or "geo" of a table.`,
       );
     }
-    if (typeof said === "number" && !((epsilon ?? this.realised) <= said * ROUNDED)) {
-      throw new FreewillError(
-        `it promises an epsilon of ${shown(epsilon ?? this.realised)}, and the description of the ` +
-          `mechanism ${shown(said)}: expected no more than that. ${ADVICE}`,
-      );
+    const own = rows ? tightest(rows) : logarithm(odds);
+    const claim = epsilon ?? own;
+    if (typeof said === "number" && !(claim <= said * ROUNDED)) {
+      throw new FreewillError(`it promises an epsilon of ${claim}: expected at most that of the description, ${said}.`);
     }
-    if (epsilon === null) return this.realised;
+    if (epsilon === null) return own;
     this.promise = kind;
-    const { odds } = this.#steps;
-    if (this.rows) checkRows(this.rows, this.alphabet, geo, epsilon);
-    else if (odds && !within(...odds, epsilon)) {
-      throw new FreewillError(
-        `it promises an epsilon of ${shown(epsilon)} and has ${brief(this.realised, 12)}: expected no ` +
-          `more than is promised. ${ADVICE}`,
-      );
+    if (rows) checkRows(rows, alphabet, kind === "geo", epsilon);
+    else if (!within(odds, epsilon)) {
+      throw new FreewillError(`it has an epsilon of ${brief(own, 12)}: expected at most the promised ${epsilon}.`);
     }
     return epsilon;
-  }
-
-  /** @type {import("./mechanisms.js").Drawn} */
-  drawn(index, source) {
-    return this.#steps.drawn(index, source);
-  }
-
-  /** @type {(text: string) => boolean} */
-  gives(text) {
-    return this.#steps.gives?.(text) ?? super.gives(text);
-  }
-
-  /** @type {(text: string) => number[] | null} */
-  named(text) {
-    return this.#steps.named?.(text) ?? super.named(text);
   }
 
   parameters() {
@@ -146,178 +104,125 @@ export class Programmed extends Mechanism {
   get id() {
     return this.#id;
   }
-
-  toString() {
-    const written = (/** @type {any} */ value) => (typeof value === "number" ? brief(value) : shown(value));
-    const given = Object.entries(this.#parameters).map(([key, value]) => `, ${key}=${written(value)}`);
-    return `${this.kind}(${this.alphabet}${given.join("")})`;
-  }
 }
 
 /**
- * The draws: the fields of their programs, and the steps that these come to.
+ * The draws: the fields that a program of theirs needs, those it may have, and what these come to.
  *
- * @type {Record<string, {needed: string[], free?: string[], make: (fields: any, mechanism: Programmed) => Steps}>}
+ * @type {Record<string, [string[], string[], (fields: any, mechanism: Programmed) => Steps]>}
  */
 const DRAWS = {
-  /** A coin for each value, in order: of the own, or of any other. */
-  unary: {
-    needed: ["own", "other"],
-    make(fields, mechanism) {
-      const [own, other] = [exact("own", fields.own), exact("other", fields.other)];
-      return {
-        drawn: (index, source) => mechanism.packed((x) => coin(x === index ? own.coin : other.coin, source)),
-        odds: [own.yes * other.no, other.yes * own.no],
-        bits: [own.near, other.near],
-      };
-    },
-  },
+  unary: [["own", "other"], [], ({ own, other }, mechanism) => ({
+    drawn: (index, source) => mechanism.packed((x) => coin(x === index ? own.coin : other.coin, source)),
+    odds: [own.yes * other.no, other.yes * own.no],
+    bits: [own.near, other.near],
+  })],
 
   /** So many values, the own among them by a coin, the others by Floyd's algorithm. */
-  subset: {
-    needed: ["length", "own"],
-    make(fields, mechanism) {
-      const [{ size }, own] = [mechanism.alphabet, exact("own", fields.own)];
-      const length = bounded("length", fields.length, 1, size - 1);
-      return {
-        drawn(index, source) {
-          const taken = new Set(coin(own.coin, source) ? [index] : []);
-          // The others are numbered 0 .. size - 2, without the own.
-          const place = (/** @type {number} */ other) => (other < index ? other : other + 1);
-          for (let last = size - 1 - (length - taken.size); last < size - 1; last += 1) {
-            const other = place(new Below(last + 1).draw(source));
-            taken.add(taken.has(other) ? place(last) : other);
-          }
-          return mechanism.packed((x) => taken.has(x));
-        },
-        odds: [own.yes * BigInt(size - length), own.no * BigInt(length)],
-        bits: [own.near, (length - own.near) / (size - 1)],
-        support: [length, own.near],
-        gives: (text) => Mechanism.prototype.gives.call(mechanism, text) && mechanism.named(text)?.length === length,
-      };
-    },
-  },
+  subset: [["length", "own"], [], ({ length, own }, mechanism) => {
+    const { size } = mechanism.alphabet;
+    checkWhole("length", length, 1, size - 1);
+    return {
+      drawn(index, source) {
+        const taken = new Set(coin(own.coin, source) ? [index] : []);
+        // The others are numbered 0 .. size - 2, without the own.
+        const place = (/** @type {number} */ other) => (other < index ? other : other + 1);
+        for (let last = size - 1 - (length - taken.size); last < size - 1; last += 1) {
+          const other = place(new Below(last + 1).draw(source));
+          taken.add(taken.has(other) ? place(last) : other);
+        }
+        return mechanism.packed((x) => taken.has(x));
+      },
+      gives: (text) => Mechanism.prototype.gives.call(mechanism, text) && mechanism.named(text)?.length === length,
+      odds: [own.yes * BigInt(size - length), own.no * BigInt(length)],
+      bits: [own.near, (length - own.near) / (size - 1)],
+      support: [length, own.near],
+    };
+  }],
 
   /** A seed, and the bucket of the value by it or, by a coin, any bucket. */
-  hash: {
-    needed: ["buckets", "replaced", "hash"],
-    make(fields, mechanism) {
-      const [buckets, replaced] = [bounded("buckets", fields.buckets, 2, 2 ** 20), exact("replaced", fields.replaced)];
-      const [anySeed, anyBucket] = [new Below(SEEDS), new Below(buckets)];
-      if (fields.hash !== HASH) {
-        throw new FreewillError(`hash=${shown(fields.hash)}: expected ${HASH}, the one known here. Update freewill.`);
-      }
-      const read = (/** @type {string} */ text) => (HASHED.exec(text) ?? []).slice(1).map(Number);
-      return {
-        drawn(index, source) {
-          const seed = anySeed.draw(source);
-          const blind = coin(replaced.coin, source);
-          return `${seed}:${blind ? anyBucket.draw(source) : hashed(seed, index, buckets)}`;
-        },
-        odds: [BigInt(buckets) * replaced.no + replaced.yes, replaced.yes],
-        support: [buckets, 1 - replaced.near * (1 - 1 / buckets)],
-        gives(text) {
-          const [seed, bucket] = read(text);
-          return seed < SEEDS && bucket < buckets;
-        },
-        named(text) {
-          const [seed, bucket] = read(text);
-          return mechanism.valuesWhere((x) => hashed(seed, x, buckets) === bucket);
-        },
-      };
-    },
-  },
+  hash: [["buckets", "replaced", "hash"], [], ({ buckets, replaced, hash }, mechanism) => {
+    checkWhole("buckets", buckets, 2, 2 ** 20);
+    if (hash !== HASH) throw new FreewillError(`hash=${shown(hash)}: expected ${HASH}, the one known here.`);
+    const [anySeed, anyBucket] = [new Below(SEEDS), new Below(buckets)];
+    const read = (/** @type {string} */ text) => (HASHED.exec(text) ?? []).slice(1).map(Number);
+    return {
+      drawn(index, source) {
+        const seed = anySeed.draw(source);
+        const blind = coin(replaced.coin, source);
+        return `${seed}:${blind ? anyBucket.draw(source) : hashed(seed, index, buckets)}`;
+      },
+      gives: (text) => read(text)[0] < SEEDS && read(text)[1] < buckets,
+      named(text) {
+        const [seed, bucket] = read(text);
+        return mechanism.valuesWhere((x) => hashed(seed, x, buckets) === bucket);
+      },
+      odds: [BigInt(buckets) * replaced.no + replaced.yes, replaced.yes],
+      support: [buckets, 1 - replaced.near * (1 - 1 / buckets)],
+    };
+  }],
 
   /** A sign of the half that stands for the value or, by a coin, of the other half. */
-  hadamard: {
-    needed: ["order", "own"],
-    make(fields, mechanism) {
-      const [{ size }, own] = [mechanism.alphabet, exact("own", fields.own)];
-      const order = bounded("order", fields.order, size + 1, LARGEST);
-      if ((order & (order - 1)) !== 0) {
-        throw new FreewillError(`order=${order}: must be a power of two. ${ADVICE}`);
-      }
-      const half = new Below(order / 2);
-      return {
-        drawn(index, source) {
-          const odd = coin(own.coin, source) ? 0 : 1;
-          const low = (index + 1) & -(index + 1);
-          const rest = half.draw(source);
-          // Room for the lowest bit of the row, which sets the parity.
-          const sign = (rest & (low - 1)) | ((rest & -low) << 1);
-          return parity((index + 1) & sign) === odd ? sign : sign | low;
-        },
-        outputs: new Linear(0, order - 1),
-        odds: [own.yes, own.no],
-        support: [order, own.near],
-        named: (text) => mechanism.valuesWhere((x) => parity((x + 1) & Number(text)) === 0),
-      };
-    },
-  },
+  hadamard: [["order", "own"], [], ({ order, own }, mechanism) => {
+    checkWhole("order", order, mechanism.alphabet.size + 1, 2 ** 30);
+    if ((order & (order - 1)) !== 0) throw new FreewillError(`order=${order}: must be a power of two.`);
+    const half = new Below(order / 2);
+    return {
+      drawn(index, source) {
+        const odd = coin(own.coin, source) ? 0 : 1;
+        const [rest, low] = [half.draw(source), (index + 1) & -(index + 1)];
+        // Room for the lowest bit of the row, which sets the parity.
+        const sign = (rest & (low - 1)) | ((rest & -low) << 1);
+        return parity((index + 1) & sign) === odd ? sign : sign | low;
+      },
+      named: (text) => mechanism.valuesWhere((x) => parity((x + 1) & Number(text)) === 0),
+      outputs: new Linear(0, order - 1),
+      odds: [own.yes, own.no],
+      support: [order, own.near],
+    };
+  }],
 
-  /** By the row of the value, doubles taken literally. */
-  table: {
-    needed: ["law"],
-    free: ["outputs"],
-    make({ law, outputs = null }, { alphabet }) {
-      const matrix = new Matrix(alphabet, law, outputs);
-      return { drawn: matrix.drawn.bind(matrix), outputs: matrix.outputs, rows: matrix.rows };
-    },
-  },
+  table: [["law"], ["outputs"], ({ law, outputs = null }, { alphabet }) => {
+    const matrix = new Matrix(alphabet, law, outputs);
+    return { drawn: matrix.drawn.bind(matrix), outputs: matrix.outputs, rows: matrix.rows };
+  }],
 };
 
-/** @type {(name: string, given: any) => Exact} a chance, ["hexadecimal digits", scale], above 0 and below 1 */
+/** @type {(name: string, given: any) => Exact} */
 function exact(name, given) {
-  const [digits, scale, ...more] = Array.isArray(given) ? given : [];
-  const isScale = Number.isInteger(scale) && scale >= 0 && scale <= LONGEST;
-  if (more.length === 0 && isScale && typeof digits === "string" && /^[0-9a-f]{1,16384}$/.test(digits)) {
-    const yes = BigInt(`0x${digits}`);
-    const no = (1n << BigInt(scale)) - yes;
-    if (yes > 0n && no > 0n) return { coin: new Chance(yes, scale), yes, no, near: quotient(yes, yes + no) };
+  const [digits, scale, more] = Array.isArray(given) ? given : [];
+  const fits = Number.isInteger(scale) && scale >= 0 && scale <= LONGEST && more === undefined;
+  const yes = fits && typeof digits === "string" && /^[0-9a-f]{1,2048}$/.test(digits) ? BigInt(`0x${digits}`) : 0n;
+  const no = (fits ? 1n << BigInt(scale) : 0n) - yes;
+  if (yes <= 0n || no <= 0n) {
+    throw new FreewillError(
+      `${name}=${shown(given)}: expected a chance above 0 and below 1, as ["hexadecimal digits", scale] for ` +
+        "digits / 2^scale.",
+    );
   }
-  throw new FreewillError(
-    `${name}=${shown(given)}: expected a chance above 0 and below 1, as ["hexadecimal digits", scale] for ` +
-      `digits / 2^scale. ${ADVICE}`,
-  );
+  const chance = new Chance(yes, scale);
+  const near = chance.digits.slice(0, 8).reduceRight((sum, digit) => (sum + digit) / 256, 0) / 256 ** chance.zeros;
+  return { coin: chance, yes, no, near };
 }
 
-/** @type {(name: string, given: unknown, least: number, most: number) => number} */
-function bounded(name, given, least, most) {
-  const whole = checkedInteger(name, given, least);
-  if (whole > most) throw new FreewillError(`${name}=${whole}: must be at most ${most}. ${ADVICE}`);
-  return whole;
+/** @type {(name: string, given: unknown, least: number, most: number) => void} */
+function checkWhole(name, given, least, most) {
+  if (checkedInteger(name, given, least) > most) throw new FreewillError(`${name}=${given}: must be at most ${most}.`);
 }
 
-/** @type {(above: bigint, below: bigint) => number} the nearest double, or next to it; above > 0 */
-function quotient(above, below) {
-  const room = BigInt(Math.max(0, 64 + bitLength(below) - bitLength(above)));
-  const whole = (above << room) / below;
-  const spare = Math.max(0, bitLength(whole) - 64);
-  return Number(whole >> BigInt(spare)) * 2 ** (spare - Number(room) / 2) * 2 ** (-Number(room) / 2);
+/** @type {(odds: bigint[]) => bigint[]} the larger first */
+const sorted = ([one, other]) => (one > other ? [one, other] : [other, one]);
+
+/** @type {(odds: bigint[]) => number} the logarithm of their ratio, to a few digits */
+function logarithm(odds) {
+  const [most, least] = sorted(odds);
+  const spare = BigInt(Math.max(0, bitLength(least) - 500));
+  return Math.log1p(Number((most - least) >> spare) / Number(least >> spare));
 }
 
-/** @type {(above: bigint, below: bigint) => number} |log(above / below)|, slightly more to cover its rounding */
-function logarithm(above, below) {
-  const [most, least] = above > below ? [above, below] : [below, above];
-  if (most === least) return 0;
-  const halvings = bitLength(most) - bitLength(least);
-  const log =
-    halvings < 2
-      ? Math.log1p(quotient(most - least, least))
-      : Math.log(quotient(most, least << BigInt(halvings))) + halvings * Math.LN2;
-  return log * (1 + 1e-14);
-}
-
-/**
- * Say whether above / below, and its inverse, are at most e^epsilon, in whole numbers: what rounding
- * leaves in doubt is not.
- *
- * @param {bigint} above
- * @param {bigint} below
- * @param {number} epsilon
- */
-function within(above, below, epsilon) {
-  const [most, least] = above > below ? [above, below] : [below, above];
+/** @type {(odds: bigint[], epsilon: number) => boolean} whether it is sure that their ratio is at most e^epsilon */
+function within(odds, epsilon) {
+  const [most, least] = sorted(odds);
   if (epsilon === 0 || epsilon >= bitLength(most)) return epsilon > 0 || most === least;
   const exponent = fromDouble(epsilon);
   const bits = bitLength(most) + 64 + 2 * Math.max(0, -floorLog2(exponent));
@@ -331,10 +236,7 @@ function within(above, below, epsilon) {
  * Refuse a law that does not keep its promise: of any two values or, `geo`, by their distance. On a
  * line neighbours decide, for distances add up; labels are all as far apart.
  *
- * @param {Float64Array[]} rows
- * @param {Alphabet} alphabet
- * @param {boolean} geo
- * @param {number} epsilon
+ * @type {(rows: Float64Array[], alphabet: Alphabet, geo: boolean, epsilon: number) => void}
  */
 function checkRows(rows, alphabet, geo, epsilon) {
   // By their sums, which the draws divide by; and the least of all doubles as a normal one.
@@ -367,13 +269,11 @@ function checkPair(one, other, exponent, pair) {
     if (one[y] > other[y] * half * half) {
       throw new FreewillError(
         `output ${y} is ${brief(one[y] / other[y], 12)} times as likely ${pair()}: expected at most ` +
-          `${brief(Math.exp(exponent), 12)} times, as is promised. ${ADVICE}`,
+          `${brief(Math.exp(exponent), 12)} times, as is promised.`,
       );
     }
   }
 }
-
-const HASH = "mix32";
 
 /** @type {(word: number) => number} 32 bits, mixed: the finaliser of MurmurHash3 */
 function mixed(word) {

@@ -274,13 +274,9 @@ function named(survey) {
       );
     }
   }
-  for (const name of programs.keys()) {
-    if (!(mechanisms.get(name) instanceof Programmed)) {
-      throw new FreewillError(
-        `a program for ${shown(name)}: expected the name of a mechanism of this survey that is drawn by ` +
-          "one. Leave it out.",
-      );
-    }
+  const stray = [...programs.keys()].find((name) => !mechanisms.has(name));
+  if (stray !== undefined) {
+    throw new FreewillError(`a program for ${shown(stray)}: expected the name of a mechanism of this survey. Leave it out.`);
   }
   return { mechanisms, descriptions };
 }
