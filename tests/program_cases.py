@@ -5,16 +5,18 @@ And small mechanisms that have such programs, of kinds that freewill.js has neve
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from tools.javascript.cases import tied
 
 import freewill as fw
 from freewill.domain.alphabets.base import distances
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
-from freewill.domain.draws.sources import Source, below
+from freewill.domain.draws.sources import GivenBytes, Source, below
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, Noisy
@@ -67,8 +69,12 @@ def _subset(length: int, own: Chance, size: int, value: int, source: Source) -> 
 
 
 def bucket_of(seed: int, value: int, buckets: int) -> int:
-    """Return the bucket of a value: multiply-high of the mixed value and seed."""
-    return _mixed(_mixed(value) ^ seed) * buckets >> 32
+    """Return floor(g mix(seed ^ mix(x + 1)) / 2^32).
+
+    >>> [bucket_of(*pair, 16) for pair in ((0, 0), (1, 1), (4294967295, 999))]
+    [2, 3, 11]
+    """
+    return _mixed(_mixed(value + 1) ^ seed) * buckets >> 32
 
 
 def _mixed(h: int) -> int:
@@ -224,7 +230,7 @@ class Groups(Drawn):
 
     def program(self):
         replaced = chance_of(self.epsilon, self.buckets, self.buckets - 1)
-        return {"draw": "hash", "buckets": self.buckets, "replaced": replaced, "hash": "mix32"}
+        return {"draw": "hash", "buckets": self.buckets, "replaced": replaced, "hash": "fmix32"}
 
     def operator(self, outputs):
         pairs = self.output_space.checked(outputs, self.name).tolist()
@@ -277,9 +283,8 @@ class Near(Tabulated, Noisy):
         law = np.exp(-self.epsilon / 2 * distances(self.alphabet))
         return law / law.sum(axis=1, keepdims=True)
 
-    @property
-    def _tables(self):
-        return {}
+    def _table(self, value):
+        return Table.of(whole_weights(self.matrix[value]))
 
     def program(self):
         return {"draw": "table", "law": self.matrix.tolist()}
@@ -359,3 +364,28 @@ def promised(survey: fw.Survey, name: str) -> Guarantee:
     promise = survey.mechanisms[name].guarantee()
     assert isinstance(promise, Guarantee)
     return promise
+
+
+VECTORS = Path(__file__).parent / "program_vectors.json"
+
+
+def vectors() -> dict[str, Any]:
+    """Return surveys, and reports that every client must draw from given bytes."""
+    rng, cases = np.random.default_rng(26), []
+    offered = [
+        programmed(fw.Linear(0, 9), 1.0, 3),
+        programmed(fw.Categorical(list("abcde")), 0.01),
+        programmed(fw.Grid(3, 2, cell=0.5), 5.0, 4, 7),
+    ]
+    for place, survey in enumerate(offered):
+        programs = survey.for_devices()["programs"]
+        for name, mechanism in survey.mechanisms.items():
+            for number in range(4):
+                index = int(rng.integers(survey.alphabet.size))
+                stream = tied(mechanism, index, number) if number % 2 else rng.bytes(200)
+                source = GivenBytes(stream)
+                report = drawn(programs[name], survey.alphabet.size, index, source)
+                case = {"survey": place, "name": name, "index": index, "report": report}
+                used = {"bytes": stream[: source.used].hex(), "used": source.used}
+                cases.append({**case, **used})
+    return {"surveys": [survey.for_devices() for survey in offered], "cases": cases}

@@ -115,8 +115,8 @@ def facts(mechanism: Mechanism) -> Facts:
     truths, law = mechanism.truths(), None if plane is None else distance_law(mechanism)
     ldp = promise if isinstance(promise, Guarantee) else None
     bits, support = _sets(mechanism)
-    if bits is not None and support is None and truths is None:
-        truths = np.array([bits[0] * (1 - bits[1]) ** (alphabet.size - 1)])
+    if bits is not None and truths is None:
+        truths = _alone(support, alphabet.size, *bits)
     return Facts(
         alphabet=alphabet,
         promise=ldp.kind if ldp else "loss",
@@ -145,7 +145,9 @@ def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, 
         return None, None
     program: Any = mechanism.program() or {"draw": None}
     draw, size = program["draw"], mechanism.alphabet.size
-    chances = {key: _nearest(program[key]) for key in ("own", "other", "replaced") if key in program}
+    chances = {
+        key: _nearest(program[key]) for key in ("own", "other", "replaced") if key in program
+    }
     match draw:
         case "unary":
             return (chances["own"], chances["other"]), None
@@ -158,6 +160,13 @@ def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, 
         case "hadamard":
             return None, (draw, program["order"], chances["own"])
     return None, None
+
+
+def _alone(support: Any, size: int, own: float, other: float) -> FloatArray | None:
+    """Return the chance of a yes to the own value and to no other, where it can be."""
+    if support is None:
+        return np.array([own * np.exp((size - 1) * np.log1p(-other))])
+    return np.array([own]) if support[1] == 1 else None
 
 
 def _nearest(chance: list[Any]) -> float:

@@ -156,7 +156,8 @@ function truthsOf({ kind, alphabet, outputs, epsilon, rows, bits, support }, giv
       return isNumbers(chances) && fits ? chances : null;
     }
     default: {
-      if (bits && !support) return alike(bits[0] * Math.exp((size - 1) * Math.log1p(-bits[1])));
+      if (support) return bits && support[0] === 1 ? alike(bits[0]) : null;
+      if (bits) return alike(bits[0] * Math.exp((size - 1) * Math.log1p(-bits[1])));
       if (!sameValues(outputs, alphabet)) return null;
       const chances = Float64Array.from(rows, (/** @type {Float64Array} */ row, x) => row[x]);
       const sum = chances.reduce((all, chance) => all + chance, 0);

@@ -27,7 +27,7 @@ import { Matrix, Mechanism } from "./mechanisms.js";
 
 /** Binary digits of a chance. */
 const LONGEST = 1 << 13;
-const HASH = "mix32";
+const HASH = "fmix32";
 const SEEDS = 2 ** 32;
 const CHANCES = ["own", "other", "replaced"];
 const ID = /^[0-9a-f]{16}$/;
@@ -283,9 +283,9 @@ function mixed(word) {
   return h ^ (h >>> 16);
 }
 
-/** @type {(seed: number, index: number, buckets: number) => number} the bucket of a value */
+/** @type {(seed: number, index: number, buckets: number) => number} the bucket of a value, by fmix32 */
 function hashed(seed, index, buckets) {
-  return Math.floor(((mixed(mixed(index) ^ seed) >>> 0) * buckets) / SEEDS);
+  return Math.floor(((mixed(mixed(index + 1) ^ seed) >>> 0) * buckets) / SEEDS);
 }
 
 /** @type {(bits: number) => number} 1 where an odd number of them is set */
