@@ -23,13 +23,14 @@ from freewill.domain.mechanisms.base import Mechanism, Noisy
 from freewill.domain.mechanisms.matrix import Tabulated
 from freewill.domain.outputs import Bits, Decoded, Reason, Symbols
 from freewill.numeric.operators.base import DenseOperator
+from freewill.numeric.operators.moments import BitMoments
 from freewill.numeric.operators.support import BitOperator
 
 MASK = (1 << 32) - 1
 
 
 def drawn(program: Any, size: int, value: int, source: Source) -> Any:
-    """Draw the report of a value as it travels: digits of bits, a seed and a bucket, or an index."""
+    """Draw the report of a value as it travels: digits, a seed and a bucket, or an index."""
     chances = {
         name: Chance(int(program[name][0], 16), program[name][1])
         for name in ("own", "other", "replaced")
@@ -238,8 +239,11 @@ class Groups(Drawn):
         member = [[bucket_of(s, x, self.buckets) == b for x in values] for s, b in pairs]
         rare = float(np.exp(-self.epsilon))
         scale = np.full(len(pairs), -np.log1p((self.buckets - 1) * rare) - 32 * np.log(2))
-        bits = np.packbits(np.reshape(member, (-1, len(values))), axis=1, bitorder="little")
+        bits = np.packbits(np.array(member, bool).reshape(-1, len(values)), axis=1, bitorder="little")
         return BitOperator(bits, self.alphabet.size, -self.epsilon, 1 - rare, scale)
+
+    def moments(self, theta):
+        return BitMoments(theta, 1 / self.buckets, float(np.expm1(self.epsilon)))
 
 
 @dataclass(frozen=True)

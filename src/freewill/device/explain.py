@@ -204,9 +204,9 @@ def _chance(facts: Facts, chance: float) -> str:
 
 
 def _truth(facts: Facts) -> Iterator[str]:
-    if facts.support is not None:
-        draw, many, chance = facts.support
-        own, other = (_chance(facts, one) for one in facts.bits or (chance, 0.0))
+    if facts.support is not None and facts.bits is not None:
+        draw, many = facts.support
+        own, other = (_chance(facts, one) for one in facts.bits)
         gaps = {"many": in_digits(many, 10), "size": in_digits(facts.alphabet.size, 10)}
         yield say(facts.kind, "truth", draw, own=own, other=other, **gaps)
         return

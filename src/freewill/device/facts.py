@@ -38,9 +38,9 @@ class Facts:
     least, the mean and the largest chance that a report is the true value; `error` is the mean
     distance between report and value, and the largest that 1 report in 20 reaches. `distances` are
     those of the nearest two values, of two typical ones and of the furthest. `bits` are the chances
-    of a yes, to the own value and to another. `support` says of reports that stand for sets of
-    values how a browser draws them, how many values, groups or signs that is about, and the chance
-    that they stand for the own. `chances` is the law of one typical value's reports.
+    that a report names the own value, and another, where it names a set of them; `support` says how
+    such a set is drawn where it is not a yes or no to each, and of how many values, groups or signs.
+    `chances` is the law of one typical value's reports.
     """
 
     alphabet: Alphabet
@@ -52,7 +52,7 @@ class Facts:
     error: tuple[float, float] | None
     distances: tuple[float, float, float] | None
     bits: tuple[float, float] | None
-    support: tuple[str, int, float] | None
+    support: tuple[str, int] | None
     outputs: Alphabet | None
     value: int
     chances: FloatArray | None
@@ -128,37 +128,30 @@ def facts(mechanism: Mechanism) -> Facts:
         distances=None if plane is None or alphabet.size < 2 else _distances(alphabet, *plane),
         bits=bits,
         support=support,
-        outputs=mechanism.output_space.alphabet,
+        outputs=mechanism.output_space.alphabet if bits is None else None,
         value=value,
         chances=chances_from(mechanism, value),
     )
 
 
-def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, int, float] | None]:
-    """Return `bits` and `support` of a mechanism whose reports stand for sets of values.
-
-    By the program that browsers draw it by (docs/devices.md).
-    """
+def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, int] | None]:
+    """Return `bits` and `support`, by the program that browsers draw by (docs/devices.md)."""
     if isinstance(mechanism, RAPPOR):
         return (1 - mechanism.flip, mechanism.flip), None
     if mechanism.output_space.alphabet == mechanism.alphabet:
         return None, None
-    program: Any = mechanism.program() or {"draw": None}
-    draw, size = program["draw"], mechanism.alphabet.size
-    chances = {
-        key: _nearest(program[key]) for key in ("own", "other", "replaced") if key in program
-    }
-    match draw:
-        case "unary":
-            return (chances["own"], chances["other"]), None
-        case "subset":
-            own, length = chances["own"], program["length"]
-            return (own, (length - own) / (size - 1)), (draw, length, own)
-        case "hash":
-            many = program["buckets"]
-            return None, (draw, many, 1 - chances["replaced"] * (1 - 1 / many))
-        case "hadamard":
-            return None, (draw, program["order"], chances["own"])
+    match mechanism.program():
+        case {"draw": "unary", "own": own, "other": other}:
+            return (_nearest(own), _nearest(other)), None
+        case {"draw": "subset", "length": length, "own": own}:
+            named = _nearest(own)
+            others = mechanism.alphabet.size - 1
+            return (named, (length - named) / others), ("subset", length)
+        case {"draw": "hash", "buckets": buckets, "replaced": replaced}:
+            kept = 1 - _nearest(replaced) * (1 - 1 / buckets)
+            return (kept, 1 / buckets), ("hash", buckets)
+        case {"draw": "hadamard", "order": order, "own": own}:
+            return (_nearest(own), 0.5), ("hadamard", order)
     return None, None
 
 
@@ -251,7 +244,7 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
 
 
 def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
-    """Return the chance of each output from one value; of bits, that of each being set."""
+    """Return the chance of each output from one value; of sets, that of each value in them."""
     alphabet: Any = mechanism.alphabet
     bits, _ = _sets(mechanism)
     if bits is not None:

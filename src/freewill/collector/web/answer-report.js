@@ -53,24 +53,21 @@ export function letters(words, text) {
   return make("div", {}, label, code);
 }
 
-/**
- * Say which values a report says yes to, names, or stands for.
- *
- * @type {(mechanism: any, ones: number[], value: string, says: (words: string) => Node) => Node[]}
- */
+/** @type {(mechanism: any, ones: number[], value: string, says: (words: string) => Node) => Node[]} */
 function namedWords({ alphabet, draws, support }, ones, value, says) {
-  const { yes, none, sets } = TEXTS.report;
+  const { yes, none, one, nothing, others, [draws]: note = "" } = TEXTS.report;
   const [seed, group] = value.split(":");
-  const counts = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10) };
-  const all = support ? inDigits(support[0], 10) : "";
-  const gaps = { ...counts, values: WORDS.nouns[alphabet.kind].many, value, seed, group, all };
-  const head = says(filled(sets[draws] ?? (ones.length ? yes : none), gaps));
-  if (ones.length === 0) return [head];
-  if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones)];
+  const counts = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), all: support };
+  const gaps = { ...counts, values: WORDS.nouns[alphabet.kind].many, value, seed, group };
+  const [some, empty] = support ? [one, nothing] : [yes, none];
+  const head = says(filled(ones.length ? some : empty, gaps));
+  const foot = note ? [make("p", {}, filled(note, gaps))] : [];
+  if (ones.length === 0) return [head, ...foot];
+  if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones), ...foot];
   const named = ones.slice(0, MOST_NAMED).map((index) => make("li", {}, quoted(valueText(alphabet, index))));
   const rest = ones.length - named.length;
-  if (rest > 0) named.push(make("li", {}, filled(TEXTS.report.others, { many: inDigits(rest, 10) })));
-  return [head, make("ul", { class: "named" }, ...named)];
+  if (rest > 0) named.push(make("li", {}, filled(others, { many: inDigits(rest, 10) })));
+  return [head, make("ul", { class: "named" }, ...named), ...foot];
 }
 
 /** @type {(grid: any, cells: number[]) => HTMLElement} */

@@ -70,11 +70,10 @@ export default {
     sign: "sign {value}, one of {outputs}",
     yes: "yes to {many} of {size} {values}:",
     none: "no to all {size} {values}.",
-    sets: {
-      subset: "it is one of these {many} of {size} {values}.",
-      hash: "number {seed}, group {group}. By that number, the group has {many} of {size} {values}.",
-      hadamard: "sign {value}, one of {all}. It stands for {many} of {size} {values}.",
-    },
+    one: "one of these {many} of {size} {values}:",
+    nothing: "none of the {size} {values}.",
+    hash: "These are group {group} of those that the number {seed}, drawn by chance, sorts all {values} into.",
+    hadamard: "These are what sign {value} of {all} stands for.",
     others: "and {many} more",
     hidden:
       "Your true answer is not in it. The report was drawn by chance: it may happen to be the same or not, and " +

@@ -34,9 +34,9 @@ import WORDS from "./words.js";
  * @property {number[] | null} truths least, mean and largest chance that the report is the value
  * @property {number[] | null} error mean distance, and the one that 1 report in 20 reaches
  * @property {number[] | null} distances nearest, typical and furthest two values
- * @property {number[] | null} bits chances of a yes to the own value, and to another
- * @property {[string, number, number] | null} support of reports that stand for sets of values: how they are
- *   drawn, how many values, groups or signs that is about, and the chance that it is the own
+ * @property {number[] | null} bits chances that the own value is named, and another, of sets of values
+ * @property {[string, number] | null} support how a set is drawn that is not a yes or no to each value, and
+ *   of how many values, groups or signs
  * @property {boolean} hidesNothing
  * @property {boolean} tellsTruth
  * @property {boolean} weak
@@ -118,7 +118,7 @@ export function factsOf(mechanism, given = null) {
     error: errorOf(mechanism, distances, given?.error),
     distances,
     bits: kind === "rappor" ? [1 / (1 + Math.exp(-own / 2)), 1 / (1 + Math.exp(own / 2))] : (mechanism.bits ?? null),
-    support: support && [mechanism.draws, ...support],
+    support: support && [mechanism.draws, support],
     hidesNothing: several && truths !== null && truths[0] === 1 && epsilon === Infinity,
     tellsTruth: several && truths !== null && truths[1] > MOST_TRUTH,
     weak: several && loss === null && epsilon * (geo && distances ? distances[1] : 1) > MOST_EXPONENT,
@@ -156,7 +156,7 @@ function truthsOf({ kind, alphabet, outputs, epsilon, rows, bits, support }, giv
       return isNumbers(chances) && fits ? chances : null;
     }
     default: {
-      if (support) return bits && support[0] === 1 ? alike(bits[0]) : null;
+      if (support) return support === 1 ? alike(bits[0]) : null;
       if (bits) return alike(bits[0] * Math.exp((size - 1) * Math.log1p(-bits[1])));
       if (!sameValues(outputs, alphabet)) return null;
       const chances = Float64Array.from(rows, (/** @type {Float64Array} */ row, x) => row[x]);
@@ -291,11 +291,10 @@ function sentences(facts) {
 function truth(facts) {
   const words = WORDS.truth;
   const { truths, outputs, bits, support } = facts;
-  if (support !== null) {
-    const [draw, many, chance] = support;
-    const [own, other] = (bits ?? [chance, 0]).map((one) => written(facts, one));
-    const gaps = { many: inDigits(many, 10), size: inDigits(facts.alphabet.size, 10), own, other };
-    return [say(facts, words[draw], gaps)];
+  if (support !== null && bits !== null) {
+    const [own, other] = bits.map((one) => written(facts, one));
+    const gaps = { many: inDigits(support[1], 10), size: inDigits(facts.alphabet.size, 10), own, other };
+    return [say(facts, words[support[0]], gaps)];
   }
   if (truths === null) {
     return facts.same ? [] : [say(facts, words.other, { outputs: inDigits(outputs.size, 10) })];

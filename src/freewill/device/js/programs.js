@@ -19,8 +19,8 @@ import { Matrix, Mechanism } from "./mechanisms.js";
  */
 /**
  * What a program comes to, beside what all mechanisms have: `odds`, P(y | x) and P(y | x') where they
- * differ most, or the `rows` of a table; `bits`, chances of a yes to the own value and to another;
- * `support`, how many values, groups or signs there are, and how often the own is among them.
+ * differ most, or the `rows` of a table; `bits`, chances that the own value is named, and another;
+ * `support`, of how many values, groups or signs, where a report is not a yes or no to each value.
  *
  * @typedef {Record<string, any> & {drawn: import("./mechanisms.js").Drawn}} Steps
  */
@@ -136,7 +136,7 @@ const DRAWS = {
       gives: (text) => Mechanism.prototype.gives.call(mechanism, text) && mechanism.named(text)?.length === length,
       odds: [own.yes * BigInt(size - length), own.no * BigInt(length)],
       bits: [own.near, (length - own.near) / (size - 1)],
-      support: [length, own.near],
+      support: length,
     };
   }],
 
@@ -158,7 +158,8 @@ const DRAWS = {
         return mechanism.valuesWhere((x) => hashed(seed, x, buckets) === bucket);
       },
       odds: [BigInt(buckets) * replaced.no + replaced.yes, replaced.yes],
-      support: [buckets, 1 - replaced.near * (1 - 1 / buckets)],
+      bits: [1 - replaced.near * (1 - 1 / buckets), 1 / buckets],
+      support: buckets,
     };
   }],
 
@@ -178,7 +179,8 @@ const DRAWS = {
       named: (text) => mechanism.valuesWhere((x) => parity((x + 1) & Number(text)) === 0),
       outputs: new Linear(0, order - 1),
       odds: [own.yes, own.no],
-      support: [order, own.near],
+      bits: [own.near, 0.5],
+      support: order,
     };
   }],
 

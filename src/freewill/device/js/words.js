@@ -59,6 +59,8 @@ export default {
     "symbols_bits": "If your true {value} is {own}, the chance of a yes to each {value}:",
     "map": "If your true place is the marked cell, the chance of each report (the darker, the likelier):",
     "map_bits": "If your true place is the marked cell, the chance of a yes to each cell (the darker, the likelier):",
+    "symbols_sets": "If your true {value} is {own}, the chance that your report stands for each {value}:",
+    "map_sets": "If your true place is the marked cell, the chance that your report stands for each cell (the darker, the likelier):",
     "middle": "in the middle of the map",
     "most": "The highest is {chance}.",
     "edge": "The edge also takes whatever would fall beyond it.",
