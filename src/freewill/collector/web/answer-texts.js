@@ -72,8 +72,8 @@ export default {
     none: "no to all {size} {values}.",
     one: "one of these {many} of {size} {values}:",
     nothing: "none of the {size} {values}.",
-    hash: "These are group {group} of those that the number {seed}, drawn by chance, sorts all {values} into.",
-    hadamard: "These are what sign {value} of {all} stands for.",
+    hash: "That is group {group}, by the number {seed}, which was drawn by chance.",
+    hadamard: "That is what sign {value}, one of {all}, stands for.",
     others: "and {many} more",
     hidden:
       "Your true answer is not in it. The report was drawn by chance: it may happen to be the same or not, and " +
