@@ -239,7 +239,9 @@ class Groups(Drawn):
         member = [[bucket_of(s, x, self.buckets) == b for x in values] for s, b in pairs]
         rare = float(np.exp(-self.epsilon))
         scale = np.full(len(pairs), -np.log1p((self.buckets - 1) * rare) - 32 * np.log(2))
-        bits = np.packbits(np.array(member, bool).reshape(-1, len(values)), axis=1, bitorder="little")
+        bits = np.packbits(
+            np.array(member, bool).reshape(-1, len(values)), axis=1, bitorder="little"
+        )
         return BitOperator(bits, self.alphabet.size, -self.epsilon, 1 - rare, scale)
 
     def moments(self, theta):
@@ -283,7 +285,7 @@ class Near(Tabulated, Noisy):
     promise: ClassVar[str] = "geo"
 
     @property
-    def matrix(self):
+    def matrix(self) -> Any:  # type: ignore[override]
         law = np.exp(-self.epsilon / 2 * distances(self.alphabet))
         return law / law.sum(axis=1, keepdims=True)
 
@@ -302,7 +304,7 @@ class Aside(Near):
     promise: ClassVar[str] = "ldp"
 
     @property
-    def matrix(self):
+    def matrix(self) -> Any:
         odds = np.exp(self.epsilon * np.linspace(0, 1, self.alphabet.size))[:, None]
         return np.hstack([odds / (1 + odds), 1 / (1 + odds)])
 

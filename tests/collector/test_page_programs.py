@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +27,11 @@ def _registered(monkeypatch):
         monkeypatch.setitem(registry.REGISTRY, kind.name, kind)
 
 
-def test_a_program_goes_all_the_way(tmp_path, pictures=None):
+PICTURES: Path | None = None
+"""A folder for pictures of the pages, for whoever wants to look at them."""
+
+
+def test_a_program_goes_all_the_way(tmp_path):
     survey = programmed(DRINKS, 2.0)
     rng = np.random.default_rng(26)
     truth = rng.choice(DRINKS.labels, size=(len(survey.mechanisms), EACH), p=SHARES)
@@ -45,8 +50,8 @@ def test_a_program_goes_all_the_way(tmp_path, pictures=None):
             one.choose("list")
             bodies.append(one.draw(place))
             words = one.page.locator(".says").inner_text()
-            if pictures:
-                one.page.screenshot(path=pictures / f"{name}.png", full_page=True)
+            if PICTURES:
+                one.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
             check_words(name, json.loads(bodies[-1])["value"], words)
             one.receive()
             assert one.sent == bodies[-1:]
@@ -60,8 +65,8 @@ def test_a_program_goes_all_the_way(tmp_path, pictures=None):
         waiting(page, LOADED)
         chart = "document.querySelector('#estimate-chart').data"
         shares = page.evaluate(f"Array.from({chart}.find((one) => one.name === 'share').x)")
-        if pictures:
-            page.screenshot(path=pictures / "dashboard.png", full_page=True)
+        if PICTURES:
+            page.screenshot(path=PICTURES / "dashboard.png", full_page=True)
         state = page.locator("#state").inner_text()
     assert f"{len(asked) + len(bodies)} people" in state.replace(",", "")
     assert np.abs(np.array(shares) - SHARES).sum() < 0.4

@@ -10,8 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tools.fuzz.case import Case
+from tools.fuzz.hostile import mutated
 from tools.javascript import evaluated, in_node, node
 from tools.javascript.cases import tied
+from tools.javascript.verdicts import python_says
 
 import freewill as fw
 from contract import g_test
@@ -115,7 +118,7 @@ def test_what_is_drawn_follows_the_law(value):
         if program["draw"] == "hash":
             assert_hashed(pairs, program, value)
             continue
-        law, found = law_of(program, SMALL.size, value), {report: many for report, many in pairs}
+        law, found = law_of(program, SMALL.size, value), dict(map(tuple, pairs))
         assert found.keys() <= law.keys()
         counts = np.array([found.get(report, 0) for report in law])
         assert g_test(counts, np.array([*law.values()])) > 1e-6, name
@@ -351,6 +354,26 @@ def test_a_survey_without_its_programs_says_what_to_do():
         assert wanted.replace("\\", "") in said["error"]
 
 
+def test_hostile_programs_break_nothing(tmp_path):
+    """What Python takes is taken, but where a program is missing."""
+    case, specs = Case(random.Random(26), tmp_path), []
+    for _ in range(400):
+        survey = OFFERED[2]
+        spec = copy.deepcopy(survey.for_devices())
+        name = case.pick([*spec["programs"]])
+        spec["mechanisms"] = {name: spec["mechanisms"][name]}
+        spec["programs"] = mutated(case, {name: spec["programs"][name]})
+        specs.append(json.dumps(spec).replace("Infinity", "1e400").replace("NaN", "null"))
+    found, taken = in_node("verdicts", {"given": specs}), 0
+    for said, spec in zip(found, specs, strict=True):
+        ours = python_says(spec)
+        assert "broke" not in said, said
+        missing = 'or a program under "programs"' in said.get("error", "")
+        assert "error" in ours or missing or said == ours, (ours, said, spec)
+        taken += "menu" in said
+    assert 50 < taken < 350
+
+
 def test_an_id_cannot_lead_to_another_mechanism():
     """What is named by a forged id would be drawn in place of what was chosen."""
     weak = fw.KRR(SMALL, 50.0)
@@ -437,8 +460,8 @@ def test_both_languages_say_and_draw_the_same():
     cases = [
         [survey.for_devices(), own.for_devices()] for survey, own in zip(offered, ours, strict=True)
     ]
-    body = "(cases) => cases.map(([spec, told]) => explain.explainSurvey(survey.Survey.parse(spec), told))"
-    theirs = evaluated(body, cases)
+    says = "([spec, told]) => explain.explainSurvey(survey.Survey.parse(spec), told)"
+    theirs = evaluated(f"(cases) => cases.map({says})", cases)
     for own, others in zip(ours, theirs, strict=True):
         for choice, other in zip(own.choices.values(), others, strict=True):
             assert [*choice.warnings] == other["warnings"]
@@ -446,12 +469,12 @@ def test_both_languages_say_and_draw_the_same():
             assert choice.svg == other["picture"]
     said = fw.explain(programmed(fw.Categorical(list("abcdef")), 1.0))
     assert [said[name].sentences[0] for name in ("half", "few", "groups", "signs")] == [
-        "Your report says yes or no to every answer. It says yes to your own with a chance of 50 %, "
-        "and to each of the others with a chance of 27 %.",
-        "Your report names 2 of 6 answers. Your own is among them with a chance of 58 %, and each of "
-        "the others with a chance of 28 %.",
-        "A random number sorts all answers into 4 groups. Your report is that number and one group: "
-        "the group of your own answer with a chance of 48 %.",
+        "Your report says yes or no to every answer. It says yes to your own with a chance of "
+        "50 %, and to each of the others with a chance of 27 %.",
+        "Your report names 2 of 6 answers. Your own is among them with a chance of 58 %, and each "
+        "of the others with a chance of 28 %.",
+        "A random number sorts all answers into 4 groups. Your report is that number and one "
+        "group: the group of your own answer with a chance of 48 %.",
         "Your report is one of 8 signs, half of which stand for your own answer. It is one of that "
         "half with a chance of 73 %. Every other answer shares half of those signs.",
     ]

@@ -6,6 +6,7 @@ are over the values, taken as equally common.
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,9 @@ class Facts:
     what an adversary is sure to lose, and epsilon what the law turns out to give. `truths` are the
     least, the mean and the largest chance that a report is the true value; `error` is the mean
     distance between report and value, and the largest that 1 report in 20 reaches. `distances` are
-    those of the nearest two values, of two typical ones and of the furthest. `bits` are the chances
-    that a report names the own value, and another, where it names a set of them; `support` says how
-    such a set is drawn where it is not a yes or no to each, and of how many values, groups or signs.
+    those of the nearest two values, of two typical ones and of the furthest. Where a report names
+    a set of values, `bits` are the chances that the own value is in it, and another; `support` says
+    how it is drawn, if not by a yes or no to each, and of how many values, groups or signs.
     `chances` is the law of one typical value's reports.
     """
 
@@ -136,23 +137,22 @@ def facts(mechanism: Mechanism) -> Facts:
 
 def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, int] | None]:
     """Return `bits` and `support`, by the program that browsers draw by (docs/devices.md)."""
+    bits = support = None
     if isinstance(mechanism, RAPPOR):
         return (1 - mechanism.flip, mechanism.flip), None
-    if mechanism.output_space.alphabet == mechanism.alphabet:
-        return None, None
-    match mechanism.program():
+    values = mechanism.output_space.alphabet == mechanism.alphabet
+    match None if values else mechanism.program():
         case {"draw": "unary", "own": own, "other": other}:
-            return (_nearest(own), _nearest(other)), None
+            bits = _nearest(own), _nearest(other)
         case {"draw": "subset", "length": length, "own": own}:
-            named = _nearest(own)
-            others = mechanism.alphabet.size - 1
-            return (named, (length - named) / others), ("subset", length)
+            named, others = _nearest(own), mechanism.alphabet.size - 1
+            bits, support = (named, (length - named) / others), ("subset", length)
         case {"draw": "hash", "buckets": buckets, "replaced": replaced}:
             kept = 1 - _nearest(replaced) * (1 - 1 / buckets)
-            return (kept, 1 / buckets), ("hash", buckets)
+            bits, support = (kept, 1 / buckets), ("hash", buckets)
         case {"draw": "hadamard", "order": order, "own": own}:
-            return (_nearest(own), 0.5), ("hadamard", order)
-    return None, None
+            bits, support = (_nearest(own), 0.5), ("hadamard", order)
+    return bits, support
 
 
 def _alone(support: Any, size: int, own: float, other: float) -> FloatArray | None:
@@ -163,8 +163,8 @@ def _alone(support: Any, size: int, own: float, other: float) -> FloatArray | No
 
 
 def _nearest(chance: list[Any]) -> float:
-    digits, scale = chance
-    return int(digits, 16) / (1 << scale)
+    """Return a chance of a program, ["hexadecimal digits", scale], as a double."""
+    return float(Fraction(int(chance[0], 16), 1 << chance[1]))
 
 
 def _each(alphabet: Alphabet, value: int, own: float, other: float) -> FloatArray:

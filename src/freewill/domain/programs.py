@@ -59,8 +59,8 @@ def check_programs(mechanisms: Mapping[str, Mechanism], given: Mapping[str, Any]
         own = _whole(mechanisms[name]) if name in mechanisms else None
         if own is None:
             raise SurveyError(
-                f"a program for {shown(name)}: expected the name of a mechanism of this survey that "
-                f"browsers draw by a program, for the others are known to them. Leave it out."
+                f"a program for {shown(name)}: expected the name of a mechanism of this survey "
+                f"that browsers draw by one, for the others are known to them. Leave it out."
             )
         odd = _difference(program, own)
         if odd is not None:
