@@ -304,7 +304,7 @@ class Aside(Near):
     promise: ClassVar[str] = "ldp"
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> Any:  # type: ignore[override]
         odds = np.exp(self.epsilon * np.linspace(0, 1, self.alphabet.size))[:, None]
         return np.hstack([odds / (1 + odds), 1 / (1 + odds)])
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tools.fuzz.case import Case
 from tools.fuzz.hostile import mutated
-from tools.javascript import evaluated, in_node, node
+from tools.javascript import chromium, evaluated, in_chromium, in_node, node
 from tools.javascript.cases import tied
 from tools.javascript.verdicts import python_says
 
@@ -98,9 +98,16 @@ def test_every_chance_is_followed_to_its_last_digit():
     assert len(cases) > 150
 
 
-def test_the_committed_vectors_are_reproduced():
+RUNS = [
+    pytest.param(in_node, id="Node"),
+    pytest.param(in_chromium, id="Chromium", marks=skipped(chromium(), "Chromium")),
+]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_committed_vectors_are_reproduced(run):
     held = json.loads(VECTORS.read_text())
-    found = in_node("streams", held)
+    found = run("streams", held)
     assert found == [[case["report"], case["used"]] for case in held["cases"]]
     made = vectors()
     assert made["cases"] == held["cases"]

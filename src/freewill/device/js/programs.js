@@ -12,11 +12,7 @@ import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
 import { Matrix, Mechanism } from "./mechanisms.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
-/**
- * A probability: its coin, whole numbers in the proportion of yes and no, and a double next to it.
- *
- * @typedef {{coin: Chance, yes: bigint, no: bigint, near: number}} Exact
- */
+/** @typedef {{coin: Chance, yes: bigint, no: bigint, near: number}} Exact a chance, as weights, and as a double */
 /**
  * What a program comes to, beside what all mechanisms have: `odds`, P(y | x) and P(y | x') where they
  * differ most, or the `rows` of a table; `bits`, chances that the own value is named, and another;
@@ -38,20 +34,14 @@ const LAST_PLACES = 2 ** -48;
 const HIDDEN = 5e-4;
 /** A claim in the description may be rounded: by how much, relative. */
 const ROUNDED = 1 + 1e-9;
-const ADVICE =
-  "Take the survey as freewill for Python writes it (Survey.save), or choose another protection.";
+const ADVICE = "Take the survey as freewill for Python writes it (Survey.save), or choose another protection.";
 
 /** A mechanism of a kind that is not known here, drawn by the program that came with the survey. */
 export class Programmed extends Mechanism {
   #parameters;
   #id;
 
-  /**
-   * @param {string} kind
-   * @param {Alphabet} alphabet
-   * @param {Record<string, any>} parameters the rest of its description, which nobody here knows
-   * @param {any} program
-   */
+  /** @param {string} kind @param {Alphabet} alphabet @param {Record<string, any>} parameters @param {any} program */
   constructor(kind, alphabet, parameters, program) {
     super(kind, alphabet);
     this.#parameters = parameters;
@@ -83,16 +73,16 @@ export class Programmed extends Mechanism {
         `promise=${shown(promise)}: expected {"kind": "ldp", "epsilon": a number >= 0}, or "geo" of a table.`,
       );
     }
-    const own = rows ? tightest(rows) : logarithm(odds);
-    const claim = epsilon ?? own;
+    const claim = epsilon ?? tightest(rows);
     if (typeof said === "number" && !(claim <= said * ROUNDED)) {
       throw new FreewillError(`it promises an epsilon of ${claim}: expected at most that of the description, ${said}.`);
     }
-    if (epsilon === null) return own;
+    if (epsilon === null) return claim;
     this.promise = kind;
     if (rows) checkRows(rows, alphabet, kind === "geo", epsilon);
     else if (!within(odds, epsilon)) {
-      throw new FreewillError(`it has an epsilon of ${brief(own, 12)}: expected at most the promised ${epsilon}.`);
+      const own = brief(logarithm(odds), 12);
+      throw new FreewillError(`it has an epsilon of ${own}: expected at most the promised ${epsilon}.`);
     }
     return epsilon;
   }
@@ -248,30 +238,27 @@ function checkRows(rows, alphabet, geo, epsilon) {
   });
   if (!geo || alphabet.kind === "categorical") {
     const least = laws[0].map((_, y) => laws.reduce((low, law) => Math.min(low, law[y]), Infinity));
-    laws.forEach((law, x) => checkPair(law, least, epsilon, () => `from value ${x} as from another`));
+    laws.forEach((law, x) => checkPair(law, least, epsilon, () => `value ${x} as from another`));
     return;
   }
   const [lengths, away] = [offsets(alphabet), awayIn(alphabet)];
   for (let x = 1; x < laws.length; x += 1) {
     for (let z = alphabet.kind === "linear" ? x - 1 : 0; z < x; z += 1) {
-      const exponent = epsilon * lengths[away(x, z)];
-      const pair = () => `from one of the values ${z} and ${x} as from the other`;
-      checkPair(laws[x], laws[z], exponent, pair);
-      checkPair(laws[z], laws[x], exponent, pair);
+      checkPair(laws[x], laws[z], epsilon * lengths[away(x, z)], () => `one of the values ${z} and ${x} as from the other`);
     }
   }
 }
 
 /** @type {(one: Float64Array, other: Float64Array, exponent: number, pair: () => string) => void} */
 function checkPair(one, other, exponent, pair) {
-  // By two halves, for e^exponent may be beyond all doubles; no two doubles differ by 1e600.
   const rounding = Math.min(LAST_PLACES * (1 + exponent), HIDDEN * exponent);
-  const half = Math.min(Math.exp((exponent + rounding) / 2), 1e300);
+  // A finite number, so that nothing times it is nothing.
+  const most = Math.min(Math.exp(exponent + rounding), 1e300);
   for (let y = 0; y < one.length; y += 1) {
-    if (one[y] > other[y] * half * half) {
+    if (one[y] > other[y] * most || other[y] > one[y] * most) {
+      const times = brief(Math.max(one[y] / other[y], other[y] / one[y]), 12);
       throw new FreewillError(
-        `output ${y} is ${brief(one[y] / other[y], 12)} times as likely ${pair()}: expected at most ` +
-          `${brief(Math.exp(exponent), 12)} times, as is promised.`,
+        `output ${y} is ${times} times as likely from ${pair()}: expected at most ${brief(most, 12)} times, as promised.`,
       );
     }
   }

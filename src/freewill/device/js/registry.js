@@ -51,9 +51,7 @@ export function mechanismFromSpec(spec, table = null, program = null) {
     );
   }
   if (known && program !== null) {
-    throw new FreewillError(
-      `a program for ${name}, which is drawn by its name: expected none. Leave it out.`,
-    );
+    throw new FreewillError(`a program for ${name}, which is drawn by its name: expected none. Leave it out.`);
   }
   if (version !== SPEC_VERSION) {
     throw new FreewillError(

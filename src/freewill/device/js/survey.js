@@ -82,10 +82,10 @@ export class Survey {
       }
     }
     entries.forEach(([name, mechanism], index) => {
-      // Ids of large tables take their time, and most kinds differ; those of programs are told.
-      const told = [...this.#mechanisms.values()].some((one) => one instanceof Programmed);
+      // Ids of large tables take their time, and most kinds differ; but those of programs are told.
       const [other] = entries.slice(0, index).find(([, earlier]) => {
-        return (told || earlier.kind === mechanism.kind) && earlier.id === mechanism.id;
+        const alike = earlier.kind === mechanism.kind || [earlier, mechanism].some((one) => one instanceof Programmed);
+        return alike && earlier.id === mechanism.id;
       }) ?? [];
       if (other !== undefined) {
         throw new FreewillError(
