@@ -28,6 +28,7 @@ from program_cases import (
     Few,
     Groups,
     HalfBits,
+    Near,
     Signs,
     bucket_of,
     drawn,
@@ -296,7 +297,11 @@ def _named(name):
 WRONG = [
     (HalfBits(SMALL, 1.0), _claim(0.999999999), "has an epsilon of 1: expected at most the prom"),
     (HalfBits(SMALL, 1.0), _claim(1.1), "expected at most that of the description, 1"),
+    (HalfBits(SMALL, 1.0), _claim(0), "has an epsilon of 1: expected at most the promised 0"),
     (HalfBits(SMALL, 1.0), _claim(-1), "promise=.*expected {"),
+    (Near(SMALL, 1.0), _claim("1", "geo"), "promise=.*expected {"),
+    (Near(SMALL, 1.0), _claim(0.2, "geo"), "times as likely from one of the values 0 and 1 as"),
+    (Near(SMALL, 1.0), _claim(None), "promises an epsilon of 2.1.*of the description, 1"),
     (HalfBits(SMALL, 1.0), _claim("1"), "promise=.*expected {"),
     (HalfBits(SMALL, 1.0), _claim(None), "promise=.*expected {"),
     (HalfBits(SMALL, 1.0), _claim(1, "geo"), "promise=.*expected {"),
@@ -395,6 +400,7 @@ TABLES = [
     (fw.Linear(0, 5), "geo"),
     (fw.Linear(0, 50, step=10), "geo"),
     (fw.Grid(3, 2, cell=(0.3, 0.7)), "geo"),
+    (fw.Grid(3, 2, cell=(0.7, 0.3)), "geo"),
     (fw.Categorical(list("abc")), "geo"),
     (fw.Linear(0, 5), "ldp"),
 ]

@@ -8,7 +8,7 @@ import { Linear, alphabetFromSpec, encodeText, sameValues } from "./alphabets.js
 import { GeometricNoise, PlanarNoise, odds, precision, replaced, slackened } from "./chances.js";
 import { checkedEpsilon, checkedIndex, checkedLaw } from "./checks.js";
 import { Below, Table, coin, system } from "./draws.js";
-import { FreewillError, brief, several, shown } from "./errors.js";
+import { FreewillError, brief, several } from "./errors.js";
 import { bitLength, fromDouble, times } from "./exponential.js";
 import { hexadecimal, idOf } from "./ids.js";
 import { Problem, checkedLosses } from "./losses.js";
@@ -128,8 +128,8 @@ export class Mechanism {
   }
 
   toString() {
-    const written = (/** @type {any} */ value) => (typeof value === "number" ? brief(value) : shown(value));
-    const given = Object.entries(this.parameters()).map(([key, value]) => `, ${key}=${written(value)}`);
+    const numbers = Object.entries(this.parameters()).filter(([, value]) => typeof value === "number");
+    const given = numbers.map(([key, value]) => `, ${key}=${brief(value)}`);
     return `${this.kind}(${this.alphabet}${given.join("")})`;
   }
 }
