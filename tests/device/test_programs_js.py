@@ -301,7 +301,7 @@ WRONG = [
     (HalfBits(SMALL, 1.0), _claim(-1), "promise=.*expected {"),
     (Near(SMALL, 1.0), _claim("1", "geo"), "promise=.*expected {"),
     (Near(SMALL, 1.0), _claim(0.2, "geo"), "times as likely from one of the values 0 and 1 as"),
-    (Near(SMALL, 1.0), _claim(None), "promises an epsilon of 2.1.*of the description, 1"),
+    (Near(SMALL, 1.0), _claim(None), "promises an epsilon of 2.0.*of the description, 1"),
     (HalfBits(SMALL, 1.0), _claim("1"), "promise=.*expected {"),
     (HalfBits(SMALL, 1.0), _claim(None), "promise=.*expected {"),
     (HalfBits(SMALL, 1.0), _claim(1, "geo"), "promise=.*expected {"),
