@@ -34,7 +34,7 @@ const LAST_PLACES = 2 ** -48;
 const HIDDEN = 5e-4;
 /** A claim in the description may be rounded: by how much, relative. */
 const ROUNDED = 1 + 1e-9;
-const ADVICE = "Take the survey as freewill for Python writes it (Survey.save), or choose another protection.";
+const ADVICE = "Nothing is drawn by it: whoever asks must write the survey again, by Survey.save of freewill for Python.";
 
 /** A mechanism of a kind that is not known here, drawn by the program that came with the survey. */
 export class Programmed extends Mechanism {
